@@ -1,0 +1,51 @@
+//! mayhap beside its rivals: one process, one item stream, thread-CPU time, ratios.
+//!
+//! ```text
+//! items ─▶ every filter in turn (rotated, interleaved) ─▶ samples ─▶ rows ─▶ table / JSON / record
+//! ```
+//!
+//! `cargo run --release -p mayhap-bench -- filters --items 1e6 --fpr 0.01`
+#![deny(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod accuracy;
+mod clock;
+mod contender;
+mod count;
+mod filters;
+mod heap;
+mod items;
+mod limit;
+mod measure;
+mod ours;
+mod record;
+mod rivals;
+mod row;
+mod samples;
+mod table;
+
+/// mayhap beside its rivals in one run, as ratios.
+#[derive(Parser)]
+#[command(name = "mayhap-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Time and size of every filter, ours and theirs, on the same items.
+    Filters(filters::Args),
+    /// Promised, expected and observed rates of every kind over a grid of sizes and rates.
+    Accuracy(accuracy::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Filters(args) => filters::run(&args),
+        Command::Accuracy(args) => accuracy::run(&args),
+    }
+}

@@ -1,0 +1,513 @@
+//! The measuring: all filters are built side by side, then asked side by side, in turns whose order rotates,
+//! each on the same items. Items are made outside the timed part and are fresh for every timed chunk, because
+//! lines that a question brought into the cache would make the next one look cheap.
+
+use std::hint::black_box;
+
+use crate::{
+    clock::time,
+    contender::{Contender, Entry, Kind},
+    heap,
+    items::{self, BenchItem, Shape},
+    limit::Gather,
+    row::{Row, Timings, thousandths},
+    samples::Samples,
+};
+
+/// Items in one timed chunk: large beside the clock's own cost, small beside the noise of the machine.
+const CHUNK: usize = 32_768;
+
+/// Timed chunks of each sort in one turn of one filter.
+const CHUNKS_PER_TURN: usize = 4;
+
+/// Chunks a filter inserts before the next one has its turn.
+const CHUNKS_PER_LEG: usize = 8;
+
+/// A rate is judged on at least this many strangers, and on enough to expect [`WRONG_ANSWERS`].
+const FEWEST_STRANGERS: u64 = 2_000_000;
+const WRONG_ANSWERS: f64 = 1_000.0;
+const MOST_STRANGERS: u64 = 50_000_000;
+
+/// What to measure.
+pub(crate) struct Plan {
+    pub(crate) items: u64,
+    pub(crate) fpr: f64,
+    pub(crate) shape: Shape,
+    pub(crate) rounds: usize,
+}
+
+impl Plan {
+    /// How often everything is built: often while it is cheap.
+    fn builds(&self) -> usize {
+        match self.items {
+            0..=2_000_000 => 5,
+            2_000_001..=20_000_000 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Items inserted per timed chunk: small filters still get several samples of both ways to insert.
+    fn build_chunk(&self) -> usize {
+        (self.items as usize / 16).clamp(1, CHUNK)
+    }
+
+    /// Questions before a turn is timed: enough to bring a cacheable filter back into the cache that the
+    /// others used meanwhile. Past 2^25 items nothing is cacheable and the chunk only warms the page tables.
+    fn warm_up(&self) -> usize {
+        if self.items > 1 << 25 { CHUNK } else { (self.items as usize / 32).clamp(CHUNK, 1 << 18) }
+    }
+
+    fn strangers_wanted(&self) -> u64 {
+        ((WRONG_ANSWERS / self.fpr) as u64).clamp(FEWEST_STRANGERS, MOST_STRANGERS)
+    }
+}
+
+/// Builds, asks and judges every entry, and the limits beside them.
+pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<Row> {
+    let mut tracks: Vec<Track<T>> = entries.into_iter().map(|entry| Track::new(plan, entry)).collect();
+    for build in 0..plan.builds() {
+        build_all(plan, &mut tracks, build);
+    }
+    let mut limits = limits(plan, &tracks);
+    let mut asked = Asked::default();
+    for round in 0..plan.rounds {
+        ask_all(plan, &mut tracks, &mut limits, &mut asked, round);
+    }
+    top_up(plan, &mut tracks, &mut asked);
+    check_batches(plan, &mut tracks, &mut asked);
+    let filters = tracks.iter().map(|track| track.row(plan));
+    filters.chain(limits.iter().flat_map(|limit| limit.rows(plan))).collect()
+}
+
+/// How far the streams of questions have come.
+#[derive(Default)]
+struct Asked {
+    strangers: u64,
+    members: u64,
+}
+
+/// A filter on its way through the run.
+struct Track<T> {
+    entry: Entry<T>,
+    filter: Box<dyn Contender<T>>,
+    heap_bytes: i64,
+    timings: Timings,
+    strangers: u64,
+    wrong: u64,
+    members: u64,
+    lost: u64,
+    batch_agrees: Option<bool>,
+}
+
+impl<T: BenchItem> Track<T> {
+    fn new(plan: &Plan, entry: Entry<T>) -> Track<T> {
+        let filter = (entry.make)(1, plan.fpr);
+        Track {
+            entry,
+            filter,
+            heap_bytes: 0,
+            timings: Timings::default(),
+            strangers: 0,
+            wrong: 0,
+            members: 0,
+            lost: 0,
+            batch_agrees: None,
+        }
+    }
+
+    /// Starts again with an empty filter.
+    fn renew(&mut self, plan: &Plan) {
+        let before = heap::live_bytes();
+        let filter = (self.entry.make)(plan.items, plan.fpr);
+        self.heap_bytes = heap::live_bytes() - before;
+        self.filter = filter;
+    }
+
+    /// Inserts `leg`. Chunks go by batch and one by one in turn, so that one build gives both figures.
+    fn insert(&mut self, leg: &[T], chunk_items: usize, build: usize) {
+        for (turn, chunk) in leg.chunks(chunk_items).enumerate() {
+            let by_batch = (turn + build).is_multiple_of(2);
+            let before = heap::live_bytes();
+            let spent = match self.filter.batch() {
+                Some(batch) if by_batch => time(|| batch.insert(black_box(chunk))).1,
+                _ => time(|| self.filter.insert_each(black_box(chunk))).1,
+            };
+            self.heap_bytes += heap::live_bytes() - before;
+            if chunk.len() < chunk_items {
+                continue; // the odd end of the items: too short to time
+            }
+            match self.filter.batch() {
+                Some(_) if by_batch => self.timings.build.record(spent, chunk.len()),
+                Some(_) => self.timings.insert.record(spent, chunk.len()),
+                None => {
+                    self.timings.build.record(spent, chunk.len());
+                    self.timings.insert.record(spent, chunk.len());
+                }
+            }
+        }
+    }
+
+    /// Asks for a chunk of strangers or of members, one by one or by batch, and keeps the time.
+    fn ask(&mut self, questions: &Questions<T>, turn: usize) {
+        let chunk = |sort: Sort| black_box(questions.chunk(sort, turn));
+        let (wrong, spent) = time(|| black_box(self.filter.count_each(chunk(Sort::Miss))));
+        self.timings.miss.record(spent, CHUNK);
+        self.wrong += wrong as u64;
+        let (found, spent) = time(|| black_box(self.filter.count_each(chunk(Sort::Hit))));
+        self.timings.hit.record(spent, CHUNK);
+        self.lost += CHUNK.saturating_sub(found) as u64;
+        (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
+
+        let Some(batch) = self.filter.batch() else { return };
+        let (wrong, spent) = time(|| black_box(batch.count(chunk(Sort::BatchMiss))));
+        self.timings.batch_miss.record(spent, CHUNK);
+        self.wrong += wrong as u64;
+        let (found, spent) = time(|| black_box(batch.count(chunk(Sort::BatchHit))));
+        self.timings.batch_hit.record(spent, CHUNK);
+        self.lost += CHUNK.saturating_sub(found) as u64;
+        (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes().unwrap_or(self.heap_bytes.max(0) as u64)
+    }
+
+    fn row(&self, plan: &Plan) -> Row {
+        let bytes = self.memory_bytes();
+        Row {
+            name: self.entry.name.to_owned(),
+            kind: self.entry.kind,
+            ours: self.entry.ours,
+            layout: self.entry.layout,
+            shape: plan.shape,
+            items: plan.items,
+            target_fpr: plan.fpr,
+            observed_fpr: Some(self.wrong as f64 / self.strangers as f64),
+            strangers_asked: self.strangers,
+            bits_per_item: thousandths(bytes as f64 * 8.0 / plan.items as f64),
+            memory_bytes: bytes,
+            median: self.timings.figures(Samples::median),
+            build_mean_ns: self.timings.build.mean().map(thousandths),
+            gather_ns: None,
+            p10: self.timings.figures(Samples::p10),
+            false_negatives: Some(self.lost),
+            members_asked: self.members,
+            batch_agrees: self.batch_agrees,
+        }
+    }
+}
+
+/// One round's questions, the same for everyone.
+struct Questions<T> {
+    warm_up: Vec<T>,
+    /// [`CHUNKS_PER_TURN`] chunks of each [`Sort`], no stranger in two of them.
+    chunks: Vec<Vec<T>>,
+}
+
+#[derive(Clone, Copy)]
+enum Sort {
+    Miss,
+    Hit,
+    BatchMiss,
+    BatchHit,
+}
+
+impl Sort {
+    const ALL: [Sort; 4] = [Sort::Miss, Sort::Hit, Sort::BatchMiss, Sort::BatchHit];
+}
+
+impl<T: BenchItem> Questions<T> {
+    fn new(plan: &Plan, asked: &mut Asked) -> Questions<T> {
+        let mut warm_up = vec![T::default(); plan.warm_up()];
+        items::strangers(&mut warm_up, &mut asked.strangers);
+        let chunks = (0..CHUNKS_PER_TURN).flat_map(|_| Sort::ALL).map(|sort| {
+            let mut chunk = vec![T::default(); CHUNK];
+            match sort {
+                Sort::Miss | Sort::BatchMiss => items::strangers(&mut chunk, &mut asked.strangers),
+                Sort::Hit | Sort::BatchHit => {
+                    items::sampled_members(&mut chunk, plan.items, &mut asked.members);
+                }
+            }
+            chunk
+        });
+        Questions { warm_up, chunks: chunks.collect() }
+    }
+
+    fn chunk(&self, sort: Sort, turn: usize) -> &[T] {
+        &self.chunks[turn * Sort::ALL.len() + sort as usize]
+    }
+}
+
+/// Fills every filter, leg by leg.
+fn build_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
+    eprintln!("building {} filters, pass {} of {}", tracks.len(), build + 1, plan.builds());
+    tracks.iter_mut().for_each(|track| track.renew(plan));
+    let chunk_items = plan.build_chunk();
+    let mut leg = vec![T::default(); chunk_items * CHUNKS_PER_LEG];
+    let mut first = 0;
+    let mut turn = build;
+    while first < plan.items {
+        let length = leg.len().min((plan.items - first) as usize);
+        let leg = &mut leg[..length];
+        items::members(leg, first);
+        for at in rotated(tracks.len(), turn) {
+            tracks[at].insert(leg, chunk_items, build);
+        }
+        first += length as u64;
+        turn += 1;
+    }
+}
+
+/// One round of questions to every filter and every limit.
+fn ask_all<T: BenchItem>(
+    plan: &Plan,
+    tracks: &mut [Track<T>],
+    limits: &mut [Limit],
+    asked: &mut Asked,
+    round: usize,
+) {
+    if round.is_multiple_of(8) {
+        eprintln!("asking, round {} of {}", round + 1, plan.rounds);
+    }
+    let words = Questions::<u64>::new(plan, asked);
+    let questions = Questions::<T>::new(plan, asked);
+    for at in rotated(tracks.len() + limits.len(), round) {
+        if let Some(track) = tracks.get_mut(at) {
+            black_box(track.filter.count_each(&questions.warm_up));
+            (0..CHUNKS_PER_TURN).for_each(|turn| track.ask(&questions, turn));
+        } else {
+            limits[at - tracks.len()].ask(&words);
+        }
+    }
+}
+
+/// Asks for further strangers, untimed, until the rate is worth judging.
+fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
+    let mut chunk = vec![T::default(); CHUNK];
+    let wanted = plan.strangers_wanted();
+    while tracks.iter().any(|track| track.strangers < wanted) {
+        items::strangers(&mut chunk, &mut asked.strangers);
+        for track in tracks.iter_mut().filter(|track| track.strangers < wanted) {
+            let counted = match track.filter.batch() {
+                Some(batch) => batch.count(&chunk),
+                None => track.filter.count_each(&chunk),
+            };
+            track.wrong += counted as u64;
+            track.strangers += CHUNK as u64;
+        }
+    }
+}
+
+/// Asks the same items by batch and one by one, at lengths that leave every kind of remainder.
+fn check_batches<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
+    let mut mixed = vec![T::default(); 4_099];
+    let (strangers, members) = mixed.split_at_mut(2_000);
+    items::strangers(strangers, &mut asked.strangers);
+    items::sampled_members(members, plan.items, &mut asked.members);
+    for track in tracks {
+        let lengths = [0, 1, 7, 31, 32, 33, 64, 65, mixed.len()];
+        let same = lengths.map(|length| {
+            let some = &mixed[mixed.len() - length..];
+            let one_by_one = track.filter.count_each(some);
+            track.filter.batch().map(|batch| batch.count(some) == one_by_one)
+        });
+        track.batch_agrees = same.into_iter().reduce(|all, next| Some(all? && next?)).flatten();
+    }
+}
+
+/// Bare memory of one filter's size.
+struct Limit {
+    footprint: &'static str,
+    gather: Gather,
+    bare: Timings,
+    mixed: Timings,
+}
+
+impl Limit {
+    fn ask(&mut self, questions: &Questions<u64>) {
+        let gather = &self.gather;
+        let indexes =
+            |items: &[u64]| -> Vec<u32> { items.iter().map(|&item| gather.line_of(item)).collect() };
+        black_box(gather.rolling(&indexes(&questions.warm_up)));
+        for turn in 0..CHUNKS_PER_TURN {
+            let chunk = |sort| black_box(questions.chunk(sort, turn));
+            let (first, second) = (indexes(chunk(Sort::Miss)), indexes(chunk(Sort::Hit)));
+            let (_, plain) = time(|| black_box(gather.plain(black_box(&first))));
+            let (_, rolling) = time(|| black_box(gather.rolling(black_box(&second))));
+            let (_, plain_mixed) = time(|| black_box(gather.plain_mixed(chunk(Sort::BatchMiss))));
+            let (_, rolling_mixed) = time(|| black_box(gather.rolling_mixed(chunk(Sort::BatchHit))));
+            self.bare.miss.record(plain, CHUNK);
+            self.bare.batch_miss.record(rolling, CHUNK);
+            self.mixed.miss.record(plain_mixed, CHUNK);
+            self.mixed.batch_miss.record(rolling_mixed, CHUNK);
+        }
+    }
+
+    fn rows(&self, plan: &Plan) -> [Row; 2] {
+        [("limit: bare prefetched gather", &self.bare), ("limit: prefetched gather + mix", &self.mixed)].map(
+            |(name, timings)| Row {
+                name: format!("{name}{}", self.footprint),
+                kind: Kind::Limit,
+                ours: false,
+                layout: None,
+                shape: plan.shape,
+                items: plan.items,
+                target_fpr: plan.fpr,
+                observed_fpr: None,
+                strangers_asked: 0,
+                bits_per_item: thousandths((1.0 / plan.fpr).log2()),
+                memory_bytes: self.gather.bytes(),
+                median: timings.figures(Samples::median),
+                build_mean_ns: None,
+                gather_ns: timings.batch_miss.median().map(thousandths),
+                p10: timings.figures(Samples::p10),
+                false_negatives: None,
+                members_asked: 0,
+                batch_agrees: None,
+            },
+        )
+    }
+}
+
+/// The limits at the footprint of the blocked filter and of the classic one: ours if it runs, else a rival's,
+/// else the size by formula.
+fn limits<T: BenchItem>(plan: &Plan, tracks: &[Track<T>]) -> Vec<Limit> {
+    let size_of = |kind: Kind| {
+        let of_kind = || tracks.iter().filter(move |track| track.entry.kind == kind);
+        of_kind().find(|track| track.entry.ours).or_else(|| of_kind().next()).map(Track::memory_bytes)
+    };
+    let blocked =
+        size_of(Kind::Blocked).unwrap_or_else(|| crate::rivals::blocks_for(plan.items, plan.fpr) * 32);
+    let classic = size_of(Kind::Bloom).unwrap_or_else(|| {
+        (plan.items as f64 * -plan.fpr.ln() / std::f64::consts::LN_2.powi(2) / 8.0) as u64
+    });
+    [("", blocked), (", classic footprint", classic)]
+        .map(|(footprint, bytes)| Limit {
+            footprint,
+            gather: Gather::new(bytes).expect("memory for the limit"),
+            bare: Timings::default(),
+            mixed: Timings::default(),
+        })
+        .into()
+}
+
+/// `0..length`, starting somewhere else each turn.
+fn rotated(length: usize, turn: usize) -> impl Iterator<Item = usize> {
+    (0..length).map(move |step| (step + turn) % length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Batch;
+    use std::collections::HashSet;
+
+    const ITEMS: u64 = 5_000;
+
+    /// Knows its members exactly, and how far to lie about them.
+    #[derive(Default)]
+    struct Exact {
+        members: HashSet<u64>,
+        forgets: u64,
+        batch_adds: usize,
+    }
+
+    impl Contender<u64> for Exact {
+        fn insert_each(&mut self, items: &[u64]) {
+            self.members.extend(items.iter().filter(|&item| self.forgets == 0 || item % self.forgets != 0));
+        }
+
+        fn count_each(&self, items: &[u64]) -> usize {
+            items.iter().filter(|item| self.members.contains(item)).count()
+        }
+
+        fn batch(&mut self) -> Option<&mut dyn Batch<u64>> {
+            Some(self)
+        }
+
+        fn memory_bytes(&self) -> Option<u64> {
+            Some(8 * self.members.len() as u64)
+        }
+    }
+
+    impl Batch<u64> for Exact {
+        fn insert(&mut self, items: &[u64]) {
+            self.insert_each(items);
+        }
+
+        fn count(&mut self, items: &[u64]) -> usize {
+            self.count_each(items) + self.batch_adds.min(items.len())
+        }
+    }
+
+    /// A vector of everything: no batch, and the allocator tells its size.
+    struct Shelf(Vec<u64>);
+
+    impl Contender<u64> for Shelf {
+        fn insert_each(&mut self, items: &[u64]) {
+            self.0.extend(items);
+        }
+
+        fn count_each(&self, items: &[u64]) -> usize {
+            items.len() // mayhap, always
+        }
+    }
+
+    fn row(make: fn(u64, f64) -> Box<dyn Contender<u64>>) -> Row {
+        let entry = Entry { name: "test", kind: Kind::Bloom, ours: true, slow: false, layout: None, make };
+        let plan = Plan { items: ITEMS, fpr: 0.01, shape: Shape::U64, rounds: 1 };
+        measure(&plan, vec![entry]).swap_remove(0)
+    }
+
+    #[test]
+    fn an_exact_set_is_measured_whole() {
+        let row = row(|_, _| Box::new(Exact::default()));
+        assert_eq!(
+            (row.observed_fpr, row.false_negatives, row.batch_agrees),
+            (Some(0.0), Some(0), Some(true))
+        );
+        assert_eq!(row.bits_per_item, 64.0, "every member went in once, by batch or one by one");
+        assert!(row.strangers_asked >= FEWEST_STRANGERS);
+        let ns = &row.median;
+        for figure in [ns.build_ns, ns.insert_ns, ns.miss_ns, ns.hit_ns, ns.batch_miss_ns, ns.batch_hit_ns] {
+            assert!(figure.is_some_and(|ns| ns > 0.0), "{row:?}");
+        }
+        assert!(!row.is_broken());
+    }
+
+    #[test]
+    fn a_filter_that_forgets_is_caught() {
+        let row = row(|_, _| Box::new(Exact { forgets: 1_000, ..Exact::default() }));
+        assert!(row.is_broken() && row.false_negatives.unwrap() > 0);
+    }
+
+    #[test]
+    fn a_batch_that_answers_otherwise_is_caught() {
+        let row = row(|_, _| Box::new(Exact { batch_adds: 1, ..Exact::default() }));
+        assert!(row.is_broken() && row.batch_agrees == Some(false));
+    }
+
+    #[test]
+    fn always_mayhap_is_seen_and_without_a_batch_there_are_no_batch_figures() {
+        let row = row(|_, _| Box::new(Shelf(Vec::new())));
+        assert_eq!(row.observed_fpr, Some(1.0));
+        assert_eq!(row.batch_agrees, None);
+        assert!(row.median.batch_miss_ns.is_none() && row.median.batch_hit_ns.is_none());
+        assert_eq!(row.median.build_ns, row.median.insert_ns);
+    }
+
+    #[test]
+    fn every_turn_visits_all_and_starts_elsewhere() {
+        assert_eq!(rotated(3, 0).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(rotated(3, 4).collect::<Vec<_>>(), [1, 2, 0]);
+        assert_eq!(rotated(0, 4).count(), 0);
+    }
+
+    #[test]
+    fn low_rates_are_judged_on_more_strangers() {
+        let plan = |fpr| Plan { items: 1_000, fpr, shape: Shape::U64, rounds: 1 };
+        assert_eq!(plan(0.01).strangers_wanted(), 2_000_000);
+        assert_eq!(plan(0.0001).strangers_wanted(), 10_000_000);
+        assert_eq!(plan(1e-9).strangers_wanted(), 50_000_000);
+    }
+}

@@ -1,0 +1,91 @@
+//! One measured line, as it is written in JSON.
+
+use serde::Serialize;
+
+use crate::{contender::Kind, items::Shape, samples::Samples};
+
+/// Thread-CPU nanoseconds per item. None: the filter has no such call.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    /// Filling by batch, or one by one where there is no batch.
+    pub(crate) build_ns: Option<f64>,
+    /// Filling one by one.
+    pub(crate) insert_ns: Option<f64>,
+    /// Asking one by one for strangers.
+    pub(crate) miss_ns: Option<f64>,
+    /// Asking one by one for members.
+    pub(crate) hit_ns: Option<f64>,
+    /// Asking by batch for strangers.
+    pub(crate) batch_miss_ns: Option<f64>,
+    /// Asking by batch for members.
+    pub(crate) batch_hit_ns: Option<f64>,
+}
+
+/// The timed chunks behind [`Figures`].
+#[derive(Default)]
+pub(crate) struct Timings {
+    pub(crate) build: Samples,
+    pub(crate) insert: Samples,
+    pub(crate) miss: Samples,
+    pub(crate) hit: Samples,
+    pub(crate) batch_miss: Samples,
+    pub(crate) batch_hit: Samples,
+}
+
+impl Timings {
+    /// The same statistic of every series.
+    pub(crate) fn figures(&self, statistic: fn(&Samples) -> Option<f64>) -> Figures {
+        let of = |samples| statistic(samples).map(thousandths);
+        Figures {
+            build_ns: of(&self.build),
+            insert_ns: of(&self.insert),
+            miss_ns: of(&self.miss),
+            hit_ns: of(&self.hit),
+            batch_miss_ns: of(&self.batch_miss),
+            batch_hit_ns: of(&self.batch_hit),
+        }
+    }
+}
+
+/// A filter or a limit, measured.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) ours: bool,
+    pub(crate) layout: Option<&'static str>,
+    pub(crate) shape: Shape,
+    pub(crate) items: u64,
+    pub(crate) target_fpr: f64,
+    /// Share of strangers taken for members.
+    pub(crate) observed_fpr: Option<f64>,
+    pub(crate) strangers_asked: u64,
+    /// For a limit: log2(1/p), less than which no filter can do.
+    pub(crate) bits_per_item: f64,
+    pub(crate) memory_bytes: u64,
+    /// Medians.
+    #[serde(flatten)]
+    pub(crate) median: Figures,
+    /// Mean over the chunks of the build: the one that grows the filter counts here.
+    pub(crate) build_mean_ns: Option<f64>,
+    /// Limits only: the rolling gather, which is also their `batch_miss_ns`.
+    pub(crate) gather_ns: Option<f64>,
+    pub(crate) p10: Figures,
+    /// Members denied. More than none is a broken filter.
+    pub(crate) false_negatives: Option<u64>,
+    pub(crate) members_asked: u64,
+    /// Did the batch calls count what the single calls count?
+    pub(crate) batch_agrees: Option<bool>,
+}
+
+impl Row {
+    /// Does this row break a promise that has no tolerance?
+    pub(crate) fn is_broken(&self) -> bool {
+        self.false_negatives.is_some_and(|lost| lost > 0) || self.batch_agrees == Some(false)
+    }
+}
+
+/// Rounded to three places: what is below is noise.
+pub(crate) fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

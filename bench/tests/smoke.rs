@@ -1,0 +1,102 @@
+//! The program on few items: does every object carry the promised fields?
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mayhap-bench")).args(arguments).output().expect("the program starts")
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).expect("one object per line")).collect()
+}
+
+#[test]
+fn json_carries_the_promised_fields() {
+    let output = bench(&[
+        "filters",
+        "--items",
+        "2e4",
+        "--fpr",
+        "0.01",
+        "--rounds",
+        "2",
+        "--json",
+        "--only",
+        "fastbloom+foldhash,sbbf-rs-safe",
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = objects(&output);
+    let (filters, limits): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row["kind"] != "limit");
+    assert_eq!(filters.len(), 2);
+    for row in filters {
+        for field in
+            ["target_fpr", "observed_fpr", "bits_per_item", "build_ns", "insert_ns", "miss_ns", "hit_ns"]
+        {
+            assert!(row[field].as_f64().is_some_and(|value| value > 0.0), "{field} of {row}");
+        }
+        assert!(row["name"].is_string() && row["ours"] == false);
+        assert!(row["batch_miss_ns"].is_null() && row["batch_hit_ns"].is_null());
+        assert!(row["p10"]["miss_ns"].is_number());
+        assert_eq!(row["items"], 20_000);
+        assert_eq!(row["false_negatives"], 0);
+        assert!(row["strangers_asked"].as_u64().unwrap() >= 2_000_000);
+        let observed = row["observed_fpr"].as_f64().unwrap();
+        assert!((0.008..0.0125).contains(&observed), "{observed} is far from the 1 % that was asked for");
+    }
+    assert_eq!(limits.len(), 4);
+    assert!(limits.iter().any(|row| row["name"] == "limit: bare prefetched gather"));
+    for row in limits {
+        assert!(row["gather_ns"].as_f64().is_some_and(|ns| ns > 0.0));
+        assert_eq!(row["bits_per_item"], 6.644);
+    }
+}
+
+#[test]
+fn ours_have_batch_figures_and_keep_their_promises() {
+    let output = bench(&["filters", "--items", "20000", "--rounds", "1", "--json", "--only", "ours"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = objects(&output);
+    let ours: Vec<_> = rows.iter().filter(|row| row["ours"] == true).collect();
+    assert_eq!(ours.len(), 8);
+    for row in ours {
+        for field in ["build_ns", "insert_ns", "miss_ns", "hit_ns", "batch_miss_ns", "batch_hit_ns"] {
+            assert!(row[field].as_f64().is_some_and(|ns| ns > 0.0), "{field} of {row}");
+        }
+        assert_eq!((&row["false_negatives"], &row["batch_agrees"]), (&0.into(), &true.into()), "{row}");
+        assert!(row["observed_fpr"].as_f64().unwrap() < 0.0125, "{row}");
+    }
+}
+
+#[test]
+fn every_shape_gives_a_table() {
+    for shape in ["u64", "str16", "url"] {
+        let output = bench(&[
+            "filters",
+            "--items",
+            "5_000",
+            "--rounds",
+            "1",
+            "--shape",
+            shape,
+            "--only",
+            "sbbf-rs-safe,mayhap Bloom",
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let table = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            table.contains("sbbf-rs-safe *") && table.contains("limit: bare prefetched gather"),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn unknown_names_and_numbers_are_refused() {
+    for wrong in [["--only", "no such filter"], ["--items", "many"], ["--fpr", "1.5"], ["--rounds", "0"]] {
+        let output = bench(&[&["filters"], &wrong[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The standard output: coloured and as wide as the terminal where it is one, quiet when its reader leaves.
+
+use std::io::{self, BufWriter, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::trouble::Trouble;
+
+/// Headings.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// What is recommended.
+pub(crate) const BEST: Style = AnsiColor::Green.on_default().bold();
+/// What is there for completeness.
+pub(crate) const ASIDE: Style = Style::new().dimmed();
+
+/// Columns written to where there is no terminal and `COLUMNS` does not say how many.
+const UNKNOWN_WIDTH: usize = 100;
+/// Lines longer than this are hard to read, however wide the terminal.
+const WIDEST: usize = 110;
+/// A terminal narrower than this gets lines that it has to break.
+const NARROWEST: usize = 60;
+
+/// Runs `write` with the standard output and its width. That the reader left, as `head` does, is no trouble.
+pub(crate) fn to_stdout(
+    write: impl FnOnce(&mut dyn Write, usize) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let told = || std::env::var("COLUMNS").ok()?.trim().parse().ok();
+    let width = width.or_else(told).unwrap_or(UNKNOWN_WIDTH).clamp(NARROWEST, WIDEST);
+    let mut out = BufWriter::new(anstream::stdout());
+    match write(&mut out, width) {
+        Ok(()) => unless_reader_left(out.flush()),
+        Err(Trouble::Write(error)) => unless_reader_left(Err(error)),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// `Ok` for a pipe nobody reads any more.
+pub(crate) fn unless_reader_left(written: io::Result<()>) -> Result<(), Trouble> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+/// Writes `text` broken into lines of at most `width` columns, the first after `first`, the others after as many spaces.
+pub(crate) fn paragraph(out: &mut dyn Write, text: &str, first: &str, width: usize) -> io::Result<()> {
+    let indent = " ".repeat(first.len());
+    let options = textwrap::Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options).iter().try_for_each(|line| writeln!(out, "{line}"))
+}

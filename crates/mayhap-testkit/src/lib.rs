@@ -1,0 +1,43 @@
+//! What proves mayhap's promises: seeded items, binomial bands, an exact model, suites of promises, and
+//! filters made wrong on purpose so that the suites have something to reject.
+//!
+//! ```text
+//!   items ──▶ suite ──▶ Subject (the filter under test)
+//!               │
+//!               ├─ never_forgets    random operations against the exact Model
+//!               └─ keeps_its_rate   wrong answers of full filters against a binomial band
+//! ```
+//!
+//! A filter joins by implementing [`Subject`]; then one test per promise:
+//!
+//! ```
+//! use mayhap_testkit::bad::ForgetsOnDecode;
+//! use mayhap_testkit::honest::PlainBloom;
+//! use mayhap_testkit::suite::{Script, never_forgets};
+//!
+//! let script = Script::new(20_000, 1_000);
+//! assert!(never_forgets(|seed| PlainBloom::for_capacity(1_000, 0.01, seed), &script).is_ok());
+//! assert!(never_forgets(|seed| ForgetsOnDecode::for_capacity(1_000, 0.01, seed), &script).is_err());
+//! ```
+//!
+//! Everything is reproducible: the same seed gives the same items and the same operations, for ever and on
+//! every machine.
+
+// One module counts allocations, which takes a `GlobalAlloc`; every other one is held to safe code.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
+pub mod alloc_meter;
+pub mod bad;
+pub mod binomial;
+pub mod corrupt;
+pub mod honest;
+pub mod items;
+pub mod model;
+pub mod rng;
+pub mod subject;
+pub mod suite;
+
+pub use binomial::{band_with_model_error, binomial_band};
+pub use items::{Shape, member, member_u64, stranger, stranger_u64};
+pub use subject::{Inserted, Subject};

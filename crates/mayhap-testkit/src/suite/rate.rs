@@ -1,0 +1,202 @@
+//! The rate: wrong answers of full filters, judged from both sides.
+
+use super::{Failure, Operation, Place};
+use crate::{Inserted, Shape, Subject};
+use std::ops::RangeInclusive;
+
+/// Strangers a decoded filter must answer about like the one it was made from.
+const COMPARED: u64 = 512;
+
+/// What to fill and what to ask.
+///
+/// ```
+/// use mayhap_testkit::suite::RatePlan;
+/// use mayhap_testkit::{Shape, band_with_model_error};
+///
+/// let plan = RatePlan {
+///     shape: Shape::Mail,
+///     items: 10_000,
+///     strangers: 50_000,
+///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
+///     promised: band_with_model_error(8 * 50_000, 0.01, 1e-6, 0.02),
+/// };
+/// assert_eq!(plan.trials(), 400_000);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RatePlan<'a> {
+    /// What the items look like.
+    pub shape: Shape,
+    /// How many members go into each filter; judge full filters.
+    pub items: u64,
+    /// How many strangers each filter is asked about.
+    pub strangers: u64,
+    /// One filter, with items of its own, for each seed.
+    pub seeds: &'a [u64],
+    /// Wrong answers of all filters together, from
+    /// [`binomial_band`](crate::binomial_band) or [`band_with_model_error`](crate::band_with_model_error).
+    pub promised: RangeInclusive<u64>,
+}
+
+impl RatePlan<'_> {
+    /// Strangers asked about in all.
+    #[must_use]
+    pub const fn trials(&self) -> u64 {
+        self.strangers * self.seeds.len() as u64
+    }
+}
+
+/// What the filters answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateReport {
+    /// Strangers asked about.
+    pub trials: u64,
+    /// How many got a `mayhap`.
+    pub wrong: u64,
+    /// Members that went in as certainly new; the rest met a wrong answer of their own on the way.
+    pub new: u64,
+}
+
+impl RateReport {
+    /// The share of wrong answers.
+    #[must_use]
+    pub fn observed_fpr(&self) -> f64 {
+        self.wrong as f64 / self.trials as f64
+    }
+}
+
+/// Fills a filter for every seed, sends it through a round trip if it can, and judges the wrong answers
+/// against `plan.promised`, from both sides: too few mean wasted memory, or a filter nobody filled.
+///
+/// ```
+/// use mayhap_testkit::bad::TooFull;
+/// use mayhap_testkit::honest::PlainBloom;
+/// use mayhap_testkit::suite::{RatePlan, keeps_its_rate};
+/// use mayhap_testkit::{Shape, band_with_model_error};
+///
+/// let rate = PlainBloom::for_capacity(2_000, 0.02, 0).expected_fpr(2_000);
+/// let plan = RatePlan {
+///     shape: Shape::Url,
+///     items: 2_000,
+///     strangers: 50_000,
+///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
+///     promised: band_with_model_error(400_000, rate, 1e-6, 0.03),
+/// };
+/// assert!(keeps_its_rate(|seed| PlainBloom::for_capacity(2_000, 0.02, seed), &plan).is_ok());
+/// assert!(keeps_its_rate(|seed| TooFull::for_capacity(2_000, 0.02, seed), &plan).is_err());
+/// ```
+///
+/// # Errors
+///
+/// [`Failure::RateOff`], or what [`wrong_answers`] found on the way.
+pub fn keeps_its_rate<S: Subject>(
+    make: impl Fn(u64) -> S,
+    plan: &RatePlan<'_>,
+) -> Result<RateReport, Failure> {
+    let report = wrong_answers(make, plan)?;
+    if plan.promised.contains(&report.wrong) {
+        return Ok(report);
+    }
+    let (low, high) = (*plan.promised.start(), *plan.promised.end());
+    Err(Failure::RateOff { wrong: report.wrong, trials: report.trials, low, high })
+}
+
+/// The same without the judgement on the rate, for tables of accuracy; `plan.promised` is not looked at.
+///
+/// # Errors
+///
+/// A member refused or forgotten, a round trip that fails or changes an answer.
+pub fn wrong_answers<S: Subject>(
+    make: impl Fn(u64) -> S,
+    plan: &RatePlan<'_>,
+) -> Result<RateReport, Failure> {
+    let mut report = RateReport { trials: plan.trials(), wrong: 0, new: 0 };
+    for &seed in plan.seeds {
+        let (filter, new) = filled(make(seed), plan, seed)?;
+        report.new += new;
+        let filter = decoded(filter, plan, seed)?;
+        if let Some((i, item)) =
+            first_forgotten(|item| filter.may_contain(item), plan.shape, seed, plan.items)
+        {
+            return Err(Failure::Forgot {
+                place: Place { seed, operation: i, step: Operation::Sweep },
+                item,
+            });
+        }
+        report.wrong += count_wrong(|item| filter.may_contain(item), plan.shape, seed, plan.strangers);
+    }
+    Ok(report)
+}
+
+fn filled<S: Subject>(mut filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<(S, u64), Failure> {
+    let mut item = Vec::new();
+    let mut new = 0;
+    for i in 0..plan.items {
+        plan.shape.member_into(seed, i, &mut item);
+        match filter.insert(&item) {
+            Inserted::New => new += 1,
+            Inserted::Mayhap => {}
+            Inserted::Refused => {
+                let place = Place { seed, operation: i, step: Operation::Insert };
+                return Err(Failure::Refused { place, item });
+            }
+        }
+    }
+    Ok((filter, new))
+}
+
+/// The filter after a round trip; as it was if it cannot make one.
+fn decoded<S: Subject>(filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<S, Failure> {
+    let place = Place { seed, operation: plan.items, step: Operation::RoundTrip };
+    let decoded = match filter.round_trip() {
+        None => return Ok(filter),
+        Some(Err(reason)) => return Err(Failure::RoundTripFailed { place, reason }),
+        Some(Ok(decoded)) => decoded,
+    };
+    let mut item = Vec::new();
+    for i in 0..plan.strangers.min(COMPARED) {
+        plan.shape.stranger_into(seed, i, &mut item);
+        if filter.may_contain(&item) != decoded.may_contain(&item) {
+            return Err(Failure::DecodedDiffers { place, item });
+        }
+    }
+    Ok(decoded)
+}
+
+/// How many of the first `strangers` get a `mayhap` from `answer`. For filters that are no
+/// [`Subject`](crate::Subject), such as those built from all items at once.
+///
+/// ```
+/// use mayhap_testkit::{Shape, suite::count_wrong};
+/// assert_eq!(count_wrong(|_| true, Shape::Ipv4, 1, 100), 100);
+/// ```
+pub fn count_wrong(answer: impl Fn(&[u8]) -> bool, shape: Shape, seed: u64, strangers: u64) -> u64 {
+    let mut item = Vec::new();
+    (0..strangers)
+        .filter(|&i| {
+            shape.stranger_into(seed, i, &mut item);
+            answer(&item)
+        })
+        .count() as u64
+}
+
+/// The first of `items` members that gets a `no` from `answer`, with its index; `None` if all are known.
+///
+/// ```
+/// use mayhap_testkit::{Shape, suite::first_forgotten};
+/// assert_eq!(first_forgotten(|_| true, Shape::Ipv4, 1, 100), None);
+/// assert_eq!(first_forgotten(|_| false, Shape::Ipv4, 1, 100).unwrap().0, 0);
+/// ```
+pub fn first_forgotten(
+    answer: impl Fn(&[u8]) -> bool,
+    shape: Shape,
+    seed: u64,
+    items: u64,
+) -> Option<(u64, Vec<u8>)> {
+    let mut item = Vec::new();
+    (0..items)
+        .find(|&i| {
+            shape.member_into(seed, i, &mut item);
+            !answer(&item)
+        })
+        .map(|i| (i, item))
+}

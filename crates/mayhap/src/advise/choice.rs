@@ -1,0 +1,252 @@
+//! The ranked choice.
+
+use std::cmp::Ordering;
+
+use super::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
+use super::note::{self, Note};
+use super::price::{Cost, Price, Structure, price_list};
+use super::{recipe, say};
+use crate::blocked::BlockedShape;
+
+/// An exact structure this small costs next to nothing: take it and never be wrong.
+const EXACT_IS_CHEAP_BYTES: u64 = 4 << 20;
+/// Never being wrong is worth this many times the memory of the smallest filter.
+const EXACT_IS_WORTH: f64 = 1.25;
+/// A cache line more per lookup is as bad as this much more memory.
+const LINE_IS_WORTH: f64 = 0.15;
+/// The layout a blocked filter would not take by itself: slower, or larger, by about this much.
+const OTHER_LAYOUT_IS_WORTH: f64 = 1.25;
+
+/// What to use, why, and what everything else would cost.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// Every structure: those that suit first, the best of them at the top.
+    pub prices: Vec<Price>,
+    /// The recommendation and its reasons, in plain sentences.
+    pub why: Vec<String>,
+    /// The lines of Rust that build what is recommended; nothing where nothing suits.
+    pub rust: Option<String>,
+    /// What to know before using it.
+    pub notes: Vec<Note>,
+}
+
+impl Advice {
+    /// The best structure that suits, if one does.
+    #[must_use]
+    pub fn recommended(&self) -> Option<&Price> {
+        self.prices.first().filter(|price| price.suits())
+    }
+}
+
+/// What to use for `needs`.
+///
+/// The rules, in order: what does not suit is out. An exact structure comes first if it takes at most 4 MiB, or at most 1.25 times
+/// the memory of the smallest filter that suits. Then filters whose *no* is certain, by memory, with 15 % on top for every
+/// cache line a lookup touches. Then those that need a lock where several threads insert, then those whose *no* may be
+/// wrong after a removal, then exact structures at any price.
+///
+/// Where the rate follows from the memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes
+/// first, and filters are compared by memory for what their rate is worth: bits per item over `log2(1/rate)`.
+///
+/// # Errors
+/// [`NeedsError`] for needs that cannot be meant. That nothing suits is no error: the advice says what would.
+pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
+    let mut prices = price_list(needs)?;
+    rank(&mut prices, needs);
+    let best = prices.first().filter(|price| price.suits());
+    // All that is said is about the rate of what is recommended: the one asked for, unless it follows from the memory or is
+    // that of fingerprints.
+    let rate = best.filter(|best| !best.can.exact).and_then(|best| Some(best.cost?.target_fpr));
+    let needs = &Needs { target_fpr: rate.unwrap_or(needs.target_fpr), ..needs.clone() };
+    Ok(Advice {
+        why: why(best, &prices, needs),
+        rust: best.map(|best| recipe::rust(best.structure, needs)),
+        notes: note::notes(best, &prices, needs),
+        prices,
+    })
+}
+
+/// Best first; what does not suit last.
+fn rank(prices: &mut [Price], needs: &Needs) {
+    let smallest_filter = smallest_filter(prices).map_or(u64::MAX, |(_, cost)| cost.memory_bytes);
+    let place = |price: &Price| match (&price.cost, price.suits()) {
+        (Some(cost), true) => {
+            (class(price, cost, smallest_filter, needs), score(price.structure, cost, needs))
+        }
+        (Some(cost), false) => (Class::Unsuited, cost.over_bound),
+        (None, _) => (Class::Unbuildable, 0.0),
+    };
+    prices.sort_by(|one, other| {
+        let ((class, score), (other_class, other_score)) = (place(one), place(other));
+        class.cmp(&other_class).then(score.partial_cmp(&other_score).unwrap_or(Ordering::Equal))
+    });
+}
+
+/// What is better whatever it costs, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    CheapAndExact,
+    Filter,
+    CheapAndExactWithLock,
+    FilterWithLock,
+    UncertainNo,
+    DearAndExact,
+    Unsuited,
+    Unbuildable,
+}
+
+fn class(price: &Price, cost: &Cost, smallest_filter: u64, needs: &Needs) -> Class {
+    let worth = (smallest_filter as f64 * EXACT_IS_WORTH).max(EXACT_IS_CHEAP_BYTES as f64);
+    let with_lock = needs.threads && !price.can.threads;
+    match (price.structure.is_filter(), with_lock) {
+        (true, _) if needs.deletes != Deletes::Never && !price.can.certain_no => Class::UncertainNo,
+        (true, false) => Class::Filter,
+        (true, true) => Class::FilterWithLock,
+        (false, _) if cost.memory_bytes as f64 > worth && needs.memory_for_rates().is_none() => {
+            Class::DearAndExact
+        }
+        (false, false) => Class::CheapAndExact,
+        (false, true) => Class::CheapAndExactWithLock,
+    }
+}
+
+/// Memory for the rate, with lookups priced in; less is better. At one rate for all this is the order of their memory.
+fn score(structure: Structure, cost: &Cost, needs: &Needs) -> f64 {
+    let lines = f64::midpoint(cost.lines_miss, cost.lines_hit);
+    let own_layout = |shape: BlockedShape| structure == Structure::BlockedBloom(shape.layout());
+    let factor = match structure {
+        Structure::BlockedBloom(_)
+            if !BlockedShape::for_capacity(needs.items, cost.target_fpr).is_ok_and(own_layout) =>
+        {
+            OTHER_LAYOUT_IS_WORTH
+        }
+        _ => 1.0,
+    };
+    cost.over_bound * (1.0 + LINE_IS_WORTH * lines) * factor
+}
+
+/// The filter that suits with the least memory.
+fn smallest_filter(prices: &[Price]) -> Option<(&Price, Cost)> {
+    let suiting = prices.iter().filter(|price| price.suits() && price.structure.is_filter());
+    suiting.filter_map(|price| Some((price, price.cost?))).min_by_key(|(_, cost)| cost.memory_bytes)
+}
+
+fn why(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<String> {
+    let Some((best, cost)) = best.and_then(|best| Some((best, best.cost?))) else {
+        return nothing_suits(prices, needs);
+    };
+    let mut why = vec![headline(best, &cost, needs)];
+    if needs.deletes != Deletes::Never && !best.can.certain_no {
+        let hidden = say::rate(needs.target_fpr);
+        why.push(format!(
+            "Once items are removed a no is not certain any more: up to {hidden} of the items may be hidden."
+        ));
+    }
+    if best.structure.is_filter() {
+        why.extend(against_the_next(best, &cost, prices));
+    } else {
+        why.extend(against_a_filter(&cost, prices, needs));
+    }
+    why
+}
+
+fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
+    let (items, bytes) = (say::items(needs.items), say::bytes(cost.memory_bytes));
+    match (best.structure, needs.item) {
+        (Structure::Bitmap, ItemShape::IntegerRange { low, high }) => {
+            let possible = u128::from(high) + 1 - u128::from(low);
+            let possible = say::count(u64::try_from(possible).unwrap_or(u64::MAX));
+            format!(
+                "Use an exact bitmap of the range {low} to {high}: one bit for each of the {possible} possible numbers, \
+                 {bytes}, never wrong, one cache line per lookup, and items can be removed."
+            )
+        }
+        (Structure::SortedArray, ItemShape::IntegerRange { .. }) => {
+            format!("Use a sorted array of the numbers themselves: {bytes} for {items}, never wrong.")
+        }
+        (Structure::SortedArray, _) => {
+            let wrong = say::strangers(cost.expected_fpr);
+            format!("Use a sorted array of 64-bit fingerprints: {bytes} for {items}, wrong for {wrong}.")
+        }
+        (Structure::HashSet, _) => {
+            format!("Use a hash set: {bytes} for {items}, never wrong, it grows and items can be removed.")
+        }
+        (filter, _) => {
+            let (bits, lookup) = (cost.bits_per_item, lines(cost));
+            format!("Use {filter}: {bytes} for {items} ({bits:.1} bits each), {lookup}.")
+        }
+    }
+}
+
+/// `one cache line per lookup`, or `3.4 cache lines for a no, 7.0 for a mayhap`.
+fn lines(cost: &Cost) -> String {
+    match (cost.lines_miss, cost.lines_hit) {
+        (miss, hit) if hit < 1.05 && miss < 1.05 => "one cache line per lookup".into(),
+        (miss, hit) if hit - miss < 0.05 => format!("{hit:.1} cache lines per lookup"),
+        (miss, hit) => format!("{miss:.1} cache lines for a no, {hit:.1} for a mayhap"),
+    }
+}
+
+/// What choosing the runner-up among the filters instead would mean.
+fn against_the_next(best: &Price, cost: &Cost, prices: &[Price]) -> Option<String> {
+    let other_kind = |price: &&Price| price.structure.kind() != best.structure.kind();
+    let next = prices.iter().filter(|price| price.suits()).find(other_kind)?;
+    let next_cost = next.cost?;
+    let (name, bytes) = (next.structure, say::bytes(next_cost.memory_bytes));
+    let change = next_cost.memory_bytes as f64 / cost.memory_bytes as f64 - 1.0;
+    let percent = (change.abs() * 100.0).round();
+    let memory = match change {
+        _ if percent < 1.0 => "as much memory".to_owned(),
+        _ if change < 0.0 => format!("{percent:.0}% less memory ({bytes})"),
+        _ if change < 1.0 => format!("{percent:.0}% more memory ({bytes})"),
+        _ => format!("{:.1} times the memory ({bytes})", change + 1.0),
+    };
+    let rate = match say::rate(next_cost.target_fpr) {
+        // An exact structure is never wrong, and that goes without saying.
+        _ if next_cost.target_fpr == cost.target_fpr || next.can.exact => String::new(),
+        rate => format!(" for a rate of {rate}"),
+    };
+    Some(format!("Next is {name}: {memory}{rate}, {}.", lines(&next_cost)))
+}
+
+/// Why no filter: what the best one would save.
+fn against_a_filter(cost: &Cost, prices: &[Price], needs: &Needs) -> Option<String> {
+    let Some((filter, filter_cost)) = smallest_filter(prices) else {
+        let wish = match (needs.deletes != Deletes::Never, needs.growth == Growth::Unknown) {
+            (true, true) => "both removes items and grows",
+            _ => "meets these needs",
+        };
+        return Some(format!("No filter here {wish}."));
+    };
+    let (name, wrong_for) = (filter.structure, say::strangers(filter_cost.target_fpr));
+    let bytes = say::bytes(filter_cost.memory_bytes);
+    Some(if filter_cost.memory_bytes >= cost.memory_bytes {
+        format!(
+            "The smallest filter that suits, {name}, would take {bytes} and still be wrong for {wrong_for}."
+        )
+    } else {
+        let saved = say::bytes(cost.memory_bytes - filter_cost.memory_bytes);
+        format!("A filter ({name}, {bytes}) would save {saved} and be wrong for {wrong_for}.")
+    })
+}
+
+fn nothing_suits(prices: &[Price], needs: &Needs) -> Vec<String> {
+    let Some(limit) = needs.memory_limit_bytes else {
+        return vec!["Nothing here meets these needs.".into()];
+    };
+    let limit = say::bytes(limit);
+    let least = prices
+        .iter()
+        .filter(|price| price.suits_but_for_memory())
+        .filter_map(|price| Some((price.structure, price.cost?.memory_bytes)));
+    match least.min_by_key(|&(_, bytes)| bytes) {
+        Some((structure, bytes)) => {
+            let bytes = say::bytes(bytes);
+            vec![format!(
+                "Nothing fits in {limit}: the smallest that meets the other needs, {structure}, takes {bytes}."
+            )]
+        }
+        None => vec![format!("Nothing here meets these needs, in {limit} or in any memory.")],
+    }
+}

@@ -1,0 +1,166 @@
+//! What our filters cost, read off the shapes they are built from.
+
+use super::price::Cost;
+use crate::blocked::{BlockedLayout, BlockedShape};
+use crate::bloom::BloomShape;
+use crate::counting::CountingShape;
+use crate::dual::DualShape;
+use crate::error::BuildError;
+use crate::scalable::ScalableShape;
+use crate::store::LINE_BYTES;
+
+pub(super) fn bloom(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = BloomShape::for_capacity(items, rate)?;
+    Ok(Cost {
+        expected_fpr: shape.expected_fpr(items),
+        doubled_fpr: shape.expected_fpr(2 * items),
+        ..Cost::of(shape.memory_bytes(), shape.probes(), items, rate)
+            .scattered(fill(shape.bits(), shape.probes(), items), Rest::OneByOne)
+    })
+}
+
+pub(super) fn counting(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = CountingShape::for_capacity(items, rate)?;
+    Ok(Cost {
+        expected_fpr: shape.expected_fpr(items),
+        doubled_fpr: shape.expected_fpr(2 * items),
+        ..Cost::of(shape.memory_bytes(), shape.probes(), items, rate)
+            .scattered(fill(shape.counters(), shape.probes(), items), Rest::Together)
+    })
+}
+
+pub(super) fn blocked(layout: BlockedLayout, items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = BlockedShape::with_layout(layout, items, rate)?;
+    let lines = shape.lines_per_item();
+    // Every line turns away most strangers; only the rest go on to the next.
+    let passed = rate.powf(1.0 / f64::from(lines));
+    let lines_miss = (0..lines).map(|line| passed.powi(line as i32)).sum();
+    Ok(Cost {
+        lines_miss,
+        lines_hit: f64::from(lines),
+        expected_fpr: shape.expected_fpr(items),
+        doubled_fpr: shape.expected_fpr(2 * items),
+        ..Cost::of(shape.memory_bytes(), shape.probes() * lines, items, rate)
+    })
+}
+
+/// `removals` is how often an item will be removed, in all.
+pub(super) fn dual(items: u64, removals: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = DualShape::for_capacity(items, removals, rate)?;
+    let half = |half: &BloomShape, items| {
+        let cost = Cost::of(half.memory_bytes(), half.probes(), items, rate);
+        cost.scattered(fill(half.bits(), half.probes(), items), Rest::OneByOne)
+    };
+    let (added, removed) = (half(shape.added(), items), half(shape.removed(), removals));
+    Ok(Cost {
+        lines_miss: added.lines_miss,
+        // What was added may have been removed: nearly always the second filter says no.
+        lines_hit: added.lines_hit + removed.lines_miss,
+        expected_fpr: shape.expected_fpr(items, removals),
+        doubled_fpr: shape.expected_fpr(2 * items, removals),
+        ..Cost::of(shape.memory_bytes(), added.probes + removed.probes, items, rate)
+    })
+}
+
+/// With all items in its first layer.
+pub(super) fn scalable(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = ScalableShape::for_capacity(items, rate)?;
+    let first = shape.layer(0)?;
+    Ok(Cost {
+        expected_fpr: shape.expected_fpr(items)?,
+        // It keeps its promise however far it grows.
+        doubled_fpr: shape.expected_fpr(2 * items).unwrap_or(rate),
+        ..Cost::of(shape.memory_bytes_for(items)?, first.probes(), items, rate)
+            .scattered(fill(first.bits(), first.probes(), items), Rest::OneByOne)
+    })
+}
+
+/// The memory of a scalable filter begun for `items` items that now holds `times` as many.
+pub(super) fn scalable_bytes_once_grown(items: u64, rate: f64, times: u64) -> Result<u64, BuildError> {
+    ScalableShape::for_capacity(items, rate)?.memory_bytes_for(items.saturating_mul(times))
+}
+
+impl Cost {
+    /// A structure of `memory_bytes` that is never wrong and touches one line.
+    pub(super) fn of(memory_bytes: u64, probes: u32, items: u64, rate: f64) -> Self {
+        let bits_per_item = memory_bytes as f64 * 8.0 / items as f64;
+        Self {
+            memory_bytes,
+            bits_per_item,
+            target_fpr: rate,
+            over_bound: bits_per_item / -rate.log2(),
+            probes,
+            lines_miss: 1.0,
+            lines_hit: 1.0,
+            expected_fpr: 0.0,
+            doubled_fpr: 0.0,
+        }
+    }
+
+    /// The same with its probes scattered over all of its memory, of which the part `fill` is set.
+    fn scattered(self, fill: f64, rest: Rest) -> Self {
+        /// A lookup reads three probes before it decides for the first time.
+        const FIRST_GROUP: u32 = 3;
+        let first = self.probes.min(FIRST_GROUP);
+        let lines = |probes| distinct(self.memory_bytes / LINE_BYTES as u64, probes);
+        let others: f64 = match rest {
+            Rest::Together => (lines(self.probes) - lines(first)) * fill.powi(first as i32),
+            // The next one is read if all before it were set.
+            Rest::OneByOne => (first..self.probes)
+                .map(|read| (lines(read + 1) - lines(read)) * fill.powi(read as i32))
+                .sum(),
+        };
+        Self { lines_miss: lines(first) + others, lines_hit: lines(self.probes), ..self }
+    }
+}
+
+/// How a lookup reads the probes behind the first three, if those were all set.
+#[derive(Clone, Copy)]
+enum Rest {
+    /// Up to the first that is clear, as the classic filter does.
+    OneByOne,
+    /// All of them, as the counting filter does.
+    Together,
+}
+
+/// The share of `places` that is taken after `items` items took `probes` each.
+fn fill(places: u64, probes: u32, items: u64) -> f64 {
+    -(-(items as f64) * f64::from(probes) / places as f64).exp_m1()
+}
+
+/// How many different ones of `lines` lines `probes` random probes fall into, on average.
+fn distinct(lines: u64, probes: u32) -> f64 {
+    let lines = lines.max(1) as f64;
+    // For very many lines `1 - 1/lines` would lose its digits.
+    lines * -(f64::from(probes) * (-1.0 / lines).ln_1p()).exp_m1()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_share_lines_only_in_small_filters() {
+        assert_eq!(distinct(1, 7), 1.0);
+        assert!((distinct(2, 2) - 1.5).abs() < 1e-12);
+        assert!((distinct(1 << 40, 7) - 7.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_stranger_costs_a_classic_filter_about_three_lines() {
+        let cost = bloom(1_000_000, 0.01).unwrap();
+        // Three read together, then one by one: 3 + 0.52^3 + 0.52^4 + … .
+        assert!((3.26..3.28).contains(&cost.lines_miss), "{cost:?}");
+        let low = bloom(1_000_000, 1e-6).unwrap();
+        assert!((3.24..3.26).contains(&low.lines_miss), "{low:?}");
+        // The counting filter reads all the others once the first three were set.
+        let counting = counting(1_000_000, 0.01).unwrap();
+        assert!((3.5..3.6).contains(&counting.lines_miss), "{counting:?}");
+        assert!((6.99..=7.0).contains(&cost.lines_hit), "{cost:?}");
+        assert!((1.44..1.45).contains(&cost.over_bound), "{cost:?}");
+        assert!(
+            (0.14..0.17).contains(&cost.doubled_fpr),
+            "twice as many items: 15.8% in the textbook; {cost:?}"
+        );
+    }
+}

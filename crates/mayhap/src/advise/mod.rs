@@ -1,0 +1,37 @@
+//! Which structure for which needs: a ranked choice, with the reason and the price of every kind.
+//!
+//! ```text
+//! Needs ──▶ price_list ──▶ every structure: memory, lines per lookup, what it can do, why it will not do
+//!   │                            │
+//!   │                            ▼
+//!   └───────────▶ advise ──▶ the same, best first ──▶ why, the lines of Rust, what to watch
+//! ```
+//!
+//! Pure: no filter is built and no memory taken, so a plan for a trillion items costs microseconds; milliseconds where
+//! the rate is solved for. It may well say that the best filter is none:
+//!
+//! ```
+//! use mayhap::advise::{ItemShape, Needs, Structure, advise};
+//!
+//! // A billion phone numbers out of seven billion possible ones: one bit for each of them is less than a filter takes.
+//! let phones = ItemShape::IntegerRange { low: 13_000_000_000, high: 19_999_999_999 };
+//! let advice = advise(&Needs::new(1_000_000_000, 0.01).of(phones))?;
+//! assert_eq!(advice.recommended().unwrap().structure, Structure::Bitmap);
+//! assert!(advice.why[0].starts_with("Use an exact bitmap"));
+//! # Ok::<(), mayhap::advise::NeedsError>(())
+//! ```
+
+mod choice;
+mod exact;
+mod filters;
+mod needs;
+mod note;
+mod price;
+mod recipe;
+pub mod say;
+pub mod solve;
+
+pub use choice::{Advice, advise};
+pub use needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
+pub use note::Note;
+pub use price::{Abilities, Cost, Misfit, Price, Structure, price_list};

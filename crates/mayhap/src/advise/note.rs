@@ -1,0 +1,243 @@
+//! What to know before using what was recommended.
+
+use std::fmt;
+
+use super::needs::{Deletes, ItemShape, Needs};
+use super::price::{Price, Structure, cost, removals};
+use super::{say, solve};
+use crate::sizing::MIN_RATE;
+
+/// Something to know, or to be warned of.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Note {
+    /// How many wrong answers to expect.
+    WrongAnswers {
+        /// The rate promised.
+        target_fpr: f64,
+        /// Strangers asked about every day, if that is known.
+        lookups_per_day: Option<u64>,
+        /// Is a `no` certain at least?
+        certain_no: bool,
+    },
+    /// There is memory left, and it buys nothing.
+    LowestRate {
+        /// The filter.
+        structure: Structure,
+        /// Its rate.
+        target_fpr: f64,
+        /// Memory that is left.
+        spare_bytes: u64,
+    },
+    /// Nothing in the memory allowed: what would have to give.
+    DoesNotFit {
+        /// The structure that comes nearest.
+        structure: Structure,
+        /// The memory allowed.
+        limit_bytes: u64,
+        /// A rate at which all the items would fit, to three digits.
+        rate_that_fits: Option<f64>,
+        /// How many items would fit at the rate asked for.
+        items_that_fit: Option<u64>,
+    },
+    /// What a filter that cannot grow does when it must.
+    Overfull {
+        /// Items it is for.
+        items: u64,
+        /// Its rate with twice as many.
+        doubled_fpr: f64,
+    },
+    /// What growing costs.
+    Growing {
+        /// Items it begins with.
+        items: u64,
+        /// Its memory once there are ten times as many.
+        tenfold_bytes: u64,
+    },
+    /// Deletions: what they cost in counters, and in a second filter.
+    Deletions {
+        /// A counting filter.
+        counting_bytes: u64,
+        /// A filter beside a filter of removed items, for so many removals.
+        dual_bytes: u64,
+        /// How many.
+        removals: u64,
+        /// The share of items a removal may hide.
+        target_fpr: f64,
+    },
+    /// Strangers choose the items: a secret key.
+    KeyedHashing,
+    /// Nobody forges items: no key.
+    FastHashing,
+    /// It must be locked, for several threads insert.
+    NeedsLock {
+        /// The structure.
+        structure: Structure,
+    },
+    /// One exact set is cheap; one for every user is not.
+    ManySets {
+        /// The exact structure.
+        exact_bytes: u64,
+        /// The smallest filter.
+        filter_bytes: u64,
+    },
+    /// A hash set was priced for items of a length nobody told.
+    AssumedLength {
+        /// Bytes an item was taken to have.
+        typical_len: u32,
+    },
+}
+
+/// Lookups a day when nobody says how many: a thousand a second.
+const EXAMPLE_LOOKUPS_PER_DAY: u64 = 1000 * 86_400;
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::WrongAnswers { target_fpr, lookups_per_day, certain_no } => {
+                let (wrong_for, daily) = (say::strangers(target_fpr), lookups_per_day.unwrap_or(EXAMPLE_LOOKUPS_PER_DAY));
+                let asked = match lookups_per_day {
+                    Some(lookups) => format!("{} lookups of strangers a day", say::count(lookups)),
+                    None => "1,000 lookups of strangers a second".to_owned(),
+                };
+                let wrong = daily as f64 * target_fpr;
+                write!(f, "Wrong answers: {wrong_for} at most. At {asked} that is ")?;
+                match wrong {
+                    _ if wrong >= 1.0 => write!(f, "up to {} wrong mayhaps a day", say::count(say::rounded(wrong)))?,
+                    _ => write!(f, "one wrong mayhap in {} days", say::count(say::rounded(1.0 / wrong)))?,
+                }
+                f.write_str(if certain_no { "; a no is certain." } else { "." })
+            }
+            Self::LowestRate { structure, target_fpr, spare_bytes } => {
+                let (rate, spare) = (say::rate(target_fpr), say::bytes(spare_bytes));
+                if target_fpr <= solve::LOWEST_RATE {
+                    write!(f, "A rate below {rate} is of no use to anybody, so {spare} are left over.")
+                } else {
+                    write!(f, "{structure} goes no lower than {rate}, so {spare} are left over.")
+                }
+            }
+            Self::DoesNotFit { structure, limit_bytes, rate_that_fits, items_that_fit } => {
+                write!(f, "In {} {structure} ", say::bytes(limit_bytes))?;
+                match (rate_that_fits, items_that_fit) {
+                    (None, None) => f.write_str("holds nothing useful."),
+                    (Some(rate), None) => write!(f, "holds all items at a rate of {}.", say::rate(rate)),
+                    (None, Some(items)) => write!(f, "holds {}.", say::items(items)),
+                    (Some(rate), Some(items)) => {
+                        let (rate, items) = (say::rate(rate), say::items(items));
+                        write!(f, "holds all items at a rate of {rate}, or {items} at the rate asked for.")
+                    }
+                }
+            }
+            Self::Overfull { items, doubled_fpr } => {
+                let (items, rate) = (say::items(items), say::rate(doubled_fpr));
+                write!(f, "Past {items} the rate climbs, to {rate} with twice as many.")
+            }
+            Self::Growing { items, tenfold_bytes } => {
+                let (bytes, items) = (say::bytes(tenfold_bytes), say::items(items));
+                write!(f, "Begun for {items}; with ten times as many it takes {bytes} and the rate still holds.")
+            }
+            Self::Deletions { counting_bytes, dual_bytes, removals, target_fpr } => {
+                let (counting, dual) = (say::bytes(counting_bytes), say::bytes(dual_bytes));
+                let (removals, hidden) = (say::count(removals), say::rate(target_fpr));
+                write!(
+                    f,
+                    "Removing: counting-bloom ({counting}) takes any number of removals, and a no stays certain as long as \
+                     only items that are in are removed. dual-bloom ({dual} for {removals} removals in all) may hide \
+                     {hidden} of the items that are in."
+                )
+            }
+            Self::KeyedHashing => f.write_str(
+                "Untrusted items: hash with a secret key, so that nobody can craft items that collide. Keep the key with the \
+                 filter; filters with different keys cannot be merged.",
+            ),
+            Self::FastHashing => f.write_str(
+                "Hashing: the fast hash is for items nobody forges. If strangers choose them, use a secret key: \
+                 HashScheme::keyed_random().",
+            ),
+            Self::NeedsLock { structure } => {
+                write!(f, "Threads: {structure} has no lock-free twin; share it behind an RwLock.")
+            }
+            Self::ManySets { exact_bytes, filter_bytes } => {
+                let (exact, filter) = (say::bytes(exact_bytes), say::bytes(filter_bytes));
+                write!(f, "If you keep one such set per user, the sum counts: {exact} each, {filter} for the smallest filter.")
+            }
+            Self::AssumedLength { typical_len } => {
+                write!(f, "The hash set is priced for items of {typical_len} bytes; say how long yours are.")
+            }
+        }
+    }
+}
+
+/// All that is to be said about `best`, the most important first.
+pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<Note> {
+    let Some(best) = best else {
+        return does_not_fit(prices, needs).into_iter().collect();
+    };
+    let mut notes = Vec::new();
+    let bytes_of = |structure| cost(structure, needs).ok().map(|cost| cost.memory_bytes);
+    if !best.can.exact {
+        let (target_fpr, lookups_per_day) = (needs.target_fpr, needs.lookups_per_day);
+        notes.push(Note::WrongAnswers { target_fpr, lookups_per_day, certain_no: best.can.certain_no });
+        notes.push(if needs.untrusted { Note::KeyedHashing } else { Note::FastHashing });
+    }
+    notes.extend(lowest_rate(best, needs));
+    if let Some(cost) = best.cost.filter(|_| best.structure.is_filter() && !best.can.grows) {
+        notes.push(Note::Overfull { items: needs.items, doubled_fpr: cost.doubled_fpr });
+    }
+    if best.structure == Structure::ScalableBloom
+        && let Ok(tenfold_bytes) =
+            super::filters::scalable_bytes_once_grown(needs.items, needs.target_fpr, 10)
+    {
+        notes.push(Note::Growing { items: needs.items, tenfold_bytes });
+    }
+    if needs.deletes != Deletes::Never
+        && best.structure.is_filter()
+        && let (Some(counting_bytes), Some(dual_bytes)) =
+            (bytes_of(Structure::CountingBloom), bytes_of(Structure::DualBloom))
+    {
+        let (removals, target_fpr) = (removals(needs), needs.target_fpr);
+        notes.push(Note::Deletions { counting_bytes, dual_bytes, removals, target_fpr });
+    }
+    if needs.threads && !best.can.threads {
+        notes.push(Note::NeedsLock { structure: best.structure });
+    }
+    let smallest_filter = prices.iter().filter(|price| price.suits() && price.structure.is_filter());
+    let smallest_filter = smallest_filter.filter_map(|price| Some(price.cost?.memory_bytes)).min();
+    if let (Some(cost), Some(filter_bytes)) = (best.cost, smallest_filter)
+        && !best.structure.is_filter()
+        && filter_bytes < cost.memory_bytes
+    {
+        notes.push(Note::ManySets { exact_bytes: cost.memory_bytes, filter_bytes });
+    }
+    if best.structure == Structure::HashSet && needs.item == ItemShape::Unknown {
+        notes.push(Note::AssumedLength { typical_len: ItemShape::ASSUMED_LEN });
+    }
+    notes
+}
+
+/// Said where more memory would not lower the rate.
+fn lowest_rate(best: &Price, needs: &Needs) -> Option<Note> {
+    let (limit, price) = (needs.memory_for_rates()?, best.cost?);
+    let lower = Needs { target_fpr: price.target_fpr * 0.98, ..needs.clone() };
+    let lowest = price.target_fpr <= solve::LOWEST_RATE || cost(best.structure, &lower).is_err();
+    (best.structure.is_filter() && lowest).then(|| Note::LowestRate {
+        structure: best.structure,
+        target_fpr: price.target_fpr,
+        spare_bytes: limit.saturating_sub(price.memory_bytes),
+    })
+}
+
+/// What would have to give for the smallest structure that meets the other needs; a filter, if one does.
+fn does_not_fit(prices: &[Price], needs: &Needs) -> Option<Note> {
+    let limit_bytes = needs.memory_limit_bytes?;
+    let able = prices.iter().filter(|price| price.suits_but_for_memory());
+    let nearest = able.filter_map(|price| Some((price.structure, price.cost?.memory_bytes)));
+    let (structure, _) = nearest.min_by_key(|&(structure, bytes)| (!structure.is_filter(), bytes))?;
+    let open = Needs { memory_limit_bytes: None, ..needs.clone() };
+    Some(Note::DoesNotFit {
+        structure,
+        limit_bytes,
+        rate_that_fits: solve::written_rate(structure, &open, limit_bytes, MIN_RATE).ok(),
+        items_that_fit: solve::most_items(structure, &open, limit_bytes).ok(),
+    })
+}

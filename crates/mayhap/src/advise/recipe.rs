@@ -1,0 +1,102 @@
+//! The lines of Rust that build a structure.
+
+use super::needs::{ItemShape, Needs};
+use super::price::{Structure, removals};
+use super::say;
+use crate::blocked::{BlockedLayout, BlockedShape};
+
+/// What a line may name, as it is imported; `use` lists are in this order.
+const NAMES: [&str; 11] = [
+    "AtomicBlockedBloom",
+    "AtomicBloom",
+    "Bitmap",
+    "BlockedBloom",
+    "BlockedLayout",
+    "BlockedShape",
+    "Bloom",
+    "CountingBloom",
+    "DualBloom",
+    "HashScheme",
+    "ScalableBloom",
+];
+
+/// The lines that build `structure` for `needs`. They compile: `tests/advise.rs` holds the same lines as code.
+pub(super) fn rust(structure: Structure, needs: &Needs) -> String {
+    let lines = lines(structure, needs);
+    let named = |name: &&str| lines.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == *name);
+    let names: Vec<&str> = NAMES.into_iter().filter(named).collect();
+    let imports = match names[..] {
+        [] if structure == Structure::HashSet => "use std::collections::HashSet;\n".to_owned(),
+        [] => String::new(),
+        [name] => format!("use mayhap::{name};\n"),
+        _ => format!("use mayhap::{{{}}};\n", names.join(", ")),
+    };
+    imports + &lines
+}
+
+fn lines(structure: Structure, needs: &Needs) -> String {
+    let (items, rate) = (say::source(needs.items), format!("{:?}", needs.target_fpr));
+    let scheme = if needs.untrusted { "HashScheme::keyed_random()?" } else { "0" };
+    // Twins for many threads, where there are some.
+    let atomic = if needs.threads { "Atomic" } else { "" };
+    let integer = match needs.item {
+        ItemShape::IntegerRange { high, .. } if u32::try_from(high).is_ok() => Some("u32"),
+        ItemShape::IntegerRange { .. } => Some("u64"),
+        ItemShape::Unknown | ItemShape::Bytes { .. } => None,
+    };
+    let mutable = if needs.threads { "" } else { "mut " };
+    match structure {
+        Structure::Bitmap => bitmap(needs),
+        Structure::Bloom => {
+            format!("let {mutable}seen = {atomic}Bloom::for_capacity({items}, {rate}, {scheme})?;")
+        }
+        Structure::BlockedBloom(layout) => {
+            let by_itself = BlockedShape::for_capacity(needs.items, needs.target_fpr);
+            if by_itself.is_ok_and(|shape| shape.layout() == layout) {
+                return format!(
+                    "let {mutable}seen = {atomic}BlockedBloom::for_capacity({items}, {rate}, {scheme})?;"
+                );
+            }
+            let layout = match layout {
+                BlockedLayout::Split256 => "Split256",
+                BlockedLayout::Line512 => "Line512",
+            };
+            format!(
+                "let shape = BlockedShape::with_layout(BlockedLayout::{layout}, {items}, {rate})?;\n\
+                 let {mutable}seen = {atomic}BlockedBloom::with_shape(shape, {scheme})?;"
+            )
+        }
+        Structure::CountingBloom => {
+            format!("let mut seen = CountingBloom::for_capacity({items}, {rate}, {scheme})?;")
+        }
+        Structure::DualBloom => {
+            let removals = say::source(removals(needs));
+            format!("let mut seen = DualBloom::for_capacity({items}, {removals}, {rate}, {scheme})?;")
+        }
+        Structure::ScalableBloom => {
+            format!("let mut seen = ScalableBloom::for_capacity({items}, {rate}, {scheme})?;")
+        }
+        Structure::SortedArray => match integer {
+            Some(_) => "items.sort_unstable();\nlet seen = items.binary_search(&item).is_ok();".to_owned(),
+            None => {
+                format!("let scheme = {};\n", if needs.untrusted { scheme } else { "HashScheme::fast(0)" })
+                    + "let mut stored: Vec<u64> = items.iter().map(|item| scheme.hash(item).to_u128() as u64).collect();\n\
+                     stored.sort_unstable();\n\
+                     let seen = stored.binary_search(&(scheme.hash(item).to_u128() as u64)).is_ok();"
+            }
+        },
+        Structure::HashSet => {
+            let item = integer.unwrap_or("Box<[u8]>");
+            format!("let mut seen: HashSet<{item}> = HashSet::with_capacity({items});")
+        }
+    }
+}
+
+fn bitmap(needs: &Needs) -> String {
+    let ItemShape::IntegerRange { low, high } = needs.item else {
+        return String::new();
+    };
+    let (low, bits) = (say::source(low), say::source((high - low).saturating_add(1)));
+    let offset = if low == "0" { String::new() } else { format!(" - {low}") };
+    format!("let mut seen = Bitmap::new({bits})?;\nseen.set(number{offset})?;")
+}

@@ -1,0 +1,454 @@
+//! The plain bitmap.
+
+use std::iter;
+use std::ops::{Bound, RangeBounds};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::answers::Answers;
+use crate::batch::one_chunk_behind;
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::{BuildError, InsertError};
+use crate::kind::Kind;
+use crate::simd::{prefetch, prefetch_words};
+use crate::sizing::MAX_BITS;
+use crate::store::{LINE_BYTES, Lines};
+
+/// An exact set of small integers: one bit for every id there may be.
+///
+/// * Both answers are certain, **no** and *yes*: there is no rate, no hash and nothing to size but the range of the ids.
+/// * One bit per *possible* id, set or not: 125 MB for ids below a thousand million. When fewer than one id in ten is
+///   set, a [`Bloom`](crate::Bloom) filter at 1 % takes less.
+/// * A lookup touches one cache line.
+/// * It is as long as it was made, and [`grow`](Self::grow)s when told to. Past its end every bit reads as clear; to set one
+///   there is an error, except by [`set_growing`](Self::set_growing).
+/// * It counts, finds and lists what is set, and combines with other bitmaps; it cannot hold items that are not integers.
+///
+/// ```text
+/// id 67 ─▶ word 67 / 64 = 1, bit 67 % 64 = 3
+///          0 0 0 0 …  0 0 0 1 0 0 …
+/// ```
+///
+/// ```
+/// use mayhap::Bitmap;
+///
+/// let mut taken = Bitmap::new(1_000_000)?;
+/// assert_eq!(taken.set(13), Ok(true)); // it was clear
+/// assert_eq!(taken.set(13), Ok(false));
+/// assert!(taken.get(13) && !taken.get(14));
+/// assert!(!taken.get(u64::MAX)); // certainly not
+/// assert!(taken.set(1_000_000).is_err()); // past the end
+/// assert_eq!((taken.count(), taken.first_clear(13..)), (1, Some(14)));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Bitmap {
+    /// Bits from `len` on are clear.
+    words: Lines,
+    len: u64,
+}
+
+impl Bitmap {
+    /// `bits` bits, all clear: room for the ids `0..bits`. There may be none at all.
+    ///
+    /// # Errors
+    /// [`BuildError`] for more than 2^49 bits, and for memory the system refuses.
+    pub fn new(bits: u64) -> Result<Self, BuildError> {
+        check_len(bits)?;
+        Ok(Self { words: Lines::zeroed(lines_for(bits))?, len: bits })
+    }
+
+    /// Makes it `bits` bits long, if it is shorter. The new bits are clear.
+    ///
+    /// # Errors
+    /// [`BuildError`] for more than 2^49 bits, and for memory the system refuses; nothing has changed then.
+    pub fn grow(&mut self, bits: u64) -> Result<(), BuildError> {
+        self.grow_with_room(bits, 0)
+    }
+
+    fn grow_with_room(&mut self, bits: u64, room_bits: u64) -> Result<(), BuildError> {
+        check_len(bits)?;
+        self.words.grow(lines_for(bits), lines_for(room_bits.min(MAX_BITS)))?;
+        self.len = self.len.max(bits);
+        Ok(())
+    }
+
+    /// Sets bit `index`. `true`: it was clear.
+    ///
+    /// # Errors
+    /// [`InsertError::PastTheEnd`]; nothing has changed then.
+    #[inline]
+    pub fn set(&mut self, index: u64) -> Result<bool, InsertError> {
+        self.check_index(index)?;
+        Ok(set_bit(self.words.words_mut(), index))
+    }
+
+    /// Sets bit `index`, growing just so far if it lies past the end. `true`: it was clear.
+    ///
+    /// # Errors
+    /// [`BuildError`] as [`grow`](Self::grow); nothing has changed then.
+    #[inline]
+    pub fn set_growing(&mut self, index: u64) -> Result<bool, BuildError> {
+        if index >= self.len {
+            // Twice the room, so that ids that come in order do not move everything each time.
+            self.grow_with_room(index.saturating_add(1), self.len.saturating_mul(2))?;
+        }
+        Ok(set_bit(self.words.words_mut(), index))
+    }
+
+    /// Sets all bits of `indexes` and says how many of them were clear. Much faster than one by one once the bitmap is
+    /// larger than the cache.
+    ///
+    /// # Errors
+    /// [`InsertError::PastTheEnd`] with the first index that is; nothing has changed then.
+    pub fn set_batch(&mut self, indexes: &[u64]) -> Result<u64, InsertError> {
+        indexes.iter().try_for_each(|&index| self.check_index(index))?;
+        let words = self.words.words_mut();
+        let prefetch = prefetch_words(words);
+        let mut changed = 0;
+        let start = |&index: &u64| {
+            prefetch.at((index / 64) as usize);
+            index
+        };
+        one_chunk_behind::<CHUNK, _, _>(indexes, start, |_, chunk| {
+            for &index in chunk {
+                changed += u64::from(set_bit(words, index));
+            }
+        });
+        Ok(changed)
+    }
+
+    /// Is bit `index` set? Past the end: certainly not.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: u64) -> bool {
+        bit(self.words.words(), index) == 1
+    }
+
+    /// Asks about all `indexes` at once. Their memory loads overlap, which past the cache makes it several times faster than
+    /// asking one by one.
+    pub fn get_batch(&self, indexes: &[u64], answers: &mut Answers) {
+        answers.reset(indexes.len());
+        let words = self.words.words();
+        let start = |&index: &u64| {
+            prefetch(words, (index / 64) as usize);
+            index
+        };
+        one_chunk_behind::<CHUNK, _, _>(indexes, start, |first, chunk| {
+            let set = chunk.iter().rev().fold(0, |set, &index| set << 1 | bit(words, index));
+            answers.words_mut()[first / CHUNK] = set;
+        });
+    }
+
+    /// Clears bit `index`. `true`: it was set. Past the end it is clear already.
+    #[inline]
+    pub fn clear(&mut self, index: u64) -> bool {
+        let was_set = self.get(index);
+        if was_set {
+            self.words.words_mut()[(index / 64) as usize] &= !(1 << (index % 64));
+        }
+        was_set
+    }
+
+    /// Clears all bits; the length stays.
+    pub fn clear_all(&mut self) {
+        self.words.words_mut().fill(0);
+    }
+
+    /// Keeps what is set in both. The shorter of the two counts as if clear bits followed, and the result is as long as the
+    /// longer one; so do [`or`](Self::or), [`xor`](Self::xor) and [`and_not`](Self::and_not).
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory to become as long; nothing has changed then.
+    pub fn and(&mut self, other: &Self) -> Result<(), BuildError> {
+        self.combine(other, |ours, theirs| ours & theirs)
+    }
+
+    /// Adds what is set in `other`.
+    ///
+    /// # Errors
+    /// As [`and`](Self::and).
+    pub fn or(&mut self, other: &Self) -> Result<(), BuildError> {
+        self.combine(other, |ours, theirs| ours | theirs)
+    }
+
+    /// Keeps what is set in one of the two but not in both.
+    ///
+    /// # Errors
+    /// As [`and`](Self::and).
+    pub fn xor(&mut self, other: &Self) -> Result<(), BuildError> {
+        self.combine(other, |ours, theirs| ours ^ theirs)
+    }
+
+    /// Takes out what is set in `other`.
+    ///
+    /// # Errors
+    /// As [`and`](Self::and).
+    pub fn and_not(&mut self, other: &Self) -> Result<(), BuildError> {
+        self.combine(other, |ours, theirs| ours & !theirs)
+    }
+
+    /// `join` must make a clear bit of two clear ones.
+    #[inline(always)]
+    fn combine(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) -> Result<(), BuildError> {
+        self.grow(other.len)?;
+        let theirs = other.words.words();
+        let (both, ours_alone) = self.words.words_mut().split_at_mut(theirs.len());
+        for (ours, theirs) in both.iter_mut().zip(theirs) {
+            *ours = join(*ours, theirs.load(Ordering::Relaxed));
+        }
+        for ours in ours_alone {
+            *ours = join(*ours, 0);
+        }
+        Ok(())
+    }
+
+    /// Sets what is clear and clears what is set, up to the end.
+    pub fn not(&mut self) {
+        let (whole, rest) = ((self.len / 64) as usize, self.len % 64);
+        let words = self.words.words_mut();
+        for word in &mut words[..whole] {
+            *word = !*word;
+        }
+        if rest > 0 {
+            words[whole] ^= low_bits(rest);
+        }
+    }
+
+    /// How many bits there are, set or not.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Are there no bits at all? Not: is none of them set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.words.ones()
+    }
+
+    /// Set bits among `range`; what of it lies past the end counts as clear.
+    #[must_use]
+    pub fn count_range(&self, range: impl RangeBounds<u64>) -> u64 {
+        let Some((start, end)) = self.clip(range) else { return 0 };
+        let words = &self.words.words()[(start / 64) as usize..=((end - 1) / 64) as usize];
+        let all: u64 = words.iter().map(|word| u64::from(load(word).count_ones())).sum();
+        let before = load(&words[0]) & low_bits(start % 64);
+        let behind = load(&words[words.len() - 1]) & !low_bits((end - 1) % 64 + 1);
+        all - u64::from(before.count_ones()) - u64::from(behind.count_ones())
+    }
+
+    /// The first set bit in `range`: `first_set(7..)` from bit 7 on.
+    #[must_use]
+    pub fn first_set(&self, range: impl RangeBounds<u64>) -> Option<u64> {
+        self.first_unlike(0, range)
+    }
+
+    /// The first clear bit in `range`; bits past the end are not looked at.
+    #[must_use]
+    pub fn first_clear(&self, range: impl RangeBounds<u64>) -> Option<u64> {
+        self.first_unlike(u64::MAX, range)
+    }
+
+    /// The first bit in `range` that differs from those of `pattern`.
+    fn first_unlike(&self, pattern: u64, range: impl RangeBounds<u64>) -> Option<u64> {
+        let (start, end) = self.clip(range)?;
+        let mut looked_at = !low_bits(start % 64);
+        for (word, first) in self.words.words().iter().zip((0..end).step_by(64)).skip((start / 64) as usize) {
+            let unlike = (load(word) ^ pattern) & looked_at;
+            looked_at = u64::MAX;
+            if unlike != 0 {
+                let index = first + u64::from(unlike.trailing_zeros());
+                return (index < end).then_some(index);
+            }
+        }
+        None
+    }
+
+    /// The set bits in rising order.
+    pub fn iter_ones(&self) -> impl Iterator<Item = u64> + '_ {
+        self.words.words().iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
+            let mut left = load(word);
+            iter::from_fn(move || {
+                let index = (left != 0).then(|| first + u64::from(left.trailing_zeros()));
+                left &= left.wrapping_sub(1);
+                index
+            })
+        })
+    }
+
+    /// Memory the bits take, with the room [`set_growing`](Self::set_growing) keeps behind them.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.words.room_bytes()
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { words: self.words.try_clone()?, len: self.len })
+    }
+
+    /// The bitmap as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The bitmap in these bytes, checked to the last one.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `Bitmap`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    #[inline(always)]
+    fn check_index(&self, index: u64) -> Result<(), InsertError> {
+        if index < self.len {
+            return Ok(());
+        }
+        Err(InsertError::PastTheEnd { index, bits: self.len })
+    }
+
+    /// `range` as far as there are bits, as start and end; `None` if that is empty.
+    fn clip(&self, range: impl RangeBounds<u64>) -> Option<(u64, u64)> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.checked_add(1)?,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len,
+        };
+        let end = end.min(self.len);
+        (start < end).then_some((start, end))
+    }
+}
+
+/// Bits asked about at once: one word of answers, and enough to hide the memory's latency.
+const CHUNK: usize = 64;
+
+fn check_len(bits: u64) -> Result<(), BuildError> {
+    if bits > MAX_BITS {
+        return Err(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS });
+    }
+    Ok(())
+}
+
+/// Whole lines for `bits` bits.
+fn lines_for(bits: u64) -> usize {
+    usize::try_from(bits.div_ceil(LINE_BYTES as u64 * 8)).unwrap_or(usize::MAX)
+}
+
+/// A word with the lowest `count` bits set, of 64.
+const fn low_bits(count: u64) -> u64 {
+    if count < 64 { (1 << count) - 1 } else { u64::MAX }
+}
+
+#[inline(always)]
+fn load(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+/// 1 if bit `index` is set; 0 if it is clear, or past the end: up to the end of the words all bits are clear there.
+#[inline(always)]
+fn bit(words: &[AtomicU64], index: u64) -> u64 {
+    let word = usize::try_from(index / 64).ok().and_then(|word| words.get(word));
+    word.map_or(0, |word| load(word) >> (index % 64) & 1)
+}
+
+/// Sets bit `index`; was it clear?
+#[inline(always)]
+fn set_bit(words: &mut [u64], index: u64) -> bool {
+    let word = &mut words[(index / 64) as usize];
+    let clear = *word >> (index % 64) & 1 == 0;
+    *word |= 1 << (index % 64);
+    clear
+}
+
+/// Equal length, equal bits.
+impl PartialEq for Bitmap {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(ours, theirs)| load(ours) == load(theirs);
+        self.len == other.len && self.words.words().iter().zip(other.words.words()).all(same)
+    }
+}
+
+impl Eq for Bitmap {}
+
+/// Placement scheme 1: bit `i` is bit `i % 64` of word `i / 64`.
+const PLACEMENT: u16 = 1;
+
+impl codec::sealed::Sealed for Bitmap {}
+
+impl Storable for Bitmap {
+    const KIND: Kind = Kind::Bitmap;
+
+    fn header(&self) -> Header {
+        let mut header = Header::new(Self::KIND, PLACEMENT, None);
+        header.capacity = self.len;
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Words(&self.words)
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        header.expect_placement(PLACEMENT)?;
+        header.expect_no_scheme()?;
+        header.expect_parameters(0)?;
+        let unused = [("inserted", header.inserted), ("target rate", header.target_fpr.to_bits())];
+        if let Some((field, got)) = unused.into_iter().find(|&(_, got)| got != 0) {
+            return Err(DecodeError::BadField { field, got });
+        }
+        let len = header.capacity;
+        check_len(len)?;
+        let words = body.lines(len.div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64)?;
+        words.check_zero_from(len).map_err(|bit| DecodeError::StrayBit { bit })?;
+        Ok(Self { words, len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::HEADER_BYTES;
+    use crate::hash::HashScheme;
+
+    #[test]
+    fn intact_bytes_that_are_no_bitmap_are_refused() {
+        let mut stray = Bitmap::new(100).unwrap();
+        stray.words.words_mut()[7] = 1 << 63;
+        assert_eq!(Bitmap::decode(&stray.encode()).err(), Some(DecodeError::StrayBit { bit: 511 }));
+
+        let bytes = Bitmap::new(100).unwrap().encode();
+        let forged = |forge: &dyn Fn(&mut Header)| {
+            let mut bytes = bytes.clone();
+            let header: &mut [u8; HEADER_BYTES] = bytes.first_chunk_mut().unwrap();
+            let mut said = Header::from_bytes(header).unwrap();
+            forge(&mut said);
+            *header = said.to_bytes();
+            Bitmap::decode(&bytes)
+        };
+        assert!(forged(&|_| {}).is_ok());
+        assert!(forged(&|header| header.capacity = 513).is_err());
+        assert!(forged(&|header| header.capacity = u64::MAX).is_err());
+        assert!(forged(&|header| header.inserted = 1).is_err());
+        assert!(forged(&|header| header.target_fpr = 0.01).is_err());
+        assert!(forged(&|header| header.parameters[0] = 1).is_err());
+        assert!(forged(&|header| header.placement = 2).is_err());
+        assert!(forged(&|header| header.hash_scheme = HashScheme::fast(0).number()).is_err());
+        assert!(forged(&|header| header.secret[3] = 1).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! How many blocks a blocked filter has, of what layout, and what that means for its rate.
+
+use std::fmt;
+
+use crate::error::BuildError;
+use crate::sizing::blocked::{
+    LINE_BITS, MAX_LINE_PROBES, MAX_REGIONS, SPLIT_BITS, SPLIT_LANES, line_expected_fpr, line_size,
+    split_expected_fpr, split_size,
+};
+use crate::sizing::{self, MAX_BITS, counted};
+use crate::store::LINE_BYTES;
+
+/// How the bits of an item lie in its block.
+///
+/// | layout | bits per item at 10 % / 1 % / 0.1 % / 0.01 % / 1e-6 | |
+/// |---|---|---|
+/// | `Split256` | 6.0 / 10.5 / 16.9 / 26.4 / 65 | fastest: eight bits in eight lanes of a 256-bit block |
+/// | `Line512` | 4.9 / 9.9 / 15.5 / 19.9 / 30 | denser: as many bits as pay, anywhere in a 512-bit line, or in two or three lines for rates below 5e-4 |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BlockedLayout {
+    /// Eight 32-bit lanes with one bit each.
+    Split256,
+    /// Any bits of a cache line; of two or three lines where the rate is low.
+    Line512,
+}
+
+/// The measurements of a [`BlockedBloom`](crate::BlockedBloom) filter: known, checked and priced before any memory is taken.
+///
+/// ```
+/// use mayhap::{BlockedLayout, BlockedShape};
+///
+/// let fast = BlockedShape::for_capacity(1_000_000, 0.01)?;
+/// assert_eq!(fast.layout(), BlockedLayout::Split256);
+/// assert!(fast.bits_per_item() < 10.6);
+/// let dense = BlockedShape::with_layout(BlockedLayout::Line512, 1_000_000, 0.01)?;
+/// assert!(dense.bits_per_item() < 9.95);
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockedShape {
+    layout: BlockedLayout,
+    /// Parts of the array; an item has a block in each.
+    regions: u32,
+    /// Blocks in one region.
+    blocks: u64,
+    /// Bits an item sets in each of its blocks.
+    probes: u32,
+    capacity: u64,
+    target_fpr: f64,
+}
+
+/// The lowest rate a blocked filter can promise.
+const MIN_RATE: f64 = 1e-9;
+/// The lowest rate of the fast layout: 32 bits choose inside a block, and two items may agree in all of them.
+const MIN_SPLIT_RATE: f64 = 1e-7;
+/// Between these rates the fast layout costs at most a tenth more memory than the dense one, and is the default.
+const SPLIT_RATES: std::ops::RangeInclusive<f64> = 1e-3..=0.04;
+
+impl BlockedShape {
+    /// The shape for `capacity` items at `target_fpr`, in the layout that suits the rate: the fast one from 0.1 % to 4 %, else
+    /// the dense one.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 1e-9 (1e-7 in the fast layout).
+    pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        let fast = SPLIT_RATES.contains(&target_fpr);
+        let layout = if fast { BlockedLayout::Split256 } else { BlockedLayout::Line512 };
+        Self::with_layout(layout, capacity, target_fpr)
+    }
+
+    /// The shape for `capacity` items at `target_fpr` in this layout.
+    ///
+    /// # Errors
+    /// As [`for_capacity`](Self::for_capacity).
+    pub fn with_layout(layout: BlockedLayout, capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
+        let limit = match layout {
+            BlockedLayout::Split256 => MIN_SPLIT_RATE,
+            BlockedLayout::Line512 => MIN_RATE,
+        };
+        if target_fpr < limit {
+            return Err(BuildError::RateTooLow { got: target_fpr, limit });
+        }
+        let (regions, (blocks, probes)) = match layout {
+            BlockedLayout::Split256 => (1, (split_size(capacity, target_fpr), SPLIT_LANES)),
+            BlockedLayout::Line512 => {
+                let regions = regions_for(target_fpr);
+                (regions, line_size(capacity, target_fpr, regions))
+            }
+        };
+        Self { layout, regions, blocks, probes, capacity, target_fpr }.checked()
+    }
+
+    /// What an encoded filter says its shape is, checked like every other.
+    pub(crate) fn from_parts(
+        layout: BlockedLayout,
+        [regions, probes]: [u32; 2],
+        blocks: u64,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        sizing::check_capacity(capacity)?;
+        sizing::check_rate(target_fpr)?;
+        Self { layout, regions, blocks, probes, capacity, target_fpr }.checked()
+    }
+
+    fn checked(self) -> Result<Self, BuildError> {
+        let (regions, probes) = match self.layout {
+            BlockedLayout::Split256 => (1..=1, SPLIT_LANES..=SPLIT_LANES),
+            BlockedLayout::Line512 => (1..=MAX_REGIONS, 1..=MAX_LINE_PROBES),
+        };
+        if !probes.contains(&self.probes) {
+            return Err(BuildError::ProbesOutOfRange { got: self.probes, limit: *probes.end() });
+        }
+        if !regions.contains(&self.regions) {
+            return Err(BuildError::RegionsOutOfRange { got: self.regions, limit: *regions.end() });
+        }
+        let limit = MAX_BITS / LINE_BITS / u64::from(MAX_REGIONS);
+        if self.blocks == 0 || self.blocks > limit {
+            return Err(BuildError::BitsOutOfRange {
+                got: self.blocks.saturating_mul(LINE_BITS),
+                limit: MAX_BITS,
+            });
+        }
+        Ok(self)
+    }
+
+    /// The shape itself, if it fits in `limit_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] with both numbers.
+    pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
+        sizing::check_memory(self.memory_bytes(), limit_bytes)?;
+        Ok(self)
+    }
+
+    /// How the bits of an item lie.
+    #[must_use]
+    pub const fn layout(&self) -> BlockedLayout {
+        self.layout
+    }
+
+    /// Cache lines a lookup touches: one, or for low rates two or three.
+    #[must_use]
+    pub const fn lines_per_item(&self) -> u32 {
+        self.regions
+    }
+
+    /// Bits an item sets in each of its blocks.
+    #[must_use]
+    pub const fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// Blocks among which an item's are chosen, in each of the [`lines_per_item`](Self::lines_per_item) regions.
+    #[must_use]
+    pub const fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Items it is meant for.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` items are in.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    /// The rate by the model once `items` distinct items are in, within 2 %.
+    #[must_use]
+    pub fn expected_fpr(&self, items: u64) -> f64 {
+        match self.layout {
+            BlockedLayout::Split256 => split_expected_fpr(self.blocks, items),
+            BlockedLayout::Line512 => line_expected_fpr(self.blocks, self.regions, self.probes, items),
+        }
+    }
+
+    /// The rate by the model once `counted` items changed something: fewer than were offered, if it is past its capacity.
+    pub(crate) fn expected_fpr_when_counted(&self, counted: u64) -> f64 {
+        self.expected_fpr(counted::offered(counted, |items| self.expected_fpr(items)))
+    }
+
+    /// Bits in all blocks.
+    #[must_use]
+    pub const fn bits(&self) -> u64 {
+        let block_bits = match self.layout {
+            BlockedLayout::Split256 => SPLIT_BITS,
+            BlockedLayout::Line512 => LINE_BITS,
+        };
+        self.blocks * self.regions as u64 * block_bits
+    }
+
+    /// Memory the blocks take: whole cache lines.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        self.bits().div_ceil(LINE_BITS) * LINE_BYTES as u64
+    }
+
+    /// Bits of memory per item at capacity.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.memory_bytes() as f64 * 8.0 / self.capacity as f64
+    }
+
+    /// Do all bits mean the same in both? Capacity and target may differ.
+    pub(crate) fn places_like(&self, other: &Self) -> bool {
+        (self.layout, self.regions, self.blocks, self.probes)
+            == (other.layout, other.regions, other.blocks, other.probes)
+    }
+
+    pub(crate) fn lines(&self) -> usize {
+        usize::try_from(self.memory_bytes() / LINE_BYTES as u64).unwrap_or(usize::MAX)
+    }
+}
+
+/// Lines per item in the dense layout: as few as keep it within 8 % of the classic filter's memory.
+fn regions_for(rate: f64) -> u32 {
+    match rate {
+        _ if rate >= 5e-4 => 1,
+        _ if rate >= 5e-6 => 2,
+        _ => 3,
+    }
+}
+
+impl fmt::Display for BlockedShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = match self.layout {
+            BlockedLayout::Split256 => SPLIT_BITS,
+            BlockedLayout::Line512 => LINE_BITS,
+        };
+        write!(f, "{} x {} blocks of {bits} bits with {} probes", self.regions, self.blocks, self.probes)
+    }
+}

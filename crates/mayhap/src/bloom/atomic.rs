@@ -1,0 +1,99 @@
+//! The bits of the classic filter, set by many threads at once: what [`Shared`](crate::Shared) needs of it.
+
+use std::sync::atomic::Ordering;
+
+use super::{Bloom, BloomShape};
+use crate::answers::Answers;
+use crate::batch::Hashed;
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::probe::Probes;
+use crate::shared::Shareable;
+use crate::simd::prefetch;
+use crate::sizing::counted;
+
+impl Shareable for Bloom {
+    type Shape = BloomShape;
+
+    fn make(shape: BloomShape, scheme: HashScheme) -> Result<Self, BuildError> {
+        Self::with_shape(shape, scheme)
+    }
+
+    fn shape_for(capacity: u64, target_fpr: f64) -> Result<BloomShape, BuildError> {
+        BloomShape::for_capacity(capacity, target_fpr)
+    }
+
+    fn shape(&self) -> &BloomShape {
+        &self.shape
+    }
+
+    #[inline(always)]
+    fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shape.capacity()
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.shape.target_fpr()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.bits.memory_bytes()
+    }
+
+    fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    fn fill(&self) -> f64 {
+        Self::fill(self)
+    }
+
+    fn estimated_items(&self) -> u64 {
+        Self::estimated_items(self)
+    }
+
+    fn with_inserted(self, inserted: u64) -> Self {
+        Self { inserted, ..self }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Self::try_clone(self)
+    }
+
+    fn expected_fpr_at(&self, inserted: u64) -> f64 {
+        counted::expected_fpr(self.shape.bits(), self.shape.probes(), inserted)
+    }
+
+    #[inline(always)]
+    fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        Self::may_contain_hash(self, hash)
+    }
+
+    fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
+        Self::answer_all(self, items, answers);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: ItemHash) {
+        let mut stream = Probes::new(hash);
+        for _ in 0..self.shape.probes() {
+            prefetch(self.bits.words(), (stream.next(self.shape.bits()) / 64) as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn set_shared(&self, hash: ItemHash) -> bool {
+        let (words, mut stream) = (self.bits.words(), Probes::new(hash));
+        let mut changed = 0;
+        for _ in 0..self.shape.probes() {
+            let position = stream.next(self.shape.bits());
+            let bit = 1 << (position % 64);
+            changed |= bit & !words[(position / 64) as usize].fetch_or(bit, Ordering::Relaxed);
+        }
+        changed != 0
+    }
+}

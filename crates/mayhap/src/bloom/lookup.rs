@@ -1,0 +1,128 @@
+//! The hot loops of the classic filter: k scattered bits, one item at a time or many.
+
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind};
+use crate::hash::HashScheme;
+use crate::probe::Probes;
+use crate::store::Bits;
+
+/// Bits tested together before the first branch.
+const FIRST_GROUP: u32 = 3;
+
+/// A bit array as the lookups see it, with `probes` bits per item.
+#[derive(Clone, Copy)]
+pub(super) struct BitArray<'a> {
+    pub(super) bits: Bits<'a>,
+    pub(super) probes: u32,
+}
+
+impl BitArray<'_> {
+    /// Are all bits of the item set?
+    ///
+    /// A branch on three bits at once turns away seven of eight strangers. Going bit by bit from the start mispredicts once
+    /// per stranger, and testing all bits at once fetches lines nobody needs: 12 ns against 23 and 17 in the cache, at 1 %. Past
+    /// the cache, where going bit by bit fetches fewer lines, it was no faster either.
+    #[inline(always)]
+    pub(super) fn covers(&self, mut stream: Probes) -> bool {
+        self.first_group(&mut stream) == 1 && self.others(stream)
+    }
+
+    /// 1 if the first three bits are all set (or all there are, if fewer), without a branch.
+    #[inline(always)]
+    fn first_group(&self, stream: &mut Probes) -> u64 {
+        match self.probes {
+            1 => self.bits.next(stream),
+            2 => self.bits.next(stream) & self.bits.next(stream),
+            _ => self.bits.next(stream) & self.bits.next(stream) & self.bits.next(stream),
+        }
+    }
+
+    /// Are the bits behind the first group all set?
+    #[inline(always)]
+    fn others(&self, mut stream: Probes) -> bool {
+        for _ in FIRST_GROUP..self.probes {
+            if self.bits.next(&mut stream) == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Answers a batch in two rounds: the first three bits of every item, then the others of those still in the running.
+    #[inline(always)]
+    pub(super) fn answer_in_two_rounds<H: Hashed>(
+        &self,
+        scheme: &HashScheme,
+        items: &[H],
+        answers: &mut Answers,
+    ) {
+        const CHUNK: usize = 64;
+        answers.reset(items.len());
+        let start = |hash| {
+            let stream = Probes::new(hash);
+            let mut ahead = stream;
+            for _ in 0..FIRST_GROUP.min(self.probes) {
+                self.bits.prefetch(ahead);
+                ahead.advance();
+            }
+            stream
+        };
+        hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, started| {
+            let mut running = [(Probes::default(), 0_u32); CHUNK];
+            let mut left = 0;
+            for (stream, index) in started.iter().zip(0..) {
+                let mut stream = *stream;
+                let set = self.first_group(&mut stream);
+                // Written always, kept only if the bits were set: there is no branch to mispredict.
+                running[left] = (stream, index);
+                left += set as usize;
+            }
+            for (stream, index) in &running[..left] {
+                if self.others(*stream) {
+                    answers.set(first + *index as usize);
+                }
+            }
+        });
+    }
+
+    /// Answers a batch bit by bit: one bit of every item still in the running, while its next bit is on its way. Fetches no
+    /// line that is not needed, and that is what counts once the filter is far larger than the cache.
+    #[inline(always)]
+    pub(super) fn answer_round_by_round<H: Hashed>(
+        &self,
+        scheme: &HashScheme,
+        items: &[H],
+        answers: &mut Answers,
+    ) {
+        /// Enough that even the few items left in the last rounds overlap their loads.
+        const CHUNK: usize = 256;
+        answers.reset(items.len());
+        let start = |hash| {
+            let stream = Probes::new(hash);
+            self.bits.prefetch(stream);
+            stream
+        };
+        hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, started| {
+            let mut running = [(Probes::default(), 0); CHUNK];
+            let mut left = started.len();
+            for (slot, (stream, index)) in running.iter_mut().zip(started.iter().zip(0..)) {
+                *slot = (*stream, index);
+            }
+            for _ in 0..self.probes {
+                let mut kept = 0;
+                for i in 0..left {
+                    let (mut stream, index): (Probes, u32) = running[i];
+                    let set = self.bits.next(&mut stream);
+                    self.bits.prefetch(stream);
+                    // Written always, kept only if the bit was set: there is no branch to mispredict.
+                    running[kept] = (stream, index);
+                    kept += set as usize;
+                }
+                left = kept;
+            }
+            for (_, index) in &running[..left] {
+                answers.set(first + *index as usize);
+            }
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! The classic Bloom filter.
+
+mod atomic;
+mod lookup;
+mod shape;
+
+pub use shape::BloomShape;
+
+use std::sync::atomic::Ordering;
+
+use self::lookup::BitArray;
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind};
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::{BuildError, MergeError};
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::probe::Probes;
+use crate::sizing::{classic, counted};
+use crate::store::{Bits, BitsMut, Lines, Positions};
+
+/// The classic Bloom filter: every item sets `k` bits of one large array.
+///
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers while no more than `capacity`
+///   items are in; past that the rate climbs and [`expected_fpr`](Self::expected_fpr) says to what.
+/// * 1.44 · log2(1/p) bits per item: 9.6 at 1 %, 14.4 at 0.1 %.
+/// * A lookup touches up to `k` cache lines, about three for a stranger. [`BlockedBloom`](crate::BlockedBloom) touches one and
+///   pays a tenth more memory.
+/// * It cannot remove, count or list items, and cannot grow: see `CountingBloom`, `ScalableBloom`.
+///
+/// ```text
+///            ┌──────────── k positions ───────────┐
+/// item ─▶ ItemHash                                ▼
+///          0 1 0 0 1 0 1 1 0 0 0 1 0 …  0 1 0 0 1 0     all set: mayhap; one clear: no
+/// ```
+///
+/// ```
+/// use mayhap::Bloom;
+///
+/// let mut seen = Bloom::for_capacity(1_000_000, 0.01, 0)?;
+/// assert!(seen.insert("https://example.org/a")); // new, certainly
+/// assert!(!seen.insert("https://example.org/a")); // mayhap seen before
+/// assert!(seen.may_contain("https://example.org/a"));
+/// assert_eq!(seen.inserted(), 1);
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+///
+/// B. H. Bloom, *Space/time trade-offs in hash coding with allowable errors*, CACM 1970.
+#[derive(Debug)]
+pub struct Bloom {
+    shape: BloomShape,
+    scheme: HashScheme,
+    bits: Lines,
+    inserted: u64,
+}
+
+/// Items whose lines are on their way at once while inserting: each has `k` of them, and more only crowd each other out.
+const INSERT_CHUNK: usize = 8;
+
+impl Bloom {
+    /// The smallest filter for `capacity` items at `target_fpr`.
+    ///
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    ///
+    /// # Errors
+    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    pub fn for_capacity(
+        capacity: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(BloomShape::for_capacity(capacity, target_fpr)?, scheme)
+    }
+
+    /// A filter of exactly this shape.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn with_shape(shape: BloomShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        Ok(Self { shape, scheme: scheme.into(), bits: Lines::zeroed(shape.lines())?, inserted: 0 })
+    }
+
+    /// The filter with these bits, which another kind has set by placement scheme 1.
+    pub(crate) fn of_bits(shape: BloomShape, scheme: HashScheme, bits: Lines) -> Self {
+        let filter = Self { shape, scheme, bits, inserted: 0 };
+        Self { inserted: filter.estimated_count(), ..filter }
+    }
+
+    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    #[inline]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// Records `item`. `true`: the filter changed, so the item was certainly new.
+    /// `false`: mayhap it was here already, and nothing changed.
+    #[inline(always)]
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
+        self.insert_hash(self.scheme.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    #[inline(always)]
+    pub fn insert_hash(&mut self, hash: ItemHash) -> bool {
+        let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
+        let changed = bits.set_all(Probes::new(hash), self.shape.probes());
+        self.inserted += u64::from(changed);
+        changed
+    }
+
+    /// Records all `items` and says how many of them changed the filter. Much faster than one by one once the filter
+    /// is larger than the cache.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for items already hashed.
+    pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> u64 {
+        self.insert_all(hashes)
+    }
+
+    /// The common numbers of probes have unrolled code of their own.
+    fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
+        let changed = match self.shape.probes() {
+            3 => self.insert_fixed::<3, H>(items),
+            4 => self.insert_fixed::<4, H>(items),
+            5 => self.insert_fixed::<5, H>(items),
+            6 => self.insert_fixed::<6, H>(items),
+            7 => self.insert_fixed::<7, H>(items),
+            8 => self.insert_fixed::<8, H>(items),
+            10 => self.insert_fixed::<10, H>(items),
+            13 => self.insert_fixed::<13, H>(items),
+            14 => self.insert_fixed::<14, H>(items),
+            _ => self.insert_any(items),
+        };
+        self.inserted += changed;
+        changed
+    }
+
+    fn insert_fixed<const K: usize, H: Hashed>(&mut self, items: &[H]) -> u64 {
+        let scheme = self.scheme;
+        let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
+        let prefetch = bits.prefetcher();
+        let start = |hash| prefetch.locate::<K>(Probes::new(hash));
+        let mut changed = 0;
+        hash_one_chunk_behind::<INSERT_CHUNK, _, _>(items, &scheme, start, |_, located| {
+            for Positions(positions) in located {
+                changed += u64::from(bits.set_at(positions));
+            }
+        });
+        changed
+    }
+
+    fn insert_any<H: Hashed>(&mut self, items: &[H]) -> u64 {
+        let (scheme, probes) = (self.scheme, self.shape.probes());
+        let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
+        let prefetch = bits.prefetcher();
+        let start = |hash| {
+            let stream = Probes::new(hash);
+            prefetch.all(stream, probes);
+            stream
+        };
+        let mut changed = 0;
+        hash_one_chunk_behind::<INSERT_CHUNK, _, _>(items, &scheme, start, |_, streams| {
+            for &stream in streams {
+                changed += u64::from(bits.set_all(stream, probes));
+            }
+        });
+        changed
+    }
+
+    /// `false`: never inserted. `true`: mayhap.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        self.array().covers(Probes::new(hash))
+    }
+
+    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
+    /// than asking one by one.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        self.answer_all(items, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        self.answer_all(hashes, answers);
+    }
+
+    fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
+        // Measured: below this the two rounds cost fewer instructions, above it `k` rounds fetch fewer lines.
+        if self.bits.memory_bytes() < 16 << 20 {
+            self.array().answer_in_two_rounds(&self.scheme, items, answers);
+        } else {
+            self.array().answer_round_by_round(&self.scheme, items, answers);
+        }
+    }
+
+    /// Adds everything `other` holds, as if each of its items had been inserted here.
+    ///
+    /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
+    ///
+    /// # Errors
+    /// [`MergeError`] unless both have the same bits, probes and hash scheme; nothing has changed then.
+    pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.combine(other, |ours, theirs| ours | theirs)
+    }
+
+    /// Keeps what both hold. The result still answers *mayhap* for every item in both, but its rate is that of the fuller
+    /// of the two at best, not that of a filter built from the common items alone.
+    ///
+    /// # Errors
+    /// [`MergeError`] unless both have the same bits, probes and hash scheme; nothing has changed then.
+    pub fn intersect(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.combine(other, |ours, theirs| ours & theirs)
+    }
+
+    fn combine(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) -> Result<(), MergeError> {
+        if !self.shape.places_like(&other.shape) {
+            return Err(MergeError::shapes(&self.shape, &other.shape));
+        }
+        MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        for (ours, theirs) in self.bits.words_mut().iter_mut().zip(other.bits.words()) {
+            *ours = join(*ours, theirs.load(Ordering::Relaxed));
+        }
+        self.inserted = self.estimated_count();
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.bits.words_mut().fill(0);
+        self.inserted = 0;
+    }
+
+    /// The measurements: bits, probes, capacity, promise.
+    #[must_use]
+    pub const fn shape(&self) -> &BloomShape {
+        &self.shape
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Items it was sized for.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.shape.capacity()
+    }
+
+    /// The rate it promised at [`capacity`](Self::capacity).
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.shape.target_fpr()
+    }
+
+    /// Items counted so far: insertions that changed something.
+    #[must_use]
+    pub const fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    /// The rate by the model, for the items counted so far.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        counted::expected_fpr(self.shape.bits(), self.shape.probes(), self.inserted)
+    }
+
+    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    #[must_use]
+    pub fn ones(&self) -> u64 {
+        self.bits.ones()
+    }
+
+    /// The share of set bits: half of them at capacity. More than [`inserted`](Self::inserted) explains means somebody
+    /// chose items in order to fill the filter.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.ones() as f64 / self.shape.bits() as f64
+    }
+
+    /// How many items the fill speaks of, whatever was counted.
+    #[must_use]
+    pub fn estimated_items(&self) -> u64 {
+        classic::items_from_fill(self.shape.bits(), self.shape.probes(), self.ones())
+    }
+
+    /// How many insertions the fill says changed something: what [`inserted`](Self::inserted) counts.
+    fn estimated_count(&self) -> u64 {
+        counted::counted(self.estimated_items(), |items| self.shape.expected_fpr(items))
+    }
+
+    /// Memory the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.bits.memory_bytes()
+    }
+
+    /// Bits of memory per item at capacity.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.shape.bits_per_item()
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { bits: self.bits.try_clone()?, ..*self })
+    }
+
+    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The filter in these bytes, checked to the last one.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `Bloom`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    #[inline(always)]
+    fn array(&self) -> BitArray<'_> {
+        BitArray { bits: Bits::new(self.bits.words(), self.shape.bits()), probes: self.shape.probes() }
+    }
+}
+
+/// Placement scheme 1: [`Probes`] over all bits.
+const PLACEMENT: u16 = 1;
+
+impl codec::sealed::Sealed for Bloom {}
+
+impl Storable for Bloom {
+    const KIND: Kind = Kind::Bloom;
+
+    fn header(&self) -> Header {
+        let mut header = Header::new(Self::KIND, PLACEMENT, Some(&self.scheme));
+        header.capacity = self.shape.capacity();
+        header.inserted = self.inserted;
+        header.target_fpr = self.shape.target_fpr();
+        header.parameters[0] = self.shape.bits();
+        header.parameters[1] = u64::from(self.shape.probes());
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Words(&self.bits)
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        header.expect_placement(PLACEMENT)?;
+        header.expect_parameters(2)?;
+        let scheme = header.scheme()?;
+        let probes = header.parameter_u32(1, "probes")?;
+        let shape = BloomShape::from_parts(header.parameters[0], probes, header.capacity, header.target_fpr)?;
+        let bits = body.lines(shape.memory_bytes())?;
+        bits.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
+        Ok(Self { shape, scheme, bits, inserted: header.inserted })
+    }
+}

@@ -1,0 +1,171 @@
+//! How many counters and probes a counting Bloom filter has, and what that means for its rate.
+
+use std::fmt;
+
+use super::counters::COUNTERS_PER_WORD;
+use crate::error::BuildError;
+use crate::probe::MAX_PROBES;
+use crate::sizing::counting::{self, MAX_COUNTERS};
+use crate::sizing::{self, classic};
+use crate::store::{LINE_BYTES, WORDS_PER_LINE};
+
+/// The measurements of a [`CountingBloom`](crate::CountingBloom): known, checked and priced before any memory is taken.
+///
+/// ```
+/// use mayhap::CountingShape;
+///
+/// let shape = CountingShape::for_capacity(1_000_000, 0.01)?;
+/// assert_eq!(shape.probes(), 7);
+/// assert!(shape.bits_per_item() < 38.5); // four bits where the plain filter has one
+/// assert!(shape.expected_fpr(1_000_000) <= 0.01);
+/// assert!(shape.within(1 << 20).is_err()); // it needs 4.8 MB
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountingShape {
+    counters: u64,
+    probes: u32,
+    capacity: u64,
+    target_fpr: f64,
+}
+
+impl CountingShape {
+    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the strangers.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
+    pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
+        let (counters, probes) = classic::size(capacity, target_fpr);
+        Self { counters, probes, capacity, target_fpr }.checked()
+    }
+
+    /// The best use of `bytes` bytes for `capacity` items; [`target_fpr`](Self::target_fpr) says how good that is.
+    ///
+    /// # Errors
+    /// [`BuildError`] for less than 8 bytes, or so few that the rate would reach 1.
+    pub fn for_memory(bytes: u64, capacity: u64) -> Result<Self, BuildError> {
+        let capacity = sizing::check_capacity(capacity)?;
+        let counters = (bytes / 8).saturating_mul(COUNTERS_PER_WORD);
+        check_counters(counters)?;
+        let probes = classic::best_probes(counters, capacity);
+        let target_fpr = classic::rate_in_memory(bytes, counters, probes, capacity)?;
+        Self { counters, probes, capacity, target_fpr }.checked()
+    }
+
+    /// Exactly `counters` counters and `probes` probes, meant for `capacity` items.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a zero, or a number past its limit.
+    pub fn exactly(counters: u64, probes: u32, capacity: u64) -> Result<Self, BuildError> {
+        let capacity = sizing::check_capacity(capacity)?;
+        let shape = Self { counters, probes, capacity, target_fpr: 1.0 }.checked()?;
+        Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
+    }
+
+    /// What an encoded filter says its shape is, checked like every other.
+    pub(crate) fn from_parts(
+        counters: u64,
+        probes: u32,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        sizing::check_capacity(capacity)?;
+        if !(0.0..=1.0).contains(&target_fpr) {
+            return Err(BuildError::RateOutOfRange { got: target_fpr });
+        }
+        Self { counters, probes, capacity, target_fpr }.checked()
+    }
+
+    fn checked(self) -> Result<Self, BuildError> {
+        check_counters(self.counters)?;
+        if self.probes == 0 || self.probes > MAX_PROBES {
+            return Err(BuildError::ProbesOutOfRange { got: self.probes, limit: MAX_PROBES });
+        }
+        Ok(self)
+    }
+
+    /// The shape itself, if it fits in `limit_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] with both numbers.
+    pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
+        sizing::check_memory(self.memory_bytes(), limit_bytes)?;
+        Ok(self)
+    }
+
+    /// Counters in the array.
+    #[must_use]
+    pub const fn counters(&self) -> u64 {
+        self.counters
+    }
+
+    /// Counters an item raises.
+    #[must_use]
+    pub const fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// Items it is meant for.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` different items are in.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    /// The rate by the model once `items` different items are in, within 2 %. Copies of an item do not matter.
+    #[must_use]
+    pub fn expected_fpr(&self, items: u64) -> f64 {
+        classic::expected_fpr(self.counters, self.probes, items)
+    }
+
+    /// How many counters are expected to stick once `items` different items are in, one copy of each.
+    #[must_use]
+    pub fn expected_saturated(&self, items: u64) -> f64 {
+        counting::expected_saturated(self.counters, self.probes, items)
+    }
+
+    /// Memory the counters take: whole cache lines.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        self.words().div_ceil(WORDS_PER_LINE as u64) * LINE_BYTES as u64
+    }
+
+    /// Bits of memory per item at capacity.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.memory_bytes() as f64 * 8.0 / self.capacity as f64
+    }
+
+    /// The words that hold counters; the array is rounded up to whole lines behind them.
+    pub(crate) const fn words(&self) -> u64 {
+        self.counters.div_ceil(COUNTERS_PER_WORD)
+    }
+
+    pub(crate) fn lines(&self) -> usize {
+        usize::try_from(self.words().div_ceil(WORDS_PER_LINE as u64)).unwrap_or(usize::MAX)
+    }
+
+    /// Does a counter mean the same in both? Capacity and target may differ.
+    pub(crate) fn places_like(&self, other: &Self) -> bool {
+        (self.counters, self.probes) == (other.counters, other.probes)
+    }
+}
+
+fn check_counters(counters: u64) -> Result<(), BuildError> {
+    if counters == 0 || counters > MAX_COUNTERS {
+        return Err(BuildError::CountersOutOfRange { got: counters, limit: MAX_COUNTERS });
+    }
+    Ok(())
+}
+
+impl fmt::Display for CountingShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} counters with {} probes", self.counters, self.probes)
+    }
+}

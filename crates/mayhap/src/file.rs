@@ -1,0 +1,416 @@
+//! Filters in files: written so that a crash leaves the old file or the new one, opened through a memory map.
+//!
+//! The only module that touches the file system; without the feature `file` it is not there.
+//!
+//! ```
+//! use mayhap::{Bloom, file};
+//!
+//! # let folder = std::env::temp_dir().join(format!("mayhap-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let path = folder.join("seen.mayhap");
+//! let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+//! seen.insert("a");
+//! file::save(&seen, &path)?;
+//!
+//! let opened: Bloom = file::open(&path)?; // constant time, whatever the size
+//! assert!(opened.may_contain("a"));
+//! file::verify::<Bloom>(&path)?; // reads every byte
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::codec::{self, Bytes, DecodeError, HEADER_BYTES, Header, Source, Storable};
+use crate::kind::Kind;
+use crate::store::{LINE_BYTES, Lines};
+
+/// Why a file could not be written or opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The system refused.
+    Io {
+        /// What was being done: `open`, `write`, ….
+        action: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file does not hold the filter it should.
+    Decode {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: DecodeError,
+    },
+}
+
+impl FileError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Io { action, path: path.to_owned(), cause }
+    }
+
+    fn decode(path: &Path) -> impl FnOnce(DecodeError) -> Self {
+        move |cause| Self::Decode { path: path.to_owned(), cause }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { action, path, cause } => write!(f, "cannot {action} {}: {cause}", path.display()),
+            Self::Decode { path, cause } => write!(f, "{}: {cause}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { cause, .. } => Some(cause),
+            Self::Decode { cause, .. } => Some(cause),
+        }
+    }
+}
+
+/// Writes `filter` to `path`, replacing what was there in one step.
+///
+/// The bytes go to a new file beside it, which is synced to the disk and then renamed: after a crash at any moment `path` is
+/// either the old file or the new one, whole. Programs that have the old file open keep it. A link is followed, the old file's
+/// permissions are kept, and a new file with a secret key in it is for its owner only.
+///
+/// # Errors
+/// [`FileError::Io`]. The file that was there is untouched then, but for the action `sync the folder of`: there the new file
+/// is in place, and only its lasting through a power failure is not sure.
+pub fn save<F: Storable>(filter: &F, path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let (target, permissions) = target_of(path).map_err(FileError::io("replace", path))?;
+    let (file, aside) = create_aside(&target).map_err(FileError::io("write beside", path))?;
+    let secret = filter.header().has_secret();
+    let saved = write_synced(filter, file, permissions, secret)
+        .map_err(FileError::io("write", &aside))
+        .and_then(|()| fs::rename(&aside, &target).map_err(FileError::io("replace", path)));
+    if let Err(error) = saved {
+        // Best effort: the error that matters is the first one.
+        let _ = fs::remove_file(&aside);
+        return Err(error);
+    }
+    sync_folder_of(&target).map_err(FileError::io("sync the folder of", path))
+}
+
+/// Where `path` leads, and what the file there may be used for if there is one.
+fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
+    }
+    match fs::metadata(path) {
+        Ok(about) if about.is_file() => Ok((fs::canonicalize(path)?, Some(about.permissions()))),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path.to_owned(), None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new, empty file beside `target`, on the same file system. Its name is short and random: nobody else's file is taken for it.
+fn create_aside(target: &Path) -> io::Result<(File, PathBuf)> {
+    loop {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system gave no random bytes"))?;
+        let aside = target.with_file_name(format!(".mayhap-{:016x}.new", u64::from_le_bytes(random)));
+        match OpenOptions::new().write(true).create_new(true).open(&aside) {
+            Ok(file) => return Ok((file, aside)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn write_synced<F: Storable>(
+    filter: &F,
+    file: File,
+    permissions: Option<fs::Permissions>,
+    secret: bool,
+) -> io::Result<()> {
+    match permissions {
+        Some(permissions) => file.set_permissions(permissions)?,
+        None if secret => for_its_owner_only(&file)?,
+        None => {}
+    }
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    codec::encode_into(filter, &mut out)?;
+    out.flush()?;
+    out.get_ref().sync_all()
+}
+
+#[cfg(unix)]
+fn for_its_owner_only(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn for_its_owner_only(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Opens the filter in `path` through a memory map: in constant time, reading only what is asked about.
+///
+/// The header is checked, the words are not; [`verify`] checks them. Inserting works and changes only this process's
+/// memory: [`save`] is what changes a file. The file must not be cut or changed in place while it is open; [`save`] never does.
+///
+/// # Errors
+/// [`FileError`] if it cannot be read, or its header is not that of an `F`.
+pub fn open<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
+    let path = path.as_ref();
+    if cfg!(target_endian = "big") {
+        // Words in a file are little-endian, so here they must be turned around, not mapped.
+        return read(path);
+    }
+    decode_mapped(path, Words::Trusted)
+}
+
+/// Reads the filter in `path` into memory of its own, checking every byte.
+///
+/// # Errors
+/// [`FileError`] if it cannot be read, or is not an intact `F`.
+pub fn read<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
+    let path = path.as_ref();
+    // What is not a filter of this kind is turned away before it is read.
+    let source = MappedFile::open(path, Words::Trusted).map_err(FileError::io("open", path))?;
+    codec::expect_kind(F::KIND, &source).map_err(FileError::decode(path))?;
+    let bytes = fs::read(path).map_err(FileError::io("read", path))?;
+    codec::decode(&bytes).map_err(FileError::decode(path))
+}
+
+/// Checks every byte of the filter in `path`, however large, without a copy of it in memory.
+///
+/// # Errors
+/// [`FileError`] if it cannot be read, or is not an intact `F`.
+pub fn verify<F: Storable>(path: impl AsRef<Path>) -> Result<(), FileError> {
+    if cfg!(target_endian = "big") {
+        return read::<F>(path).map(drop);
+    }
+    decode_mapped::<F>(path.as_ref(), Words::Checked).map(drop)
+}
+
+fn decode_mapped<F: Storable>(path: &Path, words: Words) -> Result<F, FileError> {
+    let source = MappedFile::open(path, words).map_err(FileError::io("open", path))?;
+    codec::decode_from(&source).map_err(FileError::decode(path))
+}
+
+/// What kind of filter is in `path`, judging by its header.
+///
+/// # Errors
+/// [`FileError`] if it cannot be read, or does not begin with an intact header.
+pub fn kind(path: impl AsRef<Path>) -> Result<Kind, FileError> {
+    let path = path.as_ref();
+    let source = MappedFile::open(path, Words::Trusted).map_err(FileError::io("open", path))?;
+    Ok(source.header_at(0).map_err(FileError::decode(path))?.kind)
+}
+
+/// Makes a rename last: the name is in the folder, and the folder has to reach the disk too.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// An open file whose words are mapped, not copied.
+struct MappedFile {
+    file: File,
+    len: u64,
+    words: Words,
+}
+
+/// What happens to mapped words before they are used.
+enum Words {
+    /// Nothing: opening takes constant time.
+    Trusted,
+    /// They are read, and must add up to their checksum.
+    Checked,
+}
+
+impl MappedFile {
+    fn open(path: &Path, words: Words) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(Self { len: about.len(), file, words })
+    }
+}
+
+impl Source for MappedFile {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn header_at(&self, at: u64) -> Result<Header, DecodeError> {
+        // As much of a header as there is: what is too short for one still shows whether it begins like one.
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        let mut file = &self.file;
+        let read = file
+            .seek(SeekFrom::Start(at))
+            .and_then(|_| file.take(HEADER_BYTES as u64).read_to_end(&mut bytes));
+        match read {
+            Ok(HEADER_BYTES) => Bytes(&bytes).header_at(0),
+            Ok(_) if at == 0 && self.len >= 8 => Bytes(&bytes).header_at(0),
+            Ok(_) => {
+                Err(DecodeError::TooShort { need: at.saturating_add(HEADER_BYTES as u64), got: self.len })
+            }
+            Err(_) => Err(DecodeError::Unreadable { at }),
+        }
+    }
+
+    fn lines_at(&self, at: u64, bytes: u64, checksum: u64) -> Result<Lines, DecodeError> {
+        let lines = usize::try_from(bytes).unwrap_or(usize::MAX) / LINE_BYTES;
+        if lines == 0 {
+            return Ok(Lines::zeroed(0)?);
+        }
+        let lines = Lines::mapped(&self.file, at, lines).ok_or(DecodeError::Unmappable { at, bytes })?;
+        match self.words {
+            Words::Checked if lines.checksum() != checksum => Err(DecodeError::PayloadDamaged),
+            _ => Ok(lines),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bloom, HashScheme};
+    use std::process;
+
+    /// A folder of its own for every test, gone when the test is.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("mayhap-file-{name}-{}", process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn filled(capacity: u64) -> Bloom {
+        let mut filter = Bloom::for_capacity(capacity, 0.01, 7).unwrap();
+        (0..capacity).for_each(|item| {
+            filter.insert(&item);
+        });
+        filter
+    }
+
+    #[test]
+    fn what_was_saved_is_opened_read_and_verified() {
+        let folder = Folder::new("saved");
+        let path = folder.0.join("filter.mayhap");
+        let filter = filled(10_000);
+        save(&filter, &path).unwrap();
+        let opened: Bloom = open(&path).unwrap();
+        assert!((0..10_000_u64).all(|item| opened.may_contain(&item)));
+        assert_eq!(opened.encode(), filter.encode());
+        assert_eq!(read::<Bloom>(&path).unwrap().encode(), filter.encode());
+        assert_eq!(kind(&path).unwrap(), Kind::Bloom);
+        verify::<Bloom>(&path).unwrap();
+    }
+
+    #[test]
+    fn inserting_into_an_opened_filter_leaves_the_file_alone() {
+        let folder = Folder::new("private");
+        let path = folder.0.join("filter.mayhap");
+        save(&filled(1_000), &path).unwrap();
+        let before = fs::read(&path).unwrap();
+        let mut opened: Bloom = open(&path).unwrap();
+        assert!(opened.insert("something new"));
+        assert!(opened.may_contain("something new"));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        save(&opened, &path).unwrap();
+        assert!(open::<Bloom>(&path).unwrap().may_contain("something new"));
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_failed_save_keeps_the_old_file_and_leaves_nothing_behind() {
+        let folder = Folder::new("failed");
+        let path = folder.0.join("a-folder-is-here");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("inside"), b"x").unwrap();
+        let error = save(&filled(10), &path).unwrap_err();
+        assert!(matches!(error, FileError::Io { action: "replace", .. }), "{error}");
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+        assert!(matches!(open::<Bloom>(&path), Err(FileError::Io { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_permissions_kept_and_secrets_not_shown() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = Folder::new("permissions");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (real, link) = (folder.0.join("real.mayhap"), folder.0.join("link.mayhap"));
+        save(&filled(10), &real).unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&real, &link).unwrap();
+        save(&filled(20), &link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!((open::<Bloom>(&real).unwrap().capacity(), mode(&real)), (20, 0o640));
+
+        let keyed = Bloom::for_capacity(10, 0.01, HashScheme::keyed_random().unwrap()).unwrap();
+        let secret = folder.0.join("secret.mayhap");
+        save(&keyed, &secret).unwrap();
+        assert_eq!(mode(&secret), 0o600);
+        // A name as long as the file system allows is no reason to fail.
+        save(&keyed, folder.0.join("n".repeat(250))).unwrap();
+        assert!(matches!(save(&keyed, ""), Err(FileError::Io { .. })));
+    }
+
+    #[test]
+    fn what_is_no_filter_is_told_so() {
+        let folder = Folder::new("foreign");
+        let path = folder.0.join("text");
+        fs::write(&path, "hello, this is a text").unwrap();
+        for error in
+            [open::<Bloom>(&path).unwrap_err(), read::<Bloom>(&path).unwrap_err(), kind(&path).unwrap_err()]
+        {
+            assert!(matches!(error, FileError::Decode { cause: DecodeError::BadMagic, .. }), "{error}");
+        }
+        assert!(matches!(read::<Bloom>(&folder.0), Err(FileError::Io { .. })));
+    }
+
+    #[test]
+    fn damage_is_noticed_in_the_header_at_once_and_in_the_words_by_verify() {
+        let folder = Folder::new("damage");
+        let path = folder.0.join("filter.mayhap");
+        save(&filled(1_000), &path).unwrap();
+        let good = fs::read(&path).unwrap();
+        for length in [0, 1, 191, 192, 193, good.len() - 1] {
+            fs::write(&path, &good[..length]).unwrap();
+            assert!(matches!(open::<Bloom>(&path), Err(FileError::Decode { .. })), "{length} bytes");
+        }
+        let mut damaged = good.clone();
+        damaged[60] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert!(matches!(
+            open::<Bloom>(&path),
+            Err(FileError::Decode { cause: DecodeError::HeaderDamaged, .. })
+        ));
+        damaged = good;
+        damaged[500] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert!(matches!(
+            verify::<Bloom>(&path),
+            Err(FileError::Decode { cause: DecodeError::PayloadDamaged, .. })
+        ));
+    }
+}

@@ -1,0 +1,39 @@
+//! MurmurHash2 (Austin Appleby): the generation before [`murmur3`](super::murmur3), still what RedisBloom uses.
+
+use super::le::{padded_u32, padded_u64};
+
+const M_32: u32 = 0x5bd1_e995;
+const M_64: u64 = 0xc6a4_a793_5bd1_e995;
+
+/// The 32-bit function.
+#[inline]
+pub fn murmur2_32(item: &[u8], seed: u32) -> u32 {
+    let (blocks, tail) = item.as_chunks::<4>();
+    let mut hash = seed ^ item.len() as u32;
+    for block in blocks {
+        let word = u32::from_le_bytes(*block).wrapping_mul(M_32);
+        hash = hash.wrapping_mul(M_32) ^ (word ^ (word >> 24)).wrapping_mul(M_32);
+    }
+    if !tail.is_empty() {
+        hash = (hash ^ padded_u32(tail)).wrapping_mul(M_32);
+    }
+    hash = (hash ^ (hash >> 13)).wrapping_mul(M_32);
+    hash ^ (hash >> 15)
+}
+
+/// `MurmurHash64A`: the 64-bit function for 64-bit machines.
+#[inline]
+pub fn murmur64a(item: &[u8], seed: u64) -> u64 {
+    let (blocks, tail) = item.as_chunks::<8>();
+    let mut hash = seed ^ (item.len() as u64).wrapping_mul(M_64);
+    for block in blocks {
+        let word = u64::from_le_bytes(*block).wrapping_mul(M_64);
+        hash = (hash ^ (word ^ (word >> 47)).wrapping_mul(M_64)).wrapping_mul(M_64);
+    }
+    // Unlike murmur3's, an absent tail is not the same as a zero one: the multiplication counts.
+    if !tail.is_empty() {
+        hash = (hash ^ padded_u64(tail)).wrapping_mul(M_64);
+    }
+    hash = (hash ^ (hash >> 47)).wrapping_mul(M_64);
+    hash ^ (hash >> 47)
+}

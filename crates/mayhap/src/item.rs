@@ -1,0 +1,158 @@
+//! Items are bytes. Whatever has an unambiguous byte form goes in without being copied.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Something a filter can be asked about: a sequence of bytes.
+///
+/// Text is its UTF-8 bytes, integers are their little-endian bytes at their full width, so the same item
+/// gives the same answer on every machine and from every language. The width is part of the item:
+/// `7_u32` and `7_u64` are two different items, while `usize` always counts as `u64`.
+///
+/// ```
+/// use mayhap::Bloom;
+///
+/// let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+/// seen.insert("https://example.org/");
+/// seen.insert(&13_800_138_000_u64);
+/// seen.insert(b"\x00\xff raw bytes");
+/// assert!(seen.may_contain(&String::from("https://example.org/")));
+/// assert!(seen.may_contain(&13_800_138_000_u64.to_le_bytes()));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+pub trait Item {
+    /// Calls `read` with the item's bytes and hands back what it returns.
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
+}
+
+impl Item for [u8] {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self)
+    }
+}
+
+impl<const N: usize> Item for [u8; N] {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self)
+    }
+}
+
+impl Item for Vec<u8> {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self)
+    }
+}
+
+impl Item for str {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self.as_bytes())
+    }
+}
+
+impl Item for String {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self.as_bytes())
+    }
+}
+
+impl<T: Item + ?Sized> Item for &T {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(read)
+    }
+}
+
+impl<T: Item + ?Sized> Item for Box<T> {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(read)
+    }
+}
+
+impl<T: Item + ?Sized> Item for Rc<T> {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(read)
+    }
+}
+
+impl<T: Item + ?Sized> Item for Arc<T> {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(read)
+    }
+}
+
+impl<T: Item + ToOwned + ?Sized> Item for Cow<'_, T> {
+    #[inline(always)]
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(read)
+    }
+}
+
+/// One macro for twelve one-line impls; it writes no types.
+macro_rules! integer_items {
+    ($($integer:ty as $wide:ty),*) => {$(
+        impl Item for $integer {
+            #[inline(always)]
+            fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+                read(&(*self as $wide).to_le_bytes())
+            }
+        }
+    )*};
+}
+
+integer_items!(
+    u8 as u8,
+    u16 as u16,
+    u32 as u32,
+    u64 as u64,
+    u128 as u128,
+    usize as u64,
+    i8 as i8,
+    i16 as i16,
+    i32 as i32,
+    i64 as i64,
+    i128 as i128,
+    isize as i64
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<I: Item + ?Sized>(item: &I) -> Vec<u8> {
+        item.with_bytes(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn every_form_of_the_same_bytes_is_the_same_item() {
+        let expected = b"caf\xc3\xa9".to_vec();
+        assert_eq!(bytes("café"), expected);
+        assert_eq!(bytes(&"café"), expected);
+        assert_eq!(bytes(&String::from("café")), expected);
+        assert_eq!(bytes(&expected), expected);
+        assert_eq!(bytes(&expected[..]), expected);
+        assert_eq!(bytes(b"caf\xc3\xa9"), expected);
+        assert_eq!(bytes(&Box::<str>::from("café")), expected);
+        assert_eq!(bytes(&Box::<[u8]>::from(&expected[..])), expected);
+        assert_eq!(bytes(&Rc::<str>::from("café")), expected);
+        assert_eq!(bytes(&Arc::<str>::from("café")), expected);
+        assert_eq!(bytes(&Cow::Borrowed("café")), expected);
+    }
+
+    #[test]
+    fn integers_are_little_endian_at_their_own_width() {
+        assert_eq!(bytes(&0x0102_u16), [2, 1]);
+        assert_eq!(bytes(&-2_i32), [0xfe, 0xff, 0xff, 0xff]);
+        assert_eq!(bytes(&7_usize), bytes(&7_u64));
+        assert_eq!(bytes(&-7_isize), bytes(&-7_i64));
+        assert_ne!(bytes(&7_u32), bytes(&7_u64));
+    }
+}

@@ -1,0 +1,75 @@
+//! From an [`ItemHash`] to positions in a bit array.
+//!
+//! ```text
+//! low ──▶ reduce ─▶ position 0
+//!  │ + high, rotate left 27
+//!  ▼
+//! state ─▶ reduce ─▶ position 1 …
+//! ```
+//!
+//! Plain double hashing (`low + i · high`) draws arithmetic progressions: in a small filter two items then share *all*
+//! their positions far more often than k independent probes would, and a rate of 1e-6 for 1 000 items is out of reach.
+//! The rotation brings other bits of the state to the top, where [`reduce`] reads them, so every position depends on
+//! fresh bits. By 27, because no few of its multiples come near a multiple of 64. By 21 (three make 63) a filter of 4 items was wrong
+//! 13 % more often than with independent probes, and without rotation six times as often; by 27 there is nothing to be seen, nor with a
+//! multiplication in its place, which has three times the latency.
+
+use crate::hash::{ItemHash, reduce};
+
+/// The most probes any filter takes per item.
+pub(crate) const MAX_PROBES: u32 = 64;
+
+const ROTATION: u32 = 27;
+
+/// The positions of one item: an endless stream, of which a filter takes its number of probes.
+///
+/// Frozen as placement scheme 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probes {
+    state: u64,
+    step: u64,
+}
+
+impl Probes {
+    #[inline(always)]
+    pub(crate) fn new(hash: ItemHash) -> Self {
+        Self { state: hash.low, step: hash.high }
+    }
+
+    /// The current position in `0..range`.
+    #[inline(always)]
+    pub(crate) fn position(&self, range: u64) -> u64 {
+        reduce(self.state, range)
+    }
+
+    /// On to the next position.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        self.state = self.state.wrapping_add(self.step).rotate_left(ROTATION);
+    }
+
+    /// The current position, moving on.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, range: u64) -> u64 {
+        let position = self.position(range);
+        self.advance();
+        position
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_stay_in_range_and_never_change() {
+        let hash = ItemHash { low: 0x0123_4567_89ab_cdef, high: 0xfedc_ba98_7654_3210 };
+        let mut probes = Probes::new(hash);
+        let positions: Vec<u64> = (0..6).map(|_| probes.next(1_000_003)).collect();
+        assert_eq!(positions, GOLDEN, "placement scheme 1 is frozen");
+        let mut probes = Probes::new(hash);
+        assert!((0..1000).all(|_| probes.next(7) < 7));
+    }
+
+    const GOLDEN: [u64; 6] = [4444, 1_000_002, 764_446, 280_065, 737_845, 65];
+}

@@ -1,0 +1,509 @@
+//! The scalable Bloom filter.
+
+mod pending;
+mod shape;
+
+pub use shape::ScalableShape;
+
+use self::pending::Pending;
+use self::shape::{MAX_LAYERS, MAX_TIERS, layer_fpr_now};
+use crate::answers::Answers;
+use crate::batch::Hashed;
+use crate::bloom::Bloom;
+use crate::codec::{self, Body, DecodeError, Encoding, Header, Parts, Storable};
+use crate::error::{BuildError, InsertError};
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::sizing::scalable;
+
+/// A Bloom filter for nobody knows how many items: when it is full, it gets another layer.
+///
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers, however much it grows: every layer
+///   has a stricter rate than the one before, and the rates of all layers ever add up to the promise.
+/// * 11.8 bits per item at its initial capacity and 13.9 at 16 times that, at 1 %. Right after a growth the newest layer is
+///   empty, and an item costs two or three times as much; see the table below.
+/// * A lookup asks every layer, the newest and largest first, with one hash; a member is found on the way. The batch
+///   methods send many items through each layer at a time.
+/// * It cannot remove, count or list items, and two of them cannot be united: the layers of both would have to stay, and
+///   their rates would add up to twice the promise.
+/// * An insert fails only when a growth is refused: by the caller's limit, by the system, or after 64 layers. Nothing is
+///   lost then, and the filter goes on answering.
+///
+/// ```text
+/// item ─▶ ItemHash ─┬──▶ layer 2  ████████████░░░░░░░░░░░░░░░░░░    new items go here; full: one more layer
+///                   ├──▶ layer 1  █████████                         full
+///                   └──▶ layer 0  ███                               full        one layer says mayhap: mayhap
+/// ```
+///
+/// ```
+/// use mayhap::ScalableBloom;
+///
+/// let mut seen = ScalableBloom::for_capacity(1_000, 0.01, 0)?;
+/// for id in 0..10_000_u64 {
+///     seen.insert(&id)?;
+/// }
+/// assert!((0..10_000_u64).all(|id| seen.may_contain(&id)));
+/// assert_eq!(seen.layers().len(), 3);
+/// assert!(seen.expected_fpr() <= 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Growth and tightening
+///
+/// Bits of memory per item, and layers to ask, once it holds so many times its initial capacity, at 1 %:
+///
+/// | growth | ratio | 1 × | 2 × | 4 × | 8 × | 16 × | 32 × | 64 × | mean |
+/// |---|---|---|---|---|---|---|---|---|---|
+/// | 2 | 0.5 | 11.0, 1 | 18.0, 2 | 22.9, 3 | 26.8, 4 | 30.2, 5 | 33.4, 6 | 36.4, 7 | **25.1, 5.7** |
+/// | 2 | 0.65 | 11.8, 1 | 18.6, 2 | 22.9, 3 | 25.9, 4 | 28.3, 5 | 30.4, 6 | 32.4, 7 | **23.1, 5.7** |
+/// | 3.5 | 0.5 | 11.0, 1 | 27.4, 2 | 13.7, 2 | 28.2, 3 | 14.1, 3 | 27.6, 4 | 53.2, 5 | **31.7, 4.0** |
+/// | 3.5 | 0.65 | 11.8, 1 | 28.1, 2 | 14.0, 2 | 27.8, 3 | 13.9, 3 | 26.3, 4 | 49.2, 5 | **30.1, 4.0** |
+/// | 3.5 | 0.8 | 12.9, 1 | 29.9, 2 | 15.0, 2 | 28.7, 3 | 14.4, 3 | 26.4, 4 | 47.9, 5 | **30.1, 4.0** |
+/// | 4 | 0.5 | 11.0, 1 | 30.5, 2 | 15.2, 2 | 35.5, 3 | 17.7, 3 | 39.6, 4 | 19.8, 4 | **33.5, 3.8** |
+/// | 4 | 0.65 | 11.8, 1 | 31.3, 2 | 15.6, 2 | 35.0, 3 | 17.5, 3 | 37.7, 4 | 18.8, 4 | **32.1, 3.8** |
+/// | 8 | 0.65 | 11.8, 1 | 56.6, 2 | 28.3, 2 | 14.2, 2 | 61.4, 3 | 30.7, 3 | 15.3, 3 | **50.3, 3.1** |
+///
+/// What a size costs depends on how full the newest layer happens to be, so the last column decides: the mean over all
+/// sizes from 1 to 1 024 times the initial capacity, each magnitude counting alike. The defaults are 3.5 and 0.65. Growth 2
+/// takes a quarter less memory and asks two fifths more layers; growth 8 takes two thirds more. 3.5 rather than 4:
+/// 6 % less memory for 5 % more layers, and 16 times the initial capacity, a size filters are often judged at, just fills
+/// three layers. A ratio of 0.5 is 6 % smaller for a filter that never grows and 8 % larger after four growths, and 0.8
+/// the other way round.
+///
+/// P. S. Almeida, C. Baquero, N. Preguiça, D. Hutchison, *Scalable Bloom Filters*, Information Processing Letters 2007.
+#[derive(Debug)]
+pub struct ScalableBloom {
+    shape: ScalableShape,
+    scheme: HashScheme,
+    /// The oldest first; there is always one. All but the newest are full.
+    layers: Vec<Bloom>,
+}
+
+/// Items sent through the layers together: their hashes and answers stay in the cache.
+const BLOCK: usize = 4096;
+
+impl ScalableBloom {
+    /// A filter that begins with room for `initial_capacity` items and keeps `target_fpr` however much it grows.
+    ///
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    ///
+    /// # Errors
+    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    pub fn for_capacity(
+        initial_capacity: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(ScalableShape::for_capacity(initial_capacity, target_fpr)?, scheme)
+    }
+
+    /// A filter that grows by this plan.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer.
+    pub fn with_shape(shape: ScalableShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        let scheme = scheme.into();
+        Ok(Self { shape, scheme, layers: vec![Bloom::with_shape(shape.layer(0)?, scheme)?] })
+    }
+
+    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    #[inline]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// Records `item`, growing if that takes more room. `true`: the filter changed, so the item was certainly new.
+    /// `false`: mayhap it was here already, and nothing changed.
+    ///
+    /// # Errors
+    /// [`InsertError::CannotGrow`] if the item needs a layer that cannot be had. Nothing changed.
+    #[inline]
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
+        self.insert_hash(self.scheme.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
+        if self.older().iter().rev().any(|layer| layer.may_contain_hash(hash)) {
+            return Ok(false);
+        }
+        if self.room() == 0 {
+            if self.newest().may_contain_hash(hash) {
+                return Ok(false);
+            }
+            self.grow()?;
+        }
+        Ok(self.newest_mut().insert_hash(hash))
+    }
+
+    /// Records all `items` and says how many of them changed the filter, as if they had come one after the other. Much
+    /// faster than that once the filter is larger than the cache.
+    ///
+    /// # Errors
+    /// [`InsertError::CannotGrow`] at the first item that needs a layer that cannot be had. All items before it are in, and
+    /// none behind it; to give the whole batch again is safe.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for items already hashed.
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch).
+    pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> Result<u64, InsertError> {
+        self.insert_all(hashes)
+    }
+
+    fn insert_all<H: Hashed>(&mut self, items: &[H]) -> Result<u64, InsertError> {
+        let before = self.inserted();
+        let mut pending = Pending::default();
+        for block in items.chunks(BLOCK) {
+            pending.begin(block, &self.scheme);
+            for layer in self.older().iter().rev() {
+                pending.ask(layer, |_| {});
+            }
+            self.insert_pending(&mut pending)?;
+        }
+        Ok(self.inserted() - before)
+    }
+
+    /// Records what is pending, none of which an older layer knows. The newest layer takes no more at a time than it has
+    /// room for; once it is full, it is one of the older ones.
+    fn insert_pending(&mut self, pending: &mut Pending) -> Result<(), InsertError> {
+        loop {
+            while self.room() > 0 {
+                let Some(some) = pending.take(self.room()) else { return Ok(()) };
+                self.newest_mut().insert_hash_batch(some);
+            }
+            pending.ask(self.newest(), |_| {});
+            if pending.is_empty() {
+                return Ok(());
+            }
+            self.grow()?;
+        }
+    }
+
+    /// `false`: never inserted. `true`: mayhap.
+    #[inline]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        self.layers.iter().rev().any(|layer| layer.may_contain_hash(hash))
+    }
+
+    /// Asks about all `items` at once, layer by layer. Their memory loads overlap, which past the cache makes it several
+    /// times faster than asking one by one.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        match &self.layers[..] {
+            [only] => only.may_contain_batch(items, answers),
+            _ => self.ask_all(items, answers),
+        }
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        match &self.layers[..] {
+            [only] => only.may_contain_hash_batch(hashes, answers),
+            _ => self.ask_all(hashes, answers),
+        }
+    }
+
+    fn ask_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
+        answers.reset(items.len());
+        let mut pending = Pending::default();
+        for (number, block) in items.chunks(BLOCK).enumerate() {
+            pending.begin(block, &self.scheme);
+            for layer in self.layers.iter().rev() {
+                pending.ask(layer, |index| answers.set(number * BLOCK + index));
+            }
+        }
+    }
+
+    /// Forgets everything, and gives all layers but the first back.
+    pub fn clear(&mut self) {
+        self.layers.truncate(1);
+        self.newest_mut().clear();
+    }
+
+    /// From now on all layers together may take `limit_bytes`, or any amount. A filter that is larger already stays as it is,
+    /// and takes items until its newest layer is full.
+    pub const fn limit_memory(&mut self, limit_bytes: Option<u64>) {
+        self.shape = self.shape.limited(limit_bytes);
+    }
+
+    /// The plan it grows by.
+    #[must_use]
+    pub const fn shape(&self) -> &ScalableShape {
+        &self.shape
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Its layers, the oldest first. Each is a filter of its own.
+    #[must_use]
+    pub fn layers(&self) -> &[Bloom] {
+        &self.layers
+    }
+
+    /// Items all its layers have room for now.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.layers.iter().map(Bloom::capacity).sum()
+    }
+
+    /// The rate it promised, after any growth.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.shape.target_fpr()
+    }
+
+    /// Items counted so far: insertions that changed something.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.layers.iter().map(Bloom::inserted).sum()
+    }
+
+    /// The rate by the model, for the items counted so far.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        scalable::chain_fpr(self.layers.iter().map(|layer| layer_fpr_now(layer.shape(), layer.inserted())))
+    }
+
+    /// Memory the bits of all layers take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.layers.iter().map(Bloom::memory_bytes).sum()
+    }
+
+    /// Bits of memory per item counted so far; infinite while there are none.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.memory_bytes() as f64 * 8.0 / self.inserted() as f64
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        let layers = self.layers.iter().map(Bloom::try_clone).collect::<Result<_, _>>()?;
+        Ok(Self { layers, ..*self })
+    }
+
+    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The filter in these bytes, checked to the last one. It grows on as the encoded one would have.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `ScalableBloom`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    #[inline(always)]
+    fn newest(&self) -> &Bloom {
+        &self.layers[self.layers.len() - 1]
+    }
+
+    #[inline(always)]
+    fn newest_mut(&mut self) -> &mut Bloom {
+        let newest = self.layers.len() - 1;
+        &mut self.layers[newest]
+    }
+
+    #[inline(always)]
+    fn older(&self) -> &[Bloom] {
+        &self.layers[..self.layers.len() - 1]
+    }
+
+    /// How many more items the newest layer takes.
+    #[inline(always)]
+    fn room(&self) -> u64 {
+        self.newest().capacity().saturating_sub(self.newest().inserted())
+    }
+
+    /// One more layer, or everything as it was.
+    #[cold]
+    fn grow(&mut self) -> Result<(), InsertError> {
+        let layer = (|| {
+            let layer = self.shape.layer(self.layers.len())?;
+            self.shape.grown(self.memory_bytes(), &layer)?;
+            Bloom::with_shape(layer, self.scheme)
+        })();
+        let refused =
+            |cause| InsertError::CannotGrow { capacity: self.capacity(), layers: self.layers.len(), cause };
+        let layer = layer.map_err(refused)?;
+        self.layers.push(layer);
+        Ok(())
+    }
+}
+
+/// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash.
+const PLACEMENT: u16 = 1;
+/// Where the tiers stand among the parameters: behind growth, tightening and limit.
+const TIERS_AT: usize = 3;
+
+impl codec::sealed::Sealed for ScalableBloom {}
+
+impl Storable for ScalableBloom {
+    const KIND: Kind = Kind::ScalableBloom;
+
+    fn header(&self) -> Header {
+        let mut header = Header::new(Self::KIND, PLACEMENT, Some(&self.scheme));
+        header.capacity = self.capacity();
+        header.inserted = self.inserted();
+        header.target_fpr = self.shape.target_fpr();
+        header.parameters[0] = self.shape.growth_factor().to_bits();
+        header.parameters[1] = self.shape.tightening_ratio().to_bits();
+        header.parameters[2] = self.shape.limit_bytes().unwrap_or(NO_LIMIT);
+        header.parameters[TIERS_AT..].copy_from_slice(&self.shape.tier_slots());
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Filters(self.layers.iter().map(Encoding::of).collect())
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        header.expect_placement(PLACEMENT)?;
+        let scheme = header.scheme()?;
+        let [growth, tightening, limit, tiers @ ..] = header.parameters;
+        let tiers: [u64; MAX_TIERS] = tiers;
+        // A zero ends the list; what stands behind one would come back otherwise than it was.
+        let named = tiers.iter().take_while(|&&tier| tier != 0).count();
+        if let Some(&got) = tiers[named..].iter().find(|&&tier| tier != 0) {
+            return Err(DecodeError::BadField { field: "tier", got });
+        }
+        let shape = ScalableShape::from_parts(
+            tiers,
+            f64::from_bits(growth),
+            f64::from_bits(tightening),
+            header.target_fpr,
+            (limit != NO_LIMIT).then_some(limit),
+        )?;
+        let filter = Self { shape, scheme, layers: body.filters(MAX_LAYERS)? };
+        filter.check_layers()?;
+        let totals = [
+            ("capacity", header.capacity, filter.capacity()),
+            ("inserted", header.inserted, filter.inserted()),
+        ];
+        match totals.into_iter().find(|(_, said, summed)| said != summed) {
+            Some((field, got, _)) => Err(DecodeError::BadField { field, got }),
+            None => Ok(filter),
+        }
+    }
+}
+
+/// How "no limit" travels.
+const NO_LIMIT: u64 = u64::MAX;
+
+impl ScalableBloom {
+    /// Are the decoded layers those of the plan? Their bits and probes are their own business: they were sized by
+    /// logarithms, in whose last digit machines differ, and the rate by the model goes by what they are.
+    fn check_layers(&self) -> Result<(), DecodeError> {
+        if self.layers.is_empty() {
+            return Err(DecodeError::BadField { field: "number of filters", got: 0 });
+        }
+        for (index, layer) in self.layers.iter().enumerate() {
+            if *layer.scheme() != self.scheme {
+                let got = layer.scheme().number();
+                return Err(DecodeError::BadField { field: "hash scheme of a layer", got: u64::from(got) });
+            }
+            if layer.capacity() != self.shape.layer_capacity(index)? {
+                return Err(DecodeError::BadField { field: "capacity of a layer", got: layer.capacity() });
+            }
+            if layer.target_fpr() != self.shape.layer_fpr(index) {
+                let got = layer.target_fpr().to_bits();
+                return Err(DecodeError::BadField { field: "rate of a layer", got });
+            }
+            if layer.inserted() > layer.capacity() {
+                return Err(DecodeError::BadField { field: "items of a layer", got: layer.inserted() });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::HEADER_BYTES;
+
+    /// Intact bytes that say something else in their header.
+    fn forged(filter: &ScalableBloom, forge: impl FnOnce(&mut Header)) -> Result<ScalableBloom, DecodeError> {
+        let mut bytes = filter.encode();
+        let header: &mut [u8; HEADER_BYTES] = bytes.first_chunk_mut().unwrap();
+        let mut said = Header::from_bytes(header).unwrap();
+        forge(&mut said);
+        *header = said.to_bytes();
+        ScalableBloom::decode(&bytes)
+    }
+
+    /// A filter with these layers, whatever the plan says.
+    fn of_layers(layers: Vec<Bloom>) -> ScalableBloom {
+        let (shape, scheme) = (ScalableShape::for_capacity(64, 0.01).unwrap(), HashScheme::fast(1));
+        ScalableBloom { shape, scheme, layers }
+    }
+
+    fn layer(index: usize, seed: u64) -> Bloom {
+        Bloom::with_shape(of_layers(Vec::new()).shape.layer(index).unwrap(), seed).unwrap()
+    }
+
+    #[test]
+    fn a_header_that_contradicts_the_layers_is_refused() {
+        let mut filter = of_layers(vec![layer(0, 1)]);
+        (0..500_u64).for_each(|item| assert!(filter.insert(&item).is_ok()));
+        assert!(forged(&filter, |_| {}).is_ok());
+        assert!(forged(&filter, |header| header.inserted += 1).is_err());
+        assert!(forged(&filter, |header| header.capacity += 1).is_err());
+        assert!(forged(&filter, |header| header.target_fpr = 0.02).is_err());
+        assert!(forged(&filter, |header| header.target_fpr = f64::NAN).is_err());
+        assert!(forged(&filter, |header| header.placement = 2).is_err());
+        assert!(forged(&filter, |header| header.secret[0] ^= 1).is_err());
+        for (index, strange) in [(0, 2.0), (0, 0.0), (0, f64::NAN), (1, 0.5), (1, 1.0), (1, f64::NAN)] {
+            let outcome = forged(&filter, |header| header.parameters[index] = f64::to_bits(strange));
+            assert!(outcome.is_err(), "parameter {index} is {strange}");
+        }
+        for tier in [0, 63, u64::MAX] {
+            assert!(forged(&filter, |header| header.parameters[TIERS_AT] = tier).is_err());
+        }
+        let hole = forged(&filter, |header| header.parameters[TIERS_AT + 2] = 64);
+        assert_eq!(hole.err(), Some(DecodeError::BadField { field: "tier", got: 64 }));
+    }
+
+    #[test]
+    fn layers_that_contradict_the_plan_are_refused() {
+        let decoded = |layers| ScalableBloom::decode(&of_layers(layers).encode());
+        assert!(decoded(vec![layer(0, 1), layer(1, 1)]).is_ok());
+        assert!(decoded(vec![]).is_err());
+        assert!(decoded(vec![layer(1, 1), layer(0, 1)]).is_err());
+        assert!(decoded(vec![layer(0, 1), layer(1, 2)]).is_err());
+        assert!(decoded(vec![layer(0, 1), layer(2, 1)]).is_err());
+        assert!(decoded((0..=MAX_LAYERS).map(|_| layer(0, 1)).collect()).is_err());
+        let mut too_full = layer(0, 1);
+        (0..200_u64).for_each(|item| assert!(too_full.insert(&item) || too_full.may_contain(&item)));
+        assert!(decoded(vec![too_full]).is_err());
+        let other_rate = Bloom::for_capacity(64, 0.01, 1).unwrap();
+        assert!(decoded(vec![other_rate]).is_err());
+    }
+}

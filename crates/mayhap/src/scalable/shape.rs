@@ -1,0 +1,277 @@
+//! How a scalable filter grows: the size and the rate of every layer it will ever have.
+
+use std::fmt;
+
+use crate::bloom::BloomShape;
+use crate::error::BuildError;
+use crate::sizing::{self, MAX_CAPACITY, counted, scalable};
+
+/// The most tiers that can be named; they travel in the header of an encoded filter.
+pub(super) const MAX_TIERS: usize = 5;
+/// The most layers a chain may have. A lookup asks all of them.
+pub(super) const MAX_LAYERS: usize = 64;
+/// The largest growth factor.
+const MAX_GROWTH: f64 = 32_768.0;
+/// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
+const DEFAULT_GROWTH: f64 = 3.5;
+/// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
+const DEFAULT_TIGHTENING: f64 = 0.65;
+
+/// The measurements of a [`ScalableBloom`](crate::ScalableBloom) now and after any growth: known, checked and priced
+/// before any memory is taken.
+///
+/// Layer *i* holds `initial capacity · growth^i` items and gets the share `(1 - r) · r^i` of the promised rate, `r` being
+/// the tightening ratio. The shares of all layers ever add up to the promise, so it holds after any growth; the first
+/// layer leaves room too.
+///
+/// ```
+/// use mayhap::ScalableShape;
+///
+/// let shape = ScalableShape::for_capacity(10_000, 0.01)?.growth(2.0)?.tightening(0.5)?.within(1 << 20)?;
+/// assert_eq!(shape.layer(3)?.capacity(), 80_000);
+/// assert_eq!(shape.layer(3)?.target_fpr(), 0.01 / 16.0);
+/// assert_eq!(shape.layers_for(70_000)?, 3);
+/// assert!(shape.expected_fpr(70_000)? <= 0.01);
+/// assert!(shape.memory_bytes_for(1_000_000).is_err()); // past the megabyte allowed
+///
+/// let tiers = ScalableShape::with_tiers(&[1_000, 10_000, 100_000], 0.01)?;
+/// assert_eq!(tiers.layers_for(11_001)?, 3);
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalableShape {
+    /// The capacities of the first layers; zeroes behind the last one.
+    tiers: [u64; MAX_TIERS],
+    growth: f64,
+    tightening: f64,
+    target_fpr: f64,
+    limit_bytes: Option<u64>,
+}
+
+impl ScalableShape {
+    /// Begins with one layer for `initial_capacity` items; every layer is 3.5 times as large as the one before, and
+    /// all that ever come are together wrong for at most `target_fpr` of the strangers.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
+    pub fn for_capacity(initial_capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::with_tiers(&[initial_capacity], target_fpr)
+    }
+
+    /// The first layers hold exactly `capacities` items; past the last of them growth goes on from it.
+    ///
+    /// # Errors
+    /// [`BuildError`] for no tiers or more than 5, for a capacity of 0 or a rate outside (0, 1).
+    pub fn with_tiers(capacities: &[u64], target_fpr: f64) -> Result<Self, BuildError> {
+        if capacities.is_empty() || capacities.len() > MAX_TIERS {
+            return Err(BuildError::TiersOutOfRange { got: capacities.len(), limit: MAX_TIERS });
+        }
+        let mut tiers = [0; MAX_TIERS];
+        for (tier, &capacity) in tiers.iter_mut().zip(capacities) {
+            *tier = sizing::check_capacity(capacity)?;
+        }
+        let (growth, tightening) = (DEFAULT_GROWTH, DEFAULT_TIGHTENING);
+        Self { tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
+    }
+
+    /// What an encoded filter says its shape is, checked like every other.
+    pub(super) fn from_parts(
+        tiers: [u64; MAX_TIERS],
+        growth: f64,
+        tightening: f64,
+        target_fpr: f64,
+        limit_bytes: Option<u64>,
+    ) -> Result<Self, BuildError> {
+        let shape = Self { tiers, growth, tightening, target_fpr, limit_bytes: None };
+        if shape.tiers().is_empty() {
+            return Err(BuildError::TiersOutOfRange { got: 0, limit: MAX_TIERS });
+        }
+        for &tier in shape.tiers() {
+            sizing::check_capacity(tier)?;
+        }
+        // The limit may have been set below what was there already.
+        Ok(shape.checked()?.limited(limit_bytes))
+    }
+
+    fn checked(self) -> Result<Self, BuildError> {
+        sizing::check_rate(self.target_fpr)?;
+        if !(1.0..=MAX_GROWTH).contains(&self.growth) {
+            return Err(BuildError::GrowthOutOfRange { got: self.growth, limit: MAX_GROWTH });
+        }
+        if !(self.tightening > 0.0 && self.tightening < 1.0) {
+            return Err(BuildError::TighteningOutOfRange { got: self.tightening });
+        }
+        let first = self.layer(0)?;
+        if let Some(limit) = self.limit_bytes {
+            sizing::check_memory(first.memory_bytes(), limit)?;
+        }
+        Ok(self)
+    }
+
+    /// Every layer past the named tiers is `factor` times as large as the one before: at least 1 (all alike), at most
+    /// 32 768. A larger factor means fewer layers to ask and more memory that waits for items.
+    ///
+    /// # Errors
+    /// [`BuildError::GrowthOutOfRange`].
+    pub fn growth(self, factor: f64) -> Result<Self, BuildError> {
+        Self { growth: factor, ..self }.checked()
+    }
+
+    /// Every layer promises `ratio` times the rate of the one before, strictly between 0 and 1. A smaller ratio favours
+    /// filters that grow seldom; the best one is the likelihood that a full chain grows again.
+    ///
+    /// # Errors
+    /// [`BuildError::TighteningOutOfRange`], or [`BuildError::RateTooLow`] if it leaves the first layer next to nothing.
+    pub fn tightening(self, ratio: f64) -> Result<Self, BuildError> {
+        Self { tightening: ratio, ..self }.checked()
+    }
+
+    /// All layers together may take `limit_bytes`; a growth past that is refused.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] if not even the first layer fits.
+    pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
+        Self { limit_bytes: Some(limit_bytes), ..self }.checked()
+    }
+
+    /// The shape of layer `index`, the first being 0.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a layer there can never be: past 64 layers, past the largest capacity, or below the lowest rate
+    /// a filter can promise.
+    pub fn layer(&self, index: usize) -> Result<BloomShape, BuildError> {
+        if index >= MAX_LAYERS {
+            return Err(BuildError::LayersOutOfRange { got: index.saturating_add(1), limit: MAX_LAYERS });
+        }
+        let capacity = self.layer_capacity(index)?;
+        let rate = sizing::check_rate(self.layer_fpr(index))?;
+        let (bits, probes) = counted::size(capacity, rate);
+        BloomShape::from_parts(bits, probes, capacity, rate)
+    }
+
+    /// What layer `index` holds. Multiplied out step by step, so that every machine comes to the same number.
+    pub(super) fn layer_capacity(&self, index: usize) -> Result<u64, BuildError> {
+        let tiers = self.tiers();
+        if let Some(&capacity) = tiers.get(index) {
+            return Ok(capacity);
+        }
+        let last = tiers[tiers.len() - 1] as f64;
+        let capacity = (tiers.len()..=index).fold(last, |capacity, _| capacity * self.growth).ceil();
+        if capacity > MAX_CAPACITY as f64 {
+            return Err(BuildError::CapacityOutOfRange { got: capacity as u64, limit: MAX_CAPACITY });
+        }
+        Ok(capacity as u64)
+    }
+
+    /// What layer `index` promises.
+    pub(super) fn layer_fpr(&self, index: usize) -> f64 {
+        self.target_fpr * scalable::share(self.tightening, index)
+    }
+
+    /// How many layers it takes to hold `items` items.
+    ///
+    /// # Errors
+    /// [`BuildError`] if it can never hold so many, for the reason the growth would be refused.
+    pub fn layers_for(&self, items: u64) -> Result<usize, BuildError> {
+        Ok(self.chain_for(items)?.len())
+    }
+
+    /// Memory of all layers once `items` items are in.
+    ///
+    /// # Errors
+    /// [`BuildError`] if it can never hold so many.
+    pub fn memory_bytes_for(&self, items: u64) -> Result<u64, BuildError> {
+        Ok(self.chain_for(items)?.iter().map(BloomShape::memory_bytes).sum())
+    }
+
+    /// The rate by the model once `items` items are in, within 2 %.
+    ///
+    /// # Errors
+    /// [`BuildError`] if it can never hold so many.
+    pub fn expected_fpr(&self, items: u64) -> Result<f64, BuildError> {
+        let mut left = items;
+        let rates = self.chain_for(items)?.into_iter().map(|layer| {
+            let inside = left.min(layer.capacity());
+            left -= inside;
+            layer_fpr_now(&layer, inside)
+        });
+        Ok(scalable::chain_fpr(rates))
+    }
+
+    /// The layers that hold `items` items, the first one even if there are none.
+    fn chain_for(&self, items: u64) -> Result<Vec<BloomShape>, BuildError> {
+        let (mut layers, mut capacity, mut bytes) = (Vec::new(), 0_u64, 0_u64);
+        while layers.is_empty() || capacity < items {
+            let layer = self.layer(layers.len())?;
+            bytes = self.grown(bytes, &layer)?;
+            capacity += layer.capacity();
+            layers.push(layer);
+        }
+        Ok(layers)
+    }
+
+    /// The memory of all layers once `layer` joins layers of `bytes` bytes, if it may.
+    pub(super) fn grown(&self, bytes: u64, layer: &BloomShape) -> Result<u64, BuildError> {
+        let grown = bytes.saturating_add(layer.memory_bytes());
+        sizing::check_memory(grown, self.limit_bytes.unwrap_or(u64::MAX))?;
+        Ok(grown)
+    }
+
+    /// The same plan with another limit, which need not allow for what is there already.
+    pub(super) const fn limited(self, limit_bytes: Option<u64>) -> Self {
+        Self { limit_bytes, ..self }
+    }
+
+    /// The capacities named for the first layers: the initial one, or the tiers.
+    #[must_use]
+    pub fn tiers(&self) -> &[u64] {
+        let named = self.tiers.iter().take_while(|&&tier| tier != 0).count();
+        &self.tiers[..named]
+    }
+
+    /// The tiers as they travel: zeroes behind the last one.
+    pub(super) const fn tier_slots(&self) -> [u64; MAX_TIERS] {
+        self.tiers
+    }
+
+    /// How many times as large every layer past the named tiers is as the one before.
+    #[must_use]
+    pub const fn growth_factor(&self) -> f64 {
+        self.growth
+    }
+
+    /// The rate of every layer relative to the one before.
+    #[must_use]
+    pub const fn tightening_ratio(&self) -> f64 {
+        self.tightening
+    }
+
+    /// The promise: at most this share of strangers is answered *mayhap*, after any growth.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    /// The memory all layers together may take, if there is a limit.
+    #[must_use]
+    pub const fn limit_bytes(&self) -> Option<u64> {
+        self.limit_bytes
+    }
+}
+
+/// The rate of one layer that counted `inserted` items.
+pub(super) fn layer_fpr_now(layer: &BloomShape, inserted: u64) -> f64 {
+    counted::expected_fpr(layer.bits(), layer.probes(), inserted)
+}
+
+impl fmt::Display for ScalableShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "layers of {:?} items, then {} times the last, tightened by {}",
+            self.tiers(),
+            self.growth,
+            self.tightening
+        )
+    }
+}

@@ -1,0 +1,251 @@
+//! Filters for many threads at once.
+
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind};
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::store::StripedCount;
+use crate::{BlockedBloom, Bloom};
+
+/// A filter that many threads insert into and ask through `&self`, without a lock: [`AtomicBloom`] and [`AtomicBlockedBloom`].
+///
+/// * **no** is certain for every item whose `insert` had returned before the question was asked. The rates, the memory and
+///   the bytes are those of the plain filter; lookups are the very same code.
+/// * An insert takes an atomic `or` for every word it has bits in, and none at all for an item already there. In the cache that
+///   costs two to four times the plain insert, past it one and a half times to twice.
+/// * It cannot be merged into, cleared or encoded while shared: take [`into_inner`](Self::into_inner) or
+///   [`snapshot`](Self::snapshot) for that.
+///
+/// ```
+/// use mayhap::AtomicBloom;
+///
+/// let seen = AtomicBloom::for_capacity(100_000, 0.01, 0)?;
+/// std::thread::scope(|scope| {
+///     for thread in 0..4_u64 {
+///         let seen = &seen;
+///         scope.spawn(move || (0..1_000_u64).for_each(|i| { seen.insert(&(thread * 1_000 + i)); }));
+///     }
+/// });
+/// assert!((0..4_000_u64).all(|item| seen.may_contain(&item)));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Shared<F> {
+    /// Its words are touched only as atomics; its own count is not used.
+    filter: F,
+    inserted: StripedCount,
+}
+
+/// A [`Bloom`] filter for many threads: see [`Shared`].
+pub type AtomicBloom = Shared<Bloom>;
+
+/// A [`BlockedBloom`] filter for many threads: see [`Shared`].
+pub type AtomicBlockedBloom = Shared<BlockedBloom>;
+
+/// A filter whose bits can be set through `&self`. Nothing outside this crate is one.
+#[doc(hidden)]
+pub trait Shareable: Sized + crate::codec::sealed::Sealed {
+    type Shape: Copy;
+
+    fn make(shape: Self::Shape, scheme: HashScheme) -> Result<Self, BuildError>;
+    fn shape_for(capacity: u64, target_fpr: f64) -> Result<Self::Shape, BuildError>;
+    fn shape(&self) -> &Self::Shape;
+    fn scheme(&self) -> &HashScheme;
+    fn capacity(&self) -> u64;
+    fn target_fpr(&self) -> f64;
+    fn memory_bytes(&self) -> u64;
+    fn inserted(&self) -> u64;
+    fn fill(&self) -> f64;
+    fn estimated_items(&self) -> u64;
+    fn with_inserted(self, inserted: u64) -> Self;
+    fn try_clone(&self) -> Result<Self, BuildError>;
+    /// The rate by the model once `inserted` items were counted.
+    fn expected_fpr_at(&self, inserted: u64) -> f64;
+    fn may_contain_hash(&self, hash: ItemHash) -> bool;
+    fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers);
+    /// Starts loading the lines of an item.
+    fn prefetch(&self, hash: ItemHash);
+    /// Sets all bits of an item that is not wholly there; did this call change any of them?
+    fn set_shared(&self, hash: ItemHash) -> bool;
+}
+
+impl<F: Shareable> Shared<F> {
+    /// The smallest filter for `capacity` items at `target_fpr`.
+    ///
+    /// # Errors
+    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    pub fn for_capacity(
+        capacity: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(F::shape_for(capacity, target_fpr)?, scheme)
+    }
+
+    /// A filter of exactly this shape.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn with_shape(shape: F::Shape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        F::make(shape, scheme.into()).map(Self::from)
+    }
+
+    /// The hash of `item` for the `_hash` methods.
+    #[inline(always)]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.filter.scheme().hash(item)
+    }
+
+    /// Records `item`. `true`: the filter changed, so the item was certainly new. When two threads insert the same new
+    /// item at once, one of them or both may be told so.
+    #[inline(always)]
+    pub fn insert<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.insert_hash(self.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    #[inline(always)]
+    pub fn insert_hash(&self, hash: ItemHash) -> bool {
+        let changed = self.set(hash);
+        if changed {
+            self.inserted.add(hash.low, 1);
+        }
+        changed
+    }
+
+    /// Records all `items` and says how many of them changed the filter.
+    pub fn insert_batch<I: Item>(&self, items: &[I]) -> u64 {
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for items already hashed.
+    pub fn insert_hash_batch(&self, hashes: &[ItemHash]) -> u64 {
+        self.insert_all(hashes)
+    }
+
+    fn insert_all<H: Hashed>(&self, items: &[H]) -> u64 {
+        const CHUNK: usize = 16;
+        let start = |hash| {
+            self.filter.prefetch(hash);
+            hash
+        };
+        let mut changed = 0;
+        hash_one_chunk_behind::<CHUNK, _, _>(items, self.filter.scheme(), start, |_, hashes| {
+            for &hash in hashes {
+                changed += u64::from(self.set(hash));
+            }
+        });
+        // Any stripe will do; threads with batches of their own take different ones.
+        self.inserted.add(items.as_ptr() as u64 / 64, changed);
+        changed
+    }
+
+    /// Looking first saves the locked instructions for items already there, with a branch that is easy to predict; looking
+    /// before every single bit is not.
+    #[inline(always)]
+    fn set(&self, hash: ItemHash) -> bool {
+        !self.filter.may_contain_hash(hash) && self.filter.set_shared(hash)
+    }
+
+    /// `false`: not inserted before this call began. `true`: mayhap.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        self.filter.may_contain_hash(hash)
+    }
+
+    /// Asks about all `items` at once, their memory loads overlapping.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        self.filter.answer_all(items, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        self.filter.answer_all(hashes, answers);
+    }
+
+    /// The measurements of the filter.
+    #[must_use]
+    pub fn shape(&self) -> &F::Shape {
+        self.filter.shape()
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub fn scheme(&self) -> &HashScheme {
+        self.filter.scheme()
+    }
+
+    /// Items it was sized for.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.filter.capacity()
+    }
+
+    /// The rate it promised at [`capacity`](Self::capacity).
+    #[must_use]
+    pub fn target_fpr(&self) -> f64 {
+        self.filter.target_fpr()
+    }
+
+    /// Items counted so far: insertions that changed something.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.inserted.total()
+    }
+
+    /// The rate by the model, for the items counted so far.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        self.filter.expected_fpr_at(self.inserted())
+    }
+
+    /// Memory the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes()
+    }
+
+    /// The share of set bits, counted while others may set more.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.filter.fill()
+    }
+
+    /// How many items the fill speaks of, whatever was counted.
+    #[must_use]
+    pub fn estimated_items(&self) -> u64 {
+        self.filter.estimated_items()
+    }
+
+    /// A plain copy. It holds every item whose `insert` had returned before, and mayhap some that came meanwhile.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn snapshot(&self) -> Result<F, BuildError> {
+        Ok(self.filter.try_clone()?.with_inserted(self.inserted()))
+    }
+
+    /// The plain filter, now that nobody shares it.
+    #[must_use]
+    pub fn into_inner(self) -> F {
+        let inserted = self.inserted();
+        self.filter.with_inserted(inserted)
+    }
+}
+
+/// From now on shared; what is in stays in.
+impl<F: Shareable> From<F> for Shared<F> {
+    fn from(filter: F) -> Self {
+        Self { inserted: StripedCount::new(filter.inserted()), filter }
+    }
+}

@@ -1,0 +1,181 @@
+//! The classic filter by its own count: only items that changed a bit are counted, and those are not a fair sample.
+
+use super::{AIM, classic};
+use crate::probe::MAX_PROBES;
+
+/// The rate of `m` bits and `k` probes once `n` items were *counted*, that is, changed a bit.
+///
+/// A filter counts only items it did not answer *mayhap* for. They set more bits than the average item: a filter sized for `n`
+/// items at 1 % has a rate 0.8 % higher than that once it counted `n`, and one sized for 30 % has 37 %.
+#[must_use]
+pub fn expected_fpr(m: u64, k: u32, n: u64) -> f64 {
+    let load = n as f64 * f64::from(k) / m as f64;
+    let fill = fill_when_counted(k, load);
+    // So many items, counted or not, fill it as far; of those the classic model speaks.
+    let offered = -(-fill).ln_1p() * m as f64 / f64::from(k);
+    classic::expected_fpr(m, k, offered.round() as u64)
+}
+
+/// How many items were offered when `counted` of them changed a bit, for any filter whose rate with `n` items in is `rate(n)`.
+///
+/// One more item is counted with probability `1 - rate`: adds that up until it reaches the count. A filter that says *mayhap* to
+/// (almost) everything counts nothing any more; the answer is then only "so many at least".
+pub(crate) fn offered(counted: u64, rate: impl Fn(u64) -> f64) -> u64 {
+    /// Steps of a 64th of the count are exact to a thousandth; from there on they grow, as what is counted dwindles.
+    const STEPS: f64 = 64.0;
+    let (mut offered, mut so_far, mut step) = (0.0, 0.0, counted as f64 / STEPS);
+    loop {
+        let share = 1.0 - rate((offered + step / 2.0) as u64);
+        if share < 1e-6 {
+            return offered as u64;
+        }
+        if so_far + share * step >= counted as f64 {
+            return (offered + (counted as f64 - so_far) / share).round() as u64;
+        }
+        offered += step;
+        so_far += share * step;
+        if so_far > counted as f64 / 2.0 {
+            step *= 1.05;
+        }
+    }
+}
+
+/// How many of `offered` items changed a bit, for any filter whose rate with `n` items in is `rate(n)`: the inverse of [`offered`].
+pub(crate) fn counted(offered: u64, rate: impl Fn(u64) -> f64) -> u64 {
+    const STEPS: u64 = 64;
+    let step = offered as f64 / STEPS as f64;
+    let shares = (0..STEPS).map(|i| 1.0 - rate(((i as f64 + 0.5) * step) as u64));
+    (shares.sum::<f64>() * step).round() as u64
+}
+
+/// The fewest bits, and the probes, that keep `rate` with `n` items counted: `(m, k)`. `m` is a multiple of 64.
+#[must_use]
+pub fn size(n: u64, rate: f64) -> (u64, u32) {
+    let best = -rate.log2();
+    let around = [best.floor(), best.ceil()].map(|k| (k as u32).clamp(1, MAX_PROBES));
+    let sized = around.map(|k| {
+        let fill = (rate * AIM).powf(1.0 / f64::from(k));
+        let offered_per_counted = -(-fill).ln_1p() / counted_load(k, fill);
+        (classic::bits_for((n as f64 * offered_per_counted).ceil() as u64, rate, k), k)
+    });
+    sized.into_iter().min().unwrap_or((64, 1))
+}
+
+/// How many items, times `k / m`, were counted by the time a share `fill` of the bits is set: `Σ fill^j / j` up to `k`.
+///
+/// With `x = kn/m` items offered the fill is `u = 1 - e^-x`, and one more item is counted with probability `1 - u^k`;
+/// `∫ (1 - u^k) dx` is this sum. (Without its end it would be the series of `-ln(1 - u) = x`, all items offered.)
+fn counted_load(k: u32, fill: f64) -> f64 {
+    let (mut power, mut sum) = (1.0, 0.0);
+    for j in 1..=k {
+        power *= fill;
+        sum += power / f64::from(j);
+    }
+    sum
+}
+
+/// The inverse of [`counted_load`]: the fill at which that many were counted.
+fn fill_when_counted(k: u32, load: f64) -> f64 {
+    /// A filter this full says *mayhap* to everything, whatever the rest of the formula makes of it.
+    const FULL: f64 = 1.0 - 1e-12;
+    // Newton's method on a convex sum: from the first step on it comes down to the root from above.
+    if load >= counted_load(k, FULL) {
+        return FULL;
+    }
+    let mut fill = (1.0 - (-load).exp()).min(FULL);
+    for _ in 0..50 {
+        let slope = (1.0 - fill.powi(k as i32)) / (1.0 - fill);
+        let step = (counted_load(k, fill) - load) / slope;
+        fill = (fill - step).clamp(0.0, FULL);
+        if step.abs() <= 1e-14 {
+            break;
+        }
+    }
+    fill
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fill_leads_back_to_the_count() {
+        for k in [1, 2, 3, 7, 20, 50] {
+            for fill in [0.0, 1e-9, 0.1, 0.5, 0.7, 0.95] {
+                let found = fill_when_counted(k, counted_load(k, fill));
+                assert!((found - fill).abs() < 1e-9, "k {k}: {found} for {fill}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_keeps_its_rate_and_is_the_smallest() {
+        for rate in [0.9, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-6, 1e-12] {
+            for n in [1, 2, 10, 100, 1_000, 1_000_000, 1 << 40] {
+                let (m, k) = size(n, rate);
+                assert!(expected_fpr(m, k, n) <= rate, "{n} items at {rate}: {}", expected_fpr(m, k, n));
+                if n >= 1_000_000 {
+                    assert!(
+                        expected_fpr(m - m / 64, k, n) > rate,
+                        "{n} items at {rate} take less than {m} bits"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_counted_fills_more_than_the_average_item() {
+        for (rate, counted_rate) in [(0.01, 0.01008), (0.3, 0.37)] {
+            let (m, k) = classic::size(1_000_000, rate / AIM);
+            let found = expected_fpr(m, k, 1_000_000);
+            assert!((found / counted_rate - 1.0).abs() < 2e-3, "{found} for {counted_rate}");
+        }
+    }
+
+    #[test]
+    fn stepwise_and_closed_form_agree() {
+        for (k, n) in [(1, 20_000), (4, 15_000), (7, 9_000), (7, 20_000)] {
+            let closed = expected_fpr(1 << 16, k, n);
+            let steps = classic::expected_fpr(
+                1 << 16,
+                k,
+                offered(n, |items| classic::expected_fpr(1 << 16, k, items)),
+            );
+            assert!((steps / closed - 1.0).abs() < 5e-3, "k {k}, {n} counted: {steps} for {closed}");
+        }
+        assert_eq!(offered(0, |_| 0.0), 0);
+        assert_eq!(offered(100, |_| 0.0), 100);
+        assert_eq!(offered(100, |_| 1.0), 0);
+        for n in [1_000, 5_000, 20_000] {
+            let rate = |items| classic::expected_fpr(1 << 16, 4, items);
+            let there_and_back = offered(counted(n, rate), rate);
+            assert!((there_and_back as f64 / n as f64 - 1.0).abs() < 5e-3, "{there_and_back} for {n}");
+        }
+        assert!(expected_fpr(64, 7, 1 << 62) > 0.999, "overfull beyond measure");
+    }
+
+    /// The model against a direct simulation: one bit per probe, only changes counted.
+    #[test]
+    fn counting_only_changes_fills_as_the_model_says() {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        for (k, n) in [(1, 40_000), (2, 30_000), (4, 20_000)] {
+            let mut bits = vec![false; 1 << 16];
+            let mut counted = 0;
+            while counted < n {
+                let positions: Vec<usize> = (0..k).map(|_| random() % bits.len()).collect();
+                counted += u64::from(positions.iter().any(|&position| !bits[position]));
+                positions.into_iter().for_each(|position| bits[position] = true);
+            }
+            let fill = bits.iter().filter(|&&bit| bit).count() as f64 / bits.len() as f64;
+            let (model, naive) = (expected_fpr(1 << 16, k, n), classic::expected_fpr(1 << 16, k, n));
+            let simulated = fill.powi(k as i32);
+            assert!((model / simulated - 1.0).abs() < 0.02, "k {k}: {model} for {simulated}");
+            assert!(naive / simulated < 0.95, "k {k}: the plain model, {naive}, would have done");
+        }
+    }
+}

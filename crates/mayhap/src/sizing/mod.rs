@@ -1,0 +1,101 @@
+//! How large a filter must be, and how wrong it is: pure functions of `n` items, `m` bits, `k` probes, `p` the rate.
+
+pub mod blocked;
+pub mod classic;
+pub mod counted;
+pub mod counting;
+pub mod scalable;
+
+use crate::error::BuildError;
+
+/// The most items any filter can be sized for: 2^42.
+pub const MAX_CAPACITY: u64 = 1 << 42;
+/// The most bits any filter can have: 2^49, 64 TiB.
+pub const MAX_BITS: u64 = 1 << 49;
+/// The lowest rate any filter can be asked for.
+pub const MIN_RATE: f64 = 1e-15;
+
+/// We aim a little below the rate that was asked for, so that what is observed stays under the promise although every
+/// single filter comes out a little luckier or unluckier than the average. Costs 0.07 % of the memory.
+pub(crate) const AIM: f64 = 0.997;
+
+/// `rate`, if a filter can promise it at all.
+pub(crate) fn check_rate(rate: f64) -> Result<f64, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::RateOutOfRange { got: rate });
+    }
+    if rate < MIN_RATE {
+        return Err(BuildError::RateTooLow { got: rate, limit: MIN_RATE });
+    }
+    Ok(rate)
+}
+
+/// `capacity`, if a filter can be sized for it.
+pub(crate) fn check_capacity(capacity: u64) -> Result<u64, BuildError> {
+    if capacity == 0 || capacity > MAX_CAPACITY {
+        return Err(BuildError::CapacityOutOfRange { got: capacity, limit: MAX_CAPACITY });
+    }
+    Ok(capacity)
+}
+
+/// `Ok` if `bytes` fit in `limit_bytes`.
+pub(crate) fn check_memory(bytes: u64, limit_bytes: u64) -> Result<(), BuildError> {
+    if bytes > limit_bytes {
+        return Err(BuildError::TooLarge { bytes, limit: limit_bytes });
+    }
+    Ok(())
+}
+
+/// The smallest `x >= 1` with `enough(x)`, which must stay true once it is; `guess` is where to begin looking.
+pub(crate) fn fewest(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
+    let guess = guess.max(1);
+    let (mut low, mut high) = if enough(guess) { (0, guess) } else { (guess, guess) };
+    let mut step = (guess / 256).max(1);
+    // Bracket: everything at `low` is too little, `high` is enough.
+    if low == 0 {
+        low = guess;
+        while low > 0 && enough(low) {
+            high = low;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+    } else {
+        while !enough(high) {
+            low = high;
+            if high >= MAX_BITS {
+                return MAX_BITS;
+            }
+            high = high.saturating_add(step);
+            step *= 2;
+        }
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewest_finds_the_boundary_from_any_guess() {
+        for boundary in [1, 2, 63, 1000, 123_456_789] {
+            for guess in [0, 1, 62, 1000, 5_000_000, 200_000_000] {
+                assert_eq!(fewest(guess, |x| x >= boundary), boundary, "from {guess}");
+            }
+        }
+        assert_eq!(fewest(7, |_| false), MAX_BITS);
+    }
+
+    #[test]
+    fn only_rates_between_0_and_1_pass() {
+        for bad in [0.0, 1.0, -0.01, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0] {
+            assert!(matches!(check_rate(bad), Err(BuildError::RateOutOfRange { .. })), "{bad}");
+        }
+        assert!(matches!(check_rate(1e-300), Err(BuildError::RateTooLow { .. })));
+        assert_eq!(check_rate(0.5), Ok(0.5));
+    }
+}

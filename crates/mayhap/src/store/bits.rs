@@ -1,0 +1,178 @@
+//! An array of bits that is asked at positions drawn from `0..bits`, without a bounds check for every one of them.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::probe::Probes;
+use crate::simd::{Prefetch, prefetch, prefetch_words};
+
+/// The first `bits` bits of `words`, to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Bits<'a> {
+    words: &'a [AtomicU64],
+    /// At most 64 for every word: checked when made, and what the unchecked reads rely on.
+    bits: u64,
+}
+
+impl<'a> Bits<'a> {
+    /// # Panics
+    /// If there are fewer words than `bits` need.
+    #[inline(always)]
+    pub(crate) fn new(words: &'a [AtomicU64], bits: u64) -> Self {
+        assert!(bits > 0 && bits.div_ceil(64) <= words.len() as u64, "{bits} bits need more words");
+        Self { words, bits }
+    }
+
+    /// The bit at the stream's current position, 1 or 0. Moves the stream on.
+    ///
+    /// A number, not a `bool`: what is meant to be combined without a branch then stays without one.
+    #[inline(always)]
+    pub(crate) fn next(&self, stream: &mut Probes) -> u64 {
+        let position = stream.next(self.bits);
+        // SAFETY: `Probes::next(range)` is below `range`, here `bits`, and `new` made sure of a word for every one of those.
+        let word = unsafe { self.words.get_unchecked((position / 64) as usize) };
+        word.load(Ordering::Relaxed) >> (position % 64) & 1
+    }
+
+    /// Starts loading the line of the stream's current position.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, stream: Probes) {
+        prefetch(self.words, (stream.position(self.bits) / 64) as usize);
+    }
+}
+
+/// The first `bits` bits of `words`, to be set by their only user.
+pub(crate) struct BitsMut<'a> {
+    words: &'a mut [u64],
+    /// At most 64 for every word: checked when made, and what the unchecked writes rely on.
+    bits: u64,
+}
+
+impl<'a> BitsMut<'a> {
+    /// # Panics
+    /// If there are fewer words than `bits` need.
+    #[inline(always)]
+    pub(crate) fn new(words: &'a mut [u64], bits: u64) -> Self {
+        assert!(bits > 0 && bits.div_ceil(64) <= words.len() as u64, "{bits} bits need more words");
+        Self { words, bits }
+    }
+
+    /// Sets the next `probes` bits of the stream; did any of them change?
+    ///
+    /// Looks first, at three bits mostly, and then sets all: the setting needs no value in a register that way, which lets the
+    /// CPU run ahead. Keeping the old words to compare took a third longer.
+    #[inline(always)]
+    pub(crate) fn set_all(&mut self, mut stream: Probes, probes: u32) -> bool {
+        let mut ahead = stream;
+        let (first, others) = (probes.min(3), probes.saturating_sub(3));
+        let first_set = (0..first).fold(1, |all, _| all & self.next(&mut ahead));
+        let changed = first_set == 0 || (0..others).fold(1, |all, _| all & self.next(&mut ahead)) == 0;
+        for _ in 0..probes {
+            let position = stream.next(self.bits);
+            // SAFETY: as in `Bits::next`.
+            *unsafe { self.words.get_unchecked_mut((position / 64) as usize) } |= 1 << (position % 64);
+        }
+        changed
+    }
+
+    /// The bit at the stream's current position, 1 or 0. Moves the stream on.
+    #[inline(always)]
+    fn next(&self, stream: &mut Probes) -> u64 {
+        let position = stream.next(self.bits);
+        // SAFETY: as in `Bits::next`.
+        *unsafe { self.words.get_unchecked((position / 64) as usize) } >> (position % 64) & 1
+    }
+
+    /// For prefetching while the words are being written.
+    pub(crate) fn prefetcher(&mut self) -> BitsPrefetch {
+        BitsPrefetch { words: prefetch_words(self.words), bits: self.bits }
+    }
+
+    /// [`set_all`](Self::set_all) for positions already known.
+    #[inline(always)]
+    pub(crate) fn set_at<const K: usize>(&mut self, positions: &[u64; K]) -> bool {
+        let (first, others) = positions.split_at(K.min(3));
+        let words = &mut *self.words;
+        let bit = |position: &u64| words[(position / 64) as usize] >> (position % 64) & 1;
+        let first_set = first.iter().fold(1, |all, position| all & bit(position));
+        let changed = first_set == 0 || others.iter().fold(1, |all, position| all & bit(position)) == 0;
+        for position in positions {
+            words[(position / 64) as usize] |= 1 << (position % 64);
+        }
+        changed
+    }
+}
+
+/// Where the bits of [`BitsMut`] are, for prefetching only.
+#[derive(Clone, Copy)]
+pub(crate) struct BitsPrefetch {
+    words: Prefetch,
+    bits: u64,
+}
+
+impl BitsPrefetch {
+    /// Starts loading the lines of the next `probes` positions of the stream.
+    #[inline(always)]
+    pub(crate) fn all(self, mut stream: Probes, probes: u32) {
+        for _ in 0..probes {
+            self.words.at((stream.next(self.bits) / 64) as usize);
+        }
+    }
+
+    /// The next `K` positions of the stream, their lines on their way.
+    #[inline(always)]
+    pub(crate) fn locate<const K: usize>(self, mut stream: Probes) -> Positions<K> {
+        Positions(std::array::from_fn(|_| {
+            let position = stream.next(self.bits);
+            self.words.at((position / 64) as usize);
+            position
+        }))
+    }
+}
+
+/// Where the `K` bits of an item are.
+#[derive(Clone, Copy)]
+pub(crate) struct Positions<const K: usize>(pub(crate) [u64; K]);
+
+impl<const K: usize> Default for Positions<K> {
+    fn default() -> Self {
+        Self([0; K])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::ItemHash;
+    use crate::store::Lines;
+
+    #[test]
+    fn what_is_set_is_read_at_any_size() {
+        for bits in [1, 63, 64, 65, 511, 512, 1_000] {
+            let mut lines = Lines::zeroed(2).unwrap();
+            for item in 0..20 {
+                let stream = Probes::new(ItemHash::from_unmixed(item));
+                BitsMut::new(lines.words_mut(), bits).set_all(stream, 5);
+                let (view, mut again) = (Bits::new(lines.words(), bits), stream);
+                assert!((0..5).all(|_| view.next(&mut again) == 1));
+                assert!(!BitsMut::new(lines.words_mut(), bits).set_all(stream, 5), "set already");
+                let mut twin = Lines::zeroed(2).unwrap();
+                let mut view = BitsMut::new(twin.words_mut(), bits);
+                let Positions(positions) = view.prefetcher().locate::<5>(stream);
+                assert!(view.set_at(&positions) && !view.set_at(&positions));
+                assert!(twin.words().iter().zip(lines.words()).all(|(ours, theirs)| {
+                    let (ours, theirs) = (ours.load(Ordering::Relaxed), theirs.load(Ordering::Relaxed));
+                    ours & theirs == ours
+                }));
+            }
+            assert_eq!(lines.check_zero_from(bits), Ok(()));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "need more words")]
+    fn more_bits_than_words_are_refused() {
+        let lines = Lines::zeroed(1).unwrap();
+        let _ = Bits::new(lines.words(), 513);
+    }
+}

@@ -1,0 +1,282 @@
+//! Memory in 64-byte lines: from the heap when small, from its own huge pages when large, or a private view of a file.
+//!
+//! One of the two places with unsafe code (the other is `simd/`). Filters hold a [`Lines`] and see slices:
+//! `&[AtomicU64]` through `&self`, `&mut [u64]` through `&mut self`. Reading through relaxed atomics costs nothing
+//! (it is the same plain load), and it is what lets a filter and its atomic twin share every line of lookup code.
+#![allow(unsafe_code)]
+
+use std::alloc::{self, Layout};
+use std::convert::Infallible;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, slice};
+
+use memmap2::MmapMut;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::BuildError;
+
+/// A cache line, and the unit memory comes in.
+pub(crate) const LINE_BYTES: usize = 64;
+/// 64-bit words in a line.
+pub(crate) const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
+
+/// From here on an array gets pages of its own, and asks for huge ones: below it the gain is not measurable.
+const OWN_PAGES_FROM_BYTES: usize = 2 << 20;
+/// The size of a huge page on the systems that have them.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A fixed number of zeroed 64-byte lines.
+#[doc(hidden)]
+pub struct Lines {
+    /// Aligned to [`LINE_BYTES`]; valid for `words` words as long as `owner` lives.
+    start: NonNull<u64>,
+    words: usize,
+    /// Words there is memory for, at least `words`; those behind them are zero.
+    room_words: usize,
+    owner: Owner,
+}
+
+/// What keeps the memory alive.
+enum Owner {
+    Nobody,
+    Heap(Layout),
+    /// Anonymous pages, or a private (copy-on-write) view of a file. Held only to be dropped.
+    Pages(#[expect(dead_code, reason = "unmaps the pages when dropped")] MmapMut),
+}
+
+// SAFETY: `Lines` owns its memory alone. Through `&self` it hands out only atomics, through `&mut self` plain words,
+// so the usual borrow rules make both traits hold, as they do for `Box<[AtomicU64]>`.
+unsafe impl Send for Lines {}
+// SAFETY: as above.
+unsafe impl Sync for Lines {}
+
+impl Lines {
+    /// `lines` lines of zeroes, or [`BuildError::OutOfMemory`]; never aborts.
+    pub(crate) fn zeroed(lines: usize) -> Result<Self, BuildError> {
+        let refused = || BuildError::OutOfMemory { bytes: (lines as u64).saturating_mul(LINE_BYTES as u64) };
+        if lines == 0 {
+            let start = NonNull::<Aligned>::dangling().cast();
+            return Ok(Self { start, words: 0, room_words: 0, owner: Owner::Nobody });
+        }
+        let bytes = lines.checked_mul(LINE_BYTES).ok_or_else(refused)?;
+        if bytes >= OWN_PAGES_FROM_BYTES {
+            return Self::on_huge_pages(bytes).ok_or_else(refused);
+        }
+        let layout = Layout::from_size_align(bytes, LINE_BYTES).map_err(|_| refused())?;
+        // SAFETY: the layout is not empty: `lines` is not 0.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }.cast()).ok_or_else(refused)?;
+        let words = lines * WORDS_PER_LINE;
+        Ok(Self { start, words, room_words: words, owner: Owner::Heap(layout) })
+    }
+
+    /// Fresh pages from the system, starting on a huge-page boundary; untouched ones cost no memory.
+    fn on_huge_pages(bytes: usize) -> Option<Self> {
+        let mut pages = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE_BYTES)?).ok()?;
+        #[cfg(target_os = "linux")]
+        // A system without huge pages answers with an error; the memory is as good as before.
+        let _ = pages.advise(memmap2::Advice::HugePage);
+        let offset = pages.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
+        let words = bytes / size_of::<u64>();
+        Some(Self { start, words, room_words: words, owner: Owner::Pages(pages) })
+    }
+
+    /// `lines` lines of `file` from byte `offset` on, mapped copy-on-write: writes stay private to this process.
+    ///
+    /// `None` when the system refuses, or `offset` is not a multiple of [`LINE_BYTES`].
+    #[cfg(feature = "file")]
+    pub(crate) fn mapped(file: &std::fs::File, offset: u64, lines: usize) -> Option<Self> {
+        let bytes = lines.checked_mul(LINE_BYTES)?;
+        let mut options = memmap2::MmapOptions::new();
+        options.offset(offset).len(bytes).no_reserve_swap();
+        // SAFETY: the map is private, so our writes never reach the file. If another process changes or cuts the file in
+        // place meanwhile, reads may see other bits or fault, as for every memory map; `file::open` says so, and our own
+        // writer never changes a file in place. All reads are atomic or raw loads, which assume nothing about the values.
+        let mut pages = unsafe { options.map_copy(file) }.ok()?;
+        #[cfg(unix)]
+        // Lookups go anywhere: reading ahead would only fetch what nobody asked for. Advice may be refused.
+        let _ = pages.advise(memmap2::Advice::Random);
+        let start = NonNull::new(pages.as_mut_ptr())?;
+        if start.as_ptr().align_offset(LINE_BYTES) != 0 {
+            return None;
+        }
+        let words = lines * WORDS_PER_LINE;
+        Some(Self { start: start.cast(), words, room_words: words, owner: Owner::Pages(pages) })
+    }
+
+    /// All words, to be read (and by atomic twins written) from any thread.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: `start` is aligned and valid for `words` words while `self` lives; `AtomicU64` has the layout of `u64`,
+        // and only atomics are handed out while `self` is shared.
+        unsafe { slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), self.words) }
+    }
+
+    /// All words, to be written by their only user.
+    #[inline(always)]
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as for `words`, and `&mut self` keeps everybody else away.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
+    }
+
+    /// A copy, or [`BuildError::OutOfMemory`].
+    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut copy = Self::zeroed(self.words / WORDS_PER_LINE)?;
+        for (to, from) in copy.words_mut().iter_mut().zip(self.words()) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        Ok(copy)
+    }
+
+    /// Makes it `lines` lines long, if it is shorter; the new ones are zero. Where it has to move for that, it takes memory
+    /// for `room` lines if it can, so that growing little by little does not mean moving every time.
+    ///
+    /// [`BuildError::OutOfMemory`] leaves it as it was.
+    pub(crate) fn grow(&mut self, lines: usize, room: usize) -> Result<(), BuildError> {
+        let used = self.words;
+        if lines > self.room_words / WORDS_PER_LINE {
+            let mut moved = Self::zeroed(lines.max(room)).or_else(|_| Self::zeroed(lines))?;
+            moved.words_mut()[..used].copy_from_slice(self.words_mut());
+            *self = moved;
+        }
+        // Words up to `room_words` have memory, and nobody has written to those behind the old end.
+        self.words = used.max(lines * WORDS_PER_LINE);
+        Ok(())
+    }
+
+    /// What the words take, and the room behind them.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        (self.room_words * size_of::<u64>()) as u64
+    }
+
+    /// Set bits in all words.
+    pub(crate) fn ones(&self) -> u64 {
+        // Counting is vectorised only over plain words, so they are copied a stretch at a time: three times as fast.
+        let mut stretch = [0_u64; 128];
+        let count = |words: &[AtomicU64]| {
+            for (to, from) in stretch.iter_mut().zip(words) {
+                *to = from.load(Ordering::Relaxed);
+            }
+            stretch[..words.len()].iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
+        };
+        self.words().chunks(128).map(count).sum()
+    }
+
+    /// `Err` with the number of the first set bit at or behind `bit`, which must lie in the last line.
+    pub(crate) fn check_zero_from(&self, bit: u64) -> Result<(), u64> {
+        let first = (bit / 64) as usize;
+        for (index, word) in self.words().iter().enumerate().skip(first) {
+            let below = if index == first { bit % 64 } else { 0 };
+            let stray = word.load(Ordering::Relaxed) >> below << below;
+            if stray != 0 {
+                return Err(index as u64 * 64 + u64::from(stray.trailing_zeros()));
+            }
+        }
+        Ok(())
+    }
+
+    /// All words as little-endian bytes, a stretch at a time, until `write` fails.
+    pub(crate) fn for_each_le_bytes<E>(
+        &self,
+        mut write: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const STRETCH: usize = 1024;
+        let mut bytes = [0; STRETCH * 8];
+        for words in self.words().chunks(STRETCH) {
+            for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+                to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            }
+            write(&bytes[..words.len() * 8])?;
+        }
+        Ok(())
+    }
+
+    /// The XXH3-64 of all words as little-endian bytes.
+    pub(crate) fn checksum(&self) -> u64 {
+        let mut checksum = Xxh3::new();
+        let Ok(()) = self.for_each_le_bytes(|bytes| {
+            checksum.update(bytes);
+            Ok::<_, Infallible>(())
+        });
+        checksum.digest()
+    }
+
+    /// What the words take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.words * size_of::<u64>()) as u64
+    }
+}
+
+/// Only its alignment matters, for the address of an empty array.
+#[repr(align(64))]
+struct Aligned;
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if let Owner::Heap(layout) = self.owner {
+            // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once.
+            unsafe { alloc::dealloc(self.start.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lines({} bytes)", self.memory_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_and_large_arrays_are_zeroed_aligned_and_hold_what_is_written() {
+        for lines in [0, 1, 3, 1000, OWN_PAGES_FROM_BYTES / LINE_BYTES, 40_001] {
+            let mut array = Lines::zeroed(lines).unwrap();
+            assert_eq!(array.words().len(), lines * WORDS_PER_LINE);
+            assert_eq!(array.words().as_ptr().align_offset(LINE_BYTES), 0);
+            assert!(array.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
+            if let Some(last) = array.words_mut().last_mut() {
+                *last = 7;
+                assert_eq!(array.try_clone().unwrap().words().last().unwrap().load(Ordering::Relaxed), 7);
+            }
+        }
+    }
+
+    #[test]
+    fn grown_arrays_keep_what_they_held_and_are_zero_behind_it() {
+        let mut array = Lines::zeroed(0).unwrap();
+        for lines in [1, 2, 2, 1, 7, 8, 100, 40_000, 40_001] {
+            let before = array.words().len();
+            array.grow(lines, lines + lines / 2).unwrap();
+            assert_eq!(array.words().len(), before.max(lines * WORDS_PER_LINE));
+            assert!(array.room_bytes() >= array.memory_bytes());
+            let words = array.words_mut();
+            assert!(words[..before].iter().all(|&word| word == u64::MAX), "{lines} lines");
+            assert!(words[before..].iter().all(|&word| word == 0), "{lines} lines");
+            words.fill(u64::MAX);
+        }
+        assert!(matches!(array.grow(1 << 52, 0), Err(BuildError::OutOfMemory { .. })));
+        assert_eq!(array.ones(), 40_001 * 512);
+    }
+
+    #[test]
+    fn stray_bits_are_found_wherever_they_are() {
+        let mut array = Lines::zeroed(1).unwrap();
+        array.words_mut()[3] = 1 << 20;
+        assert_eq!(array.check_zero_from(3 * 64 + 21), Ok(()));
+        assert_eq!(array.check_zero_from(3 * 64 + 20), Err(3 * 64 + 20));
+        assert_eq!(array.check_zero_from(0), Err(3 * 64 + 20));
+        assert_eq!(array.check_zero_from(512), Ok(()));
+        assert_eq!(array.ones(), 1);
+    }
+
+    #[test]
+    fn absurd_sizes_are_errors() {
+        for lines in [usize::MAX, usize::MAX / LINE_BYTES, 1 << 52] {
+            assert!(matches!(Lines::zeroed(lines), Err(BuildError::OutOfMemory { .. })), "{lines} lines");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Damaged and forged bytes: an error or the right answers; never a panic, never memory out of proportion.
+
+use mayhap::{
+    Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DecodeError, DualBloom,
+    HashScheme, ScalableBloom,
+};
+use mayhap_testkit::alloc_meter::AllocMeter;
+use mayhap_testkit::corrupt::Corruptor;
+use xxhash_rust::xxh3::xxh3_64;
+
+#[global_allocator]
+static METER: AllocMeter = AllocMeter;
+
+const HEADER: usize = 192;
+/// Every field of the header: where it is and how long.
+const FIELDS: [(&str, usize, usize); 23] = [
+    ("magic", 0, 8),
+    ("version", 8, 2),
+    ("kind", 10, 2),
+    ("placement", 12, 2),
+    ("hash scheme", 14, 2),
+    ("payload bytes", 16, 8),
+    ("payload checksum", 24, 8),
+    ("seed or key, low", 32, 8),
+    ("seed or key, high", 40, 8),
+    ("capacity", 48, 8),
+    ("inserted", 56, 8),
+    ("target rate", 64, 8),
+    ("parameter 0", 72, 8),
+    ("parameter 1", 80, 8),
+    ("parameter 2", 88, 8),
+    ("parameter 3", 96, 8),
+    ("parameter 4", 104, 8),
+    ("parameters 5 and 6", 112, 16),
+    ("parameter 7", 128, 8),
+    ("reserved, first", 136, 16),
+    ("reserved, middle", 152, 16),
+    ("reserved, last", 168, 16),
+    ("header checksum", 184, 8),
+];
+
+/// A filter of some kind, as bytes and as what can be done with them.
+struct Specimen {
+    name: &'static str,
+    bytes: Vec<u8>,
+    /// Decodes; then looks every member up. `Ok(true)`: all there.
+    members_there: fn(&[u8]) -> Result<bool, DecodeError>,
+    /// Decodes; then does everything a filter can do, caring only that it comes back.
+    exercise: fn(&[u8]) -> Result<(), DecodeError>,
+}
+
+const MEMBERS: u64 = 100;
+
+/// One specimen per kind and layout; the decoders are plain functions, so that none can cheat by remembering.
+fn specimens() -> Vec<Specimen> {
+    let mut bloom = Bloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
+    let mut keyed = Bloom::for_capacity(MEMBERS, 0.01, HashScheme::keyed_random().unwrap()).unwrap();
+    let mut split = BlockedBloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
+    let line = BlockedShape::with_layout(BlockedLayout::Line512, MEMBERS, 1e-4).unwrap();
+    let mut line = BlockedBloom::with_shape(line, 7).unwrap();
+    let mut counting = CountingBloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
+    let mut dual = DualBloom::for_capacity(MEMBERS, 20, 0.01, 7).unwrap();
+    let mut scalable = ScalableBloom::for_capacity(20, 0.01, 7).unwrap();
+    let mut bitmap = Bitmap::new(1_000).unwrap();
+    for item in 0..MEMBERS {
+        bloom.insert(&item);
+        keyed.insert(&item);
+        split.insert(&item);
+        line.insert(&item);
+        counting.insert(&item);
+        dual.insert(&item).unwrap();
+        scalable.insert(&item).unwrap();
+        bitmap.set(item * 3).unwrap();
+    }
+    dual.insert("to be removed").unwrap();
+    dual.remove("to be removed");
+    let bloom_members: fn(&[u8]) -> Result<bool, DecodeError> =
+        |bytes| Bloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)));
+    let bloom_exercise: fn(&[u8]) -> Result<(), DecodeError> = |bytes| {
+        let mut filter = Bloom::decode(bytes)?;
+        filter.insert_batch(&["a", "b"]);
+        let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.fill(), filter.estimated_items());
+        let copy = Bloom::decode(&filter.encode())?;
+        filter.union(&copy).map_err(|_| ()).unwrap();
+        Ok(())
+    };
+    let blocked_members: fn(&[u8]) -> Result<bool, DecodeError> =
+        |bytes| BlockedBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)));
+    let blocked_exercise: fn(&[u8]) -> Result<(), DecodeError> = |bytes| {
+        let mut filter = BlockedBloom::decode(bytes)?;
+        filter.insert_batch(&["a", "b"]);
+        let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.fill(), filter.estimated_items());
+        BlockedBloom::decode(&filter.encode()).map(drop)
+    };
+    vec![
+        Specimen {
+            name: "bloom",
+            bytes: bloom.encode(),
+            members_there: bloom_members,
+            exercise: bloom_exercise,
+        },
+        Specimen {
+            name: "keyed",
+            bytes: keyed.encode(),
+            members_there: bloom_members,
+            exercise: bloom_exercise,
+        },
+        Specimen {
+            name: "split",
+            bytes: split.encode(),
+            members_there: blocked_members,
+            exercise: blocked_exercise,
+        },
+        Specimen {
+            name: "line",
+            bytes: line.encode(),
+            members_there: blocked_members,
+            exercise: blocked_exercise,
+        },
+        Specimen {
+            name: "counting",
+            bytes: counting.encode(),
+            members_there: |bytes| {
+                CountingBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = CountingBloom::decode(bytes)?;
+                filter.insert("a");
+                filter.remove("a");
+                let _ = (filter.saturated(), filter.fill(), filter.estimated_items());
+                CountingBloom::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "dual",
+            bytes: dual.encode(),
+            members_there: |bytes| {
+                DualBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = DualBloom::decode(bytes)?;
+                let _ = (
+                    filter.insert("a"),
+                    filter.remove("a"),
+                    filter.expected_fpr(),
+                    filter.expected_false_no(),
+                );
+                DualBloom::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "scalable",
+            bytes: scalable.encode(),
+            members_there: |bytes| {
+                ScalableBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let filter = ScalableBloom::decode(bytes)?;
+                let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.capacity());
+                ScalableBloom::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "bitmap",
+            bytes: bitmap.encode(),
+            members_there: |bytes| {
+                Bitmap::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.get(item * 3)))
+            },
+            exercise: |bytes| {
+                let mut filter = Bitmap::decode(bytes)?;
+                let _ = (filter.set(3), filter.count(), filter.first_clear(..));
+                filter.not();
+                Bitmap::decode(&filter.encode()).map(drop)
+            },
+        },
+    ]
+}
+
+/// Large arrays are mapped, which the meter does not see; the system does. The most address space this process ever had.
+fn peak_address_space_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
+    peak.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+/// Whatever the bytes announce, no more than this is ever mapped: tests run at once, and each thread has a stack.
+const MOST_MAPPED_KIB: u64 = 256 * 1024;
+
+/// A forged length of gigabytes would show here, were it believed.
+#[test]
+fn announced_sizes_are_not_believed() {
+    let before = peak_address_space_kib();
+    for Specimen { name, bytes, members_there, .. } in specimens() {
+        // Sizes of a gigabyte and more, in every field that can hold one.
+        for at in [16, 48, 72, 80, 88, 96, 104] {
+            for power in 20..50 {
+                let mut forged = bytes.clone();
+                forged[at..at + 8].copy_from_slice(&(1_u64 << power).to_le_bytes());
+                seal(&mut forged);
+                let damage = format!("2^{power} at byte {at}");
+                let _ = metered(name, &forged, &damage, || members_there(&forged).is_ok());
+            }
+        }
+    }
+    let grown = peak_address_space_kib().saturating_sub(before);
+    assert!(grown < MOST_MAPPED_KIB, "{grown} KiB more address space than before");
+}
+
+/// Runs `decode` and holds it to the limit on memory.
+fn metered<T>(name: &str, bytes: &[u8], damage: &dyn std::fmt::Display, decode: impl FnOnce() -> T) -> T {
+    let (result, measured) = AllocMeter::measure(decode);
+    let limit = bytes.len() as u64 * 16 + 64 * 1024;
+    assert!(measured.peak_bytes <= limit, "{name}, {damage}: {} bytes for {limit}", measured.peak_bytes);
+    result
+}
+
+#[test]
+fn intact_bytes_decode() {
+    for specimen in specimens() {
+        assert_eq!((specimen.members_there)(&specimen.bytes), Ok(true), "{}", specimen.name);
+        (specimen.exercise)(&specimen.bytes).unwrap();
+    }
+}
+
+#[test]
+fn every_truncation_and_every_extension_is_an_error() {
+    for Specimen { name, bytes, members_there, .. } in specimens() {
+        let mut corruptor = Corruptor::new(&bytes);
+        corruptor.truncations(|cut, damage| {
+            let result = metered(name, cut, damage, || members_there(cut));
+            assert!(result.is_err(), "{name}, {damage}");
+        });
+        corruptor.extensions(200, |long, damage| {
+            let result = metered(name, long, damage, || members_there(long));
+            assert!(result.is_err(), "{name}, {damage}");
+        });
+    }
+}
+
+#[test]
+fn every_header_field_spoiled_in_turn_is_an_error() {
+    let fields: Vec<(usize, usize)> = FIELDS.iter().map(|&(_, at, length)| (at, length)).collect();
+    for Specimen { name, bytes, members_there, .. } in specimens() {
+        Corruptor::new(&bytes).extremes(&fields, |damaged, damage| {
+            if damaged != bytes {
+                let result = metered(name, damaged, damage, || members_there(damaged));
+                assert!(result.is_err(), "{name}, {damage}");
+            }
+        });
+        Corruptor::new(&bytes).bit_flips(0..HEADER, |damaged, damage| {
+            assert!(members_there(damaged).is_err(), "{name}, {damage}");
+        });
+    }
+}
+
+#[test]
+fn a_million_random_flips_are_errors() {
+    let specimens = specimens();
+    let each = 1_000_000 / specimens.len() as u64 + 1;
+    for (number, Specimen { name, bytes, members_there, .. }) in specimens.into_iter().enumerate() {
+        Corruptor::new(&bytes).flips(number as u64, each, |damaged, damage| {
+            let result = metered(name, damaged, damage, || members_there(damaged));
+            assert!(matches!(result, Err(_) | Ok(true)), "{name}, {damage}: members were forgotten");
+        });
+    }
+}
+
+/// Puts right checksums into `bytes`, as an attacker would: of the payload, of nested filters, of the header.
+fn seal(bytes: &mut [u8]) {
+    let u64_at = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    if bytes.len() < HEADER {
+        return;
+    }
+    let nested = matches!(bytes[10], 5 | 6);
+    let (header, payload) = bytes.split_at_mut(HEADER);
+    let checksum = if nested {
+        let (mut headers, mut rest) = (Vec::new(), payload);
+        while rest.len() >= HEADER {
+            let length = usize::try_from(u64_at(rest, 16)).unwrap_or(usize::MAX).saturating_add(HEADER);
+            let (part, behind) = rest.split_at_mut(length.min(rest.len()));
+            seal(part);
+            headers.extend_from_slice(&part[..HEADER]);
+            rest = behind;
+        }
+        xxh3_64(&headers)
+    } else {
+        xxh3_64(payload)
+    };
+    header[24..32].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = xxh3_64(&header[..HEADER - 8]);
+    header[HEADER - 8..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// With every checksum made right, what is left are the checks of each field: nothing may panic, hang or ask for much memory.
+#[test]
+fn forged_bytes_with_right_checksums_do_no_harm() {
+    let fields: Vec<(usize, usize)> = FIELDS.iter().map(|&(_, at, length)| (at, length)).collect();
+    for Specimen { name, bytes, exercise, members_there } in specimens() {
+        let mut sealed = bytes.clone();
+        seal(&mut sealed);
+        assert!(sealed == bytes, "{name}: the seal of this test is not that of the format");
+        // The outer header, and for nested kinds the header of their first part.
+        let inner: Vec<(usize, usize)> = fields.iter().map(|&(at, length)| (HEADER + at, length)).collect();
+        let mut harmless = 0_u32;
+        let mut show = |damaged: &[u8], damage: &mayhap_testkit::corrupt::Damage| {
+            let decoded = metered(name, damaged, damage, || members_there(damaged).is_ok());
+            if decoded {
+                harmless += 1;
+                let _ = exercise(damaged);
+            }
+        };
+        Corruptor::new(&bytes).sealed_by(seal).extremes(&fields, &mut show);
+        if matches!(name, "dual" | "scalable") {
+            Corruptor::new(&bytes).sealed_by(seal).extremes(&inner, &mut show);
+        }
+        Corruptor::new(&bytes).sealed_by(seal).flips(11, 20_000, &mut show);
+        Corruptor::new(&bytes).sealed_by(seal).truncations(&mut show);
+        assert!(harmless > 0, "{name}: some forgeries decode, or the seal does not reach the fields");
+    }
+}
+
+#[test]
+fn forged_fields_are_named() {
+    let mut filter = Bloom::for_capacity(90, 0.01, 7).unwrap();
+    filter.insert("a");
+    let bytes = filter.encode();
+    let forge = |at: usize, field: &[u8]| {
+        let mut forged = bytes.clone();
+        forged[at..at + field.len()].copy_from_slice(field);
+        seal(&mut forged);
+        Bloom::decode(&forged).unwrap_err()
+    };
+    assert_eq!(forge(8, &[9, 0]), DecodeError::UnknownVersion { got: 9, newest: 1 });
+    assert_eq!(forge(10, &[99, 0]), DecodeError::UnknownKind { got: 99 });
+    assert!(matches!(forge(10, &[3, 0]), DecodeError::WrongKind { .. }));
+    assert_eq!(forge(12, &[7, 0]), DecodeError::UnknownPlacement { got: 7 });
+    assert_eq!(forge(14, &[7, 0]), DecodeError::UnknownHashScheme { got: 7 });
+    assert!(matches!(forge(48, &[0; 8]), DecodeError::Unbuildable(_)));
+    assert_eq!(forge(56, &[0xff; 8]), DecodeError::BadField { field: "inserted", got: u64::MAX });
+    assert!(matches!(forge(64, &f64::NAN.to_le_bytes()), DecodeError::Unbuildable(_)));
+    assert!(matches!(
+        forge(72, &(1_u64 << 40).to_le_bytes()),
+        DecodeError::BadField { field: "payload length", .. }
+    ));
+    assert!(matches!(forge(80, &[0; 8]), DecodeError::Unbuildable(_)));
+    assert!(matches!(forge(88, &[1]), DecodeError::BadField { field: "unused parameter", .. }));
+    assert!(matches!(forge(140, &[1]), DecodeError::BadField { field: "reserved", .. }));
+    assert!(matches!(forge(bytes.len() - 1, &[0x80]), DecodeError::StrayBit { .. }));
+    assert_eq!(Bloom::decode(b"not a filter").unwrap_err(), DecodeError::BadMagic);
+    assert_eq!(Bloom::decode(&bytes[..12]).unwrap_err(), DecodeError::TooShort { need: 192, got: 12 });
+}

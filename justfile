@@ -1,0 +1,29 @@
+# Recipes for what is not in `./test`. `just --list` shows them; `cargo install just` installs the program.
+
+# All tests, as CI runs them.
+test:
+    ./test
+
+# Ten million random operations per kind against a model, with all suites of the library.
+promises:
+    MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable -- --nocapture
+
+# docs/accuracy.md: promised, expected and observed rates of every kind. Minutes.
+accuracy:
+    cargo run --release -p mayhap-bench -- accuracy
+
+# Us and the rivals in one run; `just bench 1e8 0.001`.
+bench items="1e6" fpr="0.01":
+    cargo run --release -p mayhap-bench -- filters --items {{items}} --fpr {{fpr}}
+
+# The same, kept under bench/record/.
+record items="1e6" fpr="0.01":
+    cargo run --release -p mayhap-bench -- filters --items {{items}} --fpr {{fpr}} --record
+
+# Golden files that are missing are written; those that are there are never touched.
+golden:
+    MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap --all-features --test golden
+
+# Licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
+deny:
+    cargo deny check licenses bans sources
