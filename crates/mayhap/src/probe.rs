@@ -12,7 +12,7 @@
 //! The rotation brings other bits of the state to the top, where [`reduce`] reads them, so every position depends on
 //! fresh bits. By 27, because no few of its multiples come near a multiple of 64. By 21 (three make 63) a filter of 4 items was wrong
 //! 13 % more often than with independent probes, and without rotation six times as often; by 27 there is nothing to be seen, nor with a
-//! multiplication in its place, which has three times the latency.
+//! multiplication in its place, which takes longer.
 
 use crate::hash::{ItemHash, reduce};
 

@@ -2,7 +2,7 @@
 //!
 //! Blocks fill unevenly: some get many more items than the average, and those decide the rate. So the rate is the mixture, over
 //! the binomial number of items a block gets, of the rate of a block with that many. Sizing by the classic formula instead,
-//! as most libraries do, breaks the promise: 1.3 % where 1 % was asked for.
+//! as most libraries do, breaks the promise: 1.5 % where 1 % was asked for.
 
 use super::{AIM, classic, fewest};
 

@@ -60,7 +60,7 @@ impl<'a> BitsMut<'a> {
     /// Sets the next `probes` bits of the stream; did any of them change?
     ///
     /// Looks first, at three bits mostly, and then sets all: the setting needs no value in a register that way, which lets the
-    /// CPU run ahead. Keeping the old words to compare took a third longer.
+    /// CPU run ahead. Keeping the old words to compare took a seventh longer.
     #[inline(always)]
     pub(crate) fn set_all(&mut self, mut stream: Probes, probes: u32) -> bool {
         let mut ahead = stream;

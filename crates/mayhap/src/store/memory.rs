@@ -21,7 +21,7 @@ pub(crate) const LINE_BYTES: usize = 64;
 /// 64-bit words in a line.
 pub(crate) const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
-/// From here on an array gets pages of its own, and asks for huge ones: below it the gain is not measurable.
+/// From here on an array gets pages of its own, and asks for huge ones: a smaller one would not fill a single huge page.
 const OWN_PAGES_FROM_BYTES: usize = 2 << 20;
 /// The size of a huge page on the systems that have them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
