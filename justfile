@@ -4,13 +4,22 @@
 test:
     ./test
 
-# Ten million random operations per kind against a model, with all suites of the library.
+# Ten million random operations per kind against a model, with all suites of the library. Static sets are rebuilt for every change, so they get a million.
 promises:
-    MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable -- --nocapture
+    MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test cuckoo --test dleft --test quotient --test growing --test window -- --nocapture
+    MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor --test binary_fuse --test ribbon --test gcs -- --nocapture
 
 # docs/accuracy.md: promised, expected and observed rates of every kind. Minutes.
 accuracy:
     cargo run --release -p mayhap-bench -- accuracy
+
+# docs/kinds.md: all kinds side by side, from their shapes and the newest record.
+kinds:
+    cargo run --release -p mayhap-bench -- kinds
+
+# A static filter of 10^8 items: memory, and work for every core. Some 3 GB and a minute.
+large:
+    cargo test --release -p mayhap --all-features --test binary_fuse -- --ignored --nocapture
 
 # Us and the rivals in one run; `just bench 1e8 0.001`.
 bench items="1e6" fpr="0.01":

@@ -30,6 +30,8 @@ Examples:
   mayhap plan --items 50M --memory 64MiB           how often wrong?
   mayhap plan --fpr 0.1% --memory 512MiB           how many items?
   mayhap plan --items 1e6 --fpr 1% --deletes       items come and go
+  mayhap plan --items 1e6 --fpr 1% --static        all items are there at once
+  mayhap plan --items 1e6 --fpr 1% --window        seen among the last million?
   mayhap plan --items 1e6 --fpr 1% --json          for programs
   mayhap plan --items 1e9 --fpr 1% --range 13000000000..19999999999
                                                    phone numbers: a bitmap!")]
@@ -52,6 +54,9 @@ pub(crate) struct Plan {
     /// All items are there when it is built, and none comes later
     #[arg(long = "static", conflicts_with_all = ["grows", "deletes"])]
     all_at_once: bool,
+    /// Items never end: only the last --items of them count
+    #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
+    window: bool,
     /// Strangers choose the items, and some would like the filter to fail
     #[arg(long)]
     untrusted: bool,
@@ -122,10 +127,11 @@ impl Plan {
             Some(None) => Deletes::Endlessly,
             Some(Some(removals)) => Deletes::UpTo(removals),
         };
-        others.growth = match (self.all_at_once, self.grows) {
-            (true, _) => Growth::AllAtOnce,
-            (_, true) => Growth::Unknown,
-            _ => Growth::UpToItems,
+        others.growth = match () {
+            () if self.all_at_once => Growth::AllAtOnce,
+            () if self.grows => Growth::Unknown,
+            () if self.window => Growth::Window,
+            () => Growth::UpToItems,
         };
         others.item = match (self.range, self.item_bytes) {
             (Some((low, high)), _) => ItemShape::IntegerRange { low, high },

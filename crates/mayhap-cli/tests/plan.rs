@@ -141,7 +141,7 @@ fn a_solved_rate_is_told_for_every_kind() {
         text.starts_with("Plan for 1,000,000 items in 64.0 MiB: a rate of 1 in 1,000,000,000\n"),
         "{text}"
     );
-    assert!(text.contains("Use scalable-bloom: 5.40 MiB"), "{text}");
+    assert!(text.contains("Use growing: 4.52 MiB"), "{text}");
     assert!(text.contains("A rate below 1 in 1,000,000,000 is of no use to anybody"), "{text}");
     assert!(!text.contains("cannot be built"), "{text}");
     // What is never wrong and fits is taken.
@@ -168,7 +168,7 @@ fn a_solved_rate_is_told_for_every_kind() {
     ] {
         assert!(text.contains(row), "{text}");
     }
-    assert!(text.contains("Next is bloom: as much memory for a rate of 0.58%"), "{text}");
+    assert!(text.contains("Next is quotient: as much memory for a rate of 0.37%"), "{text}");
     let plan = json("plan --items 50M --memory 64MiB --json");
     for price in plan["prices"].as_array().unwrap() {
         let filter = price["name"].as_str().unwrap().contains("bloom");
@@ -250,11 +250,13 @@ fn any_two_numbers_give_the_third() {
 fn flags_reach_the_advisor() {
     let best =
         |flags: &str| json(&format!("plan --items 1e6 --fpr 1% --json {flags}"))["recommended"].clone();
-    assert_eq!(best("--deletes"), "counting-bloom");
-    assert_eq!(best("--deletes 1000 --memory 2MB"), "dual-bloom");
-    assert_eq!(best("--grows"), "scalable-bloom");
+    assert_eq!(best("--deletes"), "cuckoo");
+    assert_eq!(best("--deletes --threads"), "cuckoo");
+    assert_eq!(best("--grows"), "growing");
+    assert_eq!(best("--static"), "ribbon");
+    assert_eq!(best("--window"), "window");
     assert_eq!(best("--range 0..2_000_000"), "bitmap");
-    assert_eq!(best("--deletes --grows"), "hash-set");
+    assert_eq!(best("--deletes --grows"), "growing");
     let rust = |flags: &str| json(&format!("plan --items 1e6 --fpr 1% --json {flags}"))["rust"].to_string();
     assert!(rust("--untrusted").contains("keyed_random"));
     assert!(rust("--threads").contains("AtomicBlockedBloom"));
@@ -379,7 +381,7 @@ fn help_teaches_and_the_version_is_told() {
     // Every example of the help is one that works.
     let examples = help.lines().filter_map(|line| line.trim().strip_prefix("mayhap plan"));
     let examples: Vec<&str> = examples.map(|line| line.split("   ").next().unwrap()).collect();
-    assert_eq!(examples.len(), 6);
+    assert_eq!(examples.len(), 8);
     for example in examples {
         answer(&format!("plan{example}"));
     }

@@ -34,10 +34,12 @@ pub mod corrupt;
 pub mod honest;
 pub mod items;
 pub mod model;
+pub mod rebuilt;
 pub mod rng;
 pub mod subject;
 pub mod suite;
 
 pub use binomial::{band_with_model_error, binomial_band};
 pub use items::{Shape, member, member_u64, stranger, stranger_u64};
+pub use rebuilt::{Built, Rebuilt};
 pub use subject::{Inserted, Subject};

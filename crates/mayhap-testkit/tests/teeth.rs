@@ -6,7 +6,7 @@ use mayhap_testkit::honest::{PlainBloom, PlainCounting, PlainSet};
 use mayhap_testkit::suite::{
     Failure, Operation, RatePlan, Refusals, Report, Script, keeps_its_rate, never_forgets,
 };
-use mayhap_testkit::{Shape, Subject, band_with_model_error};
+use mayhap_testkit::{Built, Rebuilt, Shape, Subject, band_with_model_error};
 
 const CAPACITY: u64 = 2_000;
 const FPR: f64 = 0.02;
@@ -240,4 +240,37 @@ fn one_copy_at_most_is_kept_to() {
     let once = Script { max_copies: 1, ..script(3) };
     assert!(never_forgets(|_| OneCopy::default(), &once).is_ok());
     assert!(never_forgets(|_| OneCopy::default(), &Script { max_copies: 2, ..script(3) }).is_err());
+}
+
+/// A set built of all items at once, and one that loses an item while it is encoded.
+struct BuiltSet<const LOSES: bool>(Vec<Vec<u8>>);
+
+impl<const LOSES: bool> Built for BuiltSet<LOSES> {
+    fn build(items: &[Vec<u8>], _: u64) -> Result<Self, String> {
+        let mut sorted = items.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Ok(Self(sorted))
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        self.0.binary_search_by(|held| held.as_slice().cmp(item)).is_ok()
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        items.iter().map(|item| self.may_contain(item)).collect()
+    }
+
+    fn round_trip(&self) -> Result<Self, String> {
+        let kept = self.0.len().saturating_sub(usize::from(LOSES));
+        Ok(Self(self.0[..kept].to_vec()))
+    }
+}
+
+#[test]
+fn static_sets_are_rebuilt_as_items_come_and_one_that_loses_an_item_is_caught() {
+    let script = Script::new(5_000, 64);
+    let report = never_forgets(Rebuilt::<BuiltSet<false>>::new, &script).unwrap();
+    assert!(report.members_asked > 1_000);
+    assert!(never_forgets(Rebuilt::<BuiltSet<true>>::new, &script).is_err());
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::kind::Kind;
+
 /// Why a filter could not be built from the numbers it was given. Nothing was allocated.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -98,8 +100,70 @@ pub enum BuildError {
         /// What was asked for.
         bytes: u64,
     },
+    /// A fingerprint has at least so many bits and at most so many.
+    FingerprintOutOfRange {
+        /// The bits asked for.
+        got: u32,
+        /// The fewest it may have.
+        least: u32,
+        /// The most it may have.
+        limit: u32,
+    },
+    /// A bucket has 1, 2, 4 or 8 places.
+    BucketOutOfRange {
+        /// The number asked for.
+        got: u32,
+    },
+    /// A window has at least 2 generations and has a limit.
+    GenerationsOutOfRange {
+        /// The number asked for.
+        got: u32,
+        /// The most there may be.
+        limit: u32,
+    },
+    /// A static filter did not come together in as many attempts as it has.
+    /// With honest hashes this does not happen: the items were chosen by somebody who knows the seed.
+    Unsolvable {
+        /// Attempts made, each with a seed of its own.
+        attempts: u32,
+        /// Different items there were.
+        items: u64,
+    },
     /// The operating system gave no random bytes for a secret key.
     NoRandomness,
+    /// The number of buckets is at least 1 and has a limit.
+    BucketCountOutOfRange {
+        /// The number asked for.
+        got: u64,
+        /// The most there may be.
+        limit: u64,
+    },
+    /// The number of values an item can have is at least 1 and has a limit.
+    ValuesOutOfRange {
+        /// The number asked for, or 2^64 - 1 if it is past that.
+        got: u64,
+        /// The most there may be.
+        limit: u64,
+    },
+    /// Hashes that must come in ascending order do not.
+    Unsorted {
+        /// How many different ones had come before the one that is smaller than the last of them.
+        index: u64,
+    },
+    /// The number of buckets is even, at least 2 and has a limit.
+    BucketsOutOfRange {
+        /// The number asked for.
+        got: u64,
+        /// The largest it may be.
+        limit: u64,
+    },
+    /// A window lasts some time.
+    SpanOutOfRange {
+        /// The span asked for.
+        got: u64,
+        /// The shortest it may be.
+        least: u64,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -146,7 +210,35 @@ impl fmt::Display for BuildError {
             }
             Self::TooLarge { bytes, limit } => write!(f, "filter needs {bytes} bytes, limit is {limit}"),
             Self::OutOfMemory { bytes } => write!(f, "the system refused {bytes} bytes of memory"),
+            Self::FingerprintOutOfRange { got, least, limit } => {
+                write!(f, "fingerprint must have between {least} and {limit} bits, got {got}")
+            }
+            Self::BucketOutOfRange { got } => write!(f, "a bucket has 1, 2, 4 or 8 places, got {got}"),
+            Self::GenerationsOutOfRange { got, limit } => {
+                write!(f, "a window has between 2 and {limit} generations, got {got}")
+            }
+            Self::Unsolvable { attempts, items } => {
+                write!(
+                    f,
+                    "no filter of {items} items came together in {attempts} attempts: were they chosen to collide?"
+                )
+            }
             Self::NoRandomness => f.write_str("the system gave no random bytes for a secret key"),
+            Self::BucketCountOutOfRange { got, limit } => {
+                write!(f, "number of buckets must be between 1 and {limit}, got {got}")
+            }
+            Self::ValuesOutOfRange { got, limit } => {
+                write!(f, "number of values must be between 1 and {limit}, got {got}")
+            }
+            Self::Unsorted { index } => {
+                write!(f, "hashes must come in ascending order: after {index} of them came a smaller one")
+            }
+            Self::BucketsOutOfRange { got, limit } => {
+                write!(f, "number of buckets must be even and between 2 and {limit}, got {got}")
+            }
+            Self::SpanOutOfRange { got, least } => {
+                write!(f, "a window must span at least {least}, got {got}")
+            }
         }
     }
 }
@@ -173,6 +265,25 @@ pub enum InsertError {
         /// Why it could not get one more.
         cause: BuildError,
     },
+    /// There is no room for it: nothing was changed, and nothing that was in is lost.
+    Full {
+        /// Copies in the filter.
+        inserted: u64,
+        /// Items it was sized for.
+        capacity: u64,
+    },
+    /// As many copies of this item, or of others it cannot be told from, are in as the filter can hold.
+    TooManyCopies {
+        /// Copies there is room for.
+        limit: u64,
+    },
+    /// A set that never changes: it is built of all its items at once.
+    NeverChanges {
+        /// Its kind.
+        kind: Kind,
+    },
+    /// A bitmap holds numbers, and this item is none: it has not eight bytes.
+    NotANumber,
     /// There is no such bit.
     PastTheEnd {
         /// The number asked for.
@@ -188,9 +299,22 @@ impl fmt::Display for InsertError {
             Self::TooManyGenerations { got, limit } => {
                 write!(f, "item needs {got} generations, limit is {limit}")
             }
+            Self::CannotGrow { capacity, layers: 1, .. } => {
+                write!(f, "filter is full with {capacity} items and cannot grow")
+            }
             Self::CannotGrow { capacity, layers, .. } => {
                 write!(f, "filter is full with {capacity} items in {layers} layers and cannot grow")
             }
+            Self::Full { inserted, capacity } => {
+                write!(f, "filter is full with {inserted} items, it was sized for {capacity}")
+            }
+            Self::TooManyCopies { limit } => {
+                write!(f, "too many copies of one item, limit is {limit}")
+            }
+            Self::NeverChanges { kind } => {
+                write!(f, "a {kind} is built of all its items at once and takes no more")
+            }
+            Self::NotANumber => f.write_str("a bitmap takes numbers of eight bytes only"),
             Self::PastTheEnd { index, bits } => {
                 write!(f, "bit {index} is past the end, there are {bits} bits")
             }
@@ -207,8 +331,29 @@ impl std::error::Error for InsertError {
     }
 }
 
+/// Why nothing could be removed. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RemoveError {
+    /// Items do not come out of filters of this kind.
+    CannotRemove {
+        /// The kind.
+        kind: Kind,
+    },
+}
+
+impl fmt::Display for RemoveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CannotRemove { kind } => write!(f, "a {kind} cannot remove items"),
+        }
+    }
+}
+
+impl std::error::Error for RemoveError {}
+
 /// Why two filters could not become one. Neither was changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MergeError {
     /// They differ in size or number of probes: a bit means something else in each.
@@ -232,6 +377,27 @@ pub enum MergeError {
         /// Removals from the other filter.
         theirs: u64,
     },
+    /// They are of different kinds.
+    KindDiffers {
+        /// This filter's kind.
+        ours: Kind,
+        /// The other filter's kind.
+        theirs: Kind,
+    },
+    /// Filters of this kind do not merge.
+    NeverMerges {
+        /// The kind.
+        kind: Kind,
+    },
+    /// There is no room for what both hold.
+    Full {
+        /// Copies both hold together.
+        inserted: u64,
+        /// Items the one that is merged into was sized for.
+        capacity: u64,
+    },
+    /// What both hold could not be built into one filter: mostly for want of memory.
+    Unbuildable(BuildError),
 }
 
 impl MergeError {
@@ -267,8 +433,23 @@ impl fmt::Display for MergeError {
                     "filters with removals cannot be merged: {ours} here and {theirs} there, limit is 0"
                 )
             }
+            Self::KindDiffers { ours, theirs } => {
+                write!(f, "filters of different kinds cannot be merged: {ours} and {theirs}")
+            }
+            Self::NeverMerges { kind } => write!(f, "two filters of kind {kind} cannot be merged"),
+            Self::Full { inserted, capacity } => {
+                write!(f, "no room for both: {inserted} items together in a filter for {capacity}")
+            }
+            Self::Unbuildable(_) => f.write_str("what both filters hold could not be built into one"),
         }
     }
 }
 
-impl std::error::Error for MergeError {}
+impl std::error::Error for MergeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unbuildable(cause) => Some(cause),
+            _ => None,
+        }
+    }
+}

@@ -18,17 +18,47 @@ pub enum Kind {
     DualBloom,
     /// [`ScalableBloom`](crate::ScalableBloom): unknown size.
     ScalableBloom,
+    /// [`DLeft`](crate::DLeft): deletions and counts in half the space of a counting Bloom filter.
+    DLeft,
+    /// [`Cuckoo`](crate::Cuckoo): deletions, low rates.
+    Cuckoo,
+    /// [`GrowableCuckoo`](crate::GrowableCuckoo): a cuckoo filter that doubles in place, up to a size told beforehand.
+    GrowableCuckoo,
+    /// [`Quotient`](crate::Quotient): deletions, counts, merging, resizing without the items.
+    Quotient,
+    /// [`Xor`](crate::Xor): static sets, the older of the two.
+    Xor,
+    /// [`BinaryFuse`](crate::BinaryFuse): static sets, small and fast.
+    BinaryFuse,
+    /// [`Ribbon`](crate::Ribbon): static sets, nearest the bound.
+    Ribbon,
+    /// [`Gcs`](crate::Gcs): static sets, smallest on the wire.
+    Gcs,
+    /// [`Window`](crate::Window): seen in the last so many items, or the last so long.
+    Window,
+    /// [`Growing`](crate::Growing): unknown size, lookups that do not slow as it grows.
+    Growing,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 16] = [
         Self::Bitmap,
         Self::Bloom,
         Self::BlockedBloom,
         Self::CountingBloom,
         Self::DualBloom,
         Self::ScalableBloom,
+        Self::DLeft,
+        Self::Cuckoo,
+        Self::GrowableCuckoo,
+        Self::Quotient,
+        Self::Xor,
+        Self::BinaryFuse,
+        Self::Ribbon,
+        Self::Gcs,
+        Self::Window,
+        Self::Growing,
     ];
 
     /// The number in encoded filters.
@@ -41,6 +71,16 @@ impl Kind {
             Self::CountingBloom => 4,
             Self::DualBloom => 5,
             Self::ScalableBloom => 6,
+            Self::DLeft => 7,
+            Self::Cuckoo => 8,
+            Self::GrowableCuckoo => 9,
+            Self::Quotient => 10,
+            Self::Xor => 11,
+            Self::BinaryFuse => 12,
+            Self::Ribbon => 13,
+            Self::Gcs => 14,
+            Self::Window => 15,
+            Self::Growing => 16,
         }
     }
 
@@ -60,6 +100,16 @@ impl Kind {
             Self::CountingBloom => "counting-bloom",
             Self::DualBloom => "dual-bloom",
             Self::ScalableBloom => "scalable-bloom",
+            Self::DLeft => "d-left",
+            Self::Cuckoo => "cuckoo",
+            Self::GrowableCuckoo => "growable-cuckoo",
+            Self::Quotient => "quotient",
+            Self::Xor => "xor",
+            Self::BinaryFuse => "binary-fuse",
+            Self::Ribbon => "ribbon",
+            Self::Gcs => "gcs",
+            Self::Window => "window",
+            Self::Growing => "growing",
         }
     }
 }
@@ -77,7 +127,7 @@ mod tests {
     #[test]
     fn numbers_are_frozen_and_lead_back() {
         let numbers: Vec<u16> = Kind::ALL.iter().map(|kind| kind.number()).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(numbers, (1..=16).collect::<Vec<u16>>());
         assert!(Kind::ALL.iter().all(|kind| Kind::from_number(kind.number()) == Some(*kind)));
         assert_eq!(Kind::from_number(0), None);
     }

@@ -15,8 +15,19 @@
 //! | [`BlockedBloom`] | speed: one cache line per lookup | remove, grow |
 //! | [`AtomicBloom`], [`AtomicBlockedBloom`] | many threads through `&self` | remove, grow |
 //! | [`CountingBloom`] | removing, simply | grow |
+//! | [`DLeft`] | removing and counting in half of that memory | grow |
+//! | [`Cuckoo`] | removing, in little memory; low rates | grow; take more than a few copies of an item |
+//! | [`GrowableCuckoo`] | removing, from an unknown number of items up to a known one | grow past that |
 //! | [`DualBloom`] | removing a few items, in little memory | be always certain of a *no* |
+//! | [`Quotient`] | removing, counting, merging, doubling, without the items | stay fast when more than 95 % full: it refuses |
 //! | [`ScalableBloom`] | an unknown number of items | remove, merge |
+//! | [`Growing`] | an unknown number of items, removing, and lookups that stay fast | be small: 12 to 30 bits an item at 1 % |
+//! | [`Ribbon`] | a set that does not change, within half a per cent of the least memory there can be | insert, remove, grow |
+//! | [`Gcs`] | sets that do not change, in few bytes to send or store; built from a sorted stream | insert, remove; be asked fast |
+//! | [`BinaryFuse`] | a set that never changes, small and fast | insert, remove, grow |
+//! | [`Xor`] | the same, for sets of a few hundred items | insert, remove, grow |
+//! | [`Window`] | what came in the last so many items, or the last so long | remove |
+//! | [`Xor`] | the same, smaller up to some ten thousand items | insert, remove, grow |
 //! | [`Bitmap`] | ids from a known range, exactly | take anything else |
 //!
 //! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings) and are hashed once, by a [`HashScheme`], to an [`ItemHash`];
@@ -31,38 +42,61 @@
 pub mod advise;
 mod answers;
 mod batch;
+mod binary_fuse;
 mod bitmap;
 mod blocked;
 mod bloom;
 pub mod codec;
 mod counting;
+mod cuckoo;
+mod dleft;
 mod dual;
 mod error;
 #[cfg(feature = "file")]
 pub mod file;
+mod filter;
+mod gcs;
+mod growing;
 pub mod hash;
 mod item;
 mod kind;
 mod probe;
+mod quotient;
+mod ribbon;
+mod run_table;
 mod scalable;
 mod shared;
 mod simd;
 pub mod sizing;
+mod statics;
 mod store;
+mod window;
+mod xor;
 
 pub use answers::Answers;
+pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape};
 pub use bitmap::Bitmap;
 pub use blocked::{BlockedBloom, BlockedLayout, BlockedShape};
 pub use bloom::{Bloom, BloomShape};
 pub use codec::DecodeError;
 pub use counting::{CountingBloom, CountingShape};
+pub use cuckoo::{Cuckoo, CuckooShape, GrowableCuckoo, GrowableCuckooShape};
+pub use dleft::{DLeft, DLeftShape};
 pub use dual::{DualAnswer, DualBloom, DualShape};
-pub use error::{BuildError, InsertError, MergeError};
+pub use error::{BuildError, InsertError, MergeError, RemoveError};
+pub use filter::Filter;
+pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
+pub use growing::{Growing, GrowingShape};
 pub use hash::{HashScheme, ItemHash, SecretKey, WellMixed};
 pub use item::Item;
 pub use kind::Kind;
+pub use quotient::{Quotient, QuotientFingerprint, QuotientShape};
+pub use ribbon::{Ribbon, RibbonShape};
 pub use scalable::{ScalableBloom, ScalableShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
+pub use statics::{BuildOptions, Fingerprint};
+pub use window::{Generation, Pace, Window, WindowShape};
+pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
 
 /// The blocks of the README and the guide are tests.
 #[cfg(doctest)]
@@ -71,4 +105,6 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/filters.md")]
+    struct Filters;
 }

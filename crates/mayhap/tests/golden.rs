@@ -8,8 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use mayhap::{
-    Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DualBloom, HashScheme,
-    ScalableBloom, ScalableShape, SecretKey,
+    BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
+    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, Gcs, GrowableCuckoo, Growing,
+    HashScheme, Quotient, Ribbon, ScalableBloom, ScalableShape, SecretKey, Window, Xor8, Xor16, Xor32,
 };
 use mayhap_testkit::{member, stranger};
 
@@ -17,49 +18,22 @@ const SEED: u64 = 0x006d_6179_6861_7031;
 const MEMBERS: u64 = 300;
 const STRANGERS: u64 = 200_000;
 
-/// A filter as it must be: its name, its bytes, and how to ask what is in a file.
+/// A filter as it must be: its name and its bytes.
 struct Golden {
     name: &'static str,
     bytes: Vec<u8>,
-    /// Members that are there and strangers that seem to be, in the filter decoded from these bytes.
-    ask: fn(&[u8]) -> (u64, u64),
 }
 
-fn counts(may_contain: impl Fn(&[u8]) -> bool) -> (u64, u64) {
-    let members = (0..MEMBERS).filter(|&i| may_contain(&member(i))).count();
-    let strangers = (0..STRANGERS).filter(|&i| may_contain(&stranger(i))).count();
+/// Members that are there and strangers that seem to be, in the filter decoded from these bytes. Of the exact bitmap: its set bits,
+/// and how many of the ids up to 10 000 are set.
+fn ask(bytes: &[u8]) -> (u64, u64) {
+    let filter = Filter::decode(bytes).unwrap();
+    if let Filter::Bitmap(bitmap) = &filter {
+        return (bitmap.count(), (0..10_000).filter(|&id| bitmap.get(id)).count() as u64);
+    }
+    let members = (0..MEMBERS).filter(|&i| filter.may_contain(&member(i))).count();
+    let strangers = (0..STRANGERS).filter(|&i| filter.may_contain(&stranger(i))).count();
     (members as u64, strangers as u64)
-}
-
-fn ask_bloom(bytes: &[u8]) -> (u64, u64) {
-    let filter = Bloom::decode(bytes).unwrap();
-    counts(|item| filter.may_contain(item))
-}
-
-fn ask_blocked(bytes: &[u8]) -> (u64, u64) {
-    let filter = BlockedBloom::decode(bytes).unwrap();
-    counts(|item| filter.may_contain(item))
-}
-
-fn ask_counting(bytes: &[u8]) -> (u64, u64) {
-    let filter = CountingBloom::decode(bytes).unwrap();
-    counts(|item| filter.may_contain(item))
-}
-
-fn ask_dual(bytes: &[u8]) -> (u64, u64) {
-    let filter = DualBloom::decode(bytes).unwrap();
-    counts(|item| filter.may_contain(item))
-}
-
-fn ask_scalable(bytes: &[u8]) -> (u64, u64) {
-    let filter = ScalableBloom::decode(bytes).unwrap();
-    counts(|item| filter.may_contain(item))
-}
-
-/// For the exact bitmap: its set bits, and how many of the ids up to 10 000 are set.
-fn ask_bitmap(bytes: &[u8]) -> (u64, u64) {
-    let bitmap = Bitmap::decode(bytes).unwrap();
-    (bitmap.count(), (0..10_000).filter(|&id| bitmap.get(id)).count() as u64)
 }
 
 fn bloom(scheme: HashScheme) -> Vec<u8> {
@@ -112,6 +86,102 @@ fn scalable(shape: ScalableShape) -> Vec<u8> {
     filter.encode()
 }
 
+fn gcs(rate: f64) -> Vec<u8> {
+    Gcs::build((0..MEMBERS).map(member), rate, SEED).unwrap().encode()
+}
+
+/// Members once, twice and often, and strangers that were taken out again.
+fn quotient(doublings: u32) -> Vec<u8> {
+    let mut filter = Quotient::for_capacity(2 * MEMBERS, 0.001, SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        let copies = if i % 50 == 0 { 1 + i * i } else { 1 + i % 2 };
+        (0..copies).for_each(|_| {
+            filter.insert(&member(i)).unwrap();
+        });
+        filter.insert(&stranger(i)).unwrap();
+        assert!(filter.remove(&stranger(i)));
+    });
+    (0..doublings).for_each(|_| filter.double().unwrap());
+    filter.encode()
+}
+
+/// With copies in one slot and in several, some that stuck, and some that were removed.
+fn dleft(rate: f64) -> Vec<u8> {
+    let mut filter = DLeft::for_capacity(MEMBERS + 20, rate, SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        let copies = if i % 100 == 0 { 20 } else { 1 + i % 4 };
+        (0..copies).for_each(|_| {
+            filter.insert(&member(i)).unwrap();
+        });
+    });
+    (0..20).for_each(|i| {
+        filter.insert(&stranger(STRANGERS + i)).unwrap();
+        assert!(filter.remove(&stranger(STRANGERS + i)));
+    });
+    filter.encode()
+}
+
+/// Strangers first, a window and a generation of them: all are given up again.
+fn window_of_items() -> Vec<u8> {
+    let mut filter = Window::of_items(MEMBERS, 0.01, SEED).unwrap();
+    (0..500).for_each(|i| {
+        filter.insert(&stranger(STRANGERS + i));
+    });
+    (0..MEMBERS).for_each(|i| {
+        filter.insert(&member(i));
+    });
+    filter.encode()
+}
+
+fn window_of_time(rate: f64) -> Vec<u8> {
+    let mut filter = Window::of_time(MEMBERS, MEMBERS, rate, SEED).unwrap();
+    (0..500).for_each(|i| {
+        filter.insert_at(&stranger(STRANGERS + i), 1_000 + i);
+    });
+    (0..MEMBERS).for_each(|i| {
+        filter.insert_at(&member(i), 2_000 + i);
+    });
+    filter.encode()
+}
+
+/// Full enough that members were moved; others went in and out.
+fn cuckoo(shape: CuckooShape) -> Vec<u8> {
+    let mut filter = Cuckoo::with_shape(shape, SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        filter.insert(&member(i)).unwrap();
+    });
+    (0..20).for_each(|i| {
+        filter.insert(&stranger(STRANGERS + i)).unwrap();
+        assert!(filter.remove(&stranger(STRANGERS + i)));
+    });
+    filter.encode()
+}
+
+/// Doubled, with more doublings to come.
+fn growable_cuckoo() -> Vec<u8> {
+    let mut filter = GrowableCuckoo::for_growth(50, 5_000, 0.01, SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        filter.insert(&member(i)).unwrap();
+    });
+    assert!(filter.doublings() > 0 && filter.doublings() < filter.shape().max_doublings());
+    filter.encode()
+}
+
+/// Five doublings, and items that came and went.
+fn growing() -> Vec<u8> {
+    let mut filter = Growing::for_capacity(10, 0.01, SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        filter.insert(&member(i)).unwrap();
+        filter.insert(&stranger(STRANGERS + i)).unwrap();
+    });
+    (0..MEMBERS).for_each(|i| assert!(filter.remove(&stranger(STRANGERS + i))));
+    filter.encode()
+}
+
+fn ribbon(members: u64) -> Vec<u8> {
+    Ribbon::build((0..members).map(member), 0.01, SEED).unwrap().encode()
+}
+
 fn bitmap() -> Vec<u8> {
     let mut bitmap = Bitmap::new(5_000).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -122,27 +192,53 @@ fn bitmap() -> Vec<u8> {
 
 fn all() -> Vec<Golden> {
     let key = SecretKey::new(*b"not very secret!");
+    let members = || (0..MEMBERS).map(member);
+    let shards = BuildOptions::default().items_per_shard(80);
     let tiers = ScalableShape::with_tiers(&[10, 100, 1_000], 0.01).unwrap();
     vec![
-        Golden { name: "bloom", bytes: bloom(HashScheme::fast(SEED)), ask: ask_bloom },
-        Golden { name: "bloom-keyed", bytes: bloom(HashScheme::keyed(key)), ask: ask_bloom },
-        Golden { name: "blocked-split", bytes: blocked(BlockedLayout::Split256, 0.01), ask: ask_blocked },
-        Golden { name: "blocked-line", bytes: blocked(BlockedLayout::Line512, 0.01), ask: ask_blocked },
-        Golden { name: "blocked-two-lines", bytes: blocked(BlockedLayout::Line512, 1e-4), ask: ask_blocked },
+        Golden { name: "bloom", bytes: bloom(HashScheme::fast(SEED)) },
+        Golden { name: "bloom-keyed", bytes: bloom(HashScheme::keyed(key)) },
+        Golden { name: "blocked-split", bytes: blocked(BlockedLayout::Split256, 0.01) },
+        Golden { name: "blocked-line", bytes: blocked(BlockedLayout::Line512, 0.01) },
+        Golden { name: "blocked-two-lines", bytes: blocked(BlockedLayout::Line512, 1e-4) },
+        Golden { name: "blocked-three-lines", bytes: blocked(BlockedLayout::Line512, 1e-6) },
+        Golden { name: "counting", bytes: counting() },
+        Golden { name: "dual", bytes: dual() },
+        Golden { name: "scalable", bytes: scalable(ScalableShape::for_capacity(20, 0.01).unwrap()) },
+        Golden { name: "scalable-tiers", bytes: scalable(tiers) },
+        Golden { name: "gcs", bytes: gcs(0.01) },
+        Golden { name: "gcs-low-rate", bytes: gcs(1e-9) },
+        Golden { name: "quotient", bytes: quotient(0) },
+        Golden { name: "quotient-doubled", bytes: quotient(2) },
+        Golden { name: "d-left", bytes: dleft(0.01) },
+        Golden { name: "d-left-low", bytes: dleft(1e-6) },
+        Golden { name: "window-items", bytes: window_of_items() },
+        Golden { name: "window-time", bytes: window_of_time(0.01) },
+        Golden { name: "window-time-low", bytes: window_of_time(1e-6) },
+        Golden { name: "cuckoo", bytes: cuckoo(CuckooShape::exactly(84, 4, 12, MEMBERS).unwrap()) },
+        Golden { name: "cuckoo-wide", bytes: cuckoo(CuckooShape::exactly(42, 8, 23, MEMBERS).unwrap()) },
         Golden {
-            name: "blocked-three-lines",
-            bytes: blocked(BlockedLayout::Line512, 1e-6),
-            ask: ask_blocked,
+            name: "cuckoo-semi-sorted",
+            bytes: cuckoo(CuckooShape::exactly_semi_sorted(84, 13, MEMBERS).unwrap()),
         },
-        Golden { name: "counting", bytes: counting(), ask: ask_counting },
-        Golden { name: "dual", bytes: dual(), ask: ask_dual },
+        Golden { name: "growable-cuckoo", bytes: growable_cuckoo() },
+        Golden { name: "growing", bytes: growing() },
+        Golden { name: "ribbon", bytes: ribbon(MEMBERS) },
+        Golden { name: "ribbon-layers", bytes: ribbon(6 * MEMBERS) },
+        Golden { name: "binary-fuse-8", bytes: BinaryFuse8::build(members(), SEED).unwrap().encode() },
         Golden {
-            name: "scalable",
-            bytes: scalable(ScalableShape::for_capacity(20, 0.01).unwrap()),
-            ask: ask_scalable,
+            name: "binary-fuse-8-shards",
+            bytes: BinaryFuse8::build_with(members(), &shards, SEED).unwrap().encode(),
         },
-        Golden { name: "scalable-tiers", bytes: scalable(tiers), ask: ask_scalable },
-        Golden { name: "bitmap", bytes: bitmap(), ask: ask_bitmap },
+        Golden { name: "binary-fuse-16", bytes: BinaryFuse16::build(members(), SEED).unwrap().encode() },
+        Golden { name: "binary-fuse-32", bytes: BinaryFuse32::build(members(), SEED).unwrap().encode() },
+        Golden { name: "xor-8", bytes: Xor8::build(members(), SEED).unwrap().encode() },
+        Golden {
+            name: "xor-16-shards",
+            bytes: Xor16::build_with(members(), &shards, SEED).unwrap().encode(),
+        },
+        Golden { name: "xor-32", bytes: Xor32::build(members(), SEED).unwrap().encode() },
+        Golden { name: "bitmap", bytes: bitmap() },
     ]
 }
 
@@ -167,7 +263,7 @@ fn pinned() -> BTreeMap<String, (u64, u64)> {
 fn bytes_and_wrong_answers_never_change() {
     let writing = std::env::var_os("MAYHAP_WRITE_GOLDEN").is_some();
     let mut pinned = pinned();
-    for Golden { name, bytes, ask } in all() {
+    for Golden { name, bytes } in all() {
         let path = folder().join(format!("{name}.mayhap"));
         if writing && !path.exists() {
             fs::create_dir_all(folder()).unwrap();

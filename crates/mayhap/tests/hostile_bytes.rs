@@ -1,8 +1,9 @@
 //! Damaged and forged bytes: an error or the right answers; never a panic, never memory out of proportion.
 
 use mayhap::{
-    Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DecodeError, DualBloom,
-    HashScheme, ScalableBloom,
+    Answers, BinaryFuse8, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
+    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, Gcs, GrowableCuckoo,
+    Growing, HashScheme, Quotient, Ribbon, ScalableBloom, Window, Xor16,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
@@ -61,6 +62,15 @@ fn specimens() -> Vec<Specimen> {
     let mut counting = CountingBloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let mut dual = DualBloom::for_capacity(MEMBERS, 20, 0.01, 7).unwrap();
     let mut scalable = ScalableBloom::for_capacity(20, 0.01, 7).unwrap();
+    let mut quotient = Quotient::for_capacity(MEMBERS + 20, 0.01, 7).unwrap();
+    let mut dleft = DLeft::for_capacity(MEMBERS, 0.01, 7).unwrap();
+    let mut window = Window::of_items(MEMBERS, 0.01, 7).unwrap();
+    let mut window_of_time = Window::of_time(MEMBERS, MEMBERS, 1e-6, 7).unwrap();
+    let mut cuckoo = Cuckoo::for_capacity(MEMBERS, 0.01, 7).unwrap();
+    let sorted = CuckooShape::semi_sorted(MEMBERS, 0.01).unwrap();
+    let mut sorted = Cuckoo::with_shape(sorted, 7).unwrap();
+    let mut growable = GrowableCuckoo::for_growth(20, 1_000, 0.01, 7).unwrap();
+    let mut growing = Growing::for_capacity(20, 0.01, 7).unwrap();
     let mut bitmap = Bitmap::new(1_000).unwrap();
     for item in 0..MEMBERS {
         bloom.insert(&item);
@@ -70,6 +80,14 @@ fn specimens() -> Vec<Specimen> {
         counting.insert(&item);
         dual.insert(&item).unwrap();
         scalable.insert(&item).unwrap();
+        quotient.insert(&item).unwrap();
+        dleft.insert(&item).unwrap();
+        window.insert(&item);
+        window_of_time.insert_at(&item, item);
+        cuckoo.insert(&item).unwrap();
+        sorted.insert(&item).unwrap();
+        growable.insert(&item).unwrap();
+        growing.insert(&item).unwrap();
         bitmap.set(item * 3).unwrap();
     }
     dual.insert("to be removed").unwrap();
@@ -92,7 +110,165 @@ fn specimens() -> Vec<Specimen> {
         let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.fill(), filter.estimated_items());
         BlockedBloom::decode(&filter.encode()).map(drop)
     };
+    let window_members: fn(&[u8]) -> Result<bool, DecodeError> =
+        |bytes| Window::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)));
+    let window_exercise: fn(&[u8]) -> Result<(), DecodeError> = |bytes| {
+        let mut filter = Window::decode(bytes)?;
+        let mut answers = Answers::new();
+        for now in [0, 1 << 40, u64::MAX] {
+            filter.insert_batch_at(&["a", "b"], now);
+            filter.may_contain_batch_at(&["a", "b"], now / 2, &mut answers);
+        }
+        let _ = (filter.expected_fpr(), filter.fill(), filter.inserted(), filter.generations().count());
+        Window::decode(&filter.encode()).map(drop)
+    };
+    let cuckoo_members: fn(&[u8]) -> Result<bool, DecodeError> =
+        |bytes| Cuckoo::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)));
+    let cuckoo_exercise: fn(&[u8]) -> Result<(), DecodeError> = |bytes| {
+        let mut filter = Cuckoo::decode(bytes)?;
+        let _ = (filter.insert("a"), filter.insert_batch(&["b", "c"]), filter.count("a"), filter.remove("a"));
+        let _ = (filter.expected_fpr(), filter.fill(), filter.remove_verified("b", || true));
+        Cuckoo::decode(&filter.encode()).map(drop)
+    };
     vec![
+        Specimen {
+            name: "cuckoo",
+            bytes: cuckoo.encode(),
+            members_there: cuckoo_members,
+            exercise: cuckoo_exercise,
+        },
+        Specimen {
+            name: "semi-sorted",
+            bytes: sorted.encode(),
+            members_there: cuckoo_members,
+            exercise: cuckoo_exercise,
+        },
+        Specimen {
+            name: "growable cuckoo",
+            bytes: growable.encode(),
+            members_there: |bytes| {
+                GrowableCuckoo::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = GrowableCuckoo::decode(bytes)?;
+                let _ = (filter.insert("a"), filter.count("a"), filter.remove("a"), filter.expected_fpr());
+                GrowableCuckoo::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "growing",
+            bytes: growing.encode(),
+            members_there: |bytes| {
+                Growing::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = Growing::decode(bytes)?;
+                filter.limit_memory(Some(1 << 20));
+                let _ =
+                    (filter.insert("a"), filter.remove("a"), filter.remove(&7_u64), filter.expected_fpr());
+                let _ = (filter.insert_batch(&["b"; 300]), filter.capacity(), filter.void_slots());
+                Growing::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "binary fuse",
+            bytes: BinaryFuse8::build(0..MEMBERS, 7).unwrap().encode(),
+            members_there: |bytes| {
+                BinaryFuse8::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let filter = BinaryFuse8::decode(bytes)?;
+                let mut answers = Answers::new();
+                filter.may_contain_batch(&(0..1_000).collect::<Vec<u64>>(), &mut answers);
+                let _ = (filter.shape().to_string(), filter.expected_fpr(), filter.bits_per_item());
+                BinaryFuse8::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "binary fuse in shards",
+            bytes: BinaryFuse32::build_with(0..MEMBERS, &BuildOptions::default().items_per_shard(30), 7)
+                .unwrap()
+                .encode(),
+            members_there: |bytes| {
+                BinaryFuse32::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let filter = BinaryFuse32::decode(bytes)?;
+                let mut answers = Answers::new();
+                filter.may_contain_batch(&(0..1_000).collect::<Vec<u64>>(), &mut answers);
+                let _ = (filter.shape().to_string(), filter.expected_fpr(), filter.bits_per_item());
+                BinaryFuse32::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "xor",
+            bytes: Xor16::build(0..MEMBERS, 7).unwrap().encode(),
+            members_there: |bytes| {
+                Xor16::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let filter = Xor16::decode(bytes)?;
+                let mut answers = Answers::new();
+                filter.may_contain_batch(&(0..1_000).collect::<Vec<u64>>(), &mut answers);
+                let _ = (filter.shape().to_string(), filter.expected_fpr(), filter.bits_per_item());
+                Xor16::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "ribbon",
+            bytes: Ribbon::build(0..MEMBERS, 0.01, 7).unwrap().encode(),
+            members_there: |bytes| {
+                Ribbon::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let filter = Ribbon::decode(bytes)?;
+                let mut answers = Answers::new();
+                filter.may_contain_batch(&(0..1_000).collect::<Vec<u64>>(), &mut answers);
+                let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.bits_per_item());
+                Ribbon::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "d-left",
+            bytes: dleft.encode(),
+            members_there: |bytes| {
+                DLeft::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = DLeft::decode(bytes)?;
+                let _ = (filter.insert("a"), filter.insert_batch(&["a", "b"]), filter.count_estimate("a"));
+                let copy = DLeft::decode(&filter.encode())?;
+                let _ = (filter.union(&copy), filter.remove("a"), filter.fill(), filter.estimated_items());
+                DLeft::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "window",
+            bytes: window.encode(),
+            members_there: window_members,
+            exercise: window_exercise,
+        },
+        Specimen {
+            name: "window of time",
+            bytes: window_of_time.encode(),
+            members_there: window_members,
+            exercise: window_exercise,
+        },
+        Specimen {
+            name: "quotient",
+            bytes: quotient.encode(),
+            members_there: |bytes| {
+                Quotient::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = Quotient::decode(bytes)?;
+                let _ = (filter.insert_batch(&["a", "b"]), filter.remove("a"), filter.count("b"));
+                let _ = (filter.fill(), filter.estimated_items(), filter.fingerprints().count());
+                let copy = Quotient::decode(&filter.encode())?;
+                let _ = (filter.union(&copy), filter.double());
+                Quotient::decode(&filter.encode()).map(drop)
+            },
+        },
         Specimen {
             name: "bloom",
             bytes: bloom.encode(),
@@ -116,6 +292,21 @@ fn specimens() -> Vec<Specimen> {
             bytes: line.encode(),
             members_there: blocked_members,
             exercise: blocked_exercise,
+        },
+        Specimen {
+            name: "gcs",
+            bytes: Gcs::build(0..MEMBERS, 0.01, 7).unwrap().encode(),
+            members_there: |bytes| {
+                Gcs::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = Gcs::decode(bytes)?;
+                let copy = filter.try_clone().unwrap();
+                let _ = (filter.values().count(), filter.expected_fpr(), filter.shape().memory_bytes());
+                let _ = (0..MEMBERS).filter(|item| filter.may_contain(item)).count();
+                let _ = filter.union(&copy);
+                Gcs::decode(&filter.encode()).map(drop)
+            },
         },
         Specimen {
             name: "counting",

@@ -223,6 +223,9 @@ fn few_words(misfit: &Misfit) -> &'static str {
         Misfit::WrongTooOften { .. } => "wrong too often",
         Misfit::CannotDelete => "cannot delete",
         Misfit::CannotGrow => "cannot grow",
+        Misfit::GrowsToALimit => "grows to a limit",
+        Misfit::NeverForgets => "never forgets",
+        Misfit::ForgetsOldItems => "for --window",
         _ => "cannot be built",
     }
 }

@@ -16,6 +16,8 @@ const EXACT_IS_WORTH: f64 = 1.25;
 const LINE_IS_WORTH: f64 = 0.15;
 /// The layout a blocked filter would not take by itself: slower, or larger, by about this much.
 const OTHER_LAYOUT_IS_WORTH: f64 = 1.25;
+/// Where nothing is removed, counting copies only takes room from other items, and a full filter refuses them.
+const COPIES_ARE_WORTH: f64 = 1.5;
 
 /// What to use, why, and what everything else would cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +45,7 @@ impl Advice {
 ///
 /// The rules, in order: what does not suit is out. An exact structure comes first if it takes at most 4 MiB, or at most 1.25 times
 /// the memory of the smallest filter that suits. Then filters whose *no* is certain, by memory, with 15 % on top for every
-/// cache line a lookup touches. Then those that need a lock where several threads insert, then those whose *no* may be
+/// cache line a lookup touches, for what it has to compute, and for counting copies that nobody removes. Then those that need a lock where several threads insert, then those whose *no* may be
 /// wrong after a removal, then exact structures at any price.
 ///
 /// Where the rate follows from the memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes
@@ -61,7 +63,7 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
     let needs = &Needs { target_fpr: rate.unwrap_or(needs.target_fpr), ..needs.clone() };
     Ok(Advice {
         why: why(best, &prices, needs),
-        rust: best.map(|best| recipe::rust(best.structure, needs)),
+        rust: best.map(|best| recipe::rust_for(best.structure, needs)),
         notes: note::notes(best, &prices, needs),
         prices,
     })
@@ -121,9 +123,24 @@ fn score(structure: Structure, cost: &Cost, needs: &Needs) -> f64 {
         {
             OTHER_LAYOUT_IS_WORTH
         }
+        Structure::Cuckoo | Structure::CuckooSemiSorted | Structure::DLeft | Structure::GrowableCuckoo
+            if needs.deletes == Deletes::Never =>
+        {
+            COPIES_ARE_WORTH
+        }
         _ => 1.0,
     };
-    cost.over_bound * (1.0 + LINE_IS_WORTH * lines) * factor
+    cost.over_bound * (1.0 + LINE_IS_WORTH * lines) * factor * effort(structure)
+}
+
+/// What a lookup computes besides waiting for memory, as so much more memory: by the time it takes in the cache, beside that of a
+/// blocked filter.
+const fn effort(structure: Structure) -> f64 {
+    match structure {
+        Structure::Quotient | Structure::Growing | Structure::CuckooSemiSorted | Structure::Ribbon => 1.3,
+        Structure::Gcs => 2.5,
+        _ => 1.0,
+    }
 }
 
 /// The filter that suits with the least memory.

@@ -1,13 +1,22 @@
 //! What our filters cost, read off the shapes they are built from.
 
-use super::price::Cost;
+use super::price::{Cost, GROWABLE_TO};
+use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::{BlockedLayout, BlockedShape};
 use crate::bloom::BloomShape;
 use crate::counting::CountingShape;
+use crate::cuckoo::{CuckooShape, GrowableCuckooShape};
+use crate::dleft::DLeftShape;
 use crate::dual::DualShape;
 use crate::error::BuildError;
+use crate::gcs::GcsShape;
+use crate::growing::GrowingShape;
+use crate::quotient::QuotientShape;
+use crate::ribbon::RibbonShape;
 use crate::scalable::ScalableShape;
-use crate::store::LINE_BYTES;
+use crate::store::{LINE_BYTES, WORDS_PER_LINE};
+use crate::window::WindowShape;
+use crate::xor::XorShape;
 
 pub(super) fn bloom(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = BloomShape::for_capacity(items, rate)?;
@@ -75,10 +84,106 @@ pub(super) fn scalable(items: u64, rate: f64) -> Result<Cost, BuildError> {
     })
 }
 
+/// One line in each of its four tables.
+pub(super) fn dleft(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = DLeftShape::for_capacity(items, rate)?;
+    let lines = distinct(shape.memory_bytes() / LINE_BYTES as u64, 4);
+    Ok(Cost::of(shape.memory_bytes(), 4, items, rate)
+        .keeping(shape.expected_fpr(items))
+        .touching(lines, lines))
+}
+
+pub(super) fn cuckoo(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    Ok(two_buckets(&CuckooShape::for_capacity(items, rate)?, items, rate))
+}
+
+pub(super) fn cuckoo_semi_sorted(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    Ok(two_buckets(&CuckooShape::semi_sorted(items, rate)?, items, rate))
+}
+
+/// Both buckets are always read: waiting for the first answer would cost more.
+fn two_buckets(shape: &CuckooShape, items: u64, rate: f64) -> Cost {
+    let lines = distinct(shape.memory_bytes() / LINE_BYTES as u64, 2);
+    Cost::of(shape.memory_bytes(), 2, items, rate).keeping(shape.expected_fpr(items)).touching(lines, lines)
+}
+
+/// Begun for `items` items, and told that it may grow.
+pub(super) fn growable_cuckoo(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = GrowableCuckooShape::for_growth(items, items.saturating_mul(GROWABLE_TO), rate)?;
+    let bytes = shape.memory_bytes(0);
+    let lines = distinct(bytes / LINE_BYTES as u64, 2);
+    Ok(Cost::of(bytes, 2, items, rate).keeping(shape.expected_fpr(items)).touching(lines, lines))
+}
+
+pub(super) fn quotient(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = QuotientShape::for_capacity(items, rate)?;
+    let cost = Cost::of(shape.memory_bytes(), 1, items, rate);
+    Ok(cost.keeping(shape.expected_fpr(items)).touching(RUN_LINES_MISS, RUN_LINES_HIT))
+}
+
+pub(super) fn growing(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = GrowingShape::for_capacity(items, rate)?;
+    let cost = Cost::of(shape.memory_bytes(), 1, items, rate);
+    Ok(cost.keeping(shape.expected_fpr(items)?).touching(RUN_LINES_MISS, RUN_LINES_HIT))
+}
+
+pub(super) fn xor(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = XorShape::for_capacity(items, rate)?;
+    let lines = distinct(shape.memory_bytes() / LINE_BYTES as u64, 3);
+    Ok(Cost::of(shape.memory_bytes(), 3, items, rate).keeping(shape.expected_fpr()).touching(lines, lines))
+}
+
+pub(super) fn binary_fuse(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = BinaryFuseShape::for_capacity(items, rate)?;
+    let lines = distinct(shape.memory_bytes() / LINE_BYTES as u64, 3);
+    Ok(Cost::of(shape.memory_bytes(), 3, items, rate).keeping(shape.expected_fpr()).touching(lines, lines))
+}
+
+/// The threshold of its bucket, and the columns behind each other; a line that follows another is fetched along with it.
+pub(super) fn ribbon(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = RibbonShape::for_items(items, rate)?;
+    let columns = shape.columns().ceil();
+    let lines = 2.0 + (columns - 1.0) / WORDS_PER_LINE as f64 / 2.0;
+    Ok(Cost::of(shape.memory_bytes(), 1, items, rate).keeping(shape.expected_fpr()).touching(lines, lines))
+}
+
+/// An entry of the index, and the stretch it points to.
+pub(super) fn gcs(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = GcsShape::for_capacity(items, rate)?;
+    let stretch = shape.memory_bytes() as f64 / shape.buckets() as f64;
+    let lines = 2.0 + stretch / 2.0 / LINE_BYTES as f64;
+    Ok(Cost::of(shape.memory_bytes(), 1, items, rate)
+        .keeping(shape.expected_fpr(items))
+        .touching(lines, lines))
+}
+
+/// The lines of all generations that an item may be in.
+pub(super) fn window(items: u64, rate: f64) -> Result<Cost, BuildError> {
+    let shape = WindowShape::of_items(items, rate)?;
+    let lines = f64::from(shape.generations());
+    let expected = shape.expected_fpr(shape.generation_items());
+    Ok(Cost {
+        lines_miss: lines,
+        lines_hit: lines,
+        expected_fpr: expected,
+        doubled_fpr: expected,
+        ..Cost::of(shape.memory_bytes(), shape.generations(), items, rate)
+    })
+}
+
 /// The memory of a scalable filter begun for `items` items that now holds `times` as many.
 pub(super) fn scalable_bytes_once_grown(items: u64, rate: f64, times: u64) -> Result<u64, BuildError> {
     ScalableShape::for_capacity(items, rate)?.memory_bytes_for(items.saturating_mul(times))
 }
+
+/// The memory of a growing filter begun for `items` items that now holds `times` as many.
+pub(super) fn growing_bytes_once_grown(items: u64, rate: f64, times: u64) -> Result<u64, BuildError> {
+    GrowingShape::for_capacity(items, rate)?.memory_bytes_after(items.saturating_mul(times))
+}
+
+/// Lines a table of runs touches: the block of the home, and its slots if something lives there. Longer runs reach further.
+const RUN_LINES_MISS: f64 = 1.8;
+const RUN_LINES_HIT: f64 = 2.2;
 
 impl Cost {
     /// A structure of `memory_bytes` that is never wrong and touches one line.
@@ -95,6 +200,17 @@ impl Cost {
             expected_fpr: 0.0,
             doubled_fpr: 0.0,
         }
+    }
+
+    /// The same, wrong for `expected_fpr` of the strangers, also when more items come than it was sized for: it grows, or
+    /// refuses them, or never takes any.
+    fn keeping(self, expected_fpr: f64) -> Self {
+        Self { expected_fpr, doubled_fpr: expected_fpr, ..self }
+    }
+
+    /// The same with so many lines per lookup.
+    fn touching(self, lines_miss: f64, lines_hit: f64) -> Self {
+        Self { lines_miss, lines_hit, ..self }
     }
 
     /// The same with its probes scattered over all of its memory, of which the part `fill` is set.

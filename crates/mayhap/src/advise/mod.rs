@@ -34,4 +34,5 @@ pub mod solve;
 pub use choice::{Advice, advise};
 pub use needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
 pub use note::Note;
-pub use price::{Abilities, Cost, Misfit, Price, Structure, price_list};
+pub use price::{Abilities, Cost, GROWABLE_TO, Misfit, Price, Structure, price_list};
+pub use recipe::rust_for;

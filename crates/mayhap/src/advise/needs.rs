@@ -21,7 +21,7 @@ use crate::sizing;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Needs {
-    /// How many items; a first guess where [`growth`](Self::growth) is unknown.
+    /// How many items; a first guess where [`growth`](Self::growth) is unknown; those in the window where there is one.
     pub items: u64,
     /// How many of the strangers may be answered *mayhap*.
     pub target_fpr: f64,
@@ -55,6 +55,8 @@ pub enum Growth {
     UpToItems,
     /// Nobody knows how many there will be; the number given is a first guess.
     Unknown,
+    /// Items never end, and only the last so many count: what is older is to be forgotten.
+    Window,
 }
 
 /// How often items are removed.
@@ -180,7 +182,7 @@ impl Needs {
     ///
     /// # Errors
     /// [`NeedsError`] for a rate outside (0, 1), no items or too many, a range that is empty or too small for the items, a limit
-    /// of no memory, no removals where there are some, no lookups, and a set that is built at once yet removed from.
+    /// of no memory, no removals where there are some, no lookups, and a set that is built at once, or a window, yet removed from.
     pub fn check(&self) -> Result<(), NeedsError> {
         sizing::check_capacity(self.items)?;
         sizing::check_rate(self.target_fpr)?;
@@ -208,6 +210,9 @@ impl Needs {
         }
         if self.deletes != Deletes::Never && self.growth == Growth::AllAtOnce {
             return Err(NeedsError::DeletesFromFixedSet);
+        }
+        if self.deletes != Deletes::Never && self.growth == Growth::Window {
+            return Err(NeedsError::DeletesFromWindow);
         }
         Ok(())
     }
@@ -243,6 +248,8 @@ pub enum NeedsError {
     NoLookups,
     /// All items are there at once and none is added later, yet some are removed.
     DeletesFromFixedSet,
+    /// Items leave a window by getting old, and in no other way.
+    DeletesFromWindow,
     /// So little memory that every second stranger would be answered wrongly, or more.
     TooLittleMemory {
         /// The structure looked at.
@@ -279,6 +286,9 @@ impl fmt::Display for NeedsError {
             Self::NoDeletes => f.write_str("a number of removals must be at least 1, got 0"),
             Self::NoLookups => f.write_str("a number of lookups must be at least 1, got 0"),
             Self::DeletesFromFixedSet => f.write_str("a set that never changes cannot have items removed"),
+            Self::DeletesFromWindow => {
+                f.write_str("items leave a window by getting old and cannot be removed")
+            }
             Self::TooLittleMemory { structure, bytes, needed } => {
                 write!(f, "{} are too few for a useful {structure}", say::bytes(*bytes))?;
                 match needed {
@@ -331,7 +341,9 @@ mod tests {
         );
         assert_eq!(needs.clone().deleting(Deletes::UpTo(0)).check(), Err(NeedsError::NoDeletes));
         assert_eq!(needs.clone().asked_daily(0).check(), Err(NeedsError::NoLookups));
-        let fixed = needs.growing(Growth::AllAtOnce).deleting(Deletes::UpTo(5));
+        let fixed = needs.clone().growing(Growth::AllAtOnce).deleting(Deletes::UpTo(5));
         assert_eq!(fixed.check(), Err(NeedsError::DeletesFromFixedSet));
+        let window = needs.growing(Growth::Window).deleting(Deletes::Endlessly);
+        assert_eq!(window.check(), Err(NeedsError::DeletesFromWindow));
     }
 }

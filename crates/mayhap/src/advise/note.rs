@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::needs::{Deletes, ItemShape, Needs};
 use super::price::{Price, Structure, cost, removals};
-use super::{say, solve};
+use super::{filters, say, solve};
 use crate::sizing::MIN_RATE;
 
 /// Something to know, or to be warned of.
@@ -46,6 +46,16 @@ pub enum Note {
         items: u64,
         /// Its rate with twice as many.
         doubled_fpr: f64,
+    },
+    /// What a filter that cannot grow does when it must, and refuses instead of getting worse.
+    Refuses {
+        /// Items it is for.
+        items: u64,
+    },
+    /// A window is told how far back it reaches, and holds on to what is older for a while.
+    Forgets {
+        /// Items in the window.
+        items: u64,
     },
     /// What growing costs.
     Growing {
@@ -132,6 +142,13 @@ impl fmt::Display for Note {
                 let (items, rate) = (say::items(items), say::rate(doubled_fpr));
                 write!(f, "Past {items} the rate climbs, to {rate} with twice as many.")
             }
+            Self::Refuses { items } => {
+                write!(f, "Past {} it may refuse more, with an error and nothing lost; the rate never climbs.", say::items(items))
+            }
+            Self::Forgets { items } => {
+                let items = say::items(items);
+                write!(f, "The last {items} are never forgotten; older ones are when their generation goes, a third of a window later at most.")
+            }
             Self::Growing { items, tenfold_bytes } => {
                 let (bytes, items) = (say::bytes(tenfold_bytes), say::items(items));
                 write!(f, "Begun for {items}; with ten times as many it takes {bytes} and the rate still holds.")
@@ -141,8 +158,8 @@ impl fmt::Display for Note {
                 let (removals, hidden) = (say::count(removals), say::rate(target_fpr));
                 write!(
                     f,
-                    "Removing: counting-bloom ({counting}) takes any number of removals, and a no stays certain as long as \
-                     only items that are in are removed. dual-bloom ({dual} for {removals} removals in all) may hide \
+                    "Removing: a no stays certain as long as only items that are in are removed. counting-bloom ({counting}) \
+                     never refuses an item. dual-bloom ({dual} for {removals} removals in all) may hide \
                      {hidden} of the items that are in."
                 )
             }
@@ -181,13 +198,21 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
         notes.push(if needs.untrusted { Note::KeyedHashing } else { Note::FastHashing });
     }
     notes.extend(lowest_rate(best, needs));
-    if let Some(cost) = best.cost.filter(|_| best.structure.is_filter() && !best.can.grows) {
-        notes.push(Note::Overfull { items: needs.items, doubled_fpr: cost.doubled_fpr });
+    match best.cost {
+        Some(_) if best.structure == Structure::Window => notes.push(Note::Forgets { items: needs.items }),
+        Some(_) if !best.structure.is_filter() || best.structure.is_static() || best.can.grows => {}
+        Some(_) if best.can.refuses => notes.push(Note::Refuses { items: needs.items }),
+        Some(cost) => notes.push(Note::Overfull { items: needs.items, doubled_fpr: cost.doubled_fpr }),
+        None => {}
     }
-    if best.structure == Structure::ScalableBloom
-        && let Ok(tenfold_bytes) =
-            super::filters::scalable_bytes_once_grown(needs.items, needs.target_fpr, 10)
-    {
+    let tenfold = match best.structure {
+        Structure::ScalableBloom => {
+            filters::scalable_bytes_once_grown(needs.items, needs.target_fpr, 10).ok()
+        }
+        Structure::Growing => filters::growing_bytes_once_grown(needs.items, needs.target_fpr, 10).ok(),
+        _ => None,
+    };
+    if let Some(tenfold_bytes) = tenfold {
         notes.push(Note::Growing { items: needs.items, tenfold_bytes });
     }
     if needs.deletes != Deletes::Never
@@ -231,13 +256,18 @@ fn lowest_rate(best: &Price, needs: &Needs) -> Option<Note> {
 fn does_not_fit(prices: &[Price], needs: &Needs) -> Option<Note> {
     let limit_bytes = needs.memory_limit_bytes?;
     let able = prices.iter().filter(|price| price.suits_but_for_memory());
-    let nearest = able.filter_map(|price| Some((price.structure, price.cost?.memory_bytes)));
-    let (structure, _) = nearest.min_by_key(|&(structure, bytes)| (!structure.is_filter(), bytes))?;
+    let mut nearest: Vec<_> = able
+        .filter_map(|price| Some((!price.structure.is_filter(), price.cost?.memory_bytes, price.structure)))
+        .collect();
+    nearest.sort_by_key(|&(exact, bytes, _)| (exact, bytes));
     let open = Needs { memory_limit_bytes: None, ..needs.clone() };
-    Some(Note::DoesNotFit {
-        structure,
-        limit_bytes,
-        rate_that_fits: solve::written_rate(structure, &open, limit_bytes, MIN_RATE).ok(),
-        items_that_fit: solve::most_items(structure, &open, limit_bytes).ok(),
-    })
+    let rate = |structure| solve::written_rate(structure, &open, limit_bytes, MIN_RATE).ok();
+    // One that holds all the items, if at a higher rate; fingerprints cannot be arbitrarily short.
+    let holds_all = nearest.iter().find_map(|&(_, _, structure)| Some((structure, rate(structure)?)));
+    let (structure, rate_that_fits) = match holds_all {
+        Some((structure, rate)) => (structure, Some(rate)),
+        None => (nearest.first()?.2, None),
+    };
+    let items_that_fit = solve::most_items(structure, &open, limit_bytes).ok();
+    Some(Note::DoesNotFit { structure, limit_bytes, rate_that_fits, items_that_fit })
 }

@@ -25,6 +25,28 @@ pub enum Structure {
     DualBloom,
     /// [`ScalableBloom`](crate::ScalableBloom).
     ScalableBloom,
+    /// [`DLeft`](crate::DLeft).
+    DLeft,
+    /// [`Cuckoo`](crate::Cuckoo), its buckets as they are.
+    Cuckoo,
+    /// [`Cuckoo`](crate::Cuckoo) with semi-sorted buckets.
+    CuckooSemiSorted,
+    /// [`GrowableCuckoo`](crate::GrowableCuckoo), told that it may grow to [`GROWABLE_TO`] times its items.
+    GrowableCuckoo,
+    /// [`Quotient`](crate::Quotient).
+    Quotient,
+    /// [`Xor`](crate::Xor), with the fewest bits that keep the rate.
+    Xor,
+    /// [`BinaryFuse`](crate::BinaryFuse), with the fewest bits that keep the rate.
+    BinaryFuse,
+    /// [`Ribbon`](crate::Ribbon).
+    Ribbon,
+    /// [`Gcs`](crate::Gcs).
+    Gcs,
+    /// [`Window`](crate::Window), of so many items.
+    Window,
+    /// [`Growing`](crate::Growing).
+    Growing,
     /// The items, or 64-bit fingerprints of them, sorted.
     SortedArray,
     /// The standard library's hash set of the items themselves: exact.
@@ -48,6 +70,16 @@ impl Structure {
             Kind::CountingBloom => &[Self::CountingBloom],
             Kind::DualBloom => &[Self::DualBloom],
             Kind::ScalableBloom => &[Self::ScalableBloom],
+            Kind::DLeft => &[Self::DLeft],
+            Kind::Cuckoo => &[Self::Cuckoo, Self::CuckooSemiSorted],
+            Kind::GrowableCuckoo => &[Self::GrowableCuckoo],
+            Kind::Quotient => &[Self::Quotient],
+            Kind::Xor => &[Self::Xor],
+            Kind::BinaryFuse => &[Self::BinaryFuse],
+            Kind::Ribbon => &[Self::Ribbon],
+            Kind::Gcs => &[Self::Gcs],
+            Kind::Window => &[Self::Window],
+            Kind::Growing => &[Self::Growing],
         }
     }
 
@@ -63,12 +95,19 @@ impl Structure {
         !matches!(self, Self::Bitmap | Self::SortedArray | Self::HashSet)
     }
 
+    /// Is it built of all its items at once, and never changed?
+    #[must_use]
+    pub const fn is_static(self) -> bool {
+        matches!(self, Self::Xor | Self::BinaryFuse | Self::Ribbon | Self::Gcs | Self::SortedArray)
+    }
+
     /// The name people and programs use: `bloom`, `blocked-bloom split`, `hash-set`, ….
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::BlockedBloom(BlockedLayout::Split256) => "blocked-bloom split",
             Self::BlockedBloom(BlockedLayout::Line512) => "blocked-bloom line",
+            Self::CuckooSemiSorted => "cuckoo semi-sorted",
             Self::SortedArray => "sorted-array",
             Self::HashSet => "hash-set",
             ours => ours.kind().map_or("", Kind::name),
@@ -81,6 +120,9 @@ impl fmt::Display for Structure {
         f.write_str(self.name())
     }
 }
+
+/// How far a growable cuckoo filter is priced to grow.
+pub const GROWABLE_TO: u64 = 16;
 
 /// What one structure would cost and can do.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +172,7 @@ pub struct Cost {
     pub lines_hit: f64,
     /// The rate by the model, once all items are in. An exact structure has 0.
     pub expected_fpr: f64,
-    /// The rate by the model, should twice as many items come.
+    /// The rate by the model, should twice as many items come; the rate it keeps where it grows or refuses them.
     pub doubled_fpr: f64,
 }
 
@@ -150,6 +192,10 @@ pub struct Abilities {
     pub threads: bool,
     /// A `no` is certain, also after items were removed.
     pub certain_no: bool,
+    /// It knows how many copies of an item are in, and every copy may take room.
+    pub counts: bool,
+    /// Full, it refuses items where others get worse.
+    pub refuses: bool,
 }
 
 /// Why a structure will not do.
@@ -164,6 +210,12 @@ pub enum Misfit {
     WearsOut,
     /// It does not grow.
     CannotGrow,
+    /// It grows, but not further than it was told when it was made.
+    GrowsToALimit,
+    /// It never forgets, and old items are to be forgotten.
+    NeverForgets,
+    /// It forgets what is old, and nothing is to be forgotten.
+    ForgetsOldItems,
     /// It wants all items at once.
     NeedsAllAtOnce,
     /// It is for integers of a known range.
@@ -191,6 +243,9 @@ impl fmt::Display for Misfit {
             Self::OnlyForRemovals => f.write_str("only worth it where items are removed"),
             Self::WearsOut => f.write_str("wears out: every removal takes room"),
             Self::CannotGrow => f.write_str("cannot grow"),
+            Self::GrowsToALimit => f.write_str("grows only to a size told beforehand"),
+            Self::NeverForgets => f.write_str("never forgets old items"),
+            Self::ForgetsOldItems => f.write_str("forgets old items"),
             Self::NeedsAllAtOnce => f.write_str("needs all items at once"),
             Self::NeedsRange => f.write_str("needs integers in a known range"),
             Self::OverMemory { bytes, limit } => {
@@ -263,6 +318,17 @@ pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> 
         Structure::CountingBloom => filters::counting(items, rate),
         Structure::DualBloom => filters::dual(items, removals(needs), rate),
         Structure::ScalableBloom => filters::scalable(items, rate),
+        Structure::DLeft => filters::dleft(items, rate),
+        Structure::Cuckoo => filters::cuckoo(items, rate),
+        Structure::CuckooSemiSorted => filters::cuckoo_semi_sorted(items, rate),
+        Structure::GrowableCuckoo => filters::growable_cuckoo(items, rate),
+        Structure::Quotient => filters::quotient(items, rate),
+        Structure::Xor => filters::xor(items, rate),
+        Structure::BinaryFuse => filters::binary_fuse(items, rate),
+        Structure::Ribbon => filters::ribbon(items, rate),
+        Structure::Gcs => filters::gcs(items, rate),
+        Structure::Window => filters::window(items, rate),
+        Structure::Growing => filters::growing(items, rate),
         Structure::SortedArray => Ok(exact::sorted_array(needs)),
         Structure::HashSet => Ok(exact::hash_set(needs)),
     };
@@ -279,7 +345,13 @@ pub(super) fn removals(needs: &Needs) -> u64 {
 
 fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Needs) -> Vec<Misfit> {
     let mut misfits = Vec::new();
-    if structure == Structure::SortedArray && needs.growth != Growth::AllAtOnce {
+    match (needs.growth, structure) {
+        (Growth::Window, Structure::Window) => {}
+        (Growth::Window, _) => misfits.push(Misfit::NeverForgets),
+        (_, Structure::Window) => misfits.push(Misfit::ForgetsOldItems),
+        _ => {}
+    }
+    if structure.is_static() && needs.growth != Growth::AllAtOnce {
         misfits.push(Misfit::NeedsAllAtOnce);
     }
     if needs.deletes != Deletes::Never && !can.deletes {
@@ -291,8 +363,10 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
         Deletes::Endlessly if structure == Structure::DualBloom => misfits.push(Misfit::WearsOut),
         _ => {}
     }
-    if needs.growth == Growth::Unknown && !can.grows {
-        misfits.push(Misfit::CannotGrow);
+    match (needs.growth, structure) {
+        (Growth::Unknown, Structure::GrowableCuckoo) => misfits.push(Misfit::GrowsToALimit),
+        (Growth::Unknown, _) if !can.grows => misfits.push(Misfit::CannotGrow),
+        _ => {}
     }
     if let Some(cost) = cost {
         // Who takes the rate that fits gets what was sized; only a rate asked for can be missed.
@@ -316,11 +390,19 @@ fn abilities(structure: Structure, needs: &Needs) -> Abilities {
         exact: false,
         threads: false,
         certain_no: true,
+        counts: false,
+        refuses: false,
     };
+    const COPIES: Abilities = Abilities { deletes: true, counts: true, refuses: true, ..NOTHING };
     match structure {
         Structure::Bitmap => Abilities { deletes: true, grows: true, merges: true, exact: true, ..NOTHING },
         Structure::Bloom | Structure::BlockedBloom(_) => Abilities { merges: true, threads: true, ..NOTHING },
-        Structure::CountingBloom => Abilities { deletes: true, merges: true, ..NOTHING },
+        Structure::CountingBloom => Abilities { refuses: false, merges: true, ..COPIES },
+        Structure::DLeft | Structure::Quotient => Abilities { merges: true, ..COPIES },
+        Structure::Cuckoo | Structure::CuckooSemiSorted => COPIES,
+        Structure::GrowableCuckoo | Structure::Growing => Abilities { grows: true, ..COPIES },
+        Structure::Gcs => Abilities { merges: true, ..NOTHING },
+        Structure::Xor | Structure::BinaryFuse | Structure::Ribbon | Structure::Window => NOTHING,
         // Two that had nothing removed do merge, but that is no ability to count on where items are removed, and elsewhere
         // nobody takes it.
         Structure::DualBloom => Abilities { deletes: true, certain_no: false, ..NOTHING },

@@ -1,27 +1,52 @@
 //! The lines of Rust that build a structure.
 
 use super::needs::{ItemShape, Needs};
-use super::price::{Structure, removals};
+use super::price::{GROWABLE_TO, Structure, removals};
 use super::say;
+use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::{BlockedLayout, BlockedShape};
+use crate::xor::XorShape;
 
 /// What a line may name, as it is imported; `use` lists are in this order.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 26] = [
     "AtomicBlockedBloom",
     "AtomicBloom",
+    "BinaryFuse8",
+    "BinaryFuse16",
+    "BinaryFuse32",
     "Bitmap",
     "BlockedBloom",
     "BlockedLayout",
     "BlockedShape",
     "Bloom",
     "CountingBloom",
+    "Cuckoo",
+    "CuckooShape",
+    "DLeft",
     "DualBloom",
+    "Gcs",
+    "GrowableCuckoo",
+    "Growing",
     "HashScheme",
+    "Quotient",
+    "Ribbon",
     "ScalableBloom",
+    "Window",
+    "Xor8",
+    "Xor16",
+    "Xor32",
 ];
 
-/// The lines that build `structure` for `needs`. They compile: `tests/advise.rs` holds the same lines as code.
-pub(super) fn rust(structure: Structure, needs: &Needs) -> String {
+/// The lines of Rust that build `structure` for `needs`; nothing for a bitmap of items that are no integers.
+///
+/// ```
+/// use mayhap::advise::{Needs, Structure, rust_for};
+///
+/// let lines = rust_for(Structure::Quotient, &Needs::new(1_000, 0.01));
+/// assert_eq!(lines, "use mayhap::Quotient;\nlet mut seen = Quotient::for_capacity(1_000, 0.01, 0)?;");
+/// ```
+#[must_use]
+pub fn rust_for(structure: Structure, needs: &Needs) -> String {
     let lines = lines(structure, needs);
     let named = |name: &&str| lines.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == *name);
     let names: Vec<&str> = NAMES.into_iter().filter(named).collect();
@@ -76,6 +101,33 @@ fn lines(structure: Structure, needs: &Needs) -> String {
         Structure::ScalableBloom => {
             format!("let mut seen = ScalableBloom::for_capacity({items}, {rate}, {scheme})?;")
         }
+        Structure::DLeft | Structure::Cuckoo | Structure::Quotient | Structure::Growing => {
+            let name = match structure {
+                Structure::DLeft => "DLeft",
+                Structure::Cuckoo => "Cuckoo",
+                Structure::Quotient => "Quotient",
+                _ => "Growing",
+            };
+            format!("let mut seen = {name}::for_capacity({items}, {rate}, {scheme})?;")
+        }
+        Structure::CuckooSemiSorted => format!(
+            "let shape = CuckooShape::semi_sorted({items}, {rate})?;\n\
+             let mut seen = Cuckoo::with_shape(shape, {scheme})?;"
+        ),
+        Structure::GrowableCuckoo => {
+            let largest = say::source(needs.items.saturating_mul(GROWABLE_TO));
+            format!("let mut seen = GrowableCuckoo::for_growth({items}, {largest}, {rate}, {scheme})?;")
+        }
+        Structure::Xor | Structure::BinaryFuse => {
+            let (name, bits) = match structure {
+                Structure::Xor => ("Xor", XorShape::bits_for(needs.target_fpr)),
+                _ => ("BinaryFuse", BinaryFuseShape::bits_for(needs.target_fpr)),
+            };
+            format!("let seen = {name}{}::build(&items, {scheme})?;", bits.unwrap_or(32))
+        }
+        Structure::Ribbon => format!("let seen = Ribbon::build(&items, {rate}, {scheme})?;"),
+        Structure::Gcs => format!("let seen = Gcs::build(&items, {rate}, {scheme})?;"),
+        Structure::Window => format!("let mut seen = Window::of_items({items}, {rate}, {scheme})?;"),
         Structure::SortedArray => match integer {
             Some(_) => "items.sort_unstable();\nlet seen = items.binary_search(&item).is_ok();".to_owned(),
             None => {

@@ -392,10 +392,10 @@ const PLACEMENT: u16 = 1;
 impl codec::sealed::Sealed for Bitmap {}
 
 impl Storable for Bitmap {
-    const KIND: Kind = Kind::Bitmap;
+    const KIND: Option<Kind> = Some(Kind::Bitmap);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, PLACEMENT, None);
+        let mut header = Header::new(Kind::Bitmap, PLACEMENT, None);
         header.capacity = self.len;
         header
     }

@@ -444,10 +444,10 @@ const fn placement(layout: BlockedLayout) -> u16 {
 impl codec::sealed::Sealed for BlockedBloom {}
 
 impl Storable for BlockedBloom {
-    const KIND: Kind = Kind::BlockedBloom;
+    const KIND: Option<Kind> = Some(Kind::BlockedBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, placement(self.shape.layout()), Some(&self.scheme));
+        let mut header = Header::new(Kind::BlockedBloom, placement(self.shape.layout()), Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();

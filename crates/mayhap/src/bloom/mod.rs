@@ -348,10 +348,10 @@ const PLACEMENT: u16 = 1;
 impl codec::sealed::Sealed for Bloom {}
 
 impl Storable for Bloom {
-    const KIND: Kind = Kind::Bloom;
+    const KIND: Option<Kind> = Some(Kind::Bloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, PLACEMENT, Some(&self.scheme));
+        let mut header = Header::new(Kind::Bloom, PLACEMENT, Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();

@@ -29,8 +29,8 @@ use crate::store::Lines;
 
 /// A filter that has an encoded form. Every kind does; nothing outside this crate can.
 pub trait Storable: Sized + sealed::Sealed {
-    /// The kind in the header.
-    const KIND: Kind;
+    /// The kind in the header; none for a type that holds whatever is there.
+    const KIND: Option<Kind>;
 
     /// The header, but for the payload's length and checksum.
     #[doc(hidden)]
@@ -130,11 +130,8 @@ pub(crate) fn decode_from<F: Storable>(source: &dyn Source) -> Result<F, DecodeE
 
 /// `Ok` if the one filter that fills all of `source` is of this kind, judging by the header alone.
 #[cfg(feature = "file")]
-pub(crate) fn expect_kind(expected: Kind, source: &dyn Source) -> Result<(), DecodeError> {
-    match Body::whole(source)?.kind() {
-        got if got == expected => Ok(()),
-        got => Err(DecodeError::WrongKind { expected, got }),
-    }
+pub(crate) fn expect_kind(expected: Option<Kind>, source: &dyn Source) -> Result<(), DecodeError> {
+    Body::whole(source)?.expect_kind(expected)
 }
 
 /// What kind of filter these bytes begin with, judging by the header alone.

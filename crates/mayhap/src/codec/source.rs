@@ -4,7 +4,6 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::header::{HEADER_BYTES, Header, MAGIC};
 use super::{DecodeError, Storable};
-#[cfg(feature = "file")]
 use crate::kind::Kind;
 use crate::store::{LINE_BYTES, Lines};
 
@@ -89,16 +88,19 @@ impl<'a> Body<'a> {
         Ok(Self { source, header, at: payload_at })
     }
 
-    #[cfg(feature = "file")]
-    pub(crate) fn kind(&self) -> Kind {
-        self.header.kind
+    /// `Ok` if it is of this kind, or any kind will do.
+    pub(crate) fn expect_kind(&self, expected: Option<Kind>) -> Result<(), DecodeError> {
+        match expected {
+            Some(expected) if expected != self.header.kind => {
+                Err(DecodeError::WrongKind { expected, got: self.header.kind })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The filter itself.
     pub(crate) fn restore<F: Storable>(&self) -> Result<F, DecodeError> {
-        if self.header.kind != F::KIND {
-            return Err(DecodeError::WrongKind { expected: F::KIND, got: self.header.kind });
-        }
+        self.expect_kind(F::KIND)?;
         F::restore(&self.header, self)
     }
 

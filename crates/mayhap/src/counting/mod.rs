@@ -378,10 +378,10 @@ const PLACEMENT: u16 = 1;
 impl codec::sealed::Sealed for CountingBloom {}
 
 impl Storable for CountingBloom {
-    const KIND: Kind = Kind::CountingBloom;
+    const KIND: Option<Kind> = Some(Kind::CountingBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, PLACEMENT, Some(&self.scheme));
+        let mut header = Header::new(Kind::CountingBloom, PLACEMENT, Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();

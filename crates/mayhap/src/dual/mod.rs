@@ -438,10 +438,10 @@ const PLACEMENT: u16 = 1;
 impl codec::sealed::Sealed for DualBloom {}
 
 impl Storable for DualBloom {
-    const KIND: Kind = Kind::DualBloom;
+    const KIND: Option<Kind> = Some(Kind::DualBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, PLACEMENT, Some(self.scheme()));
+        let mut header = Header::new(Kind::DualBloom, PLACEMENT, Some(self.scheme()));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();

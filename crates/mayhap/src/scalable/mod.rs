@@ -366,10 +366,10 @@ const TIERS_AT: usize = 3;
 impl codec::sealed::Sealed for ScalableBloom {}
 
 impl Storable for ScalableBloom {
-    const KIND: Kind = Kind::ScalableBloom;
+    const KIND: Option<Kind> = Some(Kind::ScalableBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Self::KIND, PLACEMENT, Some(&self.scheme));
+        let mut header = Header::new(Kind::ScalableBloom, PLACEMENT, Some(&self.scheme));
         header.capacity = self.capacity();
         header.inserted = self.inserted();
         header.target_fpr = self.shape.target_fpr();

@@ -4,14 +4,24 @@
 //! read first. The choice is made here, once a call: one call asks about one item or about a whole chunk.
 #![allow(unsafe_code)]
 
+pub(crate) mod fuse;
+mod gcs;
 pub(crate) mod generic;
+pub(crate) mod ribbon;
+pub(crate) mod select;
+pub(crate) mod side_by_side;
+pub(crate) mod unaligned;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86_64;
+
+pub(crate) use unaligned::word_at_byte;
 
 use std::sync::atomic::AtomicU64;
 
 use crate::blocked::{Place, place};
 use crate::hash::ItemHash;
+
+pub(crate) use self::gcs::stretch_holds;
 
 /// Starts loading the cache line of `words[index]`. Harmless for any index.
 #[inline(always)]

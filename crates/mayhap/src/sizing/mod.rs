@@ -4,7 +4,15 @@ pub mod blocked;
 pub mod classic;
 pub mod counted;
 pub mod counting;
+pub mod cuckoo;
+pub mod dleft;
+pub mod fuse;
+pub mod gcs;
+pub mod growing;
+pub mod quotient;
+pub mod ribbon;
 pub mod scalable;
+pub mod window;
 
 use crate::error::BuildError;
 

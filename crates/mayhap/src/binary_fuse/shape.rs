@@ -1,0 +1,161 @@
+//! How many slots a binary fuse filter has, and of how many bits.
+
+use std::fmt;
+
+use crate::error::BuildError;
+use crate::sizing::fuse::{FINGERPRINT_BITS, fullest_shard, rate};
+use crate::sizing::{self, check_capacity, check_rate};
+use crate::statics::BuildOptions;
+use crate::statics::graph::{FuseGraph, Graph as _, Sharded};
+use crate::statics::table::sharded_for;
+use crate::store::LINE_BYTES;
+
+/// The measurements of a [`BinaryFuse`](crate::BinaryFuse) filter: known, checked and priced before there are any items.
+///
+/// ```
+/// use mayhap::BinaryFuseShape;
+///
+/// let shape = BinaryFuseShape::for_items(1_000_000, 8)?;
+/// assert!(shape.bits_per_item() < 9.05);
+/// assert_eq!(shape.expected_fpr(), 1.0 / 256.0);
+/// // Small sets cost more per item.
+/// assert!(BinaryFuseShape::for_items(1_000, 8)?.bits_per_item() > 11.0);
+/// // A rate is rounded down to the next there is: 8, 16 or 32 bits.
+/// assert_eq!(BinaryFuseShape::for_capacity(1_000_000, 0.001)?.fingerprint_bits(), 16);
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BinaryFuseShape {
+    places: Sharded<FuseGraph>,
+    items: u64,
+    width: u32,
+}
+
+impl BinaryFuseShape {
+    /// The shape of a filter of `items` different items with fingerprints of `bits` bits: 8, 16 or 32.
+    ///
+    /// A set of more than four million items, which is built in shards, takes a few tenths of a percent more in the rare case that the fullest
+    /// of them is fuller than expected.
+    ///
+    /// # Errors
+    /// [`BuildError`] for too many items, or for fingerprints there are not.
+    pub fn for_items(items: u64, bits: u32) -> Result<Self, BuildError> {
+        if items != 0 {
+            check_capacity(items)?;
+        }
+        check_bits(bits)?;
+        let shard_bits = BuildOptions::default().shard_bits(items);
+        let places = sharded_for(items, fullest_shard(items, shard_bits), shard_bits, bits)?;
+        Ok(Self { places, items, width: bits })
+    }
+
+    /// The shape for `capacity` items with the narrowest fingerprints that keep `target_fpr`.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0, or a rate no fingerprint keeps.
+    pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_items(check_capacity(capacity)?, Self::bits_for(target_fpr)?)
+    }
+
+    /// The narrowest fingerprints that keep `target_fpr`: 8 bits down to 0.4 %, 16 down to 0.0016 %, then 32.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a rate outside (0, 1) or below `2^-32`.
+    pub fn bits_for(target_fpr: f64) -> Result<u32, BuildError> {
+        narrowest(target_fpr)
+    }
+
+    pub(super) fn of(places: Sharded<FuseGraph>, items: u64, width: u32) -> Self {
+        Self { places, items, width }
+    }
+
+    /// The shape itself, if it fits in `limit_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] with both numbers.
+    pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
+        sizing::check_memory(self.memory_bytes(), limit_bytes)?;
+        Ok(self)
+    }
+
+    /// Bits of a fingerprint.
+    #[must_use]
+    pub const fn fingerprint_bits(&self) -> u32 {
+        self.width
+    }
+
+    /// Items it is for.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.items
+    }
+
+    /// The promise: this share of strangers is answered *mayhap*.
+    #[must_use]
+    pub fn target_fpr(&self) -> f64 {
+        rate(self.width)
+    }
+
+    /// The rate by the model: exactly one in `2^bits`, and none at all without items.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        if self.items == 0 { 0.0 } else { rate(self.width) }
+    }
+
+    /// Slots, one fingerprint each.
+    #[must_use]
+    pub const fn slots(&self) -> u64 {
+        if self.items == 0 { 0 } else { self.places.slots() }
+    }
+
+    /// Shards the set is cut into, each a filter of its own inside of the one array.
+    #[must_use]
+    pub const fn shards(&self) -> u64 {
+        1 << self.places.shard_bits()
+    }
+
+    /// Slots in a segment. An item has a slot in each of three neighbouring ones.
+    #[must_use]
+    pub fn segment_slots(&self) -> u64 {
+        1 << self.places.graph().parts()[0]
+    }
+
+    /// Memory the slots take: whole cache lines.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        let bytes = self.slots() * (self.width / 8) as u64;
+        bytes.next_multiple_of(LINE_BYTES as u64)
+    }
+
+    /// Bits of memory per item.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.memory_bytes() as f64 * 8.0 / self.items.max(1) as f64
+    }
+}
+
+/// The narrowest fingerprints that keep `target_fpr`.
+pub(crate) fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
+    check_rate(target_fpr)?;
+    let limit = rate(FINGERPRINT_BITS[2]);
+    let narrowest = FINGERPRINT_BITS.into_iter().find(|&bits| rate(bits) <= target_fpr);
+    narrowest.ok_or(BuildError::RateTooLow { got: target_fpr, limit })
+}
+
+/// `Ok` for a width there is.
+pub(crate) fn check_bits(bits: u32) -> Result<(), BuildError> {
+    if FINGERPRINT_BITS.contains(&bits) {
+        return Ok(());
+    }
+    Err(BuildError::FingerprintOutOfRange {
+        got: bits,
+        least: FINGERPRINT_BITS[0],
+        limit: FINGERPRINT_BITS[2],
+    })
+}
+
+impl fmt::Display for BinaryFuseShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} slots of {} bits in {} shards", self.slots(), self.width, self.shards())
+    }
+}

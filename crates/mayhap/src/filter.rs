@@ -1,0 +1,364 @@
+//! A filter of whatever kind: for programs that learn only at run time what they hold.
+
+use crate::answers::Answers;
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::{InsertError, MergeError, RemoveError};
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::{
+    BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, CountingBloom, Cuckoo, DLeft,
+    DualBloom, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, Window, Xor8, Xor16, Xor32,
+};
+
+/// A filter of any kind, as a file or a peer gives it.
+///
+/// It does what all of them do and says what the one it holds cannot: a set that never changes refuses items, a filter
+/// without counters refuses to remove. What only one kind has is reached by matching on it.
+///
+/// A [`Bitmap`] holds numbers and hashes nothing: here an item of eight bytes (a `u64`) is its number, and anything else is
+/// certainly not in it.
+///
+/// ```
+/// use mayhap::{Bloom, Filter, Kind};
+///
+/// let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+/// seen.insert("ada");
+/// let bytes = seen.encode();
+///
+/// let mut filter = Filter::decode(&bytes)?; // whatever it is
+/// assert_eq!(filter.kind(), Kind::Bloom);
+/// assert!(filter.may_contain("ada") && filter.insert("grace")?);
+/// assert!(filter.remove("ada").is_err()); // a Bloom filter cannot
+/// assert!(filter.may_contain("ada"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Filter {
+    /// Exact, for dense integers.
+    Bitmap(Bitmap),
+    /// The classic.
+    Bloom(Bloom),
+    /// One cache line per lookup.
+    BlockedBloom(BlockedBloom),
+    /// Deletions, simple.
+    CountingBloom(CountingBloom),
+    /// Deletions by a second filter.
+    DualBloom(DualBloom),
+    /// Unknown size.
+    ScalableBloom(ScalableBloom),
+    /// Deletions and counts, in half the space of a counting Bloom filter.
+    DLeft(DLeft),
+    /// Deletions, low rates.
+    Cuckoo(Cuckoo),
+    /// The same, doubling in place up to a limit.
+    GrowableCuckoo(GrowableCuckoo),
+    /// Deletions, counts, merging, resizing.
+    Quotient(Quotient),
+    /// A static set, fingerprints of 8 bits.
+    Xor8(Xor8),
+    /// A static set, fingerprints of 16 bits.
+    Xor16(Xor16),
+    /// A static set, fingerprints of 32 bits.
+    Xor32(Xor32),
+    /// A smaller static set, fingerprints of 8 bits.
+    BinaryFuse8(BinaryFuse8),
+    /// A smaller static set, fingerprints of 16 bits.
+    BinaryFuse16(BinaryFuse16),
+    /// A smaller static set, fingerprints of 32 bits.
+    BinaryFuse32(BinaryFuse32),
+    /// The smallest static set in memory.
+    Ribbon(Ribbon),
+    /// The smallest static set on the wire.
+    Gcs(Gcs),
+    /// Seen in the last so many items, or the last so long.
+    Window(Window),
+    /// Unknown size, one table.
+    Growing(Growing),
+}
+
+/// The same expression for whichever filter it is; the second form has one of its own for the bitmap, which hashes nothing.
+macro_rules! each {
+    ($self:expr, $filter:ident => $value:expr) => {
+        each!($self, $filter => $value, bitmap $filter => $value)
+    };
+    ($self:expr, $filter:ident => $value:expr, bitmap $bitmap:ident => $exact:expr) => {
+        match $self {
+            Filter::Bitmap($bitmap) => $exact,
+            Filter::Bloom($filter) => $value,
+            Filter::BlockedBloom($filter) => $value,
+            Filter::CountingBloom($filter) => $value,
+            Filter::DualBloom($filter) => $value,
+            Filter::ScalableBloom($filter) => $value,
+            Filter::DLeft($filter) => $value,
+            Filter::Cuckoo($filter) => $value,
+            Filter::GrowableCuckoo($filter) => $value,
+            Filter::Quotient($filter) => $value,
+            Filter::Xor8($filter) => $value,
+            Filter::Xor16($filter) => $value,
+            Filter::Xor32($filter) => $value,
+            Filter::BinaryFuse8($filter) => $value,
+            Filter::BinaryFuse16($filter) => $value,
+            Filter::BinaryFuse32($filter) => $value,
+            Filter::Ribbon($filter) => $value,
+            Filter::Gcs($filter) => $value,
+            Filter::Window($filter) => $value,
+            Filter::Growing($filter) => $value,
+        }
+    };
+}
+
+impl Filter {
+    /// What kind it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Bitmap(_) => Kind::Bitmap,
+            Self::Bloom(_) => Kind::Bloom,
+            Self::BlockedBloom(_) => Kind::BlockedBloom,
+            Self::CountingBloom(_) => Kind::CountingBloom,
+            Self::DualBloom(_) => Kind::DualBloom,
+            Self::ScalableBloom(_) => Kind::ScalableBloom,
+            Self::DLeft(_) => Kind::DLeft,
+            Self::Cuckoo(_) => Kind::Cuckoo,
+            Self::GrowableCuckoo(_) => Kind::GrowableCuckoo,
+            Self::Quotient(_) => Kind::Quotient,
+            Self::Xor8(_) | Self::Xor16(_) | Self::Xor32(_) => Kind::Xor,
+            Self::BinaryFuse8(_) | Self::BinaryFuse16(_) | Self::BinaryFuse32(_) => Kind::BinaryFuse,
+            Self::Ribbon(_) => Kind::Ribbon,
+            Self::Gcs(_) => Kind::Gcs,
+            Self::Window(_) => Kind::Window,
+            Self::Growing(_) => Kind::Growing,
+        }
+    }
+
+    /// How it hashes its items; nothing for a bitmap, which does not.
+    #[must_use]
+    pub const fn scheme(&self) -> Option<&HashScheme> {
+        each!(self, filter => Some(filter.scheme()), bitmap _bitmap => None)
+    }
+
+    /// `false`: certainly not in (but for a [`DualBloom`] after a removal). `true`: mayhap.
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        each!(self, filter => filter.may_contain(item), bitmap bitmap => number(item).is_some_and(|number| bitmap.get(number)))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed with this filter's [`scheme`](Self::scheme). A bitmap knows
+    /// no hashes and says `false`.
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        each!(self, filter => filter.may_contain_hash(hash), bitmap _bitmap => false)
+    }
+
+    /// Asks about all `items` at once; much faster than one by one once the filter is larger than the cache.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        each!(self, filter => filter.may_contain_batch(items, answers), bitmap bitmap => {
+            answers.reset(items.len());
+            for (index, item) in items.iter().enumerate() {
+                if number(item).is_some_and(|number| bitmap.get(number)) {
+                    answers.set(index);
+                }
+            }
+        });
+    }
+
+    /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was.
+    ///
+    /// # Errors
+    /// [`InsertError`] for a kind that never changes, and where there is no room; nothing has changed then.
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
+        match self {
+            Self::Bitmap(bitmap) => bitmap.set(number(item).ok_or(InsertError::NotANumber)?),
+            Self::Bloom(filter) => Ok(filter.insert(item)),
+            Self::BlockedBloom(filter) => Ok(filter.insert(item)),
+            Self::CountingBloom(filter) => Ok(filter.insert(item)),
+            Self::DualBloom(filter) => filter.insert(item),
+            Self::ScalableBloom(filter) => filter.insert(item),
+            Self::DLeft(filter) => filter.insert(item),
+            Self::Cuckoo(filter) => filter.insert(item),
+            Self::GrowableCuckoo(filter) => filter.insert(item),
+            Self::Quotient(filter) => filter.insert(item),
+            Self::Growing(filter) => filter.insert(item),
+            Self::Window(filter) => Ok(filter.insert(item)),
+            Self::Xor8(_)
+            | Self::Xor16(_)
+            | Self::Xor32(_)
+            | Self::BinaryFuse8(_)
+            | Self::BinaryFuse16(_)
+            | Self::BinaryFuse32(_)
+            | Self::Ribbon(_)
+            | Self::Gcs(_) => Err(InsertError::NeverChanges { kind: self.kind() }),
+        }
+    }
+
+    /// Puts all `items` in and says how many of them were certainly not in before.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert). Those in front of the one that was refused are in.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
+        match self {
+            Self::Bitmap(_) => {
+                let mut new = 0;
+                for item in items {
+                    new += u64::from(self.insert(item)?);
+                }
+                Ok(new)
+            }
+            Self::Bloom(filter) => Ok(filter.insert_batch(items)),
+            Self::BlockedBloom(filter) => Ok(filter.insert_batch(items)),
+            Self::CountingBloom(filter) => Ok(filter.insert_batch(items)),
+            Self::DualBloom(filter) => filter.insert_batch(items),
+            Self::ScalableBloom(filter) => filter.insert_batch(items),
+            Self::DLeft(filter) => filter.insert_batch(items),
+            Self::Cuckoo(filter) => filter.insert_batch(items),
+            Self::GrowableCuckoo(filter) => filter.insert_batch(items),
+            Self::Quotient(filter) => filter.insert_batch(items),
+            Self::Growing(filter) => filter.insert_batch(items),
+            Self::Window(filter) => Ok(filter.insert_batch(items)),
+            Self::Xor8(_)
+            | Self::Xor16(_)
+            | Self::Xor32(_)
+            | Self::BinaryFuse8(_)
+            | Self::BinaryFuse16(_)
+            | Self::BinaryFuse32(_)
+            | Self::Ribbon(_)
+            | Self::Gcs(_) => Err(InsertError::NeverChanges { kind: self.kind() }),
+        }
+    }
+
+    /// Takes one copy of `item` out; only for items that were inserted. `false`: it certainly was not in.
+    ///
+    /// # Errors
+    /// [`RemoveError`] for a kind that cannot.
+    pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, RemoveError> {
+        match self {
+            Self::Bitmap(bitmap) => Ok(number(item).is_some_and(|number| bitmap.clear(number))),
+            Self::CountingBloom(filter) => Ok(filter.remove(item)),
+            Self::DualBloom(filter) => Ok(filter.remove(item)),
+            Self::DLeft(filter) => Ok(filter.remove(item)),
+            Self::Cuckoo(filter) => Ok(filter.remove(item)),
+            Self::GrowableCuckoo(filter) => Ok(filter.remove(item)),
+            Self::Quotient(filter) => Ok(filter.remove(item)),
+            Self::Growing(filter) => Ok(filter.remove(item)),
+            _ => Err(RemoveError::CannotRemove { kind: self.kind() }),
+        }
+    }
+
+    /// Adds everything `other` holds.
+    ///
+    /// # Errors
+    /// [`MergeError`] unless both are of one kind that merges, of one shape, and hash alike; nothing has changed then.
+    pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
+        match (&mut *self, other) {
+            (Self::Bitmap(ours), Self::Bitmap(theirs)) => ours.or(theirs).map_err(MergeError::Unbuildable),
+            (Self::Bloom(ours), Self::Bloom(theirs)) => ours.union(theirs),
+            (Self::BlockedBloom(ours), Self::BlockedBloom(theirs)) => ours.union(theirs),
+            (Self::CountingBloom(ours), Self::CountingBloom(theirs)) => ours.union(theirs),
+            (Self::DualBloom(ours), Self::DualBloom(theirs)) => ours.union(theirs),
+            (Self::DLeft(ours), Self::DLeft(theirs)) => ours.union(theirs),
+            (Self::Quotient(ours), Self::Quotient(theirs)) => ours.union(theirs),
+            (Self::Gcs(ours), Self::Gcs(theirs)) => ours.union(theirs),
+            (ours, theirs) if ours.kind() == theirs.kind() => {
+                Err(MergeError::NeverMerges { kind: theirs.kind() })
+            }
+            (ours, theirs) => Err(MergeError::KindDiffers { ours: ours.kind(), theirs: theirs.kind() }),
+        }
+    }
+
+    /// Items it was sized for; the ids there is room for in a bitmap.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        each!(self, filter => filter.capacity(), bitmap bitmap => bitmap.len())
+    }
+
+    /// Items in it by its own count; the bits set in a bitmap, which counts them.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        each!(self, filter => filter.inserted(), bitmap bitmap => bitmap.count())
+    }
+
+    /// The rate it promised at [`capacity`](Self::capacity). A bitmap is never wrong: 0.
+    #[must_use]
+    pub fn target_fpr(&self) -> f64 {
+        each!(self, filter => filter.target_fpr(), bitmap _bitmap => 0.0)
+    }
+
+    /// The rate by the model, for what is in it now.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        each!(self, filter => filter.expected_fpr(), bitmap _bitmap => 0.0)
+    }
+
+    /// Memory it takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        each!(self, filter => filter.memory_bytes())
+    }
+
+    /// The filter as the bytes of a `.mayhap` file.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The filter in these bytes, of whatever kind, checked to the last one.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded filter.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+}
+
+/// The parameter that says how wide the fingerprints of an xor or binary fuse filter are.
+const FINGERPRINT_BITS: usize = 0;
+
+/// The number an item is to a bitmap.
+fn number<I: Item + ?Sized>(item: &I) -> Option<u64> {
+    item.with_bytes(|bytes| bytes.try_into().ok().map(u64::from_le_bytes))
+}
+
+impl codec::sealed::Sealed for Filter {}
+
+impl Storable for Filter {
+    const KIND: Option<Kind> = None;
+
+    fn header(&self) -> Header {
+        each!(self, filter => filter.header())
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        each!(self, filter => filter.parts())
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        Ok(match header.kind {
+            Kind::Bitmap => Self::Bitmap(Bitmap::restore(header, body)?),
+            Kind::Bloom => Self::Bloom(Bloom::restore(header, body)?),
+            Kind::BlockedBloom => Self::BlockedBloom(BlockedBloom::restore(header, body)?),
+            Kind::CountingBloom => Self::CountingBloom(CountingBloom::restore(header, body)?),
+            Kind::DualBloom => Self::DualBloom(DualBloom::restore(header, body)?),
+            Kind::ScalableBloom => Self::ScalableBloom(ScalableBloom::restore(header, body)?),
+            Kind::DLeft => Self::DLeft(DLeft::restore(header, body)?),
+            Kind::Cuckoo => Self::Cuckoo(Cuckoo::restore(header, body)?),
+            Kind::GrowableCuckoo => Self::GrowableCuckoo(GrowableCuckoo::restore(header, body)?),
+            Kind::Quotient => Self::Quotient(Quotient::restore(header, body)?),
+            Kind::Ribbon => Self::Ribbon(Ribbon::restore(header, body)?),
+            Kind::Gcs => Self::Gcs(Gcs::restore(header, body)?),
+            Kind::Window => Self::Window(Window::restore(header, body)?),
+            Kind::Growing => Self::Growing(Growing::restore(header, body)?),
+            Kind::Xor => match header.parameters[FINGERPRINT_BITS] {
+                8 => Self::Xor8(Xor8::restore(header, body)?),
+                16 => Self::Xor16(Xor16::restore(header, body)?),
+                _ => Self::Xor32(Xor32::restore(header, body)?),
+            },
+            Kind::BinaryFuse => match header.parameters[FINGERPRINT_BITS] {
+                8 => Self::BinaryFuse8(BinaryFuse8::restore(header, body)?),
+                16 => Self::BinaryFuse16(BinaryFuse16::restore(header, body)?),
+                _ => Self::BinaryFuse32(BinaryFuse32::restore(header, body)?),
+            },
+        })
+    }
+}

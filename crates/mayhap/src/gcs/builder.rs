@@ -1,0 +1,210 @@
+//! Sorted hashes in, a coded set out; never more in memory than the set itself.
+
+use super::Gcs;
+use super::index::{self, BUCKETS_PER_LINE};
+use super::rice::{self, Packer};
+use super::shape::{GcsShape, stream_lines};
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::sizing::MAX_BITS;
+use crate::statics;
+use crate::store::{Lines, WORDS_PER_LINE};
+
+/// Makes a [`Gcs`] of hashes that come in ascending order, and holds nothing but the set it makes.
+///
+/// For sets that were sorted elsewhere: on disk, in a database, by a merge of other sorted lists. Hashes of the same scheme are
+/// sorted as [`ItemHash`] sorts; the same one may come several times.
+///
+/// ```
+/// use mayhap::{Gcs, GcsBuilder, GcsShape, HashScheme};
+///
+/// let scheme = HashScheme::fast(0);
+/// let mut hashes: Vec<_> = (0..1_000_u64).map(|id| scheme.hash(&id)).collect();
+/// hashes.sort_unstable();
+/// let mut builder = GcsBuilder::new(GcsShape::for_capacity(1_000, 0.01)?, scheme)?;
+/// for hash in hashes {
+///     builder.push(hash)?;
+/// }
+/// let ids: Gcs = builder.finish()?;
+/// assert!(ids.may_contain(&7_u64));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct GcsBuilder {
+    shape: GcsShape,
+    scheme: HashScheme,
+    /// The index, whose length is known, and behind it the stream, which grows.
+    lines: Lines,
+    packer: Packer,
+    /// Full words of the stream.
+    words: usize,
+    bits: u64,
+    /// The bucket being filled, where the first of its line of the index begins, and where those before it end.
+    bucket: u64,
+    base: u64,
+    ends: [u64; BUCKETS_PER_LINE],
+    /// The smallest place in the bucket the next value may have.
+    free: u64,
+    last_key: Option<u64>,
+    inserted: u64,
+    values: u64,
+    failed: Option<BuildError>,
+}
+
+impl GcsBuilder {
+    /// Nothing pushed yet. `shape` fixes the range of the values, so the number of items should be known: with more of them the
+    /// rate climbs, with fewer the set takes more bits for each.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the index.
+    pub fn new(shape: GcsShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        let lines = Lines::zeroed(usize::try_from(shape.index_lines()).unwrap_or(usize::MAX))?;
+        Ok(Self {
+            shape,
+            scheme: scheme.into(),
+            lines,
+            packer: Packer::default(),
+            words: 0,
+            bits: 0,
+            bucket: 0,
+            base: 0,
+            ends: [0; BUCKETS_PER_LINE],
+            free: 0,
+            last_key: None,
+            inserted: 0,
+            values: 0,
+            failed: None,
+        })
+    }
+
+    /// Adds an item that was hashed with the scheme of the set. `true`: it differs from the one before, so it was new.
+    ///
+    /// # Errors
+    /// [`BuildError::Unsorted`] if it is smaller than the hash before; nothing was changed, and the next may come.
+    /// After any other error the builder is lost, and every call says so again.
+    #[inline]
+    pub fn push(&mut self, hash: ItemHash) -> Result<bool, BuildError> {
+        self.push_key(statics::key(hash))
+    }
+
+    #[inline]
+    pub(super) fn push_key(&mut self, key: u64) -> Result<bool, BuildError> {
+        if let Some(last) = self.last_key {
+            if key < last {
+                return Err(BuildError::Unsorted { index: self.inserted });
+            }
+            if key == last {
+                return Ok(false);
+            }
+        }
+        let (bucket, place) = self.shape.place(key);
+        self.put(bucket, place)?;
+        self.last_key = Some(key);
+        self.inserted += 1;
+        Ok(true)
+    }
+
+    /// Codes the value at `place` of `bucket`, unless it is the one coded last. Values come in ascending order.
+    #[inline]
+    pub(super) fn put(&mut self, bucket: u64, place: u64) -> Result<(), BuildError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.bucket < bucket {
+            self.close_until(bucket)?;
+        }
+        let Some(gap) = place.checked_sub(self.free) else { return Ok(()) };
+        let low = self.shape.remainder_bits();
+        self.make_room(rice::length(gap, low))?;
+        let (stream, words) = (self.shape.index_lines() as usize * WORDS_PER_LINE, &mut self.words);
+        let memory = self.lines.words_mut();
+        self.packer.put_rice(gap, low, &mut |word| {
+            memory[stream + *words] = rice::stored(word);
+            *words += 1;
+        });
+        self.bits += rice::length(gap, low);
+        self.free = place + 1;
+        self.values += 1;
+        Ok(())
+    }
+
+    /// Takes memory for `more` bits of the stream.
+    #[inline]
+    fn make_room(&mut self, more: u64) -> Result<(), BuildError> {
+        let bits = self.bits.saturating_add(more);
+        let have = self.lines.words().len() as u64 / WORDS_PER_LINE as u64 - self.shape.index_lines();
+        if bits <= MAX_BITS && stream_lines(bits) <= have {
+            return Ok(());
+        }
+        self.grow(bits)
+    }
+
+    #[cold]
+    fn grow(&mut self, bits: u64) -> Result<(), BuildError> {
+        if bits > MAX_BITS {
+            return self.fail(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS });
+        }
+        let lines = self.shape.index_lines() + stream_lines(bits);
+        // What the whole set will take, and a little: few sets come out longer than that, and those move once more.
+        let whole = self.shape.memory_bytes().max(bits / 8) / 64;
+        let room = whole + whole / 512 + 2;
+        let as_usize = |lines: u64| usize::try_from(lines).unwrap_or(usize::MAX);
+        let grown = self.lines.grow(as_usize(lines), as_usize(room));
+        grown.or_else(|error| self.fail(error))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: BuildError) -> Result<(), BuildError> {
+        self.failed = Some(error.clone());
+        Err(error)
+    }
+
+    /// Ends the buckets before `bucket`, and writes the lines of the index that are complete with that.
+    fn close_until(&mut self, bucket: u64) -> Result<(), BuildError> {
+        while self.bucket < bucket {
+            let number = (self.bucket % BUCKETS_PER_LINE as u64) as usize;
+            self.ends[number] = self.bits;
+            if number + 1 == BUCKETS_PER_LINE || self.bucket + 1 == self.shape.buckets() {
+                let Some(line) = index::line(self.base, &self.ends[..=number]) else {
+                    return self.fail(BuildError::Unsolvable { attempts: 1, items: self.inserted + 1 });
+                };
+                let at = index::line_of(self.bucket);
+                self.lines.words_mut()[at..at + WORDS_PER_LINE].copy_from_slice(&line);
+                self.base = self.bits;
+            }
+            self.bucket += 1;
+        }
+        self.free = 0;
+        Ok(())
+    }
+
+    /// The set of everything pushed.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`], and whatever [`push`](Self::push) failed with before. [`BuildError::Unsolvable`] for hashes
+    /// crowded into a small part of their range, as no honest ones are.
+    pub fn finish(self) -> Result<Gcs, BuildError> {
+        let inserted = self.inserted;
+        self.finish_with(inserted)
+    }
+
+    pub(super) fn finish_with(mut self, inserted: u64) -> Result<Gcs, BuildError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.close_until(self.shape.buckets())?;
+        self.make_room(0)?;
+        let at = self.shape.index_lines() as usize * WORDS_PER_LINE + self.words;
+        if let Some(word) = self.packer.finish() {
+            self.lines.words_mut()[at] = rice::stored(word);
+        }
+        Ok(Gcs {
+            shape: self.shape,
+            scheme: self.scheme,
+            lines: self.lines,
+            stream_bits: self.bits,
+            inserted,
+            values: self.values,
+        })
+    }
+}

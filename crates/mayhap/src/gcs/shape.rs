@@ -1,0 +1,260 @@
+//! How large the range of a coded set is, and how its values are coded.
+
+use std::fmt;
+
+use super::index::BUCKETS_PER_LINE;
+use crate::error::BuildError;
+use crate::hash::reduce;
+use crate::sizing::gcs::{self, ITEMS_PER_BUCKET, MAX_RANGE, MAX_REMAINDER_BITS};
+use crate::sizing::{self, MAX_BITS};
+use crate::store::{LINE_BYTES, WORDS_PER_LINE};
+
+/// The measurements of a [`Gcs`](crate::Gcs): known, checked and priced before any memory is taken.
+///
+/// Its size depends a little on the items, so what is said here is the expected size; a set of a million items comes
+/// within a thousandth of it.
+///
+/// ```
+/// use mayhap::GcsShape;
+///
+/// let shape = GcsShape::for_capacity(1_000_000, 0.01)?;
+/// assert!(shape.bits_per_item() < 8.4); // the bound for any filter is 6.64
+/// assert!(shape.expected_fpr(1_000_000) <= 0.01);
+/// assert!(shape.within(1_000_000).is_err()); // it needs 1.04 MB
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GcsShape {
+    buckets: u64,
+    bucket_range: u64,
+    remainder_bits: u32,
+    capacity: u64,
+    target_fpr: f64,
+}
+
+/// The most bits a code can have in front of its low bits. Shapes sized for their items have some hundred.
+const MAX_CODE_BITS: u64 = 1 << 24;
+
+impl GcsShape {
+    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the strangers.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), or one that asks for more than 62 bits of a hash.
+    pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
+        let range = gcs::range(capacity, target_fpr * sizing::AIM);
+        let buckets = (capacity / ITEMS_PER_BUCKET).max(1);
+        let bucket_range = (range / buckets as f64).ceil();
+        if bucket_range * buckets as f64 > MAX_RANGE as f64 {
+            return Err(BuildError::RateTooLow {
+                got: target_fpr,
+                limit: capacity as f64 / MAX_RANGE as f64,
+            });
+        }
+        let bucket_range = bucket_range as u64;
+        let share = gcs::share_in_bucket(bucket_range * buckets, capacity, buckets);
+        let remainder_bits = gcs::best_remainder_bits(share);
+        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr }.checked()
+    }
+
+    /// Exactly `buckets` buckets of `bucket_range` values each, gaps coded with `remainder_bits` low bits, meant for
+    /// `capacity` items.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a zero, or a number past its limit.
+    pub fn exactly(
+        buckets: u64,
+        bucket_range: u64,
+        remainder_bits: u32,
+        capacity: u64,
+    ) -> Result<Self, BuildError> {
+        let shape = Self { buckets, bucket_range, remainder_bits, capacity, target_fpr: 1.0 }.checked()?;
+        Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
+    }
+
+    /// What an encoded filter says its shape is, checked like every other.
+    pub(super) fn from_parts(
+        buckets: u64,
+        bucket_range: u64,
+        remainder_bits: u32,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        if !(0.0..=1.0).contains(&target_fpr) {
+            return Err(BuildError::RateOutOfRange { got: target_fpr });
+        }
+        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr }.checked()
+    }
+
+    fn checked(self) -> Result<Self, BuildError> {
+        sizing::check_capacity(self.capacity)?;
+        let limit = sizing::MAX_CAPACITY;
+        if self.buckets == 0 || self.buckets > limit {
+            return Err(BuildError::BucketCountOutOfRange { got: self.buckets, limit });
+        }
+        let range = self.bucket_range.saturating_mul(self.buckets);
+        if range == 0 || range > MAX_RANGE {
+            return Err(BuildError::ValuesOutOfRange { got: range, limit: MAX_RANGE });
+        }
+        if self.remainder_bits > MAX_REMAINDER_BITS {
+            let (got, limit) = (self.remainder_bits, MAX_REMAINDER_BITS);
+            return Err(BuildError::FingerprintOutOfRange { got, least: 0, limit });
+        }
+        if self.bucket_range >> self.remainder_bits > MAX_CODE_BITS {
+            // Not more than the range, so it does not overflow.
+            let limit = MAX_CODE_BITS << self.remainder_bits;
+            return Err(BuildError::ValuesOutOfRange { got: self.bucket_range, limit });
+        }
+        Ok(self)
+    }
+
+    /// The shape itself, if it is expected to fit in `limit_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] with both numbers.
+    pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
+        sizing::check_memory(self.memory_bytes(), limit_bytes)?;
+        Ok(self)
+    }
+
+    /// Values an item may have: a stranger is taken for a member if its value is one of theirs.
+    #[must_use]
+    pub const fn range(&self) -> u64 {
+        self.buckets * self.bucket_range
+    }
+
+    /// Buckets the range is cut into; the index knows where each of them begins.
+    #[must_use]
+    pub const fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Values a bucket may hold.
+    #[must_use]
+    pub const fn bucket_range(&self) -> u64 {
+        self.bucket_range
+    }
+
+    /// Low bits of a gap that are stored as they are; what is above them is unary.
+    #[must_use]
+    pub const fn remainder_bits(&self) -> u32 {
+        self.remainder_bits
+    }
+
+    /// Items it is meant for.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` different items are in.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.target_fpr
+    }
+
+    /// The rate by the model once `items` different items are in.
+    #[must_use]
+    pub fn expected_fpr(&self, items: u64) -> f64 {
+        gcs::expected_fpr(self.range(), items)
+    }
+
+    /// Memory a set of `capacity` items is expected to take: whole cache lines.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let bits = gcs::stream_bits(self.range(), self.capacity, self.buckets, self.remainder_bits);
+        self.bytes_with(bits.ceil() as u64)
+    }
+
+    /// Bits of memory per item at capacity, as expected.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.memory_bytes() as f64 * 8.0 / self.capacity as f64
+    }
+
+    /// Memory with a stream of `bits` bits, at most [`MAX_BITS`].
+    pub(super) fn bytes_with(&self, bits: u64) -> u64 {
+        (self.index_lines() + stream_lines(bits)) * LINE_BYTES as u64
+    }
+
+    /// Lines of the index.
+    pub(super) const fn index_lines(&self) -> u64 {
+        self.buckets.div_ceil(BUCKETS_PER_LINE as u64)
+    }
+
+    /// The bucket of a key and the place in it. Larger keys never come before smaller ones.
+    #[inline(always)]
+    pub(super) fn place(&self, key: u64) -> (u64, u64) {
+        let scaled = u128::from(key) * u128::from(self.buckets);
+        ((scaled >> 64) as u64, reduce(scaled as u64, self.bucket_range))
+    }
+
+    /// Is an item's value coded alike in both? Capacity and target may differ.
+    pub(super) fn places_like(&self, other: &Self) -> bool {
+        let placing = |shape: &Self| (shape.buckets, shape.bucket_range, shape.remainder_bits);
+        placing(self) == placing(other)
+    }
+}
+
+/// Lines a stream of `bits` bits takes, at most [`MAX_BITS`]. At least one word is left behind it, so that a reader that looks
+/// a word ahead needs no exception.
+pub(super) const fn stream_lines(bits: u64) -> u64 {
+    let bits = if bits > MAX_BITS { MAX_BITS } else { bits };
+    (bits.div_ceil(64) + 1).div_ceil(WORDS_PER_LINE as u64)
+}
+
+impl fmt::Display for GcsShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buckets, bucket_range, remainder_bits, .. } = self;
+        write!(f, "{buckets} buckets of {bucket_range} values coded with {remainder_bits} low bits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_keep_the_order_of_keys_and_reach_the_whole_range() {
+        for (buckets, bucket_range) in [(1, 1), (1, 1000), (3, 7), (28, 20_480), (1 << 20, 1 << 42)] {
+            let shape = GcsShape::exactly(buckets, bucket_range, 20, 1).unwrap();
+            let mut last = (0, 0);
+            for step in 0..=1_000_u64 {
+                let place = shape.place(step * (u64::MAX / 1_000));
+                assert!(place >= last && place.0 < buckets && place.1 < bucket_range);
+                last = place;
+            }
+            assert_eq!(shape.place(0), (0, 0));
+            assert_eq!(shape.place(u64::MAX).0, buckets - 1);
+        }
+        assert_eq!(GcsShape::exactly(28, 20_480, 0, 1).unwrap().place(u64::MAX), (27, 20_479));
+    }
+
+    #[test]
+    fn the_space_is_near_the_bound() {
+        for (fpr, extra) in
+            [(0.5, 1.3), (0.1, 1.8), (0.01, 1.75), (1.0 / 256.0, 1.79), (1e-4, 1.8), (1e-9, 1.8)]
+        {
+            let shape = GcsShape::for_capacity(1_000_000, fpr).unwrap();
+            let above = shape.bits_per_item() + fpr.log2();
+            assert!(above < extra, "{fpr}: {above} bits above the bound");
+            assert!((0.98..=1.0).contains(&(shape.expected_fpr(1_000_000) / fpr)), "{fpr}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_says_why() {
+        assert!(matches!(GcsShape::for_capacity(0, 0.01), Err(BuildError::CapacityOutOfRange { .. })));
+        assert!(matches!(GcsShape::for_capacity(10, 1.0), Err(BuildError::RateOutOfRange { .. })));
+        assert!(matches!(GcsShape::for_capacity(1 << 42, 1e-9), Err(BuildError::RateTooLow { .. })));
+        assert!(matches!(GcsShape::exactly(0, 5, 1, 1), Err(BuildError::BucketCountOutOfRange { .. })));
+        assert!(matches!(
+            GcsShape::exactly(1 << 40, 1 << 40, 1, 1),
+            Err(BuildError::ValuesOutOfRange { .. })
+        ));
+        assert!(matches!(GcsShape::exactly(1, 0, 1, 1), Err(BuildError::ValuesOutOfRange { .. })));
+        assert!(matches!(GcsShape::exactly(1, 5, 57, 1), Err(BuildError::FingerprintOutOfRange { .. })));
+        // One item would take four gigabytes.
+        assert!(matches!(GcsShape::exactly(1, 1 << 35, 0, 1), Err(BuildError::ValuesOutOfRange { .. })));
+    }
+}

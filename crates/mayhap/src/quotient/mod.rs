@@ -1,0 +1,497 @@
+//! The quotient filter.
+
+mod bulk;
+mod groups;
+mod lookup;
+mod place;
+mod shape;
+
+pub use shape::QuotientShape;
+
+use self::bulk::{Made, Refused};
+use self::groups::{MAX_COPIES, Written};
+use self::lookup::{Spot, groups_of, holds, holds_batch, spot};
+use self::place::{Place, place};
+use crate::answers::Answers;
+use crate::batch::Hashed;
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::{BuildError, InsertError, MergeError};
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::run_table::{NoRoom, RunTable};
+use crate::sizing::quotient;
+
+/// A table of short fingerprints that counts, removes, merges and doubles, all without the items.
+///
+/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes a copy
+///   of another that has the same fingerprint, and that one may be lost. An item that answers *no* is turned away and harms nobody.
+/// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of the
+///   strangers while no more than `capacity` different items are in.
+/// * It is full at some point. [`insert`](Self::insert) refuses then, and nothing is changed or lost; [`double`](Self::double)
+///   makes room, and doubles the rate, unless the filter was made [for doublings](QuotientShape::for_capacity_with_doublings).
+/// * It counts copies, without end: a million copies of one item take a handful of slots.
+///   [`count`](Self::count) is never below the truth, and above it only for items that share a fingerprint.
+/// * `(r + 2.13) / 0.95` bits per item for a rate of `0.95 / 2^r`: 9.61 bits at 0.74 %, 12.8 at 0.093 %. Any number of items, no rounding up to
+///   powers of two.
+/// * A lookup touches two cache lines, one if the home of the item is empty, and slows down as the filter fills up.
+/// * It cannot list items, only their [fingerprints](Self::fingerprints).
+///
+/// ```text
+///               ┌ home ─┐┌ remainder ┐
+/// item ─▶ ItemHash · homes: 2 · 0110…             0 1 2 3 4 5 6     occupied and run-end bits say which slots
+///                               │        slots    · a b c · d ·     are the run of home 2: b and c, ascending
+///                               └─── is it b or c? mayhap; neither: no
+/// ```
+///
+/// ```
+/// use mayhap::Quotient;
+///
+/// let mut words = Quotient::for_capacity(100_000, 0.001, 0)?;
+/// assert!(words.insert("whale")?); // new, certainly
+/// assert!(!words.insert("whale")?); // a second copy
+/// assert_eq!(words.count("whale"), 2);
+/// assert!(words.remove("whale") && words.may_contain("whale"));
+/// assert!(words.remove("whale") && !words.may_contain("whale"));
+///
+/// let mut more = Quotient::with_shape(*words.shape(), 0)?;
+/// more.insert("squid")?;
+/// words.union(&more)?; // no item was read again
+/// words.double()?; // nor here
+/// assert!(words.may_contain("squid"));
+/// assert_eq!(words.capacity(), 200_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// P. Pandey, M. Bender, R. Johnson, R. Patro, *A General-Purpose Counting Filter: Making Every Bit Count*, SIGMOD 2017.
+#[derive(Debug)]
+pub struct Quotient {
+    shape: QuotientShape,
+    scheme: HashScheme,
+    table: RunTable,
+    inserted: u64,
+    /// Different fingerprints in the table.
+    distinct: u64,
+}
+
+/// A fingerprint in a [`Quotient`] filter, and how often it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct QuotientFingerprint {
+    /// Which home it belongs to.
+    pub home: u64,
+    /// What is stored there.
+    pub remainder: u64,
+    /// How many copies of it are in.
+    pub count: u64,
+}
+
+impl Quotient {
+    /// The smallest filter for `capacity` different items at `target_fpr`.
+    ///
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    ///
+    /// # Errors
+    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    pub fn for_capacity(
+        capacity: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(QuotientShape::for_capacity(capacity, target_fpr)?, scheme)
+    }
+
+    /// A filter of exactly this shape.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn with_shape(shape: QuotientShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        let table = RunTable::with_homes(shape.homes(), shape.remainder_bits())?;
+        Ok(Self { shape, scheme: scheme.into(), table, inserted: 0, distinct: 0 })
+    }
+
+    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    #[inline]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// Puts one copy of `item` in. `true`: it was certainly not in before.
+    /// `false`: mayhap it was; there is one copy more now.
+    ///
+    /// # Errors
+    /// [`InsertError::Full`] if there is no room for it, [`InsertError::TooManyCopies`] past 2^62 copies. Nothing changed.
+    #[inline]
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
+        self.insert_hash(self.scheme.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
+        self.insert_place(self.place(hash))
+    }
+
+    fn insert_place(&mut self, place: Place) -> Result<bool, InsertError> {
+        if self.inserted >= MAX_COPIES {
+            return Err(InsertError::TooManyCopies { limit: MAX_COPIES });
+        }
+        let found = spot(&self.table, place);
+        let new = found.group.is_none();
+        let written = match found.group {
+            None if self.table.used() < self.shape.max_slots() => {
+                self.table.insert(place.home, &found.run, found.at, place.remainder)
+            }
+            None => Err(NoRoom),
+            Some(group) => self.rewrite(place, found, group.copies + 1),
+        };
+        written.map_err(|NoRoom| self.full())?;
+        self.inserted += 1;
+        self.distinct += u64::from(new);
+        Ok(new)
+    }
+
+    /// Makes the group that was found one of `copies` copies, if there is room for that.
+    fn rewrite(&mut self, place: Place, found: Spot, copies: u64) -> Result<(), NoRoom> {
+        let Spot { mut run, at, group } = found;
+        let written = Written::new(place.remainder, copies, self.table.bits());
+        let old_end = group.map_or(at, |group| group.end);
+        let new_end = at + written.slots().len() as u64;
+        if self.table.used() + new_end.saturating_sub(old_end) > self.shape.max_slots() {
+            return Err(NoRoom);
+        }
+        let mut end = old_end;
+        while end < new_end {
+            if let Err(NoRoom) = self.table.insert(place.home, &run, end, 0) {
+                // Those that went in go out again: the table is as it was.
+                while end > old_end {
+                    end -= 1;
+                    self.table.remove(place.home, &run, end);
+                    run.end -= 1;
+                }
+                return Err(NoRoom);
+            }
+            end += 1;
+            run.end += 1;
+        }
+        while end > new_end {
+            end -= 1;
+            self.table.remove(place.home, &run, end);
+            run.end -= 1;
+        }
+        for (slot, &value) in (at..).zip(written.slots()) {
+            self.table.set(slot, value);
+        }
+        Ok(())
+    }
+
+    const fn full(&self) -> InsertError {
+        InsertError::Full { inserted: self.inserted, capacity: self.shape.capacity() }
+    }
+
+    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Faster than one by one,
+    /// most of all if they are many for what is in already: then they are sorted and the table is written anew, which takes
+    /// eight bytes an item and the memory of a second table for that time.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert), at the first item that finds no room. All items before it are in, and none behind it;
+    /// how many those are, [`inserted`](Self::inserted) says.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for items already hashed.
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch).
+    pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> Result<u64, InsertError> {
+        self.insert_all(hashes)
+    }
+
+    fn insert_all<H: Hashed>(&mut self, items: &[H]) -> Result<u64, InsertError> {
+        /// Few enough that the lines of a chunk stay in the nearest cache until their turn comes.
+        const CHUNK: usize = 32;
+        let before = self.distinct;
+        if bulk::worth_sorting(&self.table, items.len())
+            && let Some(made) = bulk::with_sorted(&self.table, &self.scheme, self.shape.max_slots(), items)
+        {
+            self.take(made);
+            return Ok(self.distinct - before);
+        }
+        let mut places = [Place::default(); CHUNK];
+        for items in items.chunks(CHUNK) {
+            for (place, item) in places.iter_mut().zip(items) {
+                *place = self.place(item.hashed(&self.scheme));
+                self.table.prefetch(place.home);
+            }
+            for place in &places[..items.len()] {
+                self.insert_place(*place)?;
+            }
+        }
+        Ok(self.distinct - before)
+    }
+
+    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    #[inline]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        holds(&self.table, self.place(hash))
+    }
+
+    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
+    /// than asking one by one.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        holds_batch(&self.table, &self.scheme, items, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        holds_batch(&self.table, &self.scheme, hashes, answers);
+    }
+
+    /// How many copies of `item` are in: never fewer than there are, and more only if another item has its fingerprint.
+    #[inline]
+    #[must_use]
+    pub fn count<I: Item + ?Sized>(&self, item: &I) -> u64 {
+        self.count_hash(self.scheme.hash(item))
+    }
+
+    /// [`count`](Self::count) for an item already hashed.
+    #[inline]
+    #[must_use]
+    pub fn count_hash(&self, hash: ItemHash) -> u64 {
+        spot(&self.table, self.place(hash)).group.map_or(0, |group| group.copies)
+    }
+
+    /// Takes one copy of `item` out. Only for items that were inserted: one that was not, but answers *mayhap*, takes
+    /// a copy of another.
+    ///
+    /// `true`: a copy was taken out. `false`: it was certainly not in, and nothing changed.
+    #[inline]
+    pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
+        self.remove_hash(self.scheme.hash(item))
+    }
+
+    /// [`remove`](Self::remove) for an item already hashed.
+    pub fn remove_hash(&mut self, hash: ItemHash) -> bool {
+        let place = self.place(hash);
+        let found = spot(&self.table, place);
+        let Some(group) = found.group else { return false };
+        if group.copies == 1 {
+            self.table.remove(place.home, &found.run, found.at);
+            self.distinct -= 1;
+        } else {
+            // Fewer copies never take more slots, so this cannot fail.
+            let written = self.rewrite(place, found, group.copies - 1);
+            debug_assert_eq!(written, Ok(()));
+        }
+        self.inserted -= 1;
+        true
+    }
+
+    /// Adds everything `other` holds, copy by copy, as if each had been inserted here. Takes one pass over both tables.
+    ///
+    /// # Errors
+    /// [`MergeError`] unless both have the same homes, remainder bits and hash scheme, and room for both is in one of them
+    /// ([`double`](Self::double) both, if not). Nothing has changed then.
+    pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
+        if !self.shape.places_like(&other.shape) {
+            return Err(MergeError::shapes(&self.shape, &other.shape));
+        }
+        MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        let groups = bulk::merged(groups_of(&self.table), groups_of(&other.table));
+        let limit = self.shape.max_slots();
+        let made = bulk::write(self.shape.homes(), self.shape.remainder_bits(), limit, groups);
+        let made = made.map_err(|refused| match refused {
+            Refused::Full => MergeError::Full {
+                inserted: self.inserted.saturating_add(other.inserted),
+                capacity: self.shape.capacity(),
+            },
+            Refused::Build(error) => MergeError::Unbuildable(error),
+        })?;
+        self.take(made);
+        Ok(())
+    }
+
+    /// Doubles the homes, and the capacity, without the items: a bit of every remainder becomes part of its home. Takes one pass over
+    /// the table, and for that time the memory of both.
+    ///
+    /// A bit less in every slot doubles the rate of a full filter. [`target_fpr`](Self::target_fpr) stays as it is while the spare bits of
+    /// [`for_capacity_with_doublings`](QuotientShape::for_capacity_with_doublings) last, and then says what is kept instead.
+    ///
+    /// # Errors
+    /// [`BuildError`] if there are only two remainder bits left, the table becomes too large, or the system refuses the memory. Nothing
+    /// has changed then.
+    pub fn double(&mut self) -> Result<(), BuildError> {
+        let shape = self.shape.doubled()?;
+        let made = bulk::doubled(&self.table, shape.max_slots()).map_err(|refused| match refused {
+            Refused::Build(error) => error,
+            // Twice the homes always have room, unless everything is crowded into the last few.
+            Refused::Full => BuildError::Unsolvable { attempts: 1, items: self.distinct },
+        })?;
+        self.take(made);
+        self.shape = shape;
+        Ok(())
+    }
+
+    fn take(&mut self, made: Made) {
+        (self.table, self.distinct, self.inserted) = (made.table, made.distinct, made.copies);
+    }
+
+    /// All fingerprints in it, in ascending order, with their counts.
+    pub fn fingerprints(&self) -> impl Iterator<Item = QuotientFingerprint> + '_ {
+        groups_of(&self.table).map(|(Place { home, remainder }, count)| QuotientFingerprint {
+            home,
+            remainder,
+            count,
+        })
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.table.clear();
+        (self.inserted, self.distinct) = (0, 0);
+    }
+
+    /// The measurements: homes, remainder bits, capacity, promise.
+    #[must_use]
+    pub const fn shape(&self) -> &QuotientShape {
+        &self.shape
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Different items it was sized for, or has room for after doublings.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.shape.capacity()
+    }
+
+    /// The rate it promised at [`capacity`](Self::capacity).
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.shape.target_fpr()
+    }
+
+    /// Copies in it: insertions less removals.
+    #[must_use]
+    pub const fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    /// Different fingerprints in it: different items, less those that share one.
+    #[must_use]
+    pub const fn distinct(&self) -> u64 {
+        self.distinct
+    }
+
+    /// How many different items the fingerprints speak of.
+    #[must_use]
+    pub fn estimated_items(&self) -> u64 {
+        quotient::items_from_fingerprints(self.shape.homes(), self.shape.remainder_bits(), self.distinct)
+    }
+
+    /// The rate now: the share of all fingerprints that are in. That is exact, not a model.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        let homes = self.shape.homes() as f64;
+        self.distinct as f64 / homes / f64::powi(2.0, self.shape.remainder_bits() as i32)
+    }
+
+    /// Slots in use for every home: 0.95 is full.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.table.used() as f64 / self.shape.homes() as f64
+    }
+
+    /// Memory the table takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.table.memory_bytes()
+    }
+
+    /// Bits of memory per item at capacity.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.shape.bits_per_item()
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { table: self.table.try_clone()?, ..*self })
+    }
+
+    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The filter in these bytes, checked to the last one.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `Quotient`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: ItemHash) -> Place {
+        place(hash, self.table.homes(), self.table.bits())
+    }
+}
+
+/// Placement scheme 1: the hash as a fraction times the homes, [`place`]; groups as in [`groups`].
+const PLACEMENT: u16 = 1;
+
+impl codec::sealed::Sealed for Quotient {}
+
+impl Storable for Quotient {
+    const KIND: Option<Kind> = Some(Kind::Quotient);
+
+    fn header(&self) -> Header {
+        let mut header = Header::new(Kind::Quotient, PLACEMENT, Some(&self.scheme));
+        header.capacity = self.shape.capacity();
+        header.inserted = self.inserted;
+        header.target_fpr = self.shape.target_fpr();
+        header.parameters[0] = self.shape.homes();
+        header.parameters[1] = u64::from(self.shape.remainder_bits());
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Words(self.table.lines())
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        header.expect_placement(PLACEMENT)?;
+        header.expect_parameters(2)?;
+        let scheme = header.scheme()?;
+        let (homes, bits) = (header.parameters[0], header.parameter_u32(1, "remainder bits")?);
+        let shape = QuotientShape::from_parts(homes, bits, header.capacity, header.target_fpr)?;
+        let table = RunTable::from_lines(body.lines(shape.memory_bytes())?, homes, bits)?;
+        if table.used() > shape.max_slots() {
+            return Err(DecodeError::BadField { field: "slots in use", got: table.used() });
+        }
+        let distinct = groups::check(&table, header.inserted)?;
+        Ok(Self { shape, scheme, table, inserted: header.inserted, distinct })
+    }
+}

@@ -1,0 +1,404 @@
+//! What xor and binary fuse filters share: shards of fingerprints in one array, three of which answer for an item.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::fingerprint::{self, Fingerprint, per_word};
+use super::graph::{Graph, Sharded, seed_of};
+use super::options::BuildOptions;
+use super::peel::{Twins, Workbench};
+use super::shards::{dedup_parts, partition, side_by_side};
+use super::{key, reserve};
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind};
+use crate::codec::{Body, DecodeError, Header};
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::simd::fuse::{difference, prefetch_slot};
+use crate::sizing::fuse::{fullest_shard, rate};
+use crate::sizing::{MAX_BITS, check_capacity};
+use crate::store::{LINE_BYTES, Lines};
+
+/// Seeds tried before a set is called unsolvable. Most sets need one.
+pub(crate) const MAX_ATTEMPTS: u32 = 128;
+
+/// Fingerprints in their slots.
+pub(crate) struct Table<F, G> {
+    places: Sharded<G>,
+    /// No lines at all if there are no items.
+    lines: Lines,
+    items: u64,
+    attempt: u32,
+    fingerprint: PhantomData<F>,
+}
+
+impl<F: Fingerprint, G: Graph> Table<F, G> {
+    fn empty() -> Result<Self, BuildError> {
+        let places = sharded::<F, G>(0, 0, 0)?;
+        Ok(Self { places, lines: Lines::zeroed(0)?, items: 0, attempt: 0, fingerprint: PhantomData })
+    }
+
+    /// The table of these keys, of which some may be there twice.
+    pub(crate) fn build(mut keys: Vec<u64>, options: &BuildOptions) -> Result<Self, BuildError> {
+        let mut twins = Twins::Refuse;
+        let mut attempt = 0;
+        loop {
+            if keys.is_empty() {
+                return Self::empty();
+            }
+            let items = keys.len() as u64;
+            let mut bits = options.shard_bits(items);
+            let mut parts = partition(&mut keys, 1 << bits, |key| shard_of(key, bits));
+            let mut fullest = parts.iter().map(|part| part.len() as u64).max().unwrap_or(0);
+            if too_uneven(items, fullest, bits) {
+                (bits, fullest) = (0, items);
+                parts = partition(&mut keys, 1, |_| 0);
+            }
+            let places = sharded::<F, G>(items, fullest, bits)?;
+            let mut lines = Lines::zeroed(lines_of::<F>(places.slots()))?;
+            while attempt < MAX_ATTEMPTS {
+                let places = places.with_seed(seed_of(attempt));
+                if fill::<F, G>(&places, &keys, &parts, lines.words_mut(), options, twins)? {
+                    return Ok(Self { places, lines, items, attempt, fingerprint: PhantomData });
+                }
+                // Whatever is there twice never comes out. Looked for only now: most sets have no duplicates.
+                if twins == Twins::Refuse {
+                    twins = Twins::Merge;
+                    dedup_parts(&mut keys, &parts, options.threads_for(parts.len()))?;
+                    if (keys.len() as u64) < items {
+                        break;
+                    }
+                }
+                attempt += 1;
+            }
+            if attempt == MAX_ATTEMPTS {
+                return Err(BuildError::Unsolvable { attempts: attempt, items });
+            }
+        }
+    }
+
+    /// The same from items that can be gone through again and again: first to count them, then in `passes` passes of which
+    /// each keeps the keys of its share of the shards only.
+    pub(crate) fn build_in_passes<H: Hashed, I: IntoIterator<Item = H>>(
+        source: impl Fn() -> I,
+        passes: usize,
+        options: &BuildOptions,
+        scheme: &HashScheme,
+    ) -> Result<Self, BuildError> {
+        /// The power of two of the shards that are told apart while counting.
+        const COUNTED_BITS: u32 = 12;
+        let mut counts = vec![0_u64; 1 << COUNTED_BITS];
+        for item in source() {
+            counts[shard_of(key(item.hashed(scheme)), COUNTED_BITS)] += 1;
+        }
+        let items = counts.iter().sum();
+        if items == 0 {
+            return Self::empty();
+        }
+        check_capacity(items)?;
+        let mut bits = options.shard_bits(items).min(COUNTED_BITS);
+        let mut counts: Vec<u64> =
+            counts.chunks(1 << (COUNTED_BITS - bits)).map(|finer| finer.iter().sum()).collect();
+        let mut fullest = counts.iter().copied().max().unwrap_or(0);
+        if too_uneven(items, fullest, bits) {
+            (bits, counts, fullest) = (0, vec![items], items);
+        }
+        let places = sharded::<F, G>(items, fullest, bits)?;
+        let mut lines = Lines::zeroed(lines_of::<F>(places.slots()))?;
+        let shards_per_pass = counts.len().div_ceil(passes.max(1));
+        for attempt in 0..MAX_ATTEMPTS {
+            let places = places.with_seed(seed_of(attempt));
+            let words_per_shard = words_of::<F>(places.slots_per_shard());
+            let mut rest = lines.words_mut();
+            let (mut distinct, mut solved) = (0, true);
+            for (pass, counts) in counts.chunks(shards_per_pass).enumerate() {
+                let shards = pass * shards_per_pass..pass * shards_per_pass + counts.len();
+                let mut keys = keys_of_shards(source(), scheme, shards.clone(), bits, counts.iter().sum())?;
+                let mut parts = partition(&mut keys, counts.len(), |key| shard_of(key, bits) - shards.start);
+                let words = rest.split_off_mut(..(words_per_shard * counts.len()).min(rest.len()));
+                let words = words.unwrap_or_default();
+                solved = fill::<F, G>(&places, &keys, &parts, words, options, Twins::Refuse)?;
+                if !solved {
+                    parts = dedup_parts(&mut keys, &parts, options.threads_for(parts.len()))?;
+                    solved = fill::<F, G>(&places, &keys, &parts, words, options, Twins::Merge)?;
+                }
+                if !solved {
+                    break;
+                }
+                distinct += keys.len() as u64;
+            }
+            if solved {
+                return Ok(Self { places, lines, items: distinct, attempt, fingerprint: PhantomData });
+            }
+        }
+        Err(BuildError::Unsolvable { attempts: MAX_ATTEMPTS, items })
+    }
+
+    /// `false`: certainly not in. An empty table has no lines, and so no slot is there.
+    #[inline(always)]
+    pub(crate) fn may_contain(&self, hash: ItemHash) -> bool {
+        difference::<F, G>(self.lines.words(), &self.places, key(hash)) == Some(F::default())
+    }
+
+    /// [`may_contain`](Self::may_contain) for many, the slots of one chunk on their way while the one before it is answered.
+    #[inline(always)]
+    pub(crate) fn may_contain_batch<H: Hashed>(
+        &self,
+        scheme: &HashScheme,
+        items: &[H],
+        answers: &mut Answers,
+    ) {
+        /// Three lines for each are on their way.
+        const CHUNK: usize = 64;
+        answers.reset(items.len());
+        if self.items == 0 {
+            return;
+        }
+        let (table, words) = (self.places, self.lines.words());
+        let start = |hash| {
+            let key = key(hash);
+            let (places, _) = table.places(key);
+            places.into_iter().for_each(|place| prefetch_slot::<F>(words, place));
+            key
+        };
+        let bits = answers.words_mut();
+        hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, keys| {
+            let mut chunk = 0;
+            for (bit, &key) in keys.iter().enumerate() {
+                let there = difference::<F, G>(words, &table, key) == Some(F::default());
+                chunk |= u64::from(there) << bit;
+            }
+            bits[first / CHUNK] = chunk;
+        });
+    }
+
+    pub(crate) const fn items(&self) -> u64 {
+        self.items
+    }
+
+    pub(crate) const fn places(&self) -> &Sharded<G> {
+        &self.places
+    }
+
+    pub(crate) const fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.lines.memory_bytes()
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { lines: self.lines.try_clone()?, ..*self })
+    }
+
+    /// Fills in the parts of the header that a table has.
+    pub(crate) fn describe(&self, header: &mut Header) {
+        header.capacity = self.items;
+        header.inserted = self.items;
+        header.target_fpr = rate(F::BITS);
+        let [first, second] = self.places.graph().parts();
+        let shard_bits = u64::from(self.places.shard_bits());
+        let numbers = [u64::from(F::BITS), u64::from(self.attempt), shard_bits, first, second];
+        header.parameters[..numbers.len()].copy_from_slice(&numbers);
+    }
+
+    /// The table a header describes, checked.
+    pub(crate) fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        let bad = |field, got| DecodeError::BadField { field, got };
+        header.expect_parameters(5)?;
+        let [width, attempt, shard_bits, first, second, ..] = header.parameters;
+        if width != u64::from(F::BITS) {
+            return Err(bad("fingerprint bits", width));
+        }
+        if attempt >= u64::from(MAX_ATTEMPTS) {
+            return Err(bad("attempt", attempt));
+        }
+        let items = header.capacity;
+        if items != 0 {
+            check_capacity(items)?;
+        }
+        if header.inserted != items {
+            return Err(bad("inserted", header.inserted));
+        }
+        if header.target_fpr.to_bits() != rate(F::BITS).to_bits() {
+            return Err(bad("target rate", header.target_fpr.to_bits()));
+        }
+        let graph = G::from_parts([first, second]).ok_or(bad("segments", first))?;
+        let shard_bits = u32::try_from(shard_bits).map_err(|_| bad("shards", shard_bits))?;
+        let places = Sharded::new(graph, shard_bits, seed_of(attempt as u32), F::BITS)
+            .ok_or(bad("shards", u64::from(shard_bits)))?;
+        if items > places.slots() {
+            return Err(bad("capacity", items));
+        }
+        let lines = if items == 0 { 0 } else { lines_of::<F>(places.slots()) };
+        let lines = body.lines(lines as u64 * LINE_BYTES as u64)?;
+        if items != 0 {
+            let end = places.slots() * u64::from(F::BITS);
+            lines.check_zero_from(end).map_err(|bit| DecodeError::StrayBit { bit })?;
+        }
+        Ok(Self { places, lines, items, attempt: attempt as u32, fingerprint: PhantomData })
+    }
+}
+
+/// Is one shard so much fuller than chance makes it that all of them would waste memory? Then somebody chose the keys, and one shard is better.
+fn too_uneven(items: u64, fullest: u64, bits: u32) -> bool {
+    let expected = fullest_shard(items, bits);
+    fullest > expected + expected / 8
+}
+
+/// The shards for `items` items of which one shard has `fullest`.
+pub(crate) fn sharded<F: Fingerprint, G: Graph>(
+    items: u64,
+    fullest: u64,
+    bits: u32,
+) -> Result<Sharded<G>, BuildError> {
+    sharded_for(items, fullest, bits, F::BITS)
+}
+
+pub(crate) fn sharded_for<G: Graph>(
+    items: u64,
+    fullest: u64,
+    bits: u32,
+    width: u32,
+) -> Result<Sharded<G>, BuildError> {
+    // The size follows from the number of items, so that it is known beforehand; but for a set that falls very unevenly.
+    let graph = G::for_items(fullest.max(fullest_shard(items, bits)));
+    let too_large = || BuildError::TooLarge {
+        bytes: (u128::from(graph.slots()) << bits)
+            .saturating_mul(u128::from(width / 8))
+            .min(u128::from(u64::MAX)) as u64,
+        limit: MAX_BITS / 8,
+    };
+    Sharded::new(graph, bits, seed_of(0), width).ok_or_else(too_large)
+}
+
+/// The shard of `key` among `2^bits`.
+fn shard_of(key: u64, bits: u32) -> usize {
+    ((key >> 1) >> (63 - bits)) as usize
+}
+
+fn words_of<F: Fingerprint>(slots: u64) -> usize {
+    usize::try_from(slots.div_ceil(per_word::<F>() as u64)).unwrap_or(usize::MAX)
+}
+
+/// Lines for so many slots.
+pub(crate) fn lines_of<F: Fingerprint>(slots: u64) -> usize {
+    words_of::<F>(slots).div_ceil(LINE_BYTES / 8)
+}
+
+/// Builds the shards of `parts` into `words`, several at once. `false` if one of them did not come out.
+fn fill<F: Fingerprint, G: Graph>(
+    places: &Sharded<G>,
+    keys: &[u64],
+    parts: &[Range<usize>],
+    words: &mut [u64],
+    options: &BuildOptions,
+    twins: Twins,
+) -> Result<bool, BuildError> {
+    let shards = words.chunks_mut(words_of::<F>(places.slots_per_shard())).zip(parts);
+    side_by_side(options.threads_for(parts.len()), shards, Workbench::<F>::new, |bench, (words, part)| {
+        let solved = bench.solve(places.graph(), &keys[part.clone()], places.seed(), twins)?;
+        let Some(fingerprints) = solved else { return Ok(false) };
+        fingerprint::pack(fingerprints, words);
+        Ok(true)
+    })
+}
+
+/// The keys of the items in some of the shards.
+fn keys_of_shards<H: Hashed>(
+    items: impl IntoIterator<Item = H>,
+    scheme: &HashScheme,
+    shards: Range<usize>,
+    bits: u32,
+    expected: u64,
+) -> Result<Vec<u64>, BuildError> {
+    let mut keys = Vec::new();
+    reserve(&mut keys, usize::try_from(expected).unwrap_or(usize::MAX))?;
+    for item in items {
+        let key = key(item.hashed(scheme));
+        if shards.contains(&shard_of(key, bits)) {
+            if keys.len() == keys.capacity() {
+                let more = keys.len().max(1024);
+                reserve(&mut keys, more)?;
+            }
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+impl<F: Fingerprint, G: Graph> fmt::Debug for Table<F, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({} items in {} slots of {} bits)", self.items, self.places.slots(), F::BITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statics::graph::FuseGraph;
+
+    /// A graph with one slot too few for every three items: nothing ever comes out of it.
+    #[derive(Clone, Copy)]
+    struct Cramped(FuseGraph);
+
+    impl Graph for Cramped {
+        const LOCAL: bool = true;
+
+        fn for_items(items: u64) -> Self {
+            Self(FuseGraph::for_items(items * 2 / 3))
+        }
+
+        fn from_parts(parts: [u64; 2]) -> Option<Self> {
+            FuseGraph::from_parts(parts).map(Self)
+        }
+
+        fn parts(&self) -> [u64; 2] {
+            self.0.parts()
+        }
+
+        fn slots(&self) -> u64 {
+            self.0.slots()
+        }
+
+        fn places(&self, mixed: u64) -> [usize; 3] {
+            self.0.places(mixed)
+        }
+    }
+
+    fn keys(count: u64) -> Vec<u64> {
+        (0..count).map(|i| ItemHash::from_unmixed(i).low).collect()
+    }
+
+    #[test]
+    fn what_cannot_be_solved_ends_as_an_error() {
+        let twice = [keys(5_000), keys(5_000)].concat();
+        let unsolvable = BuildError::Unsolvable { attempts: MAX_ATTEMPTS, items: 5_000 };
+        for per_shard in [1_000, 1_000_000] {
+            let options = BuildOptions::default().items_per_shard(per_shard).threads(2);
+            let built = Table::<u8, Cramped>::build(twice.clone(), &options);
+            assert_eq!(built.err(), Some(unsolvable.clone()));
+            let source = || (0..5_000_u64).map(ItemHash::from_unmixed);
+            let built = Table::<u16, Cramped>::build_in_passes(source, 2, &options, &HashScheme::fast(0));
+            assert_eq!(built.err(), Some(unsolvable.clone()));
+            assert!(
+                Table::<u8, FuseGraph>::build(twice.clone(), &options).is_ok(),
+                "the true graph has room"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_forged_for_one_seed_get_another() {
+        // The first seed mixes these to 0, 1, 2, …: all differ only in the byte that does not place them.
+        let inverse = 0xf1de_83e1_9937_733d_u64;
+        let forged: Vec<u64> = (0..200).map(|i| inverse.wrapping_mul(i)).collect();
+        assert!((0..200).zip(&forged).all(|(i, &key)| super::super::graph::mix(key, seed_of(0)) == i));
+        let table = Table::<u8, FuseGraph>::build(forged.clone(), &BuildOptions::default()).unwrap();
+        assert!(table.attempt > 0 && table.items() == 200);
+        let hash = |low| ItemHash { low, high: 0 };
+        assert!(forged.iter().all(|&key| table.may_contain(hash(key))));
+    }
+}

@@ -1,0 +1,515 @@
+//! Seen in the last so many items, or the last so long.
+
+mod ring;
+mod shape;
+
+pub use shape::{Pace, WindowShape};
+
+use std::sync::atomic::Ordering;
+
+use self::shape::ACCOUNT_WORDS;
+use crate::answers::Answers;
+use crate::batch::Hashed;
+use crate::blocked::BlockedLayout;
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::sizing::window::combined_rate;
+use crate::store::Lines;
+
+/// Seen lately? A filter that forgets what is older than the last so many items, or than so long ago.
+///
+/// * **no** is certain for everything inside the window: it was not among the last `window_items` items, or not inserted in the last `span`.
+/// * **mayhap** is right for whatever is in the window, and for up to one generation more: a third of a window by default. What is
+///   older than that is forgotten. For strangers it is wrong for at most `target_fpr`, at any moment, the one before a generation is
+///   given up included.
+/// * To insert an item again refreshes it: its time in the window begins anew.
+/// * **There is no clock in it.** A window of time goes by numbers the caller gives, in any unit. They may stand still. Where they go back,
+///   the highest so far counts: nothing inside the window is ever forgotten by it, only held longer.
+/// * A window of time is sized for the items expected in it. More of them go in all the same, and the rate climbs until their generation
+///   is given up: see [`expected_fpr`](Self::expected_fpr) and [`generations`](Self::generations).
+/// * 18.8 bits per item of the window at 1 %, 23.6 at 0.1 %. A lookup asks all generations with one hash, and their blocks lie side by side: two cache lines.
+/// * It cannot remove or count items; to rotate takes a pass over the memory, once a generation.
+///
+/// ```text
+///             ┌───────────── the window, and a little more ─────────────┐
+///  forgotten ◀─ generation 3 │ generation 2 │ generation 1 │ generation 0 ◀─ new items
+///                                                            full, or its time is over: one more, and the oldest is emptied
+/// ```
+///
+/// ```
+/// use mayhap::Window;
+///
+/// let mut recent = Window::of_items(1_000, 0.01, 0)?; // the last thousand
+/// assert!(recent.insert("event 17")); // not seen lately, certainly
+/// assert!(!recent.insert("event 17"));
+///
+/// let mut hour = Window::of_time(3_600, 100_000, 0.001, 0)?; // the last hour, in seconds
+/// hour.insert_at("login ada", 1_000);
+/// assert!(hour.may_contain_at("login ada", 4_600));
+/// assert!(!hour.may_contain_at("login ada", 1_000 + 2 * 3_600));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+///
+/// Generations of Bloom filters that take turns: F. Chang, W. Feng, K. Li, *Approximate caches for packet classification*, INFOCOM 2004,
+/// with two; here with any number, side by side.
+#[derive(Debug)]
+pub struct Window {
+    shape: WindowShape,
+    scheme: HashScheme,
+    /// The accounts of all generations, then their blocks, interleaved.
+    lines: Lines,
+    /// Which generation takes new items.
+    newest: usize,
+    /// The highest time given so far.
+    latest: u64,
+}
+
+/// One generation of a [`Window`], as it is now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Generation {
+    /// Items that were inserted while it was the newest, duplicates included.
+    pub inserted: u64,
+    /// Items it was sized for.
+    pub capacity: u64,
+    /// Its part of the window's rate, by the model.
+    pub expected_fpr: f64,
+}
+
+impl Window {
+    /// The last `window_items` items, at `target_fpr`.
+    ///
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    ///
+    /// # Errors
+    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    pub fn of_items(
+        window_items: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(WindowShape::of_items(window_items, target_fpr)?, scheme)
+    }
+
+    /// The last `span` units of time, in which some `expected_items_per_span` items come, at `target_fpr`.
+    ///
+    /// # Errors
+    /// As [`of_items`](Self::of_items).
+    pub fn of_time(
+        span: u64,
+        expected_items_per_span: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        Self::with_shape(WindowShape::of_time(span, expected_items_per_span, target_fpr)?, scheme)
+    }
+
+    /// A window of exactly this shape.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn with_shape(shape: WindowShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        let lines = Lines::zeroed(shape.lines())?;
+        Ok(Self { shape, scheme: scheme.into(), lines, newest: 0, latest: 0 })
+    }
+
+    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    #[inline]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// Records `item`, now the newest of all. `true`: it was certainly not in the window. `false`: mayhap it was.
+    ///
+    /// In a window of time it comes at the latest time given so far.
+    #[inline]
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
+        self.insert_hash(self.scheme.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    #[inline]
+    pub fn insert_hash(&mut self, hash: ItemHash) -> bool {
+        if self.room() == 0 {
+            self.rotate();
+        }
+        let (held, changed) = ring::record(&mut self.lines, &self.shape, self.newest, hash);
+        self.count(1, u64::from(changed));
+        // Every generation that is not empty is alive at the latest time.
+        held == 0
+    }
+
+    /// [`insert`](Self::insert) at time `now`. A window of items does not look at the time.
+    pub fn insert_at<I: Item + ?Sized>(&mut self, item: &I, now: u64) -> bool {
+        self.insert_hash_at(self.scheme.hash(item), now)
+    }
+
+    /// [`insert_at`](Self::insert_at) for an item already hashed.
+    pub fn insert_hash_at(&mut self, hash: ItemHash, now: u64) -> bool {
+        self.advance(now);
+        self.insert_hash(hash)
+    }
+
+    /// Records all `items` in their order, as if they had come one after the other, and says how many of them were
+    /// certainly not in the window. Much faster than one by one once the window is larger than the cache.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for items already hashed.
+    pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> u64 {
+        self.insert_all(hashes)
+    }
+
+    /// [`insert_batch`](Self::insert_batch), all at time `now`.
+    pub fn insert_batch_at<I: Item>(&mut self, items: &[I], now: u64) -> u64 {
+        self.advance(now);
+        self.insert_all(items)
+    }
+
+    /// [`insert_batch_at`](Self::insert_batch_at) for items already hashed.
+    pub fn insert_hash_batch_at(&mut self, hashes: &[ItemHash], now: u64) -> u64 {
+        self.advance(now);
+        self.insert_all(hashes)
+    }
+
+    fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
+        let (mut left, mut new) = (items, 0);
+        while !left.is_empty() {
+            let room = self.room();
+            if room == 0 {
+                self.rotate();
+                continue;
+            }
+            let (some, rest) = left.split_at(left.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
+            let recorded = ring::record_all(&mut self.lines, &self.shape, self.newest, &self.scheme, some);
+            self.count(some.len() as u64, recorded.changed);
+            new += recorded.new;
+            left = rest;
+        }
+        new
+    }
+
+    /// Enters into the account of the newest generation that so many items came, of which so many changed a bit.
+    #[inline(always)]
+    fn count(&mut self, came: u64, changed: u64) {
+        let account = self.account_mut(self.newest);
+        account[0] = (account[0] + came).min(MAX_COUNTED);
+        account[1] = (account[1] + changed).min(account[0]);
+    }
+
+    /// How many more items the newest generation takes before it is another's turn.
+    fn room(&self) -> u64 {
+        match self.shape.pace() {
+            Pace::Items => self.shape.generation_items().saturating_sub(self.account(self.newest)[0]),
+            Pace::Time { .. } => u64::MAX,
+        }
+    }
+
+    /// Tells a window of time how late it is: generations whose time is over are emptied. A time before the latest one changes
+    /// nothing, and a window of items does not look at it.
+    ///
+    /// Inserting at a time does this by itself. Lookups at a time need no such thing.
+    pub fn advance(&mut self, now: u64) {
+        let turns = self.turns_until(now);
+        (0..turns.min(u64::from(self.shape.generations()))).for_each(|_| self.rotate());
+        if matches!(self.shape.pace(), Pace::Time { .. }) {
+            self.latest = self.latest.max(now);
+        }
+    }
+
+    /// How many generations begin after the latest time and up to `now`.
+    fn turns_until(&self, now: u64) -> u64 {
+        match self.shape.generation_span() {
+            None => 0,
+            Some(span) => (now / span).saturating_sub(self.latest / span),
+        }
+    }
+
+    /// The oldest generation is emptied and becomes the newest.
+    #[cold]
+    fn rotate(&mut self) {
+        self.newest = (self.newest + 1) % self.shape.generations() as usize;
+        let (shape, index) = (self.shape, self.newest);
+        if self.account(index) != [0, 0] {
+            ring::clear(&mut self.lines.words_mut()[shape.head_words()..], &shape, index);
+            self.account_mut(index).fill(0);
+        }
+    }
+
+    /// One bit for every generation whose time is not over at `now`.
+    fn alive_at(&self, now: u64) -> u64 {
+        let generations = u64::from(self.shape.generations());
+        let alive = generations.saturating_sub(self.turns_until(now));
+        // The newest, and those before it, counted backwards around the ring.
+        let newest = self.newest as u64;
+        (0..alive).fold(0, |mask, age| mask | 1 << ((newest + generations - age) % generations))
+    }
+
+    /// `false`: certainly not in the window. `true`: mayhap. In a window of time, at the latest time given so far.
+    #[inline]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        ring::holding(self.blocks(), &self.shape, hash) != 0
+    }
+
+    /// [`may_contain`](Self::may_contain) at time `now`, or at the latest time given so far if that is later.
+    #[must_use]
+    pub fn may_contain_at<I: Item + ?Sized>(&self, item: &I, now: u64) -> bool {
+        self.may_contain_hash_at(self.scheme.hash(item), now)
+    }
+
+    /// [`may_contain_at`](Self::may_contain_at) for an item already hashed.
+    #[must_use]
+    pub fn may_contain_hash_at(&self, hash: ItemHash, now: u64) -> bool {
+        ring::holding(self.blocks(), &self.shape, hash) & self.alive_at(now) != 0
+    }
+
+    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
+    /// than asking one by one.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        self.ask_all(items, self.latest, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        self.ask_all(hashes, self.latest, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) at time `now`, or at the latest time given so far if that is later.
+    pub fn may_contain_batch_at<I: Item>(&self, items: &[I], now: u64, answers: &mut Answers) {
+        self.ask_all(items, now, answers);
+    }
+
+    /// [`may_contain_batch_at`](Self::may_contain_batch_at) for items already hashed.
+    pub fn may_contain_hash_batch_at(&self, hashes: &[ItemHash], now: u64, answers: &mut Answers) {
+        self.ask_all(hashes, now, answers);
+    }
+
+    fn ask_all<H: Hashed>(&self, items: &[H], now: u64, answers: &mut Answers) {
+        ring::answer_all(self.blocks(), &self.shape, self.alive_at(now), &self.scheme, items, answers);
+    }
+
+    /// Forgets everything but the time.
+    pub fn clear(&mut self) {
+        self.lines.words_mut().fill(0);
+    }
+
+    /// The measurements: generations, window, promise.
+    #[must_use]
+    pub const fn shape(&self) -> &WindowShape {
+        &self.shape
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Items in a window: given, or expected in a span of time.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.shape.capacity()
+    }
+
+    /// The rate it promised.
+    #[must_use]
+    pub const fn target_fpr(&self) -> f64 {
+        self.shape.target_fpr()
+    }
+
+    /// The latest time it was given; 0 if none was, and for a window of items.
+    #[must_use]
+    pub const fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Items inserted into the generations it has now, duplicates included: a window of them and up to one generation more.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.generations().map(|generation| generation.inserted).fold(0, u64::saturating_add)
+    }
+
+    /// Its generations, the newest first. In a window of time one may hold more than its capacity: then the rate is higher than
+    /// promised until that one is given up.
+    pub fn generations(&self) -> impl ExactSizeIterator<Item = Generation> + '_ {
+        let generations = self.shape.generations() as usize;
+        (0..generations).map(move |age| {
+            let [inserted, changed] = self.account((self.newest + generations - age) % generations);
+            let expected_fpr = self.shape.generation().expected_fpr_when_counted(changed);
+            Generation { inserted, capacity: self.shape.generation_items(), expected_fpr }
+        })
+    }
+
+    /// The rate by the model, for the items in all its generations.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        combined_rate(self.generations().map(|generation| generation.expected_fpr))
+    }
+
+    /// The share of set bits in all generations together. Counts all of them, so it takes time in proportion to the size.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        let accounts = &self.lines.words()[..self.shape.head_words()];
+        let of_accounts = accounts.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()));
+        let ones = self.lines.ones() - of_accounts.sum::<u64>();
+        ones as f64 / (self.shape.generation().bits() * u64::from(self.shape.generations())) as f64
+    }
+
+    /// Memory all generations take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.lines.memory_bytes()
+    }
+
+    /// Bits of memory per item of a window.
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        self.shape.bits_per_item()
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { lines: self.lines.try_clone()?, ..*self })
+    }
+
+    /// The window as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The window in these bytes, checked to the last one. It moves on as the encoded one would have.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `Window`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> &[std::sync::atomic::AtomicU64] {
+        &self.lines.words()[self.shape.head_words()..]
+    }
+
+    /// How many items came into generation `index`, and how many of them changed a bit of it.
+    fn account(&self, index: usize) -> [u64; ACCOUNT_WORDS] {
+        let words = &self.lines.words()[index * ACCOUNT_WORDS..];
+        std::array::from_fn(|i| words[i].load(Ordering::Relaxed))
+    }
+
+    fn account_mut(&mut self, index: usize) -> &mut [u64] {
+        &mut self.lines.words_mut()[index * ACCOUNT_WORDS..(index + 1) * ACCOUNT_WORDS]
+    }
+}
+
+/// The placement schemes are those of the blocked filter's layouts, with the blocks of all generations side by side.
+const fn placement(layout: BlockedLayout) -> u16 {
+    match layout {
+        BlockedLayout::Split256 => 1,
+        BlockedLayout::Line512 => 2,
+    }
+}
+
+/// The most items one generation counts, so that those of all together do not overflow.
+const MAX_COUNTED: u64 = 1 << 56;
+
+impl codec::sealed::Sealed for Window {}
+
+impl Storable for Window {
+    const KIND: Option<Kind> = Some(Kind::Window);
+
+    fn header(&self) -> Header {
+        let generation = self.shape.generation();
+        let mut header = Header::new(Kind::Window, placement(generation.layout()), Some(&self.scheme));
+        header.capacity = self.shape.capacity();
+        header.inserted = self.inserted();
+        header.target_fpr = self.shape.target_fpr();
+        header.parameters[0] = u64::from(self.shape.generations());
+        header.parameters[1] = generation.blocks();
+        header.parameters[2] = u64::from(generation.probes());
+        header.parameters[3] = u64::from(generation.lines_per_item());
+        header.parameters[4] = match self.shape.pace() {
+            Pace::Items => 0,
+            Pace::Time { span } => span,
+        };
+        header.parameters[5] = self.newest as u64;
+        header.parameters[6] = self.latest;
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Words(&self.lines)
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        let layout = match header.placement {
+            1 => BlockedLayout::Split256,
+            2 => BlockedLayout::Line512,
+            got => return Err(DecodeError::UnknownPlacement { got }),
+        };
+        header.expect_parameters(7)?;
+        let scheme = header.scheme()?;
+        let [generations, blocks, _, _, span, newest, latest, _] = header.parameters;
+        let small = |index, field| header.parameter_u32(index, field);
+        let numbers = [small(0, "generations")?, small(3, "lines per item")?, small(2, "probes")?];
+        let pace = if span == 0 { Pace::Items } else { Pace::Time { span } };
+        let shape =
+            WindowShape::from_parts(pace, [header.capacity, blocks], header.target_fpr, layout, numbers)?;
+        if newest >= generations {
+            return Err(DecodeError::BadField { field: "newest generation", got: newest });
+        }
+        if pace == Pace::Items && latest != 0 {
+            return Err(DecodeError::BadField { field: "latest time", got: latest });
+        }
+        let lines = body.lines(shape.memory_bytes())?;
+        lines.check_zero_from(shape.end_bit()).map_err(|bit| DecodeError::StrayBit { bit })?;
+        let window = Self { shape, scheme, lines, newest: newest as usize, latest };
+        window.check_accounts(header.inserted)?;
+        Ok(window)
+    }
+}
+
+impl Window {
+    /// Are the accounts in front of the blocks such as insertions make?
+    fn check_accounts(&self, inserted: u64) -> Result<(), DecodeError> {
+        let generations = self.shape.generations() as usize;
+        let most = match self.shape.pace() {
+            Pace::Items => self.shape.generation_items(),
+            Pace::Time { .. } => MAX_COUNTED,
+        };
+        for index in 0..generations {
+            let [came, changed] = self.account(index);
+            if came > most {
+                return Err(DecodeError::BadField { field: "items of a generation", got: came });
+            }
+            if changed > came {
+                return Err(DecodeError::BadField { field: "changes of a generation", got: changed });
+            }
+        }
+        let behind = &self.lines.words()[generations * ACCOUNT_WORDS..self.shape.head_words()];
+        if let Some(word) = behind.iter().find(|word| word.load(Ordering::Relaxed) != 0) {
+            let got = word.load(Ordering::Relaxed);
+            return Err(DecodeError::BadField { field: "account of no generation", got });
+        }
+        if inserted != self.inserted() {
+            return Err(DecodeError::BadField { field: "inserted", got: inserted });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The blocks of all generations, interleaved: those an item may have its bits in lie side by side.
+//!
+//! ```text
+//!            block 0                     block 1
+//! accounts ┃ gen 0, gen 1, gen 2, gen 3 ┃ gen 0, gen 1, gen 2, gen 3 ┃ …
+//! ```
+//!
+//! An item has the same block, and the same bits in it, in every generation. With a filter for each generation a lookup would
+//! wait for as many cache lines as there are generations; side by side, four blocks of 256 bits are two lines, next to each other.
+//! Clearing a generation passes over the whole array instead of a part of it, once a generation.
+
+use std::sync::atomic::AtomicU64;
+
+use super::WindowShape;
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind};
+use crate::blocked::{BlockedLayout, Place, place};
+use crate::hash::{HashScheme, ItemHash};
+use crate::simd::{self, Avx2, generic, prefetch, prefetch_words, side_by_side};
+use crate::sizing::window::MAX_GENERATIONS;
+use crate::store::Lines;
+
+/// Items on their way at once.
+const CHUNK: usize = 16;
+
+/// Where an item's blocks are in generation 0, of which it has `R` in each.
+#[inline(always)]
+fn first_of<const R: usize>(hash: ItemHash, shape: &WindowShape) -> [Place; R] {
+    // As in a filter of one generation, with the blocks of all in the room of one.
+    let alone = match shape.generation().layout() {
+        BlockedLayout::Split256 => [place::split(hash, shape.generation().blocks()); R],
+        BlockedLayout::Line512 => place::lines::<R>(hash, shape.generation()),
+    };
+    alone.map(|place| Place { word: place.word * shape.generations() as usize, ..place })
+}
+
+/// The same blocks in generation `index`.
+#[inline(always)]
+fn in_generation<const R: usize>(first: [Place; R], index: usize, shape: &WindowShape) -> [Place; R] {
+    first.map(|place| Place { word: place.word + index * shape.block_words(), ..place })
+}
+
+/// Calls a function with the number of blocks an item has in a generation, as a constant.
+macro_rules! by_blocks {
+    ($shape:expr, $function:ident($($argument:expr),*)) => {
+        match $shape.generation().lines_per_item() {
+            0..=1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            _ => $function::<3>($($argument),*),
+        }
+    };
+}
+
+/// Bit `i`: generation `i` has all bits of the item. `blocks` are the words behind the accounts.
+#[inline]
+pub(super) fn holding(blocks: &[AtomicU64], shape: &WindowShape, hash: ItemHash) -> u64 {
+    by_blocks!(shape, holding_in(blocks, shape, hash))
+}
+
+#[inline(always)]
+fn holding_in<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, hash: ItemHash) -> u64 {
+    holding_at::<R>(blocks, shape, first_of(hash, shape))
+}
+
+#[inline(always)]
+fn holding_at<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, first: [Place; R]) -> u64 {
+    let generations = shape.generations() as usize;
+    match shape.generation().layout() {
+        BlockedLayout::Split256 => side_by_side::covering(blocks, first[0], generations),
+        BlockedLayout::Line512 => {
+            let mut places = [first; MAX_GENERATIONS as usize];
+            for (index, place) in places[..generations].iter_mut().enumerate() {
+                *place = in_generation(first, index, shape);
+            }
+            simd::line_covers_chunk(blocks, &places[..generations], shape.generation().probes())
+        }
+    }
+}
+
+/// Answers *mayhap* for every item that one of the generations in `alive` holds.
+pub(super) fn answer_all(
+    blocks: &[AtomicU64],
+    shape: &WindowShape,
+    alive: u64,
+    scheme: &HashScheme,
+    items: &[impl Hashed],
+    answers: &mut Answers,
+) {
+    by_blocks!(shape, answer_all_in(blocks, shape, alive, scheme, items, answers));
+}
+
+#[inline(always)]
+fn answer_all_in<const R: usize>(
+    blocks: &[AtomicU64],
+    shape: &WindowShape,
+    alive: u64,
+    scheme: &HashScheme,
+    items: &[impl Hashed],
+    answers: &mut Answers,
+) where
+    [Place; R]: Default,
+{
+    answers.reset(items.len());
+    let generations = shape.generations() as usize;
+    let start = |hash| {
+        let places = first_of::<R>(hash, shape);
+        for_each_line(places, shape, |word| prefetch(blocks, word));
+        places
+    };
+    hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, located: &[[Place; R]]| {
+        let held = match shape.generation().layout() {
+            BlockedLayout::Split256 => {
+                side_by_side::covered_chunk(blocks, located.as_flattened(), generations, alive)
+            }
+            BlockedLayout::Line512 => {
+                generic::chunk(located, |places| holding_at(blocks, shape, *places) & alive != 0)
+            }
+        };
+        answers.words_mut()[first / 64] |= held << (first % 64);
+    });
+}
+
+/// Calls `load` with a word of every cache line the blocks of an item are in, in all generations.
+#[inline(always)]
+fn for_each_line<const R: usize>(places: [Place; R], shape: &WindowShape, mut load: impl FnMut(usize)) {
+    let words = shape.generations() as usize * shape.block_words();
+    for place in places {
+        (place.word..place.word + words).step_by(generic::LINE_WORDS).for_each(&mut load);
+    }
+}
+
+/// What came of recording some items.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recorded {
+    /// Items no generation held before.
+    pub(super) new: u64,
+    /// Items that changed a bit of the newest generation.
+    pub(super) changed: u64,
+}
+
+/// Records all items in generation `newest`.
+pub(super) fn record_all(
+    lines: &mut Lines,
+    shape: &WindowShape,
+    newest: usize,
+    scheme: &HashScheme,
+    items: &[impl Hashed],
+) -> Recorded {
+    by_blocks!(shape, record_all_in(lines, shape, newest, scheme, items))
+}
+
+#[inline(always)]
+fn record_all_in<const R: usize>(
+    lines: &mut Lines,
+    shape: &WindowShape,
+    newest: usize,
+    scheme: &HashScheme,
+    items: &[impl Hashed],
+) -> Recorded
+where
+    [Place; R]: Default,
+{
+    let head = shape.head_words();
+    let prefetch = prefetch_words(&mut lines.words_mut()[head..]);
+    let start = |hash| {
+        let places = first_of::<R>(hash, shape);
+        for_each_line(places, shape, |word| prefetch.at(word));
+        places
+    };
+    let mut recorded = Recorded::default();
+    hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |_, located| {
+        for &places in located {
+            let (held, changed) = record_at(lines, shape, newest, places);
+            recorded.new += u64::from(held == 0);
+            recorded.changed += u64::from(changed);
+        }
+    });
+    recorded
+}
+
+/// Records one item in generation `newest`: which generations held it before, and did that change a bit?
+#[inline]
+pub(super) fn record(lines: &mut Lines, shape: &WindowShape, newest: usize, hash: ItemHash) -> (u64, bool) {
+    by_blocks!(shape, record_in(lines, shape, newest, hash))
+}
+
+#[inline(always)]
+fn record_in<const R: usize>(
+    lines: &mut Lines,
+    shape: &WindowShape,
+    newest: usize,
+    hash: ItemHash,
+) -> (u64, bool) {
+    record_at::<R>(lines, shape, newest, first_of(hash, shape))
+}
+
+#[inline(always)]
+fn record_at<const R: usize>(
+    lines: &mut Lines,
+    shape: &WindowShape,
+    newest: usize,
+    places: [Place; R],
+) -> (u64, bool) {
+    let head = shape.head_words();
+    let held = holding_at(&lines.words()[head..], shape, places);
+    // What the newest generation holds already needs no writing.
+    if held >> newest & 1 == 1 {
+        return (held, false);
+    }
+    let blocks = &mut lines.words_mut()[head..];
+    let places = in_generation(places, newest, shape);
+    let changed = match (shape.generation().layout(), Avx2::detect()) {
+        (BlockedLayout::Split256, Some(avx2)) => {
+            let all = (blocks.len() / generic::SPLIT_WORDS) as u64;
+            simd::split_set_avx2(avx2, blocks, all, places[0])
+        }
+        (BlockedLayout::Split256, None) => generic::split_set(blocks, places[0]),
+        (BlockedLayout::Line512, _) => generic::lines_set(blocks, places, shape.generation().probes()),
+    };
+    (held, changed)
+}
+
+/// Empties generation `index`.
+pub(super) fn clear(blocks: &mut [u64], shape: &WindowShape, index: usize) {
+    let (block, all) = (shape.block_words(), shape.generations() as usize * shape.block_words());
+    for side_by_side in blocks.chunks_exact_mut(all) {
+        side_by_side[index * block..(index + 1) * block].fill(0);
+    }
+}

@@ -1,0 +1,497 @@
+//! The promises of the binary fuse filter.
+
+use std::collections::HashSet;
+
+use mayhap::{
+    Answers, BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape, BuildError, BuildOptions,
+    DecodeError, Fingerprint, HashScheme, ItemHash, WellMixed,
+};
+use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
+use mayhap_testkit::rng::Rng;
+use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
+use mayhap_testkit::{
+    Built, Inserted, Rebuilt, Shape, Subject, band_with_model_error, binomial_band, member, member_u64,
+    stranger_u64,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
+const HEADER_BYTES: usize = 192;
+
+struct Fuse<F: Fingerprint>(BinaryFuse<F>);
+
+impl<F: Fingerprint> Built for Fuse<F> {
+    fn build(items: &[Vec<u8>], seed: u64) -> Result<Self, String> {
+        BinaryFuse::build(items, seed).map(Self).map_err(|error| error.to_string())
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        self.0.may_contain(item)
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut answers = Answers::new();
+        self.0.may_contain_batch(items, &mut answers);
+        answers.iter().collect()
+    }
+
+    fn round_trip(&self) -> Result<Self, String> {
+        BinaryFuse::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// The same in small shards, built by three threads or in passes, by turns.
+struct Shards(BinaryFuse8);
+
+impl Built for Shards {
+    fn build(items: &[Vec<u8>], seed: u64) -> Result<Self, String> {
+        let options = BuildOptions::default().threads(3).items_per_shard(20);
+        let built = if items.len().is_multiple_of(2) {
+            BinaryFuse::build_with(items, &options, seed)
+        } else {
+            BinaryFuse::build_in_passes(|| items, 3, &options, seed)
+        };
+        built.map(Self).map_err(|error| error.to_string())
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        self.0.may_contain(item)
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut answers = Answers::new();
+        self.0.may_contain_batch(items, &mut answers);
+        answers.iter().collect()
+    }
+
+    fn round_trip(&self) -> Result<Self, String> {
+        BinaryFuse::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// As [`Rebuilt`], but of all that was inserted again it remembers the last thirty only: a run of millions of operations would otherwise build
+/// filters of hundreds of thousands of duplicates.
+struct Rebuilding<F> {
+    different: HashSet<Vec<u8>>,
+    filter: Rebuilt<F>,
+    seed: u64,
+    again: usize,
+}
+
+impl<F: Built> Rebuilding<F> {
+    fn new(seed: u64) -> Self {
+        Self { different: HashSet::new(), filter: Rebuilt::new(seed), seed, again: 0 }
+    }
+}
+
+impl<F: Built> Subject for Rebuilding<F> {
+    fn insert(&mut self, item: &[u8]) -> Inserted {
+        if !self.different.insert(item.to_vec()) {
+            self.again += 1;
+        }
+        if self.again > 30 {
+            self.filter = Rebuilt::new(self.seed);
+            self.different.iter().for_each(|item| {
+                self.filter.insert(item);
+            });
+            self.again = 0;
+        }
+        self.filter.insert(item)
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        self.filter.may_contain(item)
+    }
+
+    fn round_trip(&self) -> Option<Result<Self, String>> {
+        let back = self.filter.round_trip()?;
+        let (different, seed, again) = (self.different.clone(), self.seed, self.again);
+        Some(back.map(|filter| Self { different, filter, seed, again }))
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        self.filter.may_contain_batch(items)
+    }
+}
+
+/// `MAYHAP_OPERATIONS` asks for a longer run.
+fn operations() -> u64 {
+    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+}
+
+/// Everything but removing and merging, which it cannot.
+const CANNOT: [Operation; 3] = [Operation::LookupRemoved, Operation::Remove, Operation::Merge];
+
+#[test]
+fn never_forgets_an_item() {
+    let script = Script::new(operations(), 128);
+    let report = never_forgets(Rebuilding::<Fuse<u8>>::new, &script).unwrap();
+    assert_eq!(report.missing(), CANNOT);
+    let report = never_forgets(Rebuilding::<Fuse<u16>>::new, &script).unwrap();
+    assert_eq!(report.missing(), CANNOT);
+    let report = never_forgets(Rebuilding::<Fuse<u32>>::new, &script).unwrap();
+    assert_eq!(report.missing(), CANNOT);
+}
+
+#[test]
+fn never_forgets_in_shards_with_threads_and_in_passes() {
+    let script = Script::new(operations() / 20, 200);
+    let report = never_forgets(Rebuilding::<Shards>::new, &script).unwrap();
+    assert_eq!(report.missing(), CANNOT);
+}
+
+/// Wrong for one stranger in 128, as a filter would be that cuts one bit off its fingerprints.
+struct SevenBits(Rebuilt<Fuse<u8>>);
+
+impl Subject for SevenBits {
+    fn insert(&mut self, item: &[u8]) -> Inserted {
+        self.0.insert(item)
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        // Two strangers instead of one: the chance that one of them is taken for a member is twice as large.
+        let twin = [item, b"'s twin"].concat();
+        self.0.may_contain(item) || self.0.may_contain(&twin)
+    }
+}
+
+/// Leaves some items out.
+struct ForgetsSome(Rebuilt<Fuse<u8>>);
+
+impl Subject for ForgetsSome {
+    fn insert(&mut self, item: &[u8]) -> Inserted {
+        if item.last() == Some(&b'7') {
+            return Inserted::Mayhap;
+        }
+        self.0.insert(item)
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        self.0.may_contain(item)
+    }
+}
+
+#[test]
+fn the_suites_have_teeth() {
+    let plan = plan::<u8>(2_000, 4_000.0);
+    assert!(matches!(
+        keeps_its_rate(|seed| SevenBits(Rebuilt::new(seed)), &plan),
+        Err(Failure::RateOff { .. })
+    ));
+    assert!(keeps_its_rate(|_| AlwaysNo, &plan).is_err());
+    assert!(keeps_its_rate(|_| AlwaysMayhap, &plan).is_err());
+    let script = Script::new(20_000, 128);
+    assert!(never_forgets(|seed| ForgetsSome(Rebuilt::new(seed)), &script).is_err());
+}
+
+/// So many wrong answers are expected; the model is exact, so the band has no slack but chance.
+fn plan<F: Fingerprint>(items: u64, wrong: f64) -> RatePlan<'static> {
+    let rate = 2_f64.powi(-(F::BITS as i32));
+    let strangers = (wrong / rate) as u64 / SEEDS.len() as u64;
+    let promised = binomial_band(strangers * SEEDS.len() as u64, rate, 1e-6);
+    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+}
+
+#[test]
+fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
+    for items in [1, 2, 10, 100, 1_000, 50_000] {
+        let report = keeps_its_rate(Rebuilt::<Fuse<u8>>::new, &plan::<u8>(items, 4_000.0));
+        // Of a handful of slots a stranger meets the same three so often that a single filter is luckier or not: only the average holds.
+        if items >= 100 {
+            report.unwrap();
+        } else {
+            let wrong = report.map_or_else(
+                |failure| match failure {
+                    Failure::RateOff { wrong, .. } => wrong,
+                    other => panic!("{items} items: {other}"),
+                },
+                |report| report.wrong,
+            );
+            assert!((3_000..5_000).contains(&wrong), "{items} items: {wrong}");
+        }
+    }
+}
+
+#[test]
+fn keeps_its_rate_of_one_in_65_536() {
+    let mut wrong = 0;
+    let strangers = 20_000_000_u64;
+    for seed in [1, 2] {
+        let filter = BinaryFuse16::build((0..20_000).map(|i| member_u64(seed, i)), seed).unwrap();
+        wrong += (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+    }
+    assert!(binomial_band(2 * strangers, 1.0 / 65_536.0, 1e-6).contains(&wrong), "{wrong}");
+}
+
+/// Too rare to count: but every bit of the wide fingerprint must matter, its halves each on their own.
+#[test]
+fn thirty_two_bits_are_told_apart() {
+    let filter = BinaryFuse32::build((0..20_000).map(|i| member_u64(0, i)), 0).unwrap();
+    assert_eq!((0..20_000_000).filter(|&i| filter.may_contain(&stranger_u64(0, i))).count(), 0);
+}
+
+#[test]
+fn shards_keep_the_rate_too() {
+    let options = BuildOptions::default().items_per_shard(5_000);
+    let (mut wrong, strangers) = (0, 500_000);
+    for seed in SEEDS {
+        let filter =
+            BinaryFuse8::build_with((0..40_000).map(|i| member_u64(seed, i)), &options, seed).unwrap();
+        assert_eq!(filter.shape().shards(), 8);
+        assert!((0..40_000).all(|i| filter.may_contain(&member_u64(seed, i))));
+        wrong += (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+    }
+    assert!(band_with_model_error(8 * strangers, 1.0 / 256.0, 1e-6, 0.0).contains(&wrong), "{wrong}");
+}
+
+#[test]
+fn no_item_one_item_and_a_few() {
+    let empty = BinaryFuse8::build(Vec::<u64>::new(), 7).unwrap();
+    assert_eq!((empty.inserted(), empty.memory_bytes(), empty.expected_fpr()), (0, 0, 0.0));
+    assert!((0..100_000_u64).all(|item| !empty.may_contain(&item)));
+    let mut answers = Answers::new();
+    empty.may_contain_batch(&["a", "b"], &mut answers);
+    assert_eq!((answers.len(), answers.mayhaps()), (2, 0));
+    let back = BinaryFuse8::decode(&empty.encode()).unwrap();
+    assert!((0..100_000_u64).all(|item| !back.may_contain(&item)));
+    let passes = BinaryFuse8::build_in_passes(Vec::<u64>::new, 4, &BuildOptions::default(), 7).unwrap();
+    assert_eq!(passes.encode(), empty.encode());
+    for count in 1..300_u64 {
+        for seed in 0..20 {
+            let filter = BinaryFuse16::build(0..count, seed).unwrap();
+            assert_eq!(filter.inserted(), count);
+            assert!((0..count).all(|item| filter.may_contain(&item)), "{count} items, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn duplicates_change_nothing() {
+    let once: Vec<u64> = (0..3_000).map(|i| member_u64(0, i)).collect();
+    let expected = BinaryFuse8::build(&once, 7).unwrap();
+    let mut rng = Rng::new(1);
+    // One item twice, some often, all of one item.
+    let mut twice = once.clone();
+    twice.push(once[17]);
+    let mut often = once.clone();
+    often.extend((0..50_000).map(|_| once[rng.below(3_000) as usize]));
+    for items in [&twice, &often] {
+        assert_eq!(BinaryFuse8::build(items, 7).unwrap().encode(), expected.encode());
+    }
+    let same = BinaryFuse32::build([5_u64; 10_000], 7).unwrap();
+    assert_eq!((same.inserted(), same.may_contain(&5_u64)), (1, true));
+    // In passes they are counted as items, but answer the same.
+    let options = BuildOptions::default().items_per_shard(1_000);
+    let passes = BinaryFuse8::build_in_passes(|| &often, 5, &options, 7).unwrap();
+    assert_eq!(passes.inserted(), 3_000);
+    assert!(once.iter().all(|item| passes.may_contain(item)));
+}
+
+#[test]
+fn threads_and_passes_make_the_same_bytes() {
+    let items: Vec<u64> = (0..100_000).map(|i| member_u64(3, i)).collect();
+    let build = |threads: usize, per_shard: u64| {
+        let options = BuildOptions::default().threads(threads).items_per_shard(per_shard);
+        BinaryFuse16::build_with(&items, &options, 3).unwrap()
+    };
+    for per_shard in [5_000, 30_000, 1_000_000] {
+        let alone = build(1, per_shard);
+        assert!(items.iter().all(|item| alone.may_contain(item)));
+        for threads in [0, 2, 7, 100] {
+            assert_eq!(alone.encode(), build(threads, per_shard).encode(), "{threads} threads");
+        }
+        for passes in [0, 1, 2, 5, 1_000] {
+            let options = BuildOptions::default().threads(2).items_per_shard(per_shard);
+            let passes = BinaryFuse16::build_in_passes(|| items.iter(), passes, &options, 3).unwrap();
+            assert_eq!(alone.encode(), passes.encode());
+        }
+        // The order of the items does not matter either.
+        let mut reversed = items.clone();
+        reversed.reverse();
+        let options = BuildOptions::default().items_per_shard(per_shard);
+        assert_eq!(alone.encode(), BinaryFuse16::build_with(reversed, &options, 3).unwrap().encode());
+    }
+    assert_eq!(build(2, 5_000).shape().shards(), 32);
+}
+
+#[test]
+fn hashes_and_items_and_batches_are_the_same() {
+    let items: Vec<Vec<u8>> = (0..1_000).map(member).collect();
+    for scheme in [HashScheme::fast(5), HashScheme::keyed_random().unwrap()] {
+        let by_item = BinaryFuse8::build(&items, scheme).unwrap();
+        let hashes: Vec<_> = items.iter().map(|item| scheme.hash(item)).collect();
+        let by_hash = BinaryFuse8::build_hashes(hashes, &BuildOptions::default(), scheme).unwrap();
+        assert_eq!(by_item.encode(), by_hash.encode());
+        for asked in [0, 1, 63, 64, 65, 128, 1_000] {
+            let asked: Vec<u64> = (0..asked).map(|i| stranger_u64(1, i)).collect();
+            let hashes: Vec<_> = asked.iter().map(|item| by_item.hash(item)).collect();
+            let (mut of_items, mut of_hashes) = (Answers::new(), Answers::new());
+            by_item.may_contain_batch(&asked, &mut of_items);
+            by_item.may_contain_hash_batch(&hashes, &mut of_hashes);
+            assert_eq!(of_items, of_hashes);
+            let one_by_one: Vec<bool> = asked.iter().map(|item| by_item.may_contain(item)).collect();
+            assert_eq!(of_items.iter().collect::<Vec<_>>(), one_by_one);
+            assert!(
+                hashes.iter().zip(one_by_one).all(|(hash, answer)| by_item.may_contain_hash(*hash) == answer)
+            );
+        }
+    }
+}
+
+/// Keys somebody chose: all in one shard, all with the same slots under the first seed, all alike but for a few bits.
+#[test]
+fn chosen_keys_do_no_harm() {
+    let keyed = |key: u64| ItemHash::from(WellMixed(u128::from(key)));
+    let options = BuildOptions::default().items_per_shard(100).threads(2);
+    let forgeries: [fn(u64) -> u64; 5] = [
+        |i| i,                                     // one shard, low bits only
+        |i| i << 52,                               // high bits only
+        |i| i.wrapping_mul(0xf1de_83e1_9937_733d), // the first seed makes them 0, 1, 2, …
+        |i| i << 26,
+        |i| if i % 2 == 0 { i << 40 } else { !(i << 40) },
+    ];
+    for (number, forgery) in forgeries.into_iter().enumerate() {
+        let hashes: Vec<ItemHash> = (0..2_000).map(|i| keyed(forgery(i))).collect();
+        let distinct = (0..2_000).map(forgery).collect::<HashSet<_>>().len() as u64;
+        match BinaryFuse8::build_hashes(hashes.clone(), &options, 0) {
+            Ok(filter) => {
+                assert!(hashes.iter().all(|&hash| filter.may_contain_hash(hash)), "forgery {number}");
+                assert_eq!(filter.inserted(), distinct);
+                assert!(filter.bits_per_item() < 40.0, "forgery {number}: {}", filter.bits_per_item());
+            }
+            Err(BuildError::Unsolvable { attempts, items }) => {
+                assert!(attempts > 1 && items == distinct, "forgery {number}");
+            }
+            Err(other) => panic!("forgery {number}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn sizes_are_known_beforehand() {
+    for (items, most) in [(1_000_000, 9.05), (10_000_000, 9.05), (100_000_000, 9.07)] {
+        let shape = BinaryFuseShape::for_items(items, 8).unwrap();
+        assert!(shape.bits_per_item() <= most, "{items}: {}", shape.bits_per_item());
+    }
+    for items in [1, 2, 17, 1_000, 54_321] {
+        let built = BinaryFuse16::build(0..items, 1).unwrap();
+        let shape = BinaryFuseShape::for_items(items, 16).unwrap();
+        assert_eq!(
+            (built.memory_bytes(), built.bits_per_item()),
+            (shape.memory_bytes(), shape.bits_per_item())
+        );
+        assert_eq!(built.shape().to_string(), shape.to_string());
+    }
+    assert_eq!(BinaryFuseShape::bits_for(0.01), Ok(8));
+    assert_eq!(BinaryFuseShape::bits_for(1.0 / 256.0), Ok(8));
+    assert_eq!(BinaryFuseShape::bits_for(0.0039), Ok(16));
+    assert_eq!(BinaryFuseShape::bits_for(1e-9), Ok(32));
+    assert!(matches!(BinaryFuseShape::bits_for(1e-10), Err(BuildError::RateTooLow { .. })));
+    assert!(matches!(BinaryFuseShape::bits_for(f64::NAN), Err(BuildError::RateOutOfRange { .. })));
+    assert!(matches!(
+        BinaryFuseShape::for_items(10, 9),
+        Err(BuildError::FingerprintOutOfRange { got: 9, least: 8, limit: 32 })
+    ));
+    assert!(BinaryFuseShape::for_items(1 << 43, 8).is_err());
+    assert!(BinaryFuseShape::for_items(1 << 42, 8).is_ok());
+    assert!(BinaryFuseShape::for_items(1_000, 8).unwrap().within(1_000).is_err());
+}
+
+/// Puts right checksums into `bytes`, as an attacker would.
+fn seal(bytes: &mut [u8]) {
+    let (header, payload) = bytes.split_at_mut(HEADER_BYTES);
+    header[24..32].copy_from_slice(&xxh3_64(payload).to_le_bytes());
+    let checksum = xxh3_64(&header[..HEADER_BYTES - 8]);
+    header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+#[test]
+fn forged_fields_are_named() {
+    let bytes = BinaryFuse8::build(0..1_000_u64, 7).unwrap().encode();
+    let forge = |at: usize, field: &[u8]| {
+        let mut forged = bytes.clone();
+        forged[at..at + field.len()].copy_from_slice(field);
+        seal(&mut forged);
+        BinaryFuse8::decode(&forged).unwrap_err()
+    };
+    let number = |number: u64| number.to_le_bytes();
+    assert_eq!(forge(12, &[2, 0]), DecodeError::UnknownPlacement { got: 2 });
+    assert!(matches!(forge(48, &number(1 << 50)), DecodeError::Unbuildable(_)));
+    assert_eq!(forge(56, &number(3)), DecodeError::BadField { field: "inserted", got: 3 });
+    assert!(matches!(forge(64, &0.5_f64.to_le_bytes()), DecodeError::BadField { field: "target rate", .. }));
+    assert_eq!(forge(72, &number(16)), DecodeError::BadField { field: "fingerprint bits", got: 16 });
+    assert_eq!(forge(80, &number(1 << 20)), DecodeError::BadField { field: "attempt", got: 1 << 20 });
+    assert_eq!(forge(88, &number(25)), DecodeError::BadField { field: "shards", got: 25 });
+    assert_eq!(
+        forge(88, &number(1)),
+        DecodeError::BadField { field: "payload length", got: bytes.len() as u64 - 192 }
+    );
+    assert_eq!(forge(96, &number(19)), DecodeError::BadField { field: "segments", got: 19 });
+    assert!(matches!(forge(104, &number(0)), DecodeError::BadField { field: "segments", .. }));
+    assert!(matches!(forge(104, &number(1 << 30)), DecodeError::BadField { .. }));
+    assert!(matches!(forge(112, &number(1)), DecodeError::BadField { field: "unused parameter", .. }));
+    // 16 segments of 100 slots are whole lines; three of 4 are not.
+    let mut small = BinaryFuse8::build([1_u64], 7).unwrap().encode();
+    *small.last_mut().unwrap() = 1;
+    seal(&mut small);
+    assert!(matches!(BinaryFuse8::decode(&small), Err(DecodeError::StrayBit { .. })));
+    // Widths are told apart both ways.
+    let wide = BinaryFuse16::build(0..1_000_u64, 7).unwrap().encode();
+    assert_eq!(
+        BinaryFuse8::decode(&wide).unwrap_err(),
+        DecodeError::BadField { field: "fingerprint bits", got: 16 }
+    );
+    assert!(BinaryFuse32::decode(&bytes).is_err());
+}
+
+#[test]
+fn copies_are_the_same() {
+    let filter = BinaryFuse8::build(0..1_000_u64, 7).unwrap();
+    assert_eq!(filter.try_clone().unwrap().encode(), filter.encode());
+    assert_eq!(BinaryFuse8::decode(&filter.encode()).unwrap().encode(), filter.encode());
+}
+
+/// A line of `/proc/self/status`, in KiB.
+#[cfg(target_os = "linux")]
+fn status_kib(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// CPU time so far, in seconds, of all threads of this process (`self`) or of the calling one (`thread-self`).
+#[cfg(target_os = "linux")]
+fn cpu_secs(whose: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{whose}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks = |field: usize| fields[field].parse::<f64>().unwrap();
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Both cores are busy if the thread that built did little more than its half of the work, whatever else the machine had to do.
+///
+/// Needs 1.2 GB and half a minute: `cargo test --release --test binary_fuse -- --ignored --nocapture`.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "builds from 10^8 items"]
+fn a_hundred_million_items_take_the_hashes_and_three_times_the_filter() {
+    const ITEMS: u64 = 100_000_000;
+    let before = status_kib("VmRSS");
+    let (start, all, own) = (std::time::Instant::now(), cpu_secs("self"), cpu_secs("thread-self"));
+    let filter = BinaryFuse8::build((0..ITEMS).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)), 0).unwrap();
+    let (all, own) = (cpu_secs("self") - all, cpu_secs("thread-self") - own);
+    let wall = start.elapsed().as_secs_f64();
+    let peak = (status_kib("VmHWM") - before) * 1024;
+    let limit = 3 * filter.memory_bytes() + 8 * ITEMS;
+    println!(
+        "{:.3} bits per item; {wall:.1} s; {all:.1} s of CPU, {own:.1} s of it in this thread; peak {peak} bytes, limit {limit}",
+        filter.bits_per_item()
+    );
+    assert!(peak <= limit, "{peak} bytes, limit is {limit}");
+    assert!(filter.bits_per_item() < 9.07);
+    if std::thread::available_parallelism().is_ok_and(|threads| threads.get() > 1) {
+        // The calling thread hashes and partitions alone, then takes its part of the shards: 1.5 where nothing else runs.
+        assert!(all / own > 1.3, "{all} s of CPU, {own} s of it in this thread");
+    }
+    assert!((0..ITEMS).step_by(997).all(|i| filter.may_contain(&i.wrapping_mul(0x9e37_79b9_7f4a_7c15))));
+}
