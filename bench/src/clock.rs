@@ -1,6 +1,9 @@
-//! CPU time of this thread: what a busy neighbour on the same machine cannot lengthen.
+//! CPU time of this thread: what a busy neighbour on the same machine cannot lengthen. And of the whole process,
+//! for builds that use several threads.
 
-use cpu_time::ThreadTime;
+use std::time::Instant;
+
+use cpu_time::{ProcessTime, ThreadTime};
 
 /// Runs `work` and returns its answer with the CPU nanoseconds this thread spent in it.
 #[inline(never)]
@@ -9,6 +12,24 @@ pub(crate) fn time<R>(work: impl FnOnce() -> R) -> (R, f64) {
     let answer = work();
     let spent = start.elapsed();
     (answer, spent.as_secs_f64() * 1e9)
+}
+
+/// Nanoseconds of work that may have used several threads.
+pub(crate) struct Spent {
+    /// CPU time of all threads of this process: what the work cost.
+    pub(crate) process: f64,
+    /// By the clock on the wall: what it took. A busy neighbour lengthens it.
+    pub(crate) wall: f64,
+}
+
+/// Runs `work`, which may use several threads. While nothing else runs in this process, the process' time is what
+/// a build on one thread spends on that thread.
+#[inline(never)]
+pub(crate) fn time_all_threads<R>(work: impl FnOnce() -> R) -> (R, Spent) {
+    let (wall, process) = (Instant::now(), ProcessTime::now());
+    let answer = work();
+    let (process, wall) = (process.elapsed(), wall.elapsed());
+    (answer, Spent { process: process.as_secs_f64() * 1e9, wall: wall.as_secs_f64() * 1e9 })
 }
 
 #[cfg(test)]
@@ -22,5 +43,14 @@ mod tests {
         let (_, working) = time(|| (0..5_000_000u64).fold(0, |sum, i| black_box(sum ^ i)));
         assert!(asleep < 20e6, "a sleep of 50 ms was charged {asleep} ns");
         assert!(working > 100e3, "five million steps were charged {working} ns");
+    }
+
+    #[test]
+    fn work_of_other_threads_counts() {
+        let work = || (0..20_000_000u64).fold(0, |sum, i| black_box(sum ^ i));
+        let (_, mine) = time(|| thread::spawn(work).join());
+        let (_, all) = time_all_threads(|| thread::spawn(work).join());
+        assert!(mine < all.process, "the thread itself slept: {mine} ns of {} ns", all.process);
+        assert!(all.process > 1e6 && all.wall > 1e6, "twenty million steps in {} ns", all.process);
     }
 }

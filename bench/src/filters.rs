@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::{
+    bars,
     contender::Entry,
     count,
     items::{BenchItem, Shape},
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     if args.json {
         rows.iter().for_each(|row| println!("{}", record::line(row)));
     } else {
-        print!("{}", table::render(&rows));
+        print!("{}{}", table::render(&rows), bars::render(&bars::bars(&rows)));
     }
     if args.record {
         let date = args.date.clone().unwrap_or_else(record::today);

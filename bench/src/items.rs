@@ -28,6 +28,18 @@ pub(crate) trait BenchItem: Hash + Clone + Default + 'static {
     /// A well-mixed 64-bit hash, for rivals that leave hashing to the caller.
     fn prehash(&self) -> u64;
 
+    /// A 64-bit key, for rivals that take keys and mix them themselves.
+    fn key(&self) -> u64 {
+        self.prehash()
+    }
+
+    /// The keys of many items, in `buffer` unless the items are keys already.
+    fn keys<'a>(items: &'a [Self], buffer: &'a mut Vec<u64>) -> &'a [u64] {
+        buffer.clear();
+        buffer.extend(items.iter().map(Self::key));
+        buffer
+    }
+
     /// The bytes, for rivals that take nothing else.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
 }
@@ -40,6 +52,16 @@ impl BenchItem for u64 {
     #[inline]
     fn prehash(&self) -> u64 {
         fmix64(*self)
+    }
+
+    #[inline]
+    fn key(&self) -> u64 {
+        *self
+    }
+
+    #[inline]
+    fn keys<'a>(items: &'a [u64], _: &'a mut Vec<u64>) -> &'a [u64] {
+        items
     }
 
     #[inline]

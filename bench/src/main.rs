@@ -12,12 +12,14 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod accuracy;
+mod bars;
 mod clock;
 mod contender;
 mod count;
 mod filters;
 mod heap;
 mod items;
+mod kinds;
 mod limit;
 mod measure;
 mod ours;
@@ -41,11 +43,14 @@ enum Command {
     Filters(filters::Args),
     /// Promised, expected and observed rates of every kind over a grid of sizes and rates.
     Accuracy(accuracy::Args),
+    /// All kinds side by side, from their shapes and a kept record.
+    Kinds(kinds::Args),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Filters(args) => filters::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
+        Command::Kinds(args) => kinds::run(&args),
     }
 }

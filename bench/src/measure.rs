@@ -5,8 +5,8 @@
 use std::hint::black_box;
 
 use crate::{
-    clock::time,
-    contender::{Contender, Entry, Kind},
+    clock::{time, time_all_threads},
+    contender::{Contender, Entry, Kind, Make},
     heap,
     items::{self, BenchItem, Shape},
     limit::Gather,
@@ -28,6 +28,14 @@ const FEWEST_STRANGERS: u64 = 2_000_000;
 const WRONG_ANSWERS: f64 = 1_000.0;
 const MOST_STRANGERS: u64 = 50_000_000;
 
+/// A filter that is far better than asked, such as one of fixed width, is asked for more strangers until it gave
+/// so many wrong answers, within reason.
+const FEWEST_WRONG: u64 = 300;
+const REASON: u64 = 20_000_000;
+
+/// Members removed at most, in chunks; and never more than a quarter of them.
+const CHUNKS_REMOVED: usize = 16;
+
 /// What to measure.
 pub(crate) struct Plan {
     pub(crate) items: u64,
@@ -42,6 +50,15 @@ impl Plan {
         match self.items {
             0..=2_000_000 => 5,
             2_000_001..=20_000_000 => 2,
+            _ => 1,
+        }
+    }
+
+    /// How often the filters that are built whole are built: each build is one sample.
+    fn whole_builds(&self) -> usize {
+        match self.items {
+            0..=2_000_000 => 7,
+            2_000_001..=20_000_000 => 3,
             _ => 1,
         }
     }
@@ -64,10 +81,12 @@ impl Plan {
 
 /// Builds, asks and judges every entry, and the limits beside them.
 pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<Row> {
-    let mut tracks: Vec<Track<T>> = entries.into_iter().map(|entry| Track::new(plan, entry)).collect();
+    let mut tracks: Vec<Track<T>> = entries.into_iter().map(Track::new).collect();
     for build in 0..plan.builds() {
-        build_all(plan, &mut tracks, build);
+        fill_all(plan, &mut tracks, build);
     }
+    build_whole(plan, &mut tracks);
+    tracks.iter_mut().for_each(Track::weigh);
     let mut limits = limits(plan, &tracks);
     let mut asked = Asked::default();
     for round in 0..plan.rounds {
@@ -75,6 +94,7 @@ pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<
     }
     top_up(plan, &mut tracks, &mut asked);
     check_batches(plan, &mut tracks, &mut asked);
+    remove_some(plan, &mut tracks);
     let filters = tracks.iter().map(|track| track.row(plan));
     filters.chain(limits.iter().flat_map(|limit| limit.rows(plan))).collect()
 }
@@ -90,59 +110,96 @@ struct Asked {
 struct Track<T> {
     entry: Entry<T>,
     filter: Box<dyn Contender<T>>,
+    /// What the allocator says, until [`Track::weigh`] asks the filter itself.
     heap_bytes: i64,
+    memory_bytes: u64,
+    load: Option<f64>,
     timings: Timings,
     strangers: u64,
     wrong: u64,
     members: u64,
     lost: u64,
     batch_agrees: Option<bool>,
+    lost_by_removing: Option<u64>,
+}
+
+/// What a track holds before its filter is made.
+struct Nothing;
+
+impl<T> Contender<T> for Nothing {
+    fn count_each(&self, _items: &[T]) -> usize {
+        0
+    }
 }
 
 impl<T: BenchItem> Track<T> {
-    fn new(plan: &Plan, entry: Entry<T>) -> Track<T> {
-        let filter = (entry.make)(1, plan.fpr);
+    fn new(entry: Entry<T>) -> Track<T> {
         Track {
             entry,
-            filter,
+            filter: Box::new(Nothing),
             heap_bytes: 0,
+            memory_bytes: 0,
+            load: None,
             timings: Timings::default(),
             strangers: 0,
             wrong: 0,
             members: 0,
             lost: 0,
             batch_agrees: None,
+            lost_by_removing: None,
         }
     }
 
-    /// Starts again with an empty filter.
+    /// Starts again with an empty filter, if it is one that is filled.
     fn renew(&mut self, plan: &Plan) {
+        let Make::Empty(make) = self.entry.make else { return };
+        self.filter = Box::new(Nothing);
         let before = heap::live_bytes();
-        let filter = (self.entry.make)(plan.items, plan.fpr);
+        self.filter = make(plan.items, plan.fpr);
         self.heap_bytes = heap::live_bytes() - before;
+    }
+
+    /// Builds anew from all items, if it is one that is built whole.
+    fn build(&mut self, plan: &Plan, items: &[T]) {
+        let Make::Whole(make) = self.entry.make else { return };
+        self.filter = Box::new(Nothing);
+        let before = heap::live_bytes();
+        let (filter, spent) = time_all_threads(|| make(black_box(items), plan.fpr));
         self.filter = filter;
+        self.heap_bytes = heap::live_bytes() - before;
+        self.timings.build.record(spent.process, items.len());
+        self.timings.build_wall.record(spent.wall, items.len());
+    }
+
+    /// What the full filter says of itself, before anything is removed from it.
+    fn weigh(&mut self) {
+        self.memory_bytes = self.filter.memory_bytes().unwrap_or(self.heap_bytes.max(0) as u64);
+        self.load = self.filter.load();
     }
 
     /// Inserts `leg`. Chunks go by batch and one by one in turn, so that one build gives both figures.
     fn insert(&mut self, leg: &[T], chunk_items: usize, build: usize) {
         for (turn, chunk) in leg.chunks(chunk_items).enumerate() {
-            let by_batch = (turn + build).is_multiple_of(2);
+            let wants_batch = (turn + build).is_multiple_of(2) && self.filter.insert_batch(&[]);
             let before = heap::live_bytes();
-            let spent = match self.filter.batch() {
-                Some(batch) if by_batch => time(|| batch.insert(black_box(chunk))).1,
-                _ => time(|| self.filter.insert_each(black_box(chunk))).1,
+            let (_, spent) = if wants_batch {
+                time(|| self.filter.insert_batch(black_box(chunk)))
+            } else {
+                time(|| {
+                    self.filter.insert_each(black_box(chunk));
+                    true
+                })
             };
             self.heap_bytes += heap::live_bytes() - before;
             if chunk.len() < chunk_items {
                 continue; // the odd end of the items: too short to time
             }
-            match self.filter.batch() {
-                Some(_) if by_batch => self.timings.build.record(spent, chunk.len()),
-                Some(_) => self.timings.insert.record(spent, chunk.len()),
-                None => {
-                    self.timings.build.record(spent, chunk.len());
-                    self.timings.insert.record(spent, chunk.len());
-                }
+            let has_batch = wants_batch || self.filter.insert_batch(&[]);
+            if wants_batch || !has_batch {
+                self.timings.build.record(spent, chunk.len());
+            }
+            if !wants_batch {
+                self.timings.insert.record(spent, chunk.len());
             }
         }
     }
@@ -158,22 +215,22 @@ impl<T: BenchItem> Track<T> {
         self.lost += CHUNK.saturating_sub(found) as u64;
         (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
 
-        let Some(batch) = self.filter.batch() else { return };
-        let (wrong, spent) = time(|| black_box(batch.count(chunk(Sort::BatchMiss))));
+        let (wrong, spent) = time(|| black_box(self.filter.count_batch(chunk(Sort::BatchMiss))));
+        let Some(wrong) = wrong else { return };
         self.timings.batch_miss.record(spent, CHUNK);
         self.wrong += wrong as u64;
-        let (found, spent) = time(|| black_box(batch.count(chunk(Sort::BatchHit))));
+        let (found, spent) = time(|| black_box(self.filter.count_batch(chunk(Sort::BatchHit))));
         self.timings.batch_hit.record(spent, CHUNK);
-        self.lost += CHUNK.saturating_sub(found) as u64;
+        self.lost += CHUNK.saturating_sub(found.unwrap_or(0)) as u64;
         (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
     }
 
-    fn memory_bytes(&self) -> u64 {
-        self.filter.memory_bytes().unwrap_or(self.heap_bytes.max(0) as u64)
+    /// Were there enough strangers to say what the rate is?
+    fn is_judged(&self, plan: &Plan) -> bool {
+        self.strangers >= plan.strangers_wanted() && (self.wrong >= FEWEST_WRONG || self.strangers >= REASON)
     }
 
     fn row(&self, plan: &Plan) -> Row {
-        let bytes = self.memory_bytes();
         Row {
             name: self.entry.name.to_owned(),
             kind: self.entry.kind,
@@ -184,15 +241,18 @@ impl<T: BenchItem> Track<T> {
             target_fpr: plan.fpr,
             observed_fpr: Some(self.wrong as f64 / self.strangers as f64),
             strangers_asked: self.strangers,
-            bits_per_item: thousandths(bytes as f64 * 8.0 / plan.items as f64),
-            memory_bytes: bytes,
+            bits_per_item: thousandths(self.memory_bytes as f64 * 8.0 / plan.items as f64),
+            memory_bytes: self.memory_bytes,
             median: self.timings.figures(Samples::median),
             build_mean_ns: self.timings.build.mean().map(thousandths),
+            build_wall_ns: self.timings.build_wall.median().map(thousandths),
+            load: self.load.map(thousandths),
             gather_ns: None,
             p10: self.timings.figures(Samples::p10),
             false_negatives: Some(self.lost),
             members_asked: self.members,
             batch_agrees: self.batch_agrees,
+            lost_by_removing: self.lost_by_removing,
         }
     }
 }
@@ -238,9 +298,14 @@ impl<T: BenchItem> Questions<T> {
     }
 }
 
-/// Fills every filter, leg by leg.
-fn build_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
-    eprintln!("building {} filters, pass {} of {}", tracks.len(), build + 1, plan.builds());
+/// Fills every filter that is filled, leg by leg.
+fn fill_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
+    let mut tracks: Vec<&mut Track<T>> =
+        tracks.iter_mut().filter(|track| matches!(track.entry.make, Make::Empty(_))).collect();
+    if tracks.is_empty() {
+        return;
+    }
+    eprintln!("filling {} filters, pass {} of {}", tracks.len(), build + 1, plan.builds());
     tracks.iter_mut().for_each(|track| track.renew(plan));
     let chunk_items = plan.build_chunk();
     let mut leg = vec![T::default(); chunk_items * CHUNKS_PER_LEG];
@@ -255,6 +320,23 @@ fn build_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
         }
         first += length as u64;
         turn += 1;
+    }
+}
+
+/// Builds every filter that is built whole, in turns.
+fn build_whole<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>]) {
+    let mut tracks: Vec<&mut Track<T>> =
+        tracks.iter_mut().filter(|track| matches!(track.entry.make, Make::Whole(_))).collect();
+    if tracks.is_empty() {
+        return;
+    }
+    let mut items = vec![T::default(); plan.items as usize];
+    items::members(&mut items, 0);
+    for build in 0..plan.whole_builds() {
+        eprintln!("building {} filters whole, pass {} of {}", tracks.len(), build + 1, plan.whole_builds());
+        for at in rotated(tracks.len(), build) {
+            tracks[at].build(plan, &items);
+        }
     }
 }
 
@@ -284,15 +366,11 @@ fn ask_all<T: BenchItem>(
 /// Asks for further strangers, untimed, until the rate is worth judging.
 fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
     let mut chunk = vec![T::default(); CHUNK];
-    let wanted = plan.strangers_wanted();
-    while tracks.iter().any(|track| track.strangers < wanted) {
+    while tracks.iter().any(|track| !track.is_judged(plan)) {
         items::strangers(&mut chunk, &mut asked.strangers);
-        for track in tracks.iter_mut().filter(|track| track.strangers < wanted) {
-            let counted = match track.filter.batch() {
-                Some(batch) => batch.count(&chunk),
-                None => track.filter.count_each(&chunk),
-            };
-            track.wrong += counted as u64;
+        for track in tracks.iter_mut().filter(|track| !track.is_judged(plan)) {
+            let counted = track.filter.count_batch(&chunk);
+            track.wrong += counted.unwrap_or_else(|| track.filter.count_each(&chunk)) as u64;
             track.strangers += CHUNK as u64;
         }
     }
@@ -309,9 +387,34 @@ fn check_batches<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut
         let same = lengths.map(|length| {
             let some = &mixed[mixed.len() - length..];
             let one_by_one = track.filter.count_each(some);
-            track.filter.batch().map(|batch| batch.count(some) == one_by_one)
+            track.filter.count_batch(some).map(|counted| counted == one_by_one)
         });
         track.batch_agrees = same.into_iter().reduce(|all, next| Some(all? && next?)).flatten();
+    }
+}
+
+/// Removes some members from every filter that removes, in turns, and looks whether the others are still there.
+fn remove_some<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>]) {
+    let chunk_items = (plan.items as usize / 4 / CHUNKS_REMOVED).clamp(1, CHUNK);
+    let chunks = (plan.items as usize / 4 / chunk_items).min(CHUNKS_REMOVED);
+    let mut tracks: Vec<&mut Track<T>> =
+        tracks.iter_mut().filter_map(|track| track.filter.remove_each(&[]).map(|_| track)).collect();
+    let mut chunk = vec![T::default(); chunk_items];
+    for turn in 0..chunks {
+        items::members(&mut chunk, (turn * chunk_items) as u64);
+        for at in rotated(tracks.len(), turn) {
+            let (removed, spent) = time(|| tracks[at].filter.remove_each(black_box(&chunk)));
+            tracks[at].timings.remove.record(spent, chunk_items);
+            let missing = chunk_items.saturating_sub(removed.unwrap_or(0)) as u64;
+            *tracks[at].lost_by_removing.get_or_insert(0) += missing;
+        }
+    }
+    let removed = (chunks * chunk_items) as u64;
+    let mut rest = vec![T::default(); (plan.items - removed).min(1 << 20) as usize];
+    items::members(&mut rest, removed);
+    for track in tracks {
+        let lost = (rest.len() - track.filter.count_each(&rest)) as u64;
+        *track.lost_by_removing.get_or_insert(0) += lost;
     }
 }
 
@@ -359,11 +462,14 @@ impl Limit {
                 memory_bytes: self.gather.bytes(),
                 median: timings.figures(Samples::median),
                 build_mean_ns: None,
+                build_wall_ns: None,
+                load: None,
                 gather_ns: timings.batch_miss.median().map(thousandths),
                 p10: timings.figures(Samples::p10),
                 false_negatives: None,
                 members_asked: 0,
                 batch_agrees: None,
+                lost_by_removing: None,
             },
         )
     }
@@ -374,7 +480,7 @@ impl Limit {
 fn limits<T: BenchItem>(plan: &Plan, tracks: &[Track<T>]) -> Vec<Limit> {
     let size_of = |kind: Kind| {
         let of_kind = || tracks.iter().filter(move |track| track.entry.kind == kind);
-        of_kind().find(|track| track.entry.ours).or_else(|| of_kind().next()).map(Track::memory_bytes)
+        of_kind().find(|track| track.entry.ours).or_else(|| of_kind().next()).map(|track| track.memory_bytes)
     };
     let blocked =
         size_of(Kind::Blocked).unwrap_or_else(|| crate::rivals::blocks_for(plan.items, plan.fpr) * 32);
@@ -399,7 +505,6 @@ fn rotated(length: usize, turn: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::Batch;
     use std::collections::HashSet;
 
     const ITEMS: u64 = 5_000;
@@ -410,6 +515,7 @@ mod tests {
         members: HashSet<u64>,
         forgets: u64,
         batch_adds: usize,
+        loses_others: bool,
     }
 
     impl Contender<u64> for Exact {
@@ -421,22 +527,29 @@ mod tests {
             items.iter().filter(|item| self.members.contains(item)).count()
         }
 
-        fn batch(&mut self) -> Option<&mut dyn Batch<u64>> {
-            Some(self)
+        fn insert_batch(&mut self, items: &[u64]) -> bool {
+            self.insert_each(items);
+            true
+        }
+
+        fn count_batch(&mut self, items: &[u64]) -> Option<usize> {
+            Some(self.count_each(items) + self.batch_adds.min(items.len()))
+        }
+
+        fn remove_each(&mut self, items: &[u64]) -> Option<usize> {
+            let found = items.iter().filter(|item| self.members.remove(item)).count();
+            if self.loses_others && found > 0 {
+                self.members.clear();
+            }
+            Some(found)
         }
 
         fn memory_bytes(&self) -> Option<u64> {
             Some(8 * self.members.len() as u64)
         }
-    }
 
-    impl Batch<u64> for Exact {
-        fn insert(&mut self, items: &[u64]) {
-            self.insert_each(items);
-        }
-
-        fn count(&mut self, items: &[u64]) -> usize {
-            self.count_each(items) + self.batch_adds.min(items.len())
+        fn load(&self) -> Option<f64> {
+            Some(self.members.len() as f64 / ITEMS as f64)
         }
     }
 
@@ -454,6 +567,10 @@ mod tests {
     }
 
     fn row(make: fn(u64, f64) -> Box<dyn Contender<u64>>) -> Row {
+        measured(Make::Empty(make))
+    }
+
+    fn measured(make: Make<u64>) -> Row {
         let entry = Entry { name: "test", kind: Kind::Bloom, ours: true, slow: false, layout: None, make };
         let plan = Plan { items: ITEMS, fpr: 0.01, shape: Shape::U64, rounds: 1 };
         measure(&plan, vec![entry]).swap_remove(0)
@@ -472,6 +589,25 @@ mod tests {
         for figure in [ns.build_ns, ns.insert_ns, ns.miss_ns, ns.hit_ns, ns.batch_miss_ns, ns.batch_hit_ns] {
             assert!(figure.is_some_and(|ns| ns > 0.0), "{row:?}");
         }
+        assert_eq!(row.load, Some(1.0), "weighed before anything is removed");
+        assert!(ns.remove_ns.is_some_and(|ns| ns > 0.0) && row.lost_by_removing == Some(0));
+        assert!(!row.is_broken());
+    }
+
+    #[test]
+    fn a_filter_that_loses_others_by_removing_is_caught() {
+        let row = row(|_, _| Box::new(Exact { loses_others: true, ..Exact::default() }));
+        assert!(row.is_broken() && row.lost_by_removing.unwrap() > 0 && row.false_negatives == Some(0));
+    }
+
+    #[test]
+    fn a_whole_build_is_timed_as_one() {
+        let row = measured(Make::Whole(|items, _| {
+            Box::new(Exact { members: items.iter().copied().collect(), ..Exact::default() })
+        }));
+        assert_eq!((row.bits_per_item, row.false_negatives), (64.0, Some(0)));
+        assert!(row.median.build_ns.is_some_and(|ns| ns > 0.0) && row.build_wall_ns.is_some());
+        assert!(row.median.insert_ns.is_none());
         assert!(!row.is_broken());
     }
 
@@ -494,6 +630,7 @@ mod tests {
         assert_eq!(row.batch_agrees, None);
         assert!(row.median.batch_miss_ns.is_none() && row.median.batch_hit_ns.is_none());
         assert_eq!(row.median.build_ns, row.median.insert_ns);
+        assert_eq!((row.median.remove_ns, row.lost_by_removing), (None, None));
     }
 
     #[test]

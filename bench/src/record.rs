@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::row::Row;
+use crate::{bars, row::Row};
 
 /// What the figures were measured on. No names of hosts or people.
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ pub(crate) fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("rows have string keys and finite numbers")
 }
 
-/// Appends `rows` to the record of that date and setting.
+/// Appends `rows`, and the bars they are held against, to the record of that date and setting.
 pub(crate) fn keep(rows: &[Row], date: &str) -> io::Result<PathBuf> {
     let folder = folder();
     fs::create_dir_all(&folder)?;
@@ -52,6 +52,9 @@ pub(crate) fn keep(rows: &[Row], date: &str) -> io::Result<PathBuf> {
     writeln!(file, "{}", line(&Machine::this(date)))?;
     for row in rows {
         writeln!(file, "{}", line(row))?;
+    }
+    for bar in bars::bars(rows) {
+        writeln!(file, "{}", line(&bar))?;
     }
     Ok(path)
 }

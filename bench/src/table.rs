@@ -7,18 +7,24 @@ use crate::{
     row::{Figures, Row},
 };
 
-const HEADER: [&str; 16] = [
-    "filter", "bits", "/bound", "fpr %", "build", "insert", "miss", "hit", "b.miss", "b.hit", "build",
-    "miss", "hit", "b.miss", "b.hit", "/gather",
+const COLUMNS: usize = 18;
+
+const HEADER: [&str; COLUMNS] = [
+    "filter", "bits", "/bound", "fpr %", "load", "build", "insert", "miss", "hit", "b.miss", "b.hit",
+    "remove", "build", "miss", "hit", "b.miss", "b.hit", "/gather",
 ];
 
 const LEGEND: &str = "\
-bits: per item; /bound: over log2(1/observed rate); build … b.hit: thread-CPU ns per item, medians (b. = batch)
+bits: per item; /bound: over log2(1/observed rate), which makes different rates comparable; load: share of slots in use
+build … remove: thread-CPU ns per item, medians (b. = batch); filters built whole: CPU of all threads of the build
 then the ratios to the rival marked *; a batch is set against the rival's batch, or its single calls if it has none
 /gather: batch (or single) miss over the bare prefetched gather of the blocked or classic footprint
 ";
 
-/// The whole table.
+/// A build whose CPU time is so much more than the time on the wall used several threads.
+const SEVERAL_THREADS: f64 = 1.2;
+
+/// The whole table, one block per kind.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut out = String::new();
     if let Some(row) = rows.first() {
@@ -28,28 +34,63 @@ pub(crate) fn render(rows: &[Row]) -> String {
     for kind in Kind::FILTERS {
         let yardstick = rows.iter().find(|row| Some(row.name.as_str()) == kind.yardstick());
         let gather = gather(rows, kind);
-        for row in rows.iter().filter(|row| row.kind == kind) {
-            lines.push(cells(row, yardstick, gather));
+        let mut of_kind = rows.iter().filter(|row| row.kind == kind).peekable();
+        if of_kind.peek().is_some() {
+            lines.push(heading(kind.name()));
         }
+        lines.extend(of_kind.map(|row| cells(row, yardstick, gather)));
     }
-    lines.extend(rows.iter().filter(|row| row.kind == Kind::Limit).map(limit_cells));
+    let mut limits = rows.iter().filter(|row| row.kind == Kind::Limit).peekable();
+    if limits.peek().is_some() {
+        lines.push(heading(Kind::Limit.name()));
+    }
+    lines.extend(limits.map(limit_cells));
     out.push_str(&aligned(&lines));
     out.push('\n');
     out.push_str(LEGEND);
+    out.push_str(&notes(rows));
     out
 }
 
-/// The bare gather that a filter of `kind` is held against. Counters and layers have other footprints.
+/// The name of a block, alone on its line.
+fn heading(name: &str) -> [String; COLUMNS] {
+    let mut cells = [const { String::new() }; COLUMNS];
+    cells[0] = format!("── {name}");
+    cells
+}
+
+/// What fits no column: builds on several threads, and rivals that lose items.
+fn notes(rows: &[Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let threads = ratio(row.median.build_ns, row.build_wall_ns);
+        if let (Some(cpu), Some(wall), true) =
+            (row.median.build_ns, row.build_wall_ns, threads.is_some_and(|of| of > SEVERAL_THREADS))
+        {
+            let _ = writeln!(
+                out,
+                "{}: built by several threads, {cpu:.1} ns of CPU in {wall:.1} ns of time per item",
+                row.name
+            );
+        }
+        if let Some(lost) = row.lost_by_removing.filter(|&lost| lost > 0) {
+            let _ = writeln!(out, "{}: {lost} members lost by removing others", row.name);
+        }
+    }
+    out
+}
+
+/// The bare gather that a filter of `kind` is held against. The others have other footprints.
 fn gather(rows: &[Row], kind: Kind) -> Option<f64> {
     let name = match kind {
         Kind::Blocked | Kind::BlockedAtomic => "limit: bare prefetched gather",
         Kind::Bloom | Kind::BloomAtomic => "limit: bare prefetched gather, classic footprint",
-        Kind::Counting | Kind::Growable | Kind::Limit => return None,
+        _ => return None,
     };
     rows.iter().find(|row| row.name == name)?.gather_ns
 }
 
-fn cells(row: &Row, yardstick: Option<&Row>, gather: Option<f64>) -> [String; 16] {
+fn cells(row: &Row, yardstick: Option<&Row>, gather: Option<f64>) -> [String; COLUMNS] {
     let is_yardstick = yardstick.is_some_and(|best| best.name == row.name);
     let ns = &row.median;
     let against = |pick: fn(&Figures) -> Option<f64>| {
@@ -58,20 +99,21 @@ fn cells(row: &Row, yardstick: Option<&Row>, gather: Option<f64>) -> [String; 16
     };
     // A batch is held against the best the rival has.
     let batch = |own: Option<f64>, pick: fn(&Figures) -> Option<f64>| {
-        ratio(own, yardstick.and_then(|best| pick(&best.median)))
+        if is_yardstick { None } else { ratio(own, yardstick.and_then(|best| pick(&best.median))) }
     };
-    let bound = row.observed_fpr.filter(|&fpr| fpr > 0.0 && fpr < 1.0).map(|fpr| (1.0 / fpr).log2());
     [
         format!("{}{}", row.name, if is_yardstick { " *" } else { "" }),
         format!("{:.2}", row.bits_per_item),
-        times(ratio(Some(row.bits_per_item), bound)),
-        row.observed_fpr.map_or("-".to_owned(), |fpr| format!("{:.3}", fpr * 100.0)),
+        times(row.over_the_bound()),
+        row.observed_fpr.map_or("-".to_owned(), percent),
+        row.load.map_or("-".to_owned(), |load| format!("{load:.3}")),
         nanos(ns.build_ns),
         nanos(ns.insert_ns),
         nanos(ns.miss_ns),
         nanos(ns.hit_ns),
         nanos(ns.batch_miss_ns),
         nanos(ns.batch_hit_ns),
+        nanos(ns.remove_ns),
         times(against(|figures| figures.build_ns)),
         times(against(|figures| figures.miss_ns)),
         times(against(|figures| figures.hit_ns)),
@@ -81,13 +123,18 @@ fn cells(row: &Row, yardstick: Option<&Row>, gather: Option<f64>) -> [String; 16
     ]
 }
 
-fn limit_cells(row: &Row) -> [String; 16] {
-    let mut cells = [const { String::new() }; 16];
+fn limit_cells(row: &Row) -> [String; COLUMNS] {
+    let mut cells = [const { String::new() }; COLUMNS];
     cells[0] = format!("{} ({:.1} MiB)", row.name, row.memory_bytes as f64 / f64::from(1 << 20));
     cells[1] = format!("{:.2}", row.bits_per_item);
-    cells[6] = nanos(row.median.miss_ns);
-    cells[8] = nanos(row.median.batch_miss_ns);
+    cells[7] = nanos(row.median.miss_ns);
+    cells[9] = nanos(row.median.batch_miss_ns);
     cells
+}
+
+/// Three places, and more below a hundredth of a percent.
+fn percent(fpr: f64) -> String {
+    if fpr > 0.0 && fpr < 1e-4 { format!("{:.5}", fpr * 100.0) } else { format!("{:.3}", fpr * 100.0) }
 }
 
 fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
@@ -103,8 +150,8 @@ fn times(value: Option<f64>) -> String {
 }
 
 /// Names to the left, figures to the right, no spaces at the ends of lines.
-fn aligned(lines: &[[String; 16]]) -> String {
-    let mut widths = [0; 16];
+fn aligned(lines: &[[String; COLUMNS]]) -> String {
+    let mut widths = [0; COLUMNS];
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = (*width).max(cell.chars().count());
@@ -150,9 +197,12 @@ mod tests {
             p10: median.clone(),
             median,
             build_mean_ns: None,
+            build_wall_ns: None,
+            load: None,
             false_negatives: Some(0),
             members_asked: 1,
             batch_agrees: None,
+            lost_by_removing: None,
         }
     }
 
@@ -171,20 +221,33 @@ mod tests {
         let table = render(&rows);
         let ours = words(&table, "mayhap BlockedBloom split256");
         let expected = [
-            "10.53", "1.58x", "1.000", "8.0", "-", "4.0", "-", "2.5", "-", "0.80x", "0.80x", "-", "0.50x",
-            "-", "1.25x",
+            "10.53", "1.58x", "1.000", "-", "8.0", "-", "4.0", "-", "2.5", "-", "-", "0.80x", "0.80x", "-",
+            "0.50x", "-", "1.25x",
         ];
         assert_eq!(ours, expected);
         let rival = words(&table, "sbbf-rs-safe *");
-        assert_eq!(rival[9..], ["-", "-", "-", "-", "-", "2.50x"], "a yardstick is not held against itself");
+        assert_eq!(rival[11..], ["-", "-", "-", "-", "-", "2.50x"], "a yardstick is not held against itself");
     }
 
     #[test]
     fn without_the_yardstick_there_are_figures_but_no_ratios() {
         let table = render(&[row("mayhap Bloom", Kind::Bloom, 4.0, Some(2.5))]);
         let ours = words(&table, "mayhap Bloom");
-        assert_eq!(ours[3], "8.0");
-        assert!(ours[9..].iter().all(|cell| cell == "-"));
+        assert_eq!(ours[4], "8.0");
+        assert!(ours[11..].iter().all(|cell| cell == "-"));
+    }
+
+    #[test]
+    fn a_block_per_kind_and_notes_below() {
+        let mut built = row("mayhap BinaryFuse8", Kind::Static, 4.0, None);
+        (built.build_wall_ns, built.lost_by_removing) = (Some(4.0), Some(3));
+        let table = render(&[row("mayhap Bloom", Kind::Bloom, 4.0, None), built]);
+        assert!(
+            table.contains("\n── bloom\nmayhap Bloom") && table.contains("\n── static\nmayhap BinaryFuse8")
+        );
+        assert!(!table.contains("── cuckoo"), "a block without rows has no heading\n{table}");
+        assert!(table.contains("8.0 ns of CPU in 4.0 ns of time"));
+        assert!(table.contains("mayhap BinaryFuse8: 3 members lost by removing others"));
     }
 
     #[test]

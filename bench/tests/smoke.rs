@@ -60,13 +60,43 @@ fn ours_have_batch_figures_and_keep_their_promises() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = objects(&output);
     let ours: Vec<_> = rows.iter().filter(|row| row["ours"] == true).collect();
-    assert_eq!(ours.len(), 8);
+    assert_eq!(ours.len(), 28);
     for row in ours {
-        for field in ["build_ns", "insert_ns", "miss_ns", "hit_ns", "batch_miss_ns", "batch_hit_ns"] {
+        for field in ["build_ns", "miss_ns", "hit_ns", "batch_miss_ns", "batch_hit_ns"] {
             assert!(row[field].as_f64().is_some_and(|ns| ns > 0.0), "{field} of {row}");
         }
+        let is_whole = row["kind"] == "static";
+        assert_eq!(row["insert_ns"].is_null(), is_whole, "{row}");
+        assert_eq!(row["build_wall_ns"].is_number(), is_whole, "{row}");
+        assert_eq!(row["remove_ns"].is_number(), row["lost_by_removing"] == 0, "{row}");
         assert_eq!((&row["false_negatives"], &row["batch_agrees"]), (&0.into(), &true.into()), "{row}");
         assert!(row["observed_fpr"].as_f64().unwrap() < 0.0125, "{row}");
+    }
+}
+
+#[test]
+fn every_kind_has_its_rivals_and_its_bars() {
+    let kinds = "counting,cuckoo,quotient,static,growable,growing,window";
+    let output = bench(&["filters", "--items", "20000", "--rounds", "1", "--only", kinds]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = String::from_utf8(output.stdout).unwrap();
+    for kind in kinds.split(',') {
+        assert!(table.contains(&format!("── {kind}\n")), "no block of {kind}:\n{table}");
+    }
+    // Every kind but the window has a rival that ratios are taken against.
+    assert_eq!(
+        table.lines().filter(|line| line.split_whitespace().any(|word| word == "*")).count(),
+        6,
+        "{table}"
+    );
+    for bar in
+        ["Cuckoo 12-bit", "Cuckoo semi-sorted", "BinaryFuse8", "Ribbon 8-bit", "Quotient", "DLeft", "Growing"]
+    {
+        let verdict = |line: &str| line.ends_with("met") || line.ends_with("MISSED");
+        assert!(
+            table.lines().any(|line| line.starts_with(bar) && verdict(line)),
+            "no bar of {bar}:\n{table}"
+        );
     }
 }
 
@@ -82,7 +112,7 @@ fn every_shape_gives_a_table() {
             "--shape",
             shape,
             "--only",
-            "sbbf-rs-safe,mayhap Bloom",
+            "sbbf-rs-safe,mayhap Bloom,xorf,qfilter,autoscale_cuckoo_filter,mayhap Ribbon",
         ]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let table = String::from_utf8(output.stdout).unwrap();

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mayhap_testkit::binomial::{deviations, try_band_with_model_error, upper_tail};
 
-use self::subject::{Built, SUBJECTS, Subject};
+use mayhap::BuildError;
+
+use self::subject::{Built, SUBJECTS, Subject, Twin};
 
 /// What to measure, and where to write it.
 #[derive(clap::Args)]
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     /// A short form in seconds: sizes up to 1e5, rates down to 0.1 %; writes nothing unless `--out` is given.
     #[arg(long)]
     quick: bool,
+    /// Only kinds whose name contains one of these, separated by commas; the other rows of the page stay as they are.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Where the page goes [default: docs/accuracy.md, nowhere with --quick].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -43,7 +48,7 @@ pub(crate) struct Cell {
     as_expected: bool,
     /// Not above the promise by more than chance explains?
     kept: bool,
-    /// Was the same filter with a tenth too many items rejected? `None` for filters that grow instead.
+    /// Was the same filter with too many items rejected? `None` for filters that have no such twin.
     overfull_rejected: Option<bool>,
 }
 
@@ -64,9 +69,14 @@ impl Cell {
 pub(crate) fn run(args: &Args) -> ExitCode {
     let sizes: &[u64] = if args.quick { &[1_000, 100_000] } else { &[1_000, 100_000, 10_000_000] };
     let rates: &[f64] = if args.quick { &[0.1, 0.01, 0.001] } else { &[0.1, 0.01, 0.001, 1e-4, 1e-6] };
+    let wanted = |subject: &&Subject| {
+        args.only.is_empty() || args.only.iter().any(|part| subject.name.contains(part.as_str()))
+    };
     let grid: Vec<(&Subject, u64, f64)> = SUBJECTS
         .iter()
+        .filter(wanted)
         .flat_map(|subject| {
+            let rates = subject.fixed.as_ref().map_or(rates, std::slice::from_ref);
             sizes.iter().flat_map(move |&items| rates.iter().map(move |&rate| (subject, items, rate)))
         })
         .collect();
@@ -75,7 +85,9 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     println!("{} cells, {} as promised, {failed} not", cells.len(), cells.len() - failed);
     let out = args.out.clone().or_else(|| (!args.quick).then(|| PathBuf::from("docs/accuracy.md")));
     if let Some(path) = out {
-        if let Err(error) = std::fs::write(&path, page::render(&cells)) {
+        // What is not measured again is seeded, and would come out the same.
+        let before = if args.only.is_empty() { None } else { std::fs::read_to_string(&path).ok() };
+        if let Err(error) = std::fs::write(&path, page::render(&cells, &before.unwrap_or_default())) {
             eprintln!("mayhap-bench: cannot write {}: {error}", path.display());
             return ExitCode::from(2);
         }
@@ -95,9 +107,15 @@ fn measure_all(grid: &[(&Subject, u64, f64)], quick: bool) -> Vec<Cell> {
                     let number = grid
                         .iter()
                         .position(|cell| cell.0.name == subject.name && (cell.1, cell.2) == (items, rate));
-                    let cell = measure(subject, items, rate, quick);
-                    println!("{}", page::line(&cell));
-                    done.lock().expect("no thread panics while it holds the cells").push((number, cell));
+                    match measure(subject, items, rate, quick) {
+                        Ok(cell) => {
+                            println!("{}", page::line(&cell));
+                            done.lock()
+                                .expect("no thread panics while it holds the cells")
+                                .push((number, cell));
+                        }
+                        Err(error) => println!("{:32} {items:>10} items at {rate}: {error}", subject.name),
+                    }
                 }
             });
         }
@@ -122,50 +140,72 @@ fn filters(items: u64) -> u64 {
     (2_000_000 / items).clamp(4, 500)
 }
 
-fn measure(subject: &Subject, items: u64, rate: f64, quick: bool) -> Cell {
+/// # Errors
+/// Why there is no such filter: some kinds cannot have every rate.
+fn measure(subject: &Subject, items: u64, rate: f64, quick: bool) -> Result<Cell, BuildError> {
     // A filter may be far better than promised; there must be something to count all the same.
-    let expected = (subject.build)(items, items, rate, 1).expected;
+    let expected = (subject.build)(items, items, rate, 1)?.expected;
     let asked = trials(rate, quick).max((400.0 / expected) as u64);
-    let full = ask(subject, items, items, rate, asked);
+    let full = ask(subject, items, items, rate, asked)?;
     let band = |trials, expected| try_band_with_model_error(trials, expected, ALPHA, MODEL_ERROR);
     let within = |sums: &Sums| band(sums.trials, full.expected).is_ok_and(|band| band.contains(&sums.wrong));
-    let overfull_rejected = (!subject.grows).then(|| {
-        let fewer = asked.min((asked / 10).max((500.0 / rate) as u64));
-        !within(&ask(subject, items, items + items / 10, rate, fewer))
-    });
-    Cell {
+    let too_many = match subject.twin {
+        Twin::Tenth => Some(items + items / 10),
+        Twin::Half => Some(items + items / 2),
+        Twin::None => None,
+    };
+    let overfull_rejected = match too_many {
+        Some(too_many) => {
+            let fewer = asked.min((asked / 10).max((500.0 / expected) as u64));
+            let twin = ask(subject, items, too_many, rate, fewer)?;
+            Some(twin.refused || !within(&twin))
+        }
+        None => None,
+    };
+    Ok(Cell {
         name: subject.name,
         items,
-        promised: rate,
+        promised: full.promised,
         expected: full.expected,
         trials: full.trials,
         wrong: full.wrong,
         bits_per_item: full.bits_per_item,
-        as_expected: within(&full),
-        kept: upper_tail(full.trials, rate, full.wrong) > ALPHA,
+        as_expected: !full.refused && within(&full),
+        kept: upper_tail(full.trials, full.promised, full.wrong) > ALPHA,
         overfull_rejected,
-    }
+    })
 }
 
 /// What some filters of one cell answered, added up.
 struct Sums {
     trials: u64,
     wrong: u64,
-    /// What the model says at the capacity, whatever was really put in.
+    /// What the filters say they keep.
+    promised: f64,
+    /// What the model says at the capacity, whatever was really put in: the mean over the filters.
     expected: f64,
     bits_per_item: f64,
+    /// One of them had no room for all items.
+    refused: bool,
 }
 
-fn ask(subject: &Subject, capacity: u64, items: u64, rate: f64, trials: u64) -> Sums {
+fn ask(subject: &Subject, capacity: u64, items: u64, rate: f64, trials: u64) -> Result<Sums, BuildError> {
     let filters = filters(capacity);
     let each = trials.div_ceil(filters);
-    let mut sums = Sums { trials: 0, wrong: 0, expected: 0.0, bits_per_item: 0.0 };
+    let mut sums =
+        Sums { trials: 0, wrong: 0, promised: rate, expected: 0.0, bits_per_item: 0.0, refused: false };
     for seed in 0..filters {
-        let Built { filter, expected, bits_per_item } = (subject.build)(capacity, items, rate, seed + 1);
+        let built = (subject.build)(capacity, items, rate, seed + 1)?;
+        let Built { filter, promised, expected, bits_per_item, refused } = built;
+        sums.refused |= refused;
+        if refused {
+            break; // what it would answer does not matter any more
+        }
         sums.wrong += filter.wrong_answers(seed + 1, each);
         sums.trials += each;
-        sums.expected = expected;
+        sums.promised = promised;
+        sums.expected += expected / filters as f64;
         sums.bits_per_item = bits_per_item;
     }
-    sums
+    Ok(sums)
 }

@@ -1,25 +1,60 @@
 //! The filters whose promises are checked, and how each is built and filled.
 
 use mayhap::{
-    Answers, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DualBloom, DualShape,
-    ScalableBloom, ScalableShape,
+    Answers, BinaryFuse8, BinaryFuse16, BlockedBloom, BlockedLayout, BlockedShape, Bloom, BuildError,
+    CountingBloom, Cuckoo, CuckooShape, DLeft, DualBloom, DualShape, Gcs, GrowableCuckoo, Growing, Quotient,
+    Ribbon, ScalableBloom, ScalableShape, Window, WindowShape, Xor8, Xor16,
 };
 use mayhap_testkit::{member_u64, stranger_u64};
 
 /// A kind, as the table names it.
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
-    /// Does it grow where others get too full?
-    pub(crate) grows: bool,
+    /// What a filter with too many items must not get away with.
+    pub(crate) twin: Twin,
+    /// The rate that cannot be chosen, for filters of fixed width.
+    pub(crate) fixed: Option<f64>,
     /// Builds for `capacity` at a rate, and puts `items` in: `(capacity, items, rate, seed)`.
-    pub(crate) build: fn(u64, u64, f64, u64) -> Built,
+    pub(crate) build: fn(u64, u64, f64, u64) -> Result<Built, BuildError>,
 }
 
-/// A filled filter, and what the model says of it at capacity.
+impl Subject {
+    const fn new(
+        name: &'static str,
+        twin: Twin,
+        build: fn(u64, u64, f64, u64) -> Result<Built, BuildError>,
+    ) -> Self {
+        Self { name, twin, fixed: None, build }
+    }
+
+    const fn fixed(
+        name: &'static str,
+        rate: f64,
+        build: fn(u64, u64, f64, u64) -> Result<Built, BuildError>,
+    ) -> Self {
+        Self { name, twin: Twin::None, fixed: Some(rate), build }
+    }
+}
+
+/// The spoiled filter beside the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// A tenth too many items: the rate must be seen to be wrong.
+    Tenth,
+    /// Half too many: they must be refused, or the rate be seen to be wrong. It only grows in step with the items.
+    Half,
+    /// It is made of the items there are, grows, or forgets: too many is nothing to it.
+    None,
+}
+
+/// A filled filter, and what it says of itself at capacity.
 pub(crate) struct Built {
     pub(crate) filter: Box<dyn Asked>,
+    pub(crate) promised: f64,
     pub(crate) expected: f64,
     pub(crate) bits_per_item: f64,
+    /// It had no room for all items.
+    pub(crate) refused: bool,
 }
 
 /// A filter to be asked about many strangers.
@@ -51,103 +86,209 @@ macro_rules! asked {
     )*};
 }
 
-asked!(Bloom, BlockedBloom, CountingBloom, DualBloom, ScalableBloom);
+asked!(
+    Bloom,
+    BlockedBloom,
+    CountingBloom,
+    DualBloom,
+    ScalableBloom,
+    DLeft,
+    Cuckoo,
+    GrowableCuckoo,
+    Quotient,
+    Growing,
+    Window,
+    Xor8,
+    Xor16,
+    BinaryFuse8,
+    BinaryFuse16,
+    Ribbon,
+    Gcs
+);
 
-const SIZES: &str = "the grid holds only sizes and rates that can be built";
+const EIGHT_BITS: f64 = 1.0 / 256.0;
+const SIXTEEN_BITS: f64 = 1.0 / 65_536.0;
 
-pub(crate) const SUBJECTS: [Subject; 6] = [
-    Subject { name: "Bloom", grows: false, build: bloom },
-    Subject {
-        name: "BlockedBloom, fast",
-        grows: false,
-        build: |c, i, r, s| blocked(BlockedLayout::Split256, c, i, r, s),
-    },
-    Subject {
-        name: "BlockedBloom, dense",
-        grows: false,
-        build: |c, i, r, s| blocked(BlockedLayout::Line512, c, i, r, s),
-    },
-    Subject { name: "CountingBloom", grows: false, build: counting },
-    Subject { name: "DualBloom, a tenth removed", grows: false, build: dual },
-    Subject { name: "ScalableBloom, 6 growths", grows: true, build: scalable },
+pub(crate) const SUBJECTS: [Subject; 19] = [
+    Subject::new("Bloom", Twin::Tenth, bloom),
+    Subject::new("BlockedBloom, fast", Twin::Tenth, |c, i, r, s| {
+        blocked(BlockedLayout::Split256, c, i, r, s)
+    }),
+    Subject::new("BlockedBloom, dense", Twin::Tenth, |c, i, r, s| {
+        blocked(BlockedLayout::Line512, c, i, r, s)
+    }),
+    Subject::new("CountingBloom", Twin::Tenth, counting),
+    Subject::new("DualBloom, a tenth removed", Twin::Tenth, dual),
+    Subject::new("ScalableBloom, 6 growths", Twin::None, scalable),
+    Subject::new("DLeft", Twin::Half, d_left),
+    Subject::new("Cuckoo", Twin::Half, |c, i, r, s| cuckoo(CuckooShape::for_capacity(c, r)?, i, s)),
+    Subject::new("Cuckoo, semi-sorted", Twin::Half, |c, i, r, s| {
+        cuckoo(CuckooShape::semi_sorted(c, r)?, i, s)
+    }),
+    Subject::new("GrowableCuckoo, 6 doublings", Twin::Half, growable_cuckoo),
+    Subject::new("Quotient", Twin::Half, quotient),
+    Subject::new("Growing, started at a millionth", Twin::None, growing),
+    Subject::new("Window, full", Twin::None, window),
+    Subject::fixed("Xor8", EIGHT_BITS, |_, items, _, seed| {
+        let filter = Xor8::build(members(items, seed), seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
+    Subject::fixed("Xor16", SIXTEEN_BITS, |_, items, _, seed| {
+        let filter = Xor16::build(members(items, seed), seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
+    Subject::fixed("BinaryFuse8", EIGHT_BITS, |_, items, _, seed| {
+        let filter = BinaryFuse8::build(members(items, seed), seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
+    Subject::fixed("BinaryFuse16", SIXTEEN_BITS, |_, items, _, seed| {
+        let filter = BinaryFuse16::build(members(items, seed), seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
+    Subject::new("Ribbon", Twin::None, |_, items, rate, seed| {
+        let filter = Ribbon::build(members(items, seed), rate, seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
+    Subject::new("Gcs", Twin::None, |_, items, rate, seed| {
+        let filter = Gcs::build(members(items, seed), rate, seed)?;
+        Ok(whole((filter.target_fpr(), filter.expected_fpr(), filter.memory_bytes()), filter, items))
+    }),
 ];
 
 fn members(items: u64, seed: u64) -> impl Iterator<Item = u64> {
     (0..items).map(move |i| member_u64(seed, i))
 }
 
-/// Hands the members to `insert` in batches.
-fn fill(items: u64, seed: u64, mut insert: impl FnMut(&[u64])) {
+/// Hands the members to `insert` in batches, until it refuses. Did it?
+fn fill<E>(items: u64, seed: u64, mut insert: impl FnMut(&[u64]) -> Result<u64, E>) -> bool {
     let mut batch = Vec::with_capacity(4096);
     for item in members(items, seed) {
         batch.push(item);
         if batch.len() == batch.capacity() {
-            insert(&batch);
+            if insert(&batch).is_err() {
+                return true;
+            }
             batch.clear();
         }
     }
-    insert(&batch);
+    insert(&batch).is_err()
 }
 
-fn bloom(capacity: u64, items: u64, rate: f64, seed: u64) -> Built {
-    let mut filter = Bloom::for_capacity(capacity, rate, seed).expect(SIZES);
-    fill(items, seed, |batch| {
-        filter.insert_batch(batch);
-    });
+/// What a filter that takes everything returns, as a result.
+fn taken(new: u64) -> Result<u64, BuildError> {
+    Ok(new)
+}
+
+/// A filter made of the items there are: its promise, its model and its size in bytes, and itself.
+fn whole(
+    (promised, expected, memory_bytes): (f64, f64, u64),
+    filter: impl Asked + 'static,
+    items: u64,
+) -> Built {
+    let bits_per_item = memory_bytes as f64 * 8.0 / items as f64;
+    Built { filter: Box::new(filter), promised, expected, bits_per_item, refused: false }
+}
+
+fn bloom(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = Bloom::for_capacity(capacity, rate, seed)?;
+    let refused = fill(items, seed, |batch| taken(filter.insert_batch(batch)));
     let (expected, bits_per_item) = (filter.shape().expected_fpr(capacity), filter.bits_per_item());
-    Built { filter: Box::new(filter), expected, bits_per_item }
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-fn blocked(layout: BlockedLayout, capacity: u64, items: u64, rate: f64, seed: u64) -> Built {
-    let shape = BlockedShape::with_layout(layout, capacity, rate).expect(SIZES);
-    let mut filter = BlockedBloom::with_shape(shape, seed).expect(SIZES);
-    fill(items, seed, |batch| {
-        filter.insert_batch(batch);
-    });
-    Built {
-        filter: Box::new(filter),
-        expected: shape.expected_fpr(capacity),
-        bits_per_item: shape.bits_per_item(),
-    }
+fn blocked(
+    layout: BlockedLayout,
+    capacity: u64,
+    items: u64,
+    rate: f64,
+    seed: u64,
+) -> Result<Built, BuildError> {
+    let shape = BlockedShape::with_layout(layout, capacity, rate)?;
+    let mut filter = BlockedBloom::with_shape(shape, seed)?;
+    let refused = fill(items, seed, |batch| taken(filter.insert_batch(batch)));
+    let (expected, bits_per_item) = (shape.expected_fpr(capacity), shape.bits_per_item());
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-fn counting(capacity: u64, items: u64, rate: f64, seed: u64) -> Built {
-    let mut filter = CountingBloom::for_capacity(capacity, rate, seed).expect(SIZES);
-    fill(items, seed, |batch| {
-        filter.insert_batch(batch);
-    });
+fn counting(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = CountingBloom::for_capacity(capacity, rate, seed)?;
+    let refused = fill(items, seed, |batch| taken(filter.insert_batch(batch)));
     let (expected, bits_per_item) = (filter.shape().expected_fpr(capacity), filter.bits_per_item());
-    Built { filter: Box::new(filter), expected, bits_per_item }
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
 /// As many items put in as it has room for, a tenth of them taken out again.
-fn dual(capacity: u64, items: u64, rate: f64, seed: u64) -> Built {
+fn dual(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     let removals = capacity / 10;
-    let shape = DualShape::for_capacity(capacity, removals, rate).expect(SIZES);
-    let mut filter = DualBloom::with_shape(shape, seed).expect(SIZES);
-    fill(items, seed, |batch| {
-        filter.insert_batch(batch).expect("nothing was removed yet");
-    });
+    let shape = DualShape::for_capacity(capacity, removals, rate)?;
+    let mut filter = DualBloom::with_shape(shape, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
     members(removals, seed).for_each(|item| {
         filter.remove(&item);
     });
-    let expected = shape.expected_fpr(capacity, removals);
-    Built { filter: Box::new(filter), expected, bits_per_item: shape.bits_per_item() }
+    let (expected, bits_per_item) = (shape.expected_fpr(capacity, removals), shape.bits_per_item());
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
 /// Begun so small that it has grown six times, by doubling, when it is full.
-fn scalable(_: u64, items: u64, rate: f64, seed: u64) -> Built {
+fn scalable(_: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     const GROWTHS: u32 = 6;
     let layers = 2_u64.pow(GROWTHS + 1) - 1;
-    let shape = ScalableShape::for_capacity(items.div_ceil(layers), rate)
-        .and_then(|shape| shape.growth(2.0))
-        .expect(SIZES);
-    let mut filter = ScalableBloom::with_shape(shape, seed).expect(SIZES);
-    fill(items, seed, |batch| {
-        filter.insert_batch(batch).expect("memory to grow into");
-    });
+    let shape = ScalableShape::for_capacity(items.div_ceil(layers), rate)?.growth(2.0)?;
+    let mut filter = ScalableBloom::with_shape(shape, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
     assert!(filter.layers().len() as u32 == GROWTHS + 1, "{} layers", filter.layers().len());
     let (expected, bits_per_item) =
         (filter.expected_fpr(), filter.memory_bytes() as f64 * 8.0 / items as f64);
-    Built { filter: Box::new(filter), expected, bits_per_item }
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
+}
+
+fn d_left(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = DLeft::for_capacity(capacity, rate, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
+    let (expected, bits_per_item) = (filter.shape().expected_fpr(capacity), filter.bits_per_item());
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
+}
+
+fn cuckoo(shape: CuckooShape, items: u64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = Cuckoo::with_shape(shape, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
+    let (expected, bits_per_item) = (shape.expected_fpr(shape.capacity()), shape.bits_per_item());
+    Ok(Built { filter: Box::new(filter), promised: shape.target_fpr(), expected, bits_per_item, refused })
+}
+
+/// Begun at a 64th of what it will hold.
+fn growable_cuckoo(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = GrowableCuckoo::for_growth(capacity.div_ceil(64), capacity, rate, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
+    let (expected, bits_per_item) =
+        (filter.shape().expected_fpr(capacity), filter.memory_bytes() as f64 * 8.0 / capacity as f64);
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
+}
+
+fn quotient(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = Quotient::for_capacity(capacity, rate, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
+    let (expected, bits_per_item) = (filter.shape().expected_fpr(capacity), filter.bits_per_item());
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
+}
+
+/// Begun with room for a millionth of its items, or one: up to twenty doublings and more.
+fn growing(_: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let mut filter = Growing::for_capacity((items >> 20).max(1), rate, seed)?;
+    let refused = fill(items, seed, |batch| filter.insert_batch(batch));
+    let (expected, bits_per_item) =
+        (filter.expected_fpr(), filter.memory_bytes() as f64 * 8.0 / items as f64);
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
+}
+
+/// As full as it ever is: one item more, and the oldest generation is given up.
+fn window(capacity: u64, _: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
+    let shape = WindowShape::of_items(capacity, rate)?;
+    let held = shape.generation_items() * u64::from(shape.generations());
+    let mut filter = Window::with_shape(shape, seed)?;
+    let refused = fill(held, seed, |batch| taken(filter.insert_batch(batch)));
+    let (expected, bits_per_item) =
+        (filter.expected_fpr(), filter.memory_bytes() as f64 * 8.0 / capacity as f64);
+    Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }

@@ -25,15 +25,9 @@ impl<T: Hash> Single<T> for Bloom<T> {
 }
 
 pub(super) fn entry<T: BenchItem>() -> Entry<T> {
-    Entry {
-        name: "bloomfilter",
-        kind: Kind::Bloom,
-        ours: false,
-        slow: true,
-        layout: None,
-        make: |items, fpr| {
-            let filter = Bloom::<T>::new_for_fp_rate_with_seed(items as usize, fpr, &SEED);
-            Box::new(OneByOne(filter.expect("a checked rate")))
-        },
-    }
+    Entry::rival("bloomfilter", Kind::Bloom, |items, fpr| {
+        let filter = Bloom::<T>::new_for_fp_rate_with_seed(items as usize, fpr, &SEED);
+        Box::new(OneByOne(filter.expect("a checked rate")))
+    })
+    .slow()
 }

@@ -37,45 +37,24 @@ impl<T: Hash, S: BuildHasher> Single<T> for AtomicBloomFilter<S> {
 
 pub(super) fn entries<T: BenchItem>() -> Vec<Entry<T>> {
     vec![
-        Entry {
-            name: "fastbloom+foldhash",
-            kind: Kind::Bloom,
-            ours: false,
-            slow: false,
-            layout: None,
-            make: |items, fpr| {
-                Box::new(OneByOne(
-                    BloomFilter::with_false_pos(fpr)
-                        .hasher(FixedState::with_seed(SEED))
-                        .expected_items(items as usize),
-                ))
-            },
-        },
-        Entry {
-            name: "fastbloom",
-            kind: Kind::Bloom,
-            ours: false,
-            slow: false,
-            layout: None,
-            make: |items, fpr| {
-                Box::new(OneByOne(
-                    BloomFilter::with_false_pos(fpr).seed(&u128::from(SEED)).expected_items(items as usize),
-                ))
-            },
-        },
-        Entry {
-            name: "fastbloom-atomic+foldhash",
-            kind: Kind::BloomAtomic,
-            ours: false,
-            slow: false,
-            layout: None,
-            make: |items, fpr| {
-                Box::new(OneByOne(
-                    AtomicBloomFilter::with_false_pos(fpr)
-                        .hasher(FixedState::with_seed(SEED))
-                        .expected_items(items as usize),
-                ))
-            },
-        },
+        Entry::rival("fastbloom+foldhash", Kind::Bloom, |items, fpr| {
+            Box::new(OneByOne(
+                BloomFilter::with_false_pos(fpr)
+                    .hasher(FixedState::with_seed(SEED))
+                    .expected_items(items as usize),
+            ))
+        }),
+        Entry::rival("fastbloom", Kind::Bloom, |items, fpr| {
+            Box::new(OneByOne(
+                BloomFilter::with_false_pos(fpr).seed(&u128::from(SEED)).expected_items(items as usize),
+            ))
+        }),
+        Entry::rival("fastbloom-atomic+foldhash", Kind::BloomAtomic, |items, fpr| {
+            Box::new(OneByOne(
+                AtomicBloomFilter::with_false_pos(fpr)
+                    .hasher(FixedState::with_seed(SEED))
+                    .expected_items(items as usize),
+            ))
+        }),
     ]
 }

@@ -33,23 +33,14 @@ impl<T: BenchItem> Single<T> for CountingBloomFilter {
 
 pub(super) fn entries<T: BenchItem>() -> Vec<Entry<T>> {
     vec![
-        Entry {
-            name: "fastbloom-rs",
-            kind: Kind::Bloom,
-            ours: false,
-            slow: true,
-            layout: None,
-            make: |items, fpr| Box::new(OneByOne(FilterBuilder::new(items, fpr).build_bloom_filter())),
-        },
-        Entry {
-            name: "fastbloom-rs counting",
-            kind: Kind::Counting,
-            ours: false,
-            slow: true,
-            layout: Some("4-bit counters"),
-            make: |items, fpr| {
-                Box::new(OneByOne(FilterBuilder::new(items, fpr).build_counting_bloom_filter()))
-            },
-        },
+        Entry::rival("fastbloom-rs", Kind::Bloom, |items, fpr| {
+            Box::new(OneByOne(FilterBuilder::new(items, fpr).build_bloom_filter()))
+        })
+        .slow(),
+        Entry::rival("fastbloom-rs counting", Kind::Counting, |items, fpr| {
+            Box::new(OneByOne(FilterBuilder::new(items, fpr).build_counting_bloom_filter()))
+        })
+        .layout("4-bit counters")
+        .slow(),
     ]
 }

@@ -22,12 +22,8 @@ impl<T: Hash> Single<T> for GrowableBloom {
 }
 
 pub(super) fn entry<T: BenchItem>() -> Entry<T> {
-    Entry {
-        name: "growable-bloom-filter (n/16)",
-        kind: Kind::Growable,
-        ours: false,
-        slow: true,
-        layout: None,
-        make: |items, fpr| Box::new(OneByOne(GrowableBloom::new(fpr, (items / 16).max(1) as usize))),
-    }
+    Entry::rival("growable-bloom-filter (n/16)", Kind::Growable, |items, fpr| {
+        Box::new(OneByOne(GrowableBloom::new(fpr, (items / 16).max(1) as usize)))
+    })
+    .slow()
 }

@@ -25,17 +25,11 @@ impl<T: BenchItem> Single<T> for Filter {
 }
 
 pub(super) fn entry<T: BenchItem>() -> Entry<T> {
-    Entry {
-        name: "sbbf-rs-safe",
-        kind: Kind::Blocked,
-        ours: false,
-        slow: false,
-        layout: Some("split256"),
-        make: |items, fpr| {
-            // Its size is a whole number of bits per key times keys: one bit per "key" allows any size.
-            Box::new(OneByOne(Filter::new(1, (blocks_for(items, fpr) * BLOCK_BITS) as usize)))
-        },
-    }
+    Entry::rival("sbbf-rs-safe", Kind::Blocked, |items, fpr| {
+        // Its size is a whole number of bits per key times keys: one bit per "key" allows any size.
+        Box::new(OneByOne(Filter::new(1, (blocks_for(items, fpr) * BLOCK_BITS) as usize)))
+    })
+    .layout("split256")
 }
 
 /// The fewest 256-bit split blocks that hold `items` at no more than `fpr`.

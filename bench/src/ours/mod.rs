@@ -1,0 +1,17 @@
+//! Our own filters, called as a user would call them.
+
+use mayhap::Item;
+
+use crate::{contender::Entry, items::BenchItem};
+
+mod filled;
+mod whole;
+
+const SEED: u64 = 0;
+
+/// Every filter of ours. The first of a kind sets the footprint of the limits.
+pub(crate) fn entries<T: BenchItem + Item>() -> Vec<Entry<T>> {
+    let mut all = filled::entries();
+    all.extend(whole::entries());
+    all
+}
