@@ -35,6 +35,40 @@ pub(crate) fn partition(keys: &mut [u64], parts: usize, part_of: impl Fn(u64) ->
     ranges
 }
 
+/// [`partition`] into `2^bits` shards: roughly by one thread first, then each rough part by a thread of its own.
+pub(crate) fn partition_into_shards(
+    keys: &mut [u64],
+    bits: u32,
+    threads: usize,
+) -> Result<Vec<Range<usize>>, BuildError> {
+    let rough_bits = bits.min(threads.next_power_of_two().trailing_zeros());
+    let rough = partition(keys, 1 << rough_bits, |key| shard_of(key, rough_bits));
+    let parts = 1_usize << (bits - rough_bits);
+    let mut ranges = vec![0..0; rough.len() * parts];
+    let mut rest = keys;
+    let slices = rough.iter().map(|part| rest.split_off_mut(..part.len()).unwrap_or_default());
+    let jobs: Vec<_> = slices.zip(ranges.chunks_mut(parts)).collect();
+    side_by_side(
+        threads,
+        jobs.into_iter(),
+        || Ok(()),
+        |(), (slice, ranges)| {
+            ranges.clone_from_slice(&partition(slice, parts, |key| shard_of(key, bits) % parts));
+            Ok(true)
+        },
+    )?;
+    for (start, ranges) in rough.iter().map(|part| part.start).zip(ranges.chunks_mut(parts)) {
+        ranges.iter_mut().for_each(|range| *range = range.start + start..range.end + start);
+    }
+    Ok(ranges)
+}
+
+/// The shard of `key` among `2^bits`: its top bits, which may be none.
+#[inline(always)]
+pub(crate) fn shard_of(key: u64, bits: u32) -> usize {
+    ((key >> 1) >> (63 - bits)) as usize
+}
+
 /// Runs `work` for every job, on up to `threads` threads, each with a bench made by `bench`. `Ok(false)`, or an error, of one job lets the
 /// others come to an end and is the answer to all.
 pub(crate) fn side_by_side<J: Send, B>(

@@ -8,7 +8,7 @@ use super::fingerprint::{self, Fingerprint, per_word};
 use super::graph::{Graph, Sharded, seed_of};
 use super::options::BuildOptions;
 use super::peel::{Twins, Workbench};
-use super::shards::{dedup_parts, partition, side_by_side};
+use super::shards::{dedup_parts, partition, partition_into_shards, shard_of, side_by_side};
 use super::{key, reserve};
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
@@ -49,7 +49,7 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
             }
             let items = keys.len() as u64;
             let mut bits = options.shard_bits(items);
-            let mut parts = partition(&mut keys, 1 << bits, |key| shard_of(key, bits));
+            let mut parts = partition_into_shards(&mut keys, bits, options.threads_for(1 << bits))?;
             let mut fullest = parts.iter().map(|part| part.len() as u64).max().unwrap_or(0);
             if too_uneven(items, fullest, bits) {
                 (bits, fullest) = (0, items);
@@ -272,11 +272,6 @@ pub(crate) fn sharded_for<G: Graph>(
         limit: MAX_BITS / 8,
     };
     Sharded::new(graph, bits, seed_of(0), width).ok_or_else(too_large)
-}
-
-/// The shard of `key` among `2^bits`.
-fn shard_of(key: u64, bits: u32) -> usize {
-    ((key >> 1) >> (63 - bits)) as usize
 }
 
 fn words_of<F: Fingerprint>(slots: u64) -> usize {
