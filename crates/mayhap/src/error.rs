@@ -164,6 +164,35 @@ pub enum BuildError {
         /// The shortest it may be.
         least: u64,
     },
+    /// A filter read from another program's bytes has a shape that fits its own items only.
+    ForeignShape {
+        /// The kind of filter.
+        kind: Kind,
+    },
+    /// The shape is that of another program's filter, which hashes by its own function.
+    OtherHash {
+        /// The function it needs.
+        needs: &'static str,
+    },
+    /// Only an even number of blocks can be halved.
+    OddBlocks {
+        /// Blocks there are.
+        got: u64,
+    },
+    /// A bucket has at least 1 slot, and there is a limit.
+    SlotsOutOfRange {
+        /// The number asked for.
+        got: u32,
+        /// The most there may be.
+        limit: u32,
+    },
+    /// At least one item may be moved for another, and there is a limit.
+    IterationsOutOfRange {
+        /// The number asked for.
+        got: u32,
+        /// The largest it may be.
+        limit: u32,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -239,6 +268,19 @@ impl fmt::Display for BuildError {
             Self::SpanOutOfRange { got, least } => {
                 write!(f, "a window must span at least {least}, got {got}")
             }
+            Self::ForeignShape { kind } => {
+                write!(f, "the shape of another program's {kind} filter fits no items but its own")
+            }
+            Self::SlotsOutOfRange { got, limit } => {
+                write!(f, "a bucket must have between 1 and {limit} slots, got {got}")
+            }
+            Self::IterationsOutOfRange { got, limit } => {
+                write!(f, "moves for an insertion must be between 1 and {limit}, got {got}")
+            }
+            Self::OtherHash { needs } => write!(f, "a filter of this shape needs {needs}"),
+            Self::OddBlocks { got } => {
+                write!(f, "only an even number of blocks can be halved, got {got}")
+            }
         }
     }
 }
@@ -284,6 +326,8 @@ pub enum InsertError {
     },
     /// A bitmap holds numbers, and this item is none: it has not eight bytes.
     NotANumber,
+    /// The filter is another program's, and its items are encoded in a way that this one has no form in.
+    NoForm(crate::EncodingError),
     /// There is no such bit.
     PastTheEnd {
         /// The number asked for.
@@ -314,6 +358,7 @@ impl fmt::Display for InsertError {
             Self::NeverChanges { kind } => {
                 write!(f, "a {kind} is built of all its items at once and takes no more")
             }
+            Self::NoForm(cause) => write!(f, "the filter's own program knows no such item: {cause}"),
             Self::NotANumber => f.write_str("a bitmap takes numbers of eight bytes only"),
             Self::PastTheEnd { index, bits } => {
                 write!(f, "bit {index} is past the end, there are {bits} bits")
@@ -356,6 +401,13 @@ impl std::error::Error for RemoveError {}
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MergeError {
+    /// The same hash leads to other positions in each.
+    PlacementDiffers {
+        /// Whose rule this filter follows.
+        ours: crate::BloomPlacement,
+        /// Whose rule the other does.
+        theirs: crate::BloomPlacement,
+    },
     /// They differ in size or number of probes: a bit means something else in each.
     ShapeDiffers {
         /// This filter's shape.
@@ -398,6 +450,13 @@ pub enum MergeError {
     },
     /// What both hold could not be built into one filter: mostly for want of memory.
     Unbuildable(BuildError),
+    /// The same hash leads to another block in each.
+    BlocksDiffer {
+        /// Whose rule this filter follows.
+        ours: crate::BlockedPlacement,
+        /// Whose rule the other does.
+        theirs: crate::BlockedPlacement,
+    },
 }
 
 impl MergeError {
@@ -418,6 +477,12 @@ impl MergeError {
 impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::PlacementDiffers { ours, theirs } => {
+                write!(
+                    f,
+                    "filters place their items differently: one like {ours:?}, the other like {theirs:?}"
+                )
+            }
             Self::ShapeDiffers { ours, theirs } => {
                 write!(f, "filters of different shape cannot be merged: {ours} and {theirs}")
             }
@@ -441,6 +506,12 @@ impl fmt::Display for MergeError {
                 write!(f, "no room for both: {inserted} items together in a filter for {capacity}")
             }
             Self::Unbuildable(_) => f.write_str("what both filters hold could not be built into one"),
+            Self::BlocksDiffer { ours, theirs } => {
+                write!(
+                    f,
+                    "filters choose the block of an item differently: one like {ours:?}, the other like {theirs:?}"
+                )
+            }
         }
     }
 }

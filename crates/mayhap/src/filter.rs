@@ -4,12 +4,15 @@ use crate::answers::Answers;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::{InsertError, MergeError, RemoveError};
 use crate::hash::{HashScheme, ItemHash};
-use crate::item::Item;
+use crate::item::{Item, ItemEncoding};
 use crate::kind::Kind;
 use crate::{
     BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, CountingBloom, Cuckoo, DLeft,
-    DualBloom, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, Window, Xor8, Xor16, Xor32,
+    DualBloom, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, Window, Xor8,
+    Xor16, Xor32,
 };
+#[cfg(feature = "formats")]
+use crate::{WideBloom, wide};
 
 /// A filter of any kind, as a file or a peer gives it.
 ///
@@ -17,7 +20,7 @@ use crate::{
 /// without counters refuses to remove. What only one kind has is reached by matching on it.
 ///
 /// A [`Bitmap`] holds numbers and hashes nothing: here an item of eight bytes (a `u64`) is its number, and anything else is
-/// certainly not in it.
+/// certainly not in it. A `WideBloom` of another program cannot be asked by a hash, only about items.
 ///
 /// ```
 /// use mayhap::{Bloom, Filter, Kind};
@@ -76,14 +79,23 @@ pub enum Filter {
     Window(Window),
     /// Unknown size, one table.
     Growing(Growing),
+    /// The classic, of a program whose items have no hash of 128 bits; its kind is [`Kind::Bloom`], too.
+    #[cfg(feature = "formats")]
+    WideBloom(WideBloom),
+    /// RedisBloom's cuckoo filter, which grows table by table.
+    ScalableCuckoo(ScalableCuckoo),
 }
 
-/// The same expression for whichever filter it is; the second form has one of its own for the bitmap, which hashes nothing.
+/// The same expression for whichever filter it is; the second form has one of its own for the bitmap, which hashes nothing, and
+/// the third one for filters that hash items themselves.
 macro_rules! each {
     ($self:expr, $filter:ident => $value:expr) => {
         each!($self, $filter => $value, bitmap $filter => $value)
     };
     ($self:expr, $filter:ident => $value:expr, bitmap $bitmap:ident => $exact:expr) => {
+        each!($self, $filter => $value, bitmap $bitmap => $exact, wide $filter => $value)
+    };
+    ($self:expr, $filter:ident => $value:expr, bitmap $bitmap:ident => $exact:expr, wide $wide:ident => $itself:expr) => {
         match $self {
             Filter::Bitmap($bitmap) => $exact,
             Filter::Bloom($filter) => $value,
@@ -105,6 +117,9 @@ macro_rules! each {
             Filter::Gcs($filter) => $value,
             Filter::Window($filter) => $value,
             Filter::Growing($filter) => $value,
+            #[cfg(feature = "formats")]
+            Filter::WideBloom($wide) => $itself,
+            Filter::ScalableCuckoo($filter) => $value,
         }
     };
 }
@@ -130,13 +145,40 @@ impl Filter {
             Self::Gcs(_) => Kind::Gcs,
             Self::Window(_) => Kind::Window,
             Self::Growing(_) => Kind::Growing,
+            #[cfg(feature = "formats")]
+            Self::WideBloom(_) => Kind::Bloom,
+            Self::ScalableCuckoo(_) => Kind::ScalableCuckoo,
         }
     }
 
-    /// How it hashes its items; nothing for a bitmap, which does not.
+    /// How it hashes its items; nothing for a bitmap, which does not, and for a `WideBloom`, whose items have no hash of 128 bits.
     #[must_use]
     pub const fn scheme(&self) -> Option<&HashScheme> {
-        each!(self, filter => Some(filter.scheme()), bitmap _bitmap => None)
+        each!(self, filter => Some(filter.scheme()), bitmap _bitmap => None, wide _wide => None)
+    }
+
+    /// How items become the bytes that are hashed, in a filter of another program; nothing for our own, which take items as they are.
+    #[must_use]
+    pub fn items(&self) -> Option<ItemEncoding> {
+        #[cfg(feature = "formats")]
+        return match self {
+            Self::WideBloom(filter) => Some(filter.items()),
+            filter => match filter.scheme()? {
+                HashScheme::Foreign(foreign) => Some(foreign.items()),
+                _ => None,
+            },
+        };
+        #[cfg(not(feature = "formats"))]
+        None
+    }
+
+    fn check_form<I: Item + ?Sized>(&self, item: &I) -> Result<(), InsertError> {
+        match self.items() {
+            Some(items) => {
+                item.with_value(|value| items.encode(value).map(drop)).map_err(InsertError::NoForm)
+            }
+            None => Ok(()),
+        }
     }
 
     /// `false`: certainly not in (but for a [`DualBloom`] after a removal). `true`: mayhap.
@@ -146,10 +188,10 @@ impl Filter {
     }
 
     /// [`may_contain`](Self::may_contain) for an item already hashed with this filter's [`scheme`](Self::scheme). A bitmap knows
-    /// no hashes and says `false`.
+    /// no hashes and says `false`; a `WideBloom` cannot tell from a hash and says `true`, for a *no* is certain.
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        each!(self, filter => filter.may_contain_hash(hash), bitmap _bitmap => false)
+        each!(self, filter => filter.may_contain_hash(hash), bitmap _bitmap => false, wide _wide => true)
     }
 
     /// Asks about all `items` at once; much faster than one by one once the filter is larger than the cache.
@@ -167,8 +209,10 @@ impl Filter {
     /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was.
     ///
     /// # Errors
-    /// [`InsertError`] for a kind that never changes, and where there is no room; nothing has changed then.
+    /// [`InsertError`] for a kind that never changes, where there is no room, and for an item that another program's filter has no
+    /// [encoding](Self::items) for; nothing has changed then.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
+        self.check_form(item)?;
         match self {
             Self::Bitmap(bitmap) => bitmap.set(number(item).ok_or(InsertError::NotANumber)?),
             Self::Bloom(filter) => Ok(filter.insert(item)),
@@ -181,7 +225,10 @@ impl Filter {
             Self::GrowableCuckoo(filter) => filter.insert(item),
             Self::Quotient(filter) => filter.insert(item),
             Self::Growing(filter) => filter.insert(item),
+            Self::ScalableCuckoo(filter) => filter.insert(item),
             Self::Window(filter) => Ok(filter.insert(item)),
+            #[cfg(feature = "formats")]
+            Self::WideBloom(filter) => Ok(filter.insert(item)),
             Self::Xor8(_)
             | Self::Xor16(_)
             | Self::Xor32(_)
@@ -198,6 +245,10 @@ impl Filter {
     /// # Errors
     /// As [`insert`](Self::insert). Those in front of the one that was refused are in.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
+        if let Some(at) = items.iter().position(|item| self.check_form(item).is_err()) {
+            self.insert_batch(&items[..at])?;
+            return self.insert(&items[at]).map(u64::from);
+        }
         match self {
             Self::Bitmap(_) => {
                 let mut new = 0;
@@ -216,7 +267,10 @@ impl Filter {
             Self::GrowableCuckoo(filter) => filter.insert_batch(items),
             Self::Quotient(filter) => filter.insert_batch(items),
             Self::Growing(filter) => filter.insert_batch(items),
+            Self::ScalableCuckoo(filter) => filter.insert_batch(items),
             Self::Window(filter) => Ok(filter.insert_batch(items)),
+            #[cfg(feature = "formats")]
+            Self::WideBloom(filter) => Ok(filter.insert_batch(items)),
             Self::Xor8(_)
             | Self::Xor16(_)
             | Self::Xor32(_)
@@ -242,6 +296,7 @@ impl Filter {
             Self::GrowableCuckoo(filter) => Ok(filter.remove(item)),
             Self::Quotient(filter) => Ok(filter.remove(item)),
             Self::Growing(filter) => Ok(filter.remove(item)),
+            Self::ScalableCuckoo(filter) => Ok(filter.remove(item)),
             _ => Err(RemoveError::CannotRemove { kind: self.kind() }),
         }
     }
@@ -260,6 +315,16 @@ impl Filter {
             (Self::DLeft(ours), Self::DLeft(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), Self::Quotient(theirs)) => ours.union(theirs),
             (Self::Gcs(ours), Self::Gcs(theirs)) => ours.union(theirs),
+            #[cfg(feature = "formats")]
+            (Self::WideBloom(ours), Self::WideBloom(theirs)) => ours.union(theirs),
+            #[cfg(feature = "formats")]
+            (Self::WideBloom(wide), Self::Bloom(plain)) => {
+                Err(MergeError::HashDiffers { ours: wide.hashing(), theirs: format!("{:?}", plain.scheme()) })
+            }
+            #[cfg(feature = "formats")]
+            (Self::Bloom(plain), Self::WideBloom(wide)) => {
+                Err(MergeError::HashDiffers { ours: format!("{:?}", plain.scheme()), theirs: wide.hashing() })
+            }
             (ours, theirs) if ours.kind() == theirs.kind() => {
                 Err(MergeError::NeverMerges { kind: theirs.kind() })
             }
@@ -336,6 +401,10 @@ impl Storable for Filter {
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         Ok(match header.kind {
             Kind::Bitmap => Self::Bitmap(Bitmap::restore(header, body)?),
+            #[cfg(feature = "formats")]
+            Kind::Bloom if header.placement >= wide::FIRST_NUMBER => {
+                Self::WideBloom(WideBloom::restore(header, body)?)
+            }
             Kind::Bloom => Self::Bloom(Bloom::restore(header, body)?),
             Kind::BlockedBloom => Self::BlockedBloom(BlockedBloom::restore(header, body)?),
             Kind::CountingBloom => Self::CountingBloom(CountingBloom::restore(header, body)?),
@@ -349,6 +418,7 @@ impl Storable for Filter {
             Kind::Gcs => Self::Gcs(Gcs::restore(header, body)?),
             Kind::Window => Self::Window(Window::restore(header, body)?),
             Kind::Growing => Self::Growing(Growing::restore(header, body)?),
+            Kind::ScalableCuckoo => Self::ScalableCuckoo(ScalableCuckoo::restore(header, body)?),
             Kind::Xor => match header.parameters[FINGERPRINT_BITS] {
                 8 => Self::Xor8(Xor8::restore(header, body)?),
                 16 => Self::Xor16(Xor16::restore(header, body)?),

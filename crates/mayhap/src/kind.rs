@@ -38,11 +38,13 @@ pub enum Kind {
     Window,
     /// [`Growing`](crate::Growing): unknown size, lookups that do not slow as it grows.
     Growing,
+    /// [`ScalableCuckoo`](crate::ScalableCuckoo): RedisBloom's cuckoo filter, which grows table by table.
+    ScalableCuckoo,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Bitmap,
         Self::Bloom,
         Self::BlockedBloom,
@@ -59,6 +61,7 @@ impl Kind {
         Self::Gcs,
         Self::Window,
         Self::Growing,
+        Self::ScalableCuckoo,
     ];
 
     /// The number in encoded filters.
@@ -81,6 +84,7 @@ impl Kind {
             Self::Gcs => 14,
             Self::Window => 15,
             Self::Growing => 16,
+            Self::ScalableCuckoo => 17,
         }
     }
 
@@ -110,6 +114,7 @@ impl Kind {
             Self::Gcs => "gcs",
             Self::Window => "window",
             Self::Growing => "growing",
+            Self::ScalableCuckoo => "scalable-cuckoo",
         }
     }
 }
@@ -127,7 +132,7 @@ mod tests {
     #[test]
     fn numbers_are_frozen_and_lead_back() {
         let numbers: Vec<u16> = Kind::ALL.iter().map(|kind| kind.number()).collect();
-        assert_eq!(numbers, (1..=16).collect::<Vec<u16>>());
+        assert_eq!(numbers, (1..=17).collect::<Vec<u16>>());
         assert!(Kind::ALL.iter().all(|kind| Kind::from_number(kind.number()) == Some(*kind)));
         assert_eq!(Kind::from_number(0), None);
     }

@@ -18,6 +18,7 @@
 //! | [`DLeft`] | removing and counting in half of that memory | grow |
 //! | [`Cuckoo`] | removing, in little memory; low rates | grow; take more than a few copies of an item |
 //! | [`GrowableCuckoo`] | removing, from an unknown number of items up to a known one | grow past that |
+//! | [`ScalableCuckoo`] | being RedisBloom's cuckoo filter: removing, growing table by table | keep a rate as it grows |
 //! | [`DualBloom`] | removing a few items, in little memory | be always certain of a *no* |
 //! | [`Quotient`] | removing, counting, merging, doubling, without the items | stay fast when more than 95 % full: it refuses |
 //! | [`ScalableBloom`] | an unknown number of items | remove, merge |
@@ -25,9 +26,8 @@
 //! | [`Ribbon`] | a set that does not change, within half a per cent of the least memory there can be | insert, remove, grow |
 //! | [`Gcs`] | sets that do not change, in few bytes to send or store; built from a sorted stream | insert, remove; be asked fast |
 //! | [`BinaryFuse`] | a set that never changes, small and fast | insert, remove, grow |
-//! | [`Xor`] | the same, for sets of a few hundred items | insert, remove, grow |
-//! | [`Window`] | what came in the last so many items, or the last so long | remove |
 //! | [`Xor`] | the same, smaller up to some ten thousand items | insert, remove, grow |
+//! | [`Window`] | what came in the last so many items, or the last so long | remove |
 //! | [`Bitmap`] | ids from a known range, exactly | take anything else |
 //!
 //! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings) and are hashed once, by a [`HashScheme`], to an [`ItemHash`];
@@ -36,7 +36,11 @@
 //! memory is taken (`BloomShape` and its like). [`advise`] picks a kind, [`sizing`] has the formulas, `file` saves and opens, [`codec`]
 //! is their form as bytes.
 //!
-//! Features: `file` (on by default) for files and memory maps, `named-hashes` for the hash functions of other systems.
+//! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of them written back: [`codec`]
+//! lists them, `codec::format` has them all by name.
+//!
+//! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other programs, `named-hashes` for
+//! their hash functions by name, which `formats` brings along.
 #![deny(unsafe_code)]
 
 pub mod advise;
@@ -65,18 +69,21 @@ mod quotient;
 mod ribbon;
 mod run_table;
 mod scalable;
+mod scalable_cuckoo;
 mod shared;
 mod simd;
 pub mod sizing;
 mod statics;
 mod store;
+#[cfg(feature = "formats")]
+mod wide;
 mod window;
 mod xor;
 
 pub use answers::Answers;
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape};
 pub use bitmap::Bitmap;
-pub use blocked::{BlockedBloom, BlockedLayout, BlockedShape};
+pub use blocked::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape};
 pub use bloom::{Bloom, BloomShape};
 pub use codec::DecodeError;
 pub use counting::{CountingBloom, CountingShape};
@@ -87,14 +94,20 @@ pub use error::{BuildError, InsertError, MergeError, RemoveError};
 pub use filter::Filter;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
+#[cfg(feature = "formats")]
+pub use hash::{ForeignHash, ForeignScheme};
 pub use hash::{HashScheme, ItemHash, SecretKey, WellMixed};
-pub use item::Item;
+pub use item::{EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
 pub use kind::Kind;
+pub use probe::BloomPlacement;
 pub use quotient::{Quotient, QuotientFingerprint, QuotientShape};
 pub use ribbon::{Ribbon, RibbonShape};
 pub use scalable::{ScalableBloom, ScalableShape};
+pub use scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
 pub use statics::{BuildOptions, Fingerprint};
+#[cfg(feature = "formats")]
+pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
 
@@ -107,4 +120,7 @@ mod pages {
     struct Guide;
     #[doc = include_str!("../../../docs/filters.md")]
     struct Filters;
+    #[cfg(feature = "formats")]
+    #[doc = include_str!("../../../docs/formats.md")]
+    struct Formats;
 }

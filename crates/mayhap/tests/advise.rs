@@ -267,7 +267,8 @@ fn prices_are_those_of_the_filters_built() {
             }
             // Every kind has its price.
             let kinds: HashSet<Kind> = prices.iter().filter_map(|price| price.structure.kind()).collect();
-            assert_eq!(kinds, Kind::ALL.into());
+            let unpriced = Kind::ScalableCuckoo;
+            assert_eq!(kinds, Kind::ALL.into_iter().filter(|&kind| kind != unpriced).collect());
         }
     }
 }

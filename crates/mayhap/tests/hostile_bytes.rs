@@ -1,9 +1,11 @@
 //! Damaged and forged bytes: an error or the right answers; never a panic, never memory out of proportion.
 
+use mayhap::codec::bits_and_blooms;
 use mayhap::{
     Answers, BinaryFuse8, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
     BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, Gcs, GrowableCuckoo,
-    Growing, HashScheme, Quotient, Ribbon, ScalableBloom, Window, Xor16,
+    Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, WideBloom, Window,
+    Xor16,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
@@ -56,6 +58,7 @@ const MEMBERS: u64 = 100;
 fn specimens() -> Vec<Specimen> {
     let mut bloom = Bloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let mut keyed = Bloom::for_capacity(MEMBERS, 0.01, HashScheme::keyed_random().unwrap()).unwrap();
+    let mut wide = bits_and_blooms::create(MEMBERS, 0.01, ItemEncoding::Bytes).unwrap();
     let mut split = BlockedBloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let line = BlockedShape::with_layout(BlockedLayout::Line512, MEMBERS, 1e-4).unwrap();
     let mut line = BlockedBloom::with_shape(line, 7).unwrap();
@@ -71,10 +74,12 @@ fn specimens() -> Vec<Specimen> {
     let mut sorted = Cuckoo::with_shape(sorted, 7).unwrap();
     let mut growable = GrowableCuckoo::for_growth(20, 1_000, 0.01, 7).unwrap();
     let mut growing = Growing::for_capacity(20, 0.01, 7).unwrap();
+    let mut tables = ScalableCuckoo::for_capacity(64, 7).unwrap();
     let mut bitmap = Bitmap::new(1_000).unwrap();
     for item in 0..MEMBERS {
         bloom.insert(&item);
         keyed.insert(&item);
+        wide.insert(&item);
         split.insert(&item);
         line.insert(&item);
         counting.insert(&item);
@@ -88,8 +93,18 @@ fn specimens() -> Vec<Specimen> {
         sorted.insert(&item).unwrap();
         growable.insert(&item).unwrap();
         growing.insert(&item).unwrap();
+        tables.insert(&item).unwrap();
         bitmap.set(item * 3).unwrap();
     }
+    #[cfg(feature = "formats")]
+    let redis_bloom = {
+        use mayhap::codec::redis_bloom;
+        let mut filter = redis_bloom::create(20, 0.01, redis_bloom::Scaling::By(2)).unwrap();
+        (0..MEMBERS).for_each(|item| {
+            filter.insert(&item).unwrap();
+        });
+        filter
+    };
     dual.insert("to be removed").unwrap();
     dual.remove("to be removed");
     let bloom_members: fn(&[u8]) -> Result<bool, DecodeError> =
@@ -168,6 +183,45 @@ fn specimens() -> Vec<Specimen> {
                     (filter.insert("a"), filter.remove("a"), filter.remove(&7_u64), filter.expected_fpr());
                 let _ = (filter.insert_batch(&["b"; 300]), filter.capacity(), filter.void_slots());
                 Growing::decode(&filter.encode()).map(drop)
+            },
+        },
+        Specimen {
+            name: "scalable cuckoo",
+            bytes: tables.encode(),
+            members_there: |bytes| {
+                ScalableCuckoo::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = ScalableCuckoo::decode(bytes)?;
+                filter.limit_memory(Some(1 << 10));
+                let _ = (
+                    filter.insert("a"),
+                    filter.insert_unique("b"),
+                    filter.remove("a"),
+                    filter.remove(&7_u64),
+                );
+                let _ = (filter.count("a"), filter.expected_fpr(), filter.capacity());
+                filter.compact();
+                ScalableCuckoo::decode(&filter.encode()).map(drop)
+            },
+        },
+        #[cfg(feature = "formats")]
+        Specimen {
+            name: "scalable of RedisBloom's",
+            bytes: redis_bloom.encode(),
+            members_there: |bytes| {
+                ScalableBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                use mayhap::codec::redis_bloom;
+                let mut filter = ScalableBloom::decode(bytes)?;
+                filter.limit_memory(Some(1 << 12));
+                let _ = (filter.insert("a"), filter.may_contain("a"), filter.expected_fpr());
+                let mut dump = Vec::new();
+                if redis_bloom::write(&filter, &mut dump).is_ok() {
+                    redis_bloom::read(&dump)?;
+                }
+                ScalableBloom::decode(&filter.encode()).map(drop)
             },
         },
         Specimen {
@@ -280,6 +334,22 @@ fn specimens() -> Vec<Specimen> {
             bytes: keyed.encode(),
             members_there: bloom_members,
             exercise: bloom_exercise,
+        },
+        Specimen {
+            name: "wide",
+            bytes: wide.encode(),
+            members_there: |bytes| {
+                WideBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
+            },
+            exercise: |bytes| {
+                let mut filter = WideBloom::decode(bytes)?;
+                filter.insert_batch(&["a", "b"]);
+                let _ =
+                    (filter.may_contain("a"), filter.expected_fpr(), filter.fill(), filter.estimated_items());
+                let copy = WideBloom::decode(&filter.encode())?;
+                filter.union(&copy).map_err(|_| ()).unwrap();
+                Ok(())
+            },
         },
         Specimen {
             name: "split",
@@ -501,7 +571,7 @@ fn forged_bytes_with_right_checksums_do_no_harm() {
             }
         };
         Corruptor::new(&bytes).sealed_by(seal).extremes(&fields, &mut show);
-        if matches!(name, "dual" | "scalable") {
+        if matches!(name, "dual" | "scalable" | "scalable of RedisBloom's") {
             Corruptor::new(&bytes).sealed_by(seal).extremes(&inner, &mut show);
         }
         Corruptor::new(&bytes).sealed_by(seal).flips(11, 20_000, &mut show);

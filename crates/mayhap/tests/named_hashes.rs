@@ -12,9 +12,9 @@ use mayhap::hash::named::{NamedHash, ParseNamedHashError, leveldb};
 use serde_json::{Map, Value};
 
 const HASHES: &str = include_str!("vectors/hashes/hashes.jsonl");
-const CASSANDRA: &str = include_str!("vectors/hashes/cassandra_murmur3.jsonl");
-const ROCKSDB: &str = include_str!("vectors/hashes/rocksdb_bloom_hash.jsonl");
-const LEVELDB: &str = include_str!("vectors/hashes/leveldb_filters.jsonl");
+const CASSANDRA: &str = include_str!("vectors/cassandra/murmur3_variant.jsonl");
+const ROCKSDB: &str = include_str!("vectors/leveldb_rocksdb/rocksdb_hashes.jsonl");
+const LEVELDB: &str = include_str!("vectors/leveldb_rocksdb/leveldb.jsonl");
 
 const SIP_KEY: [u64; 2] = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
 const HIGHWAY_KEY: [u64; 4] =
@@ -156,7 +156,7 @@ fn cassandras_dialect_agrees() {
 
 /// The inputs are spelled out (`item`) or given as a length and a rule.
 #[test]
-fn rocksdbs_dialect_agrees() {
+fn rocksdbs_two_hashes_agree() {
     let rows = rows(ROCKSDB);
     let mut differs_from_leveldb = 0;
     for row in &rows {
@@ -171,6 +171,9 @@ fn rocksdbs_dialect_agrees() {
         let want = expected(&row["bloom_hash32"]);
         let hash = |named: NamedHash| named.digest(&item).to_string();
         assert_eq!(hash(NamedHash::RocksDb { seed: leveldb::BLOOM_SEED }), want, "{item:?}");
+        let want_64 = expected(&row["hash64_xxph3"]);
+        assert_eq!(hash(NamedHash::Xxph3_64), want_64, "{} bytes", item.len());
+        assert_ne!(hash(NamedHash::Xxh3_64 { seed: 0 }), want_64, "XXH3 as published is another function");
         differs_from_leveldb += u32::from(hash(NamedHash::LevelDb { seed: leveldb::BLOOM_SEED }) != want);
     }
     assert_eq!(rows.len(), 124);
@@ -311,6 +314,7 @@ fn every_function_is_covered() {
         CASSANDRA_COLUMN.1,
         NamedHash::LevelDb { seed: 0 },
         NamedHash::RocksDb { seed: 0 },
+        NamedHash::Xxph3_64,
         NamedHash::SipHash13_128 { key: SIP_KEY },
         NamedHash::SipHash24_128 { key: SIP_KEY },
     ];

@@ -80,6 +80,8 @@ impl Structure {
             Kind::Gcs => &[Self::Gcs],
             Kind::Window => &[Self::Window],
             Kind::Growing => &[Self::Growing],
+            // For the sake of RedisBloom: others do the same in half the memory, and keep a rate.
+            Kind::ScalableCuckoo => &[],
         }
     }
 

@@ -13,7 +13,10 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::fuse::rate;
+#[cfg(feature = "formats")]
+use crate::statics::foreign::ForeignFuse;
 use crate::statics::graph::FuseGraph;
+use crate::statics::placed::Placed;
 use crate::statics::table::Table;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
@@ -52,7 +55,7 @@ use crate::statics::{self, BuildOptions, Fingerprint};
 /// *ε-cost sharding*, 2025.
 #[derive(Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
-    table: Table<F, FuseGraph>,
+    table: Placed<F, FuseGraph>,
     scheme: HashScheme,
 }
 
@@ -108,7 +111,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
         scheme: HashScheme,
     ) -> Result<Self, BuildError> {
         let keys = statics::collect(items, &scheme)?;
-        Ok(Self { table: Table::build(keys, options)?, scheme })
+        Ok(Self { table: Placed::own(Table::build(keys, options)?), scheme })
     }
 
     /// [`build_with`](Self::build_with) for a set whose hashes are too many to keep at once.
@@ -136,7 +139,20 @@ impl<F: Fingerprint> BinaryFuse<F> {
         scheme: impl Into<HashScheme>,
     ) -> Result<Self, BuildError> {
         let scheme = scheme.into();
-        Ok(Self { table: Table::build_in_passes(source, passes, options, &scheme)?, scheme })
+        let table = Table::build_in_passes(source, passes, options, &scheme)?;
+        Ok(Self { table: Placed::own(table), scheme })
+    }
+
+    /// A filter with the slots of other programs.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_foreign(table: Table<F, ForeignFuse>, scheme: HashScheme) -> Result<Self, BuildError> {
+        Ok(Self { table: Placed::foreign(table)?, scheme })
+    }
+
+    /// Its table, if it has the slots of other programs.
+    #[cfg(feature = "formats")]
+    pub(crate) const fn foreign(&self) -> Option<&Table<F, ForeignFuse>> {
+        self.table.as_foreign()
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -174,7 +190,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
     /// The measurements: slots, fingerprints, shards.
     #[must_use]
     pub fn shape(&self) -> BinaryFuseShape {
-        BinaryFuseShape::of(*self.table.places(), self.table.items(), F::BITS)
+        BinaryFuseShape::of(self.table.places(), self.table.items(), F::BITS)
     }
 
     /// How it hashes its items.
@@ -183,16 +199,16 @@ impl<F: Fingerprint> BinaryFuse<F> {
         &self.scheme
     }
 
-    /// Different items it was built from.
+    /// Different items it was built from; about how many it was made for, in a filter of another program that did not count.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.table.items()
     }
 
-    /// Different items it was built from.
+    /// Different items it was built from; 0 in a filter of another program that did not say.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
-        self.table.items()
+        self.table.inserted()
     }
 
     /// The rate its fingerprints promise: one in `2^bits`.
@@ -242,18 +258,13 @@ impl<F: Fingerprint> BinaryFuse<F> {
     }
 }
 
-/// Placement scheme 1: three neighbouring segments of a shard.
-const PLACEMENT: u16 = 1;
-
 impl<F: Fingerprint> codec::sealed::Sealed for BinaryFuse<F> {}
 
 impl<F: Fingerprint> Storable for BinaryFuse<F> {
     const KIND: Option<Kind> = Some(Kind::BinaryFuse);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::BinaryFuse, PLACEMENT, Some(&self.scheme));
-        self.table.describe(&mut header);
-        header
+        self.table.header(Kind::BinaryFuse, &self.scheme)
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -261,7 +272,7 @@ impl<F: Fingerprint> Storable for BinaryFuse<F> {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        header.expect_placement(PLACEMENT)?;
-        Ok(Self { scheme: header.scheme()?, table: Table::restore(header, body)? })
+        let (table, scheme) = Placed::restore(header, body)?;
+        Ok(Self { table, scheme })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BlockedBloom, BlockedLayout, BlockedShape, Place, place};
+use super::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, Place, place};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::error::BuildError;
@@ -14,7 +14,11 @@ use crate::sizing::blocked::MAX_REGIONS;
 impl BlockedBloom {
     /// The lines of an item in the dense layout, as many as it has.
     #[inline(always)]
-    fn for_each_line(&self, hash: ItemHash, each: impl FnMut(&Place)) {
+    fn for_each_line(&self, hash: ItemHash, mut each: impl FnMut(&Place)) {
+        let rule = self.placement;
+        if rule.is_rocksdbs() {
+            return each(&rule.line(hash, self.shape.blocks()));
+        }
         let places = place::lines::<{ MAX_REGIONS as usize }>(hash, &self.shape);
         places[..self.shape.lines_per_item() as usize].iter().for_each(each);
     }
@@ -89,7 +93,7 @@ impl Shareable for BlockedBloom {
     fn prefetch(&self, hash: ItemHash) {
         let words = self.words.words();
         match self.shape.layout() {
-            BlockedLayout::Split256 => prefetch(words, place::split(hash, self.shape.blocks()).word),
+            BlockedLayout::Split256 => prefetch(words, self.split_place(hash).word),
             BlockedLayout::Line512 => self.for_each_line(hash, |place| prefetch(words, place.word)),
         }
     }
@@ -99,7 +103,7 @@ impl Shareable for BlockedBloom {
         let words = self.words.words();
         match self.shape.layout() {
             BlockedLayout::Split256 => {
-                let place = place::split(hash, self.shape.blocks());
+                let place = self.split_place(hash);
                 let masks: [u64; generic::SPLIT_WORDS] =
                     std::array::from_fn(|index| generic::split_mask(place.bits, index));
                 set_words(&words[place.word..], &masks)
@@ -107,7 +111,10 @@ impl Shareable for BlockedBloom {
             BlockedLayout::Line512 => {
                 let mut changed = false;
                 self.for_each_line(hash, |place| {
-                    let mask = generic::line_mask(place.bits, self.shape.probes());
+                    let mask = match self.placement {
+                        BlockedPlacement::Line => generic::line_mask(place.bits, self.shape.probes()),
+                        rule => rule.mask(place.bits, self.shape.probes()),
+                    };
                     changed |= set_words(&words[place.word..], &mask);
                 });
                 changed

@@ -2,9 +2,13 @@
 
 mod atomic;
 pub(crate) mod place;
+mod placement;
+mod rocksdb;
 mod shape;
 
 pub(crate) use place::Place;
+pub use placement::BlockedPlacement;
+pub(crate) use placement::MAX_PARQUET_BLOCKS;
 pub use shape::{BlockedLayout, BlockedShape};
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +21,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::simd::{self, Avx2, generic, prefetch, prefetch_words};
-use crate::sizing::{classic, counted};
+use crate::sizing::classic;
 use crate::store::Lines;
 
 /// A Bloom filter whose lookups touch one cache line.
@@ -52,6 +56,7 @@ use crate::store::Lines;
 pub struct BlockedBloom {
     shape: BlockedShape,
     scheme: HashScheme,
+    placement: BlockedPlacement,
     words: Lines,
     inserted: u64,
     single: Single,
@@ -60,16 +65,23 @@ pub struct BlockedBloom {
 /// How one item is looked up: settled when the filter is made, so that a lookup asks once.
 #[derive(Clone, Copy, Debug)]
 enum Single {
-    /// The fast layout on a CPU with AVX2.
+    /// The fast layout on a CPU with AVX2, by our own rule or one that always agrees with it.
     Split(Avx2),
     /// Anything else.
     Other,
 }
 
 impl Single {
-    fn of(shape: &BlockedShape) -> Self {
-        match (shape.layout(), Avx2::detect()) {
-            (BlockedLayout::Split256, Some(avx2)) => Self::Split(avx2),
+    fn of(shape: &BlockedShape, placement: BlockedPlacement) -> Self {
+        let like_ours = match placement {
+            BlockedPlacement::Split => true,
+            BlockedPlacement::Parquet => shape.blocks().is_power_of_two(),
+            BlockedPlacement::Line | BlockedPlacement::RocksDbLegacy | BlockedPlacement::RocksDbFastLocal => {
+                false
+            }
+        };
+        match Avx2::detect() {
+            Some(avx2) if like_ours => Self::Split(avx2),
             _ => Self::Other,
         }
     }
@@ -96,10 +108,41 @@ impl BlockedBloom {
     /// A filter of exactly this shape.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::ProbesOutOfRange`] for the shape of another program's
+    /// filter that has more probes in a line than ours may.
     pub fn with_shape(shape: BlockedShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        Self::placed(shape.checked()?, scheme.into(), BlockedPlacement::ours(shape.layout()))
+    }
+
+    /// An empty filter that places its items by this rule.
+    pub(crate) fn placed(
+        shape: BlockedShape,
+        scheme: HashScheme,
+        placement: BlockedPlacement,
+    ) -> Result<Self, BuildError> {
         let words = Lines::zeroed(shape.lines())?;
-        Ok(Self { shape, scheme: scheme.into(), words, inserted: 0, single: Single::of(&shape) })
+        Ok(Self { shape, scheme, placement, words, inserted: 0, single: Single::of(&shape, placement) })
+    }
+
+    /// The filter with these blocks, which another program has filled. Takes as many for inserted as the fill speaks of.
+    ///
+    /// `words` is as long as the shape asks for, and clear behind its last block.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_placed_blocks(
+        shape: BlockedShape,
+        scheme: HashScheme,
+        placement: BlockedPlacement,
+        words: Lines,
+    ) -> Self {
+        let single = Single::of(&shape, placement);
+        let filter = Self { shape, scheme, placement, words, inserted: 0, single };
+        Self { inserted: filter.estimated_items().min(codec::MAX_INSERTED), ..filter }
+    }
+
+    /// The words of all blocks, for writing them in another program's form.
+    #[cfg(feature = "formats")]
+    pub(crate) const fn words(&self) -> &Lines {
+        &self.words
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -133,9 +176,14 @@ impl BlockedBloom {
     /// Out of line, so that the fast layout stays small where it is inlined.
     #[inline(never)]
     fn set_otherwise(&mut self, hash: ItemHash) -> bool {
+        let split = self.split_place(hash);
         let (shape, words) = (&self.shape, self.words.words_mut());
+        let rule = self.placement;
+        if rule.is_rocksdbs() {
+            return rule.set(words, rule.line(hash, shape.blocks()), shape.probes());
+        }
         match (shape.layout(), shape.lines_per_item()) {
-            (BlockedLayout::Split256, _) => generic::split_set(words, place::split(hash, shape.blocks())),
+            (BlockedLayout::Split256, _) => simd::split_set(words, shape.blocks(), split),
             (BlockedLayout::Line512, 1) => {
                 generic::lines_set(words, place::lines::<1>(hash, shape), shape.probes())
             }
@@ -160,15 +208,20 @@ impl BlockedBloom {
     }
 
     fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
-        let shape = self.shape;
+        let (shape, rule) = (self.shape, self.placement);
         let changed = match (shape.layout(), shape.lines_per_item()) {
+            _ if rule.is_rocksdbs() => {
+                let set = |words: &mut [u64], [place]: [Place; 1]| rule.set(words, place, shape.probes());
+                self.insert_located(items, |hash| [rule.line(hash, shape.blocks())], set)
+            }
             (BlockedLayout::Split256, _) => {
-                let (blocks, single) = (shape.blocks(), self.single);
-                let set = |words: &mut [u64], [place]: [Place; 1]| match single {
-                    Single::Split(avx2) => simd::split_set_avx2(avx2, words, blocks, place),
-                    Single::Other => generic::split_set(words, place),
-                };
-                self.insert_located(items, |hash| [place::split(hash, blocks)], set)
+                let blocks = shape.blocks();
+                match self.placement {
+                    BlockedPlacement::Parquet => {
+                        self.insert_in_split_blocks(items, |hash| [place::parquet(hash, blocks)])
+                    }
+                    _ => self.insert_in_split_blocks(items, |hash| [place::split(hash, blocks)]),
+                }
             }
             (BlockedLayout::Line512, 1) => self.insert_in_lines::<1, H>(items),
             (BlockedLayout::Line512, 2) => self.insert_in_lines::<2, H>(items),
@@ -176,6 +229,20 @@ impl BlockedBloom {
         };
         self.inserted += changed;
         changed
+    }
+
+    #[inline(always)]
+    fn insert_in_split_blocks<H: Hashed>(
+        &mut self,
+        items: &[H],
+        locate: impl Fn(ItemHash) -> [Place; 1],
+    ) -> u64 {
+        let (blocks, avx2) = (self.shape.blocks(), Avx2::detect());
+        let set = |words: &mut [u64], [place]: [Place; 1]| match avx2 {
+            Some(avx2) => simd::split_set_avx2(avx2, words, blocks, place),
+            None => generic::split_set(words, place),
+        };
+        self.insert_located(items, locate, set)
     }
 
     fn insert_in_lines<const R: usize, H: Hashed>(&mut self, items: &[H]) -> u64
@@ -236,8 +303,12 @@ impl BlockedBloom {
     #[inline(never)]
     fn covers_otherwise(&self, hash: ItemHash) -> bool {
         let (shape, words) = (&self.shape, self.words.words());
+        let rule = self.placement;
+        if rule.is_rocksdbs() {
+            return rule.covers(words, rule.line(hash, shape.blocks()), shape.probes());
+        }
         match (shape.layout(), shape.lines_per_item()) {
-            (BlockedLayout::Split256, _) => generic::split_covers(words, place::split(hash, shape.blocks())),
+            (BlockedLayout::Split256, _) => simd::split_covers_chunk(words, &[self.split_place(hash)]) == 1,
             (BlockedLayout::Line512, 1) => {
                 covers_lines(words, place::lines::<1>(hash, shape), shape.probes())
             }
@@ -247,6 +318,15 @@ impl BlockedBloom {
             (BlockedLayout::Line512, _) => {
                 covers_lines(words, place::lines::<3>(hash, shape), shape.probes())
             }
+        }
+    }
+
+    /// The block of an item in the fast layout, by whichever rule.
+    #[inline(always)]
+    fn split_place(&self, hash: ItemHash) -> Place {
+        match self.placement {
+            BlockedPlacement::Parquet => place::parquet(hash, self.shape.blocks()),
+            _ => place::split(hash, self.shape.blocks()),
         }
     }
 
@@ -262,13 +342,28 @@ impl BlockedBloom {
     }
 
     fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
-        let shape = &self.shape;
+        let (shape, rule) = (&self.shape, self.placement);
         match (shape.layout(), shape.lines_per_item()) {
-            (BlockedLayout::Split256, _) => {
-                let locate = |hash| [place::split(hash, shape.blocks())];
+            _ if rule.is_rocksdbs() => {
+                let locate = |hash| [rule.line(hash, shape.blocks())];
                 self.answer_located(items, answers, locate, |words, places| {
-                    simd::split_covers_chunk(words, places.as_flattened())
+                    generic::chunk(places, |&[place]| rule.covers(words, place, shape.probes()))
                 });
+            }
+            (BlockedLayout::Split256, _) => {
+                let covers = |words: &[AtomicU64], places: &[[Place; 1]]| {
+                    simd::split_covers_chunk(words, places.as_flattened())
+                };
+                match self.placement {
+                    BlockedPlacement::Parquet => {
+                        let locate = |hash| [place::parquet(hash, shape.blocks())];
+                        self.answer_located(items, answers, locate, covers);
+                    }
+                    _ => {
+                        let locate = |hash| [place::split(hash, shape.blocks())];
+                        self.answer_located(items, answers, locate, covers);
+                    }
+                }
             }
             (BlockedLayout::Line512, 1) => self.answer_in_lines::<1, H>(items, answers),
             (BlockedLayout::Line512, 2) => self.answer_in_lines::<2, H>(items, answers),
@@ -316,17 +411,43 @@ impl BlockedBloom {
     /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same layout, blocks, probes and hash scheme; nothing has changed then.
+    /// [`MergeError`] unless both have the same layout, blocks, probes, hash scheme and placement; nothing has changed then.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
         }
         MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        if self.placement != other.placement {
+            return Err(MergeError::BlocksDiffer { ours: self.placement, theirs: other.placement });
+        }
         for (ours, theirs) in self.words.words_mut().iter_mut().zip(other.words.words()) {
             *ours |= theirs.load(Ordering::Relaxed);
         }
-        self.inserted = counted::counted(self.estimated_items(), |items| self.shape.expected_fpr(items));
+        self.inserted = self.estimated_count();
         Ok(())
+    }
+
+    /// The same items in half of the memory: every two blocks become one, exactly as if the items had been inserted into a filter of that
+    /// size. For a filter that turned out too large: it is made for half as many items from then on, and its rate is
+    /// [`expected_fpr`](Self::expected_fpr).
+    ///
+    /// # Errors
+    /// [`BuildError::OddBlocks`] unless it has an even number of blocks, [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn halved(&self) -> Result<Self, BuildError> {
+        let mut half = Self::placed(self.shape.halved()?, self.scheme, self.placement)?;
+        let (block_words, blocks) = (self.shape.block_words(), half.shape.blocks() as usize);
+        let words = half.words.words_mut();
+        for (index, word) in self.words.words().iter().enumerate() {
+            let block = match self.placement {
+                // A remainder: whatever is left of half as many.
+                BlockedPlacement::RocksDbLegacy => index / block_words % blocks,
+                // A scaled hash: two neighbours.
+                _ => index / block_words / 2,
+            };
+            words[block * block_words + index % block_words] |= word.load(Ordering::Relaxed);
+        }
+        half.inserted = half.estimated_count();
+        Ok(half)
     }
 
     /// Forgets everything.
@@ -345,6 +466,12 @@ impl BlockedBloom {
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
+    }
+
+    /// Whose rule chooses the block of an item: ours, or that of the program the filter was read from.
+    #[must_use]
+    pub const fn placement(&self) -> BlockedPlacement {
+        self.placement
     }
 
     /// Items it was sized for.
@@ -392,6 +519,11 @@ impl BlockedBloom {
         classic::items_from_fill(self.shape.bits(), probes, self.ones())
     }
 
+    /// How many insertions the fill says changed something: what [`inserted`](Self::inserted) counts.
+    fn estimated_count(&self) -> u64 {
+        self.shape.counted(self.estimated_items())
+    }
+
     /// Memory the blocks take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -433,21 +565,13 @@ fn covers_lines<const R: usize>(words: &[AtomicU64], places: [Place; R], probes:
     places.iter().all(|&place| simd::line_covers(words, place, probes))
 }
 
-/// The placement scheme of a layout in encoded filters.
-const fn placement(layout: BlockedLayout) -> u16 {
-    match layout {
-        BlockedLayout::Split256 => 1,
-        BlockedLayout::Line512 => 2,
-    }
-}
-
 impl codec::sealed::Sealed for BlockedBloom {}
 
 impl Storable for BlockedBloom {
     const KIND: Option<Kind> = Some(Kind::BlockedBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::BlockedBloom, placement(self.shape.layout()), Some(&self.scheme));
+        let mut header = Header::new(Kind::BlockedBloom, self.placement.number(), Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();
@@ -462,22 +586,33 @@ impl Storable for BlockedBloom {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        let layout = match header.placement {
-            1 => BlockedLayout::Split256,
-            2 => BlockedLayout::Line512,
-            got => return Err(DecodeError::UnknownPlacement { got }),
-        };
+        let got = header.placement;
+        let placement = BlockedPlacement::from_number(got).ok_or(DecodeError::UnknownPlacement { got })?;
         header.expect_parameters(3)?;
         let scheme = header.scheme()?;
+        if !placement.suits(&scheme) {
+            return Err(DecodeError::UnknownPlacement { got });
+        }
         let probes = header.parameter_u32(1, "probes")?;
         let regions = header.parameter_u32(2, "lines per item")?;
-        let blocks = header.parameters[0];
-        let shape =
-            BlockedShape::from_parts(layout, [regions, probes], blocks, header.capacity, header.target_fpr)?;
+        let (layout, blocks) = (placement.layout(), header.parameters[0]);
+        if placement == BlockedPlacement::Parquet && blocks > MAX_PARQUET_BLOCKS {
+            return Err(DecodeError::BadField { field: "blocks", got: blocks });
+        }
+        let (capacity, target_fpr) = (header.capacity, header.target_fpr);
+        let shape = if placement.is_rocksdbs() {
+            if regions != 1 {
+                return Err(DecodeError::BadField { field: "lines per item", got: regions.into() });
+            }
+            BlockedShape::rocksdb_lines(blocks, probes, capacity, target_fpr)?
+        } else {
+            BlockedShape::from_parts(layout, [regions, probes], blocks, capacity, target_fpr)?
+        };
         let words = body.lines(shape.memory_bytes())?;
         if layout == BlockedLayout::Split256 {
             words.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
         }
-        Ok(Self { shape, scheme, words, inserted: header.inserted, single: Single::of(&shape) })
+        let single = Single::of(&shape, placement);
+        Ok(Self { shape, scheme, placement, words, inserted: header.inserted, single })
     }
 }

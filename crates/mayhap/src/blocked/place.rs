@@ -2,7 +2,7 @@
 
 use super::BlockedShape;
 use crate::hash::{ItemHash, reduce};
-use crate::probe::Probes;
+use crate::probe::{Probes, Stream as _};
 use crate::simd::generic::{LINE_WORDS, SPLIT_WORDS};
 
 /// Where one item's bits are: the first word of its block, and the 32 bits that choose among the block's.
@@ -24,6 +24,13 @@ pub(crate) fn split(hash: ItemHash, blocks: u64) -> Place {
     Place { word: reduce(hash.low, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
 }
 
+/// The split block of an item in a filter of Parquet's, whose rule is `((low >> 32) · blocks) >> 32`: ours with the lower half of the hash
+/// left out of the choice. Placement scheme 3.
+#[inline(always)]
+pub(crate) fn parquet(hash: ItemHash, blocks: u64) -> Place {
+    Place { word: reduce(hash.low >> 32 << 32, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
+}
+
 /// The lines of an item, one in each of `R` regions. Placement scheme 2.
 #[inline(always)]
 pub(crate) fn lines<const R: usize>(hash: ItemHash, shape: &BlockedShape) -> [Place; R] {
@@ -33,4 +40,31 @@ pub(crate) fn lines<const R: usize>(hash: ItemHash, shape: &BlockedShape) -> [Pl
         let bits = (hash.high.wrapping_mul(REGION_MULTIPLIERS[region]) >> 32) as u32;
         Place { word: line as usize * LINE_WORDS, bits }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parquets_rule_is_the_specified_one_and_ours_for_powers_of_two() {
+        let mut differ = 0;
+        for blocks in [1, 2, 3, 7, 64, 1000, 1 << 22, (1 << 22) + 1, (1 << 30) - 1, 1 << 30, (1 << 31) - 1] {
+            for item in 0..2_000 {
+                let mut hash = ItemHash::from_unmixed(item);
+                // Every other one right below a boundary, where the lower half would tip our own rule over it.
+                if item % 2 == 1 {
+                    let boundary = ((u128::from(item) % u128::from(blocks) + 1) << 64) / u128::from(blocks);
+                    hash.low = boundary as u64;
+                }
+                let specified = ((hash.low >> 32) * blocks) >> 32;
+                let place = parquet(hash, blocks);
+                assert_eq!((place.word as u64, place.bits), (specified * 4, hash.low as u32));
+                let ours = split(hash, blocks);
+                assert!(ours.word == place.word || !blocks.is_power_of_two(), "{blocks} {hash:?}");
+                differ += u32::from(ours.word != place.word);
+            }
+        }
+        assert!(differ > 100, "{differ}: the rules are not the same");
+    }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::error::BuildError;
+use crate::simd::generic::{LINE_WORDS, SPLIT_WORDS};
 use crate::sizing::blocked::{
-    LINE_BITS, MAX_LINE_PROBES, MAX_REGIONS, SPLIT_BITS, SPLIT_LANES, line_expected_fpr, line_size,
-    split_expected_fpr, split_size,
+    BlockRates, LINE_BITS, MAX_LINE_PROBES, MAX_REGIONS, SPLIT_BITS, SPLIT_LANES, line_expected_fpr,
+    line_size, split_block_fpr, split_expected_fpr, split_size,
 };
 use crate::sizing::{self, MAX_BITS, counted};
 use crate::store::LINE_BYTES;
@@ -50,6 +51,8 @@ pub struct BlockedShape {
     target_fpr: f64,
 }
 
+/// The most probes in a line of another program's.
+const MAX_FOREIGN_LINE_PROBES: u32 = 127;
 /// The lowest rate a blocked filter can promise.
 const MIN_RATE: f64 = 1e-9;
 /// The lowest rate of the fast layout: 32 bits choose inside a block, and two items may agree in all of them.
@@ -105,10 +108,86 @@ impl BlockedShape {
         Self { layout, regions, blocks, probes, capacity, target_fpr }.checked()
     }
 
-    fn checked(self) -> Result<Self, BuildError> {
+    /// `blocks` lines of 512 bits, of which an item has one, as RocksDB has them.
+    pub(crate) fn rocksdb_lines(
+        blocks: u64,
+        probes: u32,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        sizing::check_capacity(capacity)?;
+        if !(0.0..=1.0).contains(&target_fpr) {
+            return Err(BuildError::RateOutOfRange { got: target_fpr });
+        }
+        let limit = u64::from(u32::MAX);
+        if blocks > limit {
+            let (got, limit) = (blocks.saturating_mul(LINE_BITS), limit * LINE_BITS);
+            return Err(BuildError::BitsOutOfRange { got, limit });
+        }
+        let layout = BlockedLayout::Line512;
+        Self { layout, regions: 1, blocks, probes, capacity, target_fpr }
+            .checked_up_to(MAX_FOREIGN_LINE_PROBES)
+    }
+
+    /// The same lines, of a filter that does not say what they were meant for: so many items as leave half of the bits clear, for which
+    /// so many probes are best.
+    #[cfg(feature = "formats")]
+    pub(crate) fn rocksdb_lines_of_unknown_capacity(blocks: u64, probes: u32) -> Result<Self, BuildError> {
+        let bits = blocks.saturating_mul(LINE_BITS) as f64;
+        let capacity = (bits * std::f64::consts::LN_2 / f64::from(probes.max(1))).round() as u64;
+        let capacity = capacity.clamp(1, sizing::MAX_CAPACITY);
+        Self::rocksdb_lines(blocks, probes, capacity, 1.0).map(Self::promising_what_it_keeps)
+    }
+
+    /// The same shape with the rate it has at its capacity for a promise.
+    #[cfg(feature = "formats")]
+    pub(crate) fn promising_what_it_keeps(self) -> Self {
+        Self { target_fpr: self.expected_fpr(self.capacity), ..self }
+    }
+
+    /// So many split blocks, which another program chose for `capacity` items at `target_fpr`; or did not say what for: then for as many as
+    /// leave half of the bits clear. Where it promised more than such blocks keep, the promise is what they do keep.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_split_blocks(blocks: u64, meant_for: Option<(u64, f64)>) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = meant_for.unwrap_or_else(|| {
+            let half_clear =
+                blocks as f64 * SPLIT_BITS as f64 * std::f64::consts::LN_2 / f64::from(SPLIT_LANES);
+            ((half_clear as u64).clamp(1, sizing::MAX_CAPACITY), 0.0)
+        });
+        let capacity = sizing::check_capacity(capacity)?;
+        let layout = BlockedLayout::Split256;
+        let shape =
+            Self { layout, regions: 1, blocks, probes: SPLIT_LANES, capacity, target_fpr }.checked()?;
+        Ok(shape.with_kept_rate())
+    }
+
+    /// Half of the blocks for half of the items.
+    pub(super) fn halved(self) -> Result<Self, BuildError> {
+        if !self.blocks.is_multiple_of(2) {
+            return Err(BuildError::OddBlocks { got: self.blocks });
+        }
+        let half = Self { blocks: self.blocks / 2, capacity: (self.capacity / 2).max(1), ..self };
+        Ok(half.with_kept_rate())
+    }
+
+    /// The shape itself, promising no less than the model says it keeps.
+    fn with_kept_rate(self) -> Self {
+        /// A promise is less than certainty.
+        const HIGHEST: f64 = 1.0 - f64::EPSILON;
+        let kept = self.expected_fpr(self.capacity).clamp(sizing::MIN_RATE, HIGHEST);
+        Self { target_fpr: self.target_fpr.max(kept), ..self }
+    }
+
+    /// The shape itself, if a filter of ours may have it.
+    pub(super) fn checked(self) -> Result<Self, BuildError> {
+        self.checked_up_to(MAX_LINE_PROBES)
+    }
+
+    /// The same for lines with up to `most` probes.
+    fn checked_up_to(self, most: u32) -> Result<Self, BuildError> {
         let (regions, probes) = match self.layout {
             BlockedLayout::Split256 => (1..=1, SPLIT_LANES..=SPLIT_LANES),
-            BlockedLayout::Line512 => (1..=MAX_REGIONS, 1..=MAX_LINE_PROBES),
+            BlockedLayout::Line512 => (1..=MAX_REGIONS, 1..=most),
         };
         if !probes.contains(&self.probes) {
             return Err(BuildError::ProbesOutOfRange { got: self.probes, limit: *probes.end() });
@@ -185,6 +264,18 @@ impl BlockedShape {
         self.expected_fpr(counted::offered(counted, |items| self.expected_fpr(items)))
     }
 
+    /// How many of `items` distinct items change something, by the model. Of split blocks each load is worked out once: a file may have
+    /// thousands of small filters, and this is most of what reading one takes.
+    pub(super) fn counted(&self, items: u64) -> u64 {
+        match self.layout {
+            BlockedLayout::Split256 => {
+                let rates = BlockRates::new(split_block_fpr);
+                counted::counted(items, |items| rates.mixture(items, self.blocks))
+            }
+            BlockedLayout::Line512 => counted::counted(items, |items| self.expected_fpr(items)),
+        }
+    }
+
     /// Bits in all blocks.
     #[must_use]
     pub const fn bits(&self) -> u64 {
@@ -205,6 +296,14 @@ impl BlockedShape {
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
+    }
+
+    /// Words of one block.
+    pub(super) const fn block_words(&self) -> usize {
+        match self.layout {
+            BlockedLayout::Split256 => SPLIT_WORDS,
+            BlockedLayout::Line512 => LINE_WORDS,
+        }
     }
 
     /// Do all bits mean the same in both? Capacity and target may differ.

@@ -7,7 +7,7 @@ use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::Probes;
+use crate::probe::{BloomPlacement, ForeignProbes, Probes, Stream};
 use crate::shared::Shareable;
 use crate::simd::prefetch;
 use crate::sizing::counted;
@@ -79,15 +79,35 @@ impl Shareable for Bloom {
 
     #[inline(always)]
     fn prefetch(&self, hash: ItemHash) {
-        let mut stream = Probes::new(hash);
+        match self.placement {
+            BloomPlacement::Mayhap => self.prefetch_at(Probes::new(hash)),
+            placement => self.prefetch_at(ForeignProbes::new(placement, hash)),
+        }
+    }
+
+    #[inline(always)]
+    fn set_shared(&self, hash: ItemHash) -> bool {
+        match self.placement {
+            BloomPlacement::Mayhap => self.set_shared_at(Probes::new(hash)),
+            placement => self.set_shared_at(ForeignProbes::new(placement, hash)),
+        }
+    }
+}
+
+impl Bloom {
+    #[inline(always)]
+    fn prefetch_at<P: Stream>(&self, mut stream: P) {
         for _ in 0..self.shape.probes() {
             prefetch(self.bits.words(), (stream.next(self.shape.bits()) / 64) as usize);
         }
     }
 
     #[inline(always)]
-    fn set_shared(&self, hash: ItemHash) -> bool {
-        let (words, mut stream) = (self.bits.words(), Probes::new(hash));
+    fn set_shared_at<P: Stream>(&self, mut stream: P) -> bool {
+        if stream.is_nowhere() {
+            return false;
+        }
+        let words = self.bits.words();
         let mut changed = 0;
         for _ in 0..self.shape.probes() {
             let position = stream.next(self.shape.bits());

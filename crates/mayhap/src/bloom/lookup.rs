@@ -2,8 +2,8 @@
 
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
-use crate::hash::HashScheme;
-use crate::probe::Probes;
+use crate::hash::{HashScheme, ItemHash};
+use crate::probe::Stream;
 use crate::store::Bits;
 
 /// Bits tested together before the first branch.
@@ -23,13 +23,13 @@ impl BitArray<'_> {
     /// per stranger, and testing all bits at once fetches lines nobody needs: 12 ns against 23 and 17 in the cache, at 1 %. Past
     /// the cache, where going bit by bit fetches fewer lines, it was no faster either.
     #[inline(always)]
-    pub(super) fn covers(&self, mut stream: Probes) -> bool {
-        self.first_group(&mut stream) == 1 && self.others(stream)
+    pub(super) fn covers<P: Stream>(&self, mut stream: P) -> bool {
+        self.first_group(&mut stream) == 1 && self.others(stream) && !stream.is_nowhere()
     }
 
     /// 1 if the first three bits are all set (or all there are, if fewer), without a branch.
     #[inline(always)]
-    fn first_group(&self, stream: &mut Probes) -> u64 {
+    fn first_group<P: Stream>(&self, stream: &mut P) -> u64 {
         match self.probes {
             1 => self.bits.next(stream),
             2 => self.bits.next(stream) & self.bits.next(stream),
@@ -39,7 +39,7 @@ impl BitArray<'_> {
 
     /// Are the bits behind the first group all set?
     #[inline(always)]
-    fn others(&self, mut stream: Probes) -> bool {
+    fn others<P: Stream>(&self, mut stream: P) -> bool {
         for _ in FIRST_GROUP..self.probes {
             if self.bits.next(&mut stream) == 0 {
                 return false;
@@ -50,8 +50,9 @@ impl BitArray<'_> {
 
     /// Answers a batch in two rounds: the first three bits of every item, then the others of those still in the running.
     #[inline(always)]
-    pub(super) fn answer_in_two_rounds<H: Hashed>(
+    pub(super) fn answer_in_two_rounds<H: Hashed, P: Stream>(
         &self,
+        positions: impl Fn(ItemHash) -> P,
         scheme: &HashScheme,
         items: &[H],
         answers: &mut Answers,
@@ -59,7 +60,7 @@ impl BitArray<'_> {
         const CHUNK: usize = 64;
         answers.reset(items.len());
         let start = |hash| {
-            let stream = Probes::new(hash);
+            let stream = positions(hash);
             let mut ahead = stream;
             for _ in 0..FIRST_GROUP.min(self.probes) {
                 self.bits.prefetch(ahead);
@@ -68,7 +69,7 @@ impl BitArray<'_> {
             stream
         };
         hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, started| {
-            let mut running = [(Probes::default(), 0_u32); CHUNK];
+            let mut running = [(P::default(), 0_u32); CHUNK];
             let mut left = 0;
             for (stream, index) in started.iter().zip(0..) {
                 let mut stream = *stream;
@@ -78,7 +79,7 @@ impl BitArray<'_> {
                 left += set as usize;
             }
             for (stream, index) in &running[..left] {
-                if self.others(*stream) {
+                if self.others(*stream) && !stream.is_nowhere() {
                     answers.set(first + *index as usize);
                 }
             }
@@ -88,8 +89,9 @@ impl BitArray<'_> {
     /// Answers a batch bit by bit: one bit of every item still in the running, while its next bit is on its way. Fetches no
     /// line that is not needed, and that is what counts once the filter is far larger than the cache.
     #[inline(always)]
-    pub(super) fn answer_round_by_round<H: Hashed>(
+    pub(super) fn answer_round_by_round<H: Hashed, P: Stream>(
         &self,
+        positions: impl Fn(ItemHash) -> P,
         scheme: &HashScheme,
         items: &[H],
         answers: &mut Answers,
@@ -98,12 +100,12 @@ impl BitArray<'_> {
         const CHUNK: usize = 256;
         answers.reset(items.len());
         let start = |hash| {
-            let stream = Probes::new(hash);
+            let stream = positions(hash);
             self.bits.prefetch(stream);
             stream
         };
         hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, started| {
-            let mut running = [(Probes::default(), 0); CHUNK];
+            let mut running = [(P::default(), 0); CHUNK];
             let mut left = started.len();
             for (slot, (stream, index)) in running.iter_mut().zip(started.iter().zip(0..)) {
                 *slot = (*stream, index);
@@ -111,7 +113,7 @@ impl BitArray<'_> {
             for _ in 0..self.probes {
                 let mut kept = 0;
                 for i in 0..left {
-                    let (mut stream, index): (Probes, u32) = running[i];
+                    let (mut stream, index): (P, u32) = running[i];
                     let set = self.bits.next(&mut stream);
                     self.bits.prefetch(stream);
                     // Written always, kept only if the bit was set: there is no branch to mispredict.
@@ -120,8 +122,10 @@ impl BitArray<'_> {
                 }
                 left = kept;
             }
-            for (_, index) in &running[..left] {
-                answers.set(first + *index as usize);
+            for (stream, index) in &running[..left] {
+                if !stream.is_nowhere() {
+                    answers.set(first + *index as usize);
+                }
             }
         });
     }

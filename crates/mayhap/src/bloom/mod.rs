@@ -16,7 +16,7 @@ use crate::error::{BuildError, MergeError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::probe::Probes;
+use crate::probe::{BloomPlacement, ForeignProbes, Probes, Stream};
 use crate::sizing::{classic, counted};
 use crate::store::{Bits, BitsMut, Lines, Positions};
 
@@ -51,6 +51,7 @@ use crate::store::{Bits, BitsMut, Lines, Positions};
 pub struct Bloom {
     shape: BloomShape,
     scheme: HashScheme,
+    placement: BloomPlacement,
     bits: Lines,
     inserted: u64,
 }
@@ -78,13 +79,59 @@ impl Bloom {
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: BloomShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
-        Ok(Self { shape, scheme: scheme.into(), bits: Lines::zeroed(shape.lines())?, inserted: 0 })
+        Self::placed(shape, scheme.into(), BloomPlacement::Mayhap)
+    }
+
+    /// An empty filter that places its items by another program's rule.
+    pub(crate) fn placed(
+        shape: BloomShape,
+        scheme: HashScheme,
+        placement: BloomPlacement,
+    ) -> Result<Self, BuildError> {
+        Ok(Self { shape, scheme, placement, bits: Lines::zeroed(shape.lines())?, inserted: 0 })
     }
 
     /// The filter with these bits, which another kind has set by placement scheme 1.
     pub(crate) fn of_bits(shape: BloomShape, scheme: HashScheme, bits: Lines) -> Self {
-        let filter = Self { shape, scheme, bits, inserted: 0 };
+        Self::of_placed_bits(shape, scheme, BloomPlacement::Mayhap, bits)
+    }
+
+    /// The filter with these bits, which another program has set. Takes as many for inserted as the fill speaks of.
+    ///
+    /// `bits` is as long as the shape asks for, and clear behind its last bit.
+    pub(crate) fn of_placed_bits(
+        shape: BloomShape,
+        scheme: HashScheme,
+        placement: BloomPlacement,
+        bits: Lines,
+    ) -> Self {
+        let filter = Self { shape, scheme, placement, bits, inserted: 0 };
+        #[cfg(feature = "formats")]
+        if placement != BloomPlacement::Mayhap {
+            return Self {
+                inserted: counted::from_fill(shape.bits(), shape.probes(), filter.ones()),
+                ..filter
+            };
+        }
         Self { inserted: filter.estimated_count(), ..filter }
+    }
+
+    /// The same filter, for a program that counted its insertions.
+    #[cfg(feature = "formats")]
+    pub(crate) fn with_count(self, inserted: u64) -> Self {
+        Self { inserted: inserted.min(codec::MAX_INSERTED), ..self }
+    }
+
+    /// The bits, for writing them in another program's form.
+    #[cfg(feature = "formats")]
+    pub(crate) const fn bits(&self) -> &Lines {
+        &self.bits
+    }
+
+    /// The bits, to be set by another program's hand; those behind the last one stay clear.
+    #[cfg(feature = "formats")]
+    pub(crate) const fn bits_mut(&mut self) -> &mut Lines {
+        &mut self.bits
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -104,10 +151,23 @@ impl Bloom {
     /// [`insert`](Self::insert) for an item already hashed.
     #[inline(always)]
     pub fn insert_hash(&mut self, hash: ItemHash) -> bool {
-        let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
-        let changed = bits.set_all(Probes::new(hash), self.shape.probes());
+        let changed = match self.placement {
+            BloomPlacement::Mayhap => self.set(Probes::new(hash)),
+            placement => self.set_foreign(ForeignProbes::new(placement, hash)),
+        };
         self.inserted += u64::from(changed);
         changed
+    }
+
+    #[inline(always)]
+    fn set<P: Stream>(&mut self, stream: P) -> bool {
+        BitsMut::new(self.bits.words_mut(), self.shape.bits()).set_all(stream, self.shape.probes())
+    }
+
+    /// Out of line, so that our own placement stays small where it is inlined.
+    #[inline(never)]
+    fn set_foreign(&mut self, stream: ForeignProbes) -> bool {
+        self.set(stream)
     }
 
     /// Records all `items` and says how many of them changed the filter. Much faster than one by one once the filter
@@ -123,7 +183,11 @@ impl Bloom {
 
     /// The common numbers of probes have unrolled code of their own.
     fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
+        let placement = self.placement;
         let changed = match self.shape.probes() {
+            _ if placement != BloomPlacement::Mayhap => {
+                self.insert_any(items, |hash| ForeignProbes::new(placement, hash))
+            }
             3 => self.insert_fixed::<3, H>(items),
             4 => self.insert_fixed::<4, H>(items),
             5 => self.insert_fixed::<5, H>(items),
@@ -133,7 +197,7 @@ impl Bloom {
             10 => self.insert_fixed::<10, H>(items),
             13 => self.insert_fixed::<13, H>(items),
             14 => self.insert_fixed::<14, H>(items),
-            _ => self.insert_any(items),
+            _ => self.insert_any(items, Probes::new),
         };
         self.inserted += changed;
         changed
@@ -143,7 +207,7 @@ impl Bloom {
         let scheme = self.scheme;
         let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
         let prefetch = bits.prefetcher();
-        let start = |hash| prefetch.locate::<K>(Probes::new(hash));
+        let start = |hash| prefetch.locate::<K, _>(Probes::new(hash));
         let mut changed = 0;
         hash_one_chunk_behind::<INSERT_CHUNK, _, _>(items, &scheme, start, |_, located| {
             for Positions(positions) in located {
@@ -153,12 +217,12 @@ impl Bloom {
         changed
     }
 
-    fn insert_any<H: Hashed>(&mut self, items: &[H]) -> u64 {
+    fn insert_any<H: Hashed, P: Stream>(&mut self, items: &[H], positions: impl Fn(ItemHash) -> P) -> u64 {
         let (scheme, probes) = (self.scheme, self.shape.probes());
         let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.bits());
         let prefetch = bits.prefetcher();
         let start = |hash| {
-            let stream = Probes::new(hash);
+            let stream = positions(hash);
             prefetch.all(stream, probes);
             stream
         };
@@ -182,7 +246,16 @@ impl Bloom {
     #[inline(always)]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        self.array().covers(Probes::new(hash))
+        match self.placement {
+            BloomPlacement::Mayhap => self.array().covers(Probes::new(hash)),
+            placement => self.covers_foreign(ForeignProbes::new(placement, hash)),
+        }
+    }
+
+    /// Out of line, so that our own placement stays small where it is inlined.
+    #[inline(never)]
+    fn covers_foreign(&self, stream: ForeignProbes) -> bool {
+        self.array().covers(stream)
     }
 
     /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
@@ -197,11 +270,23 @@ impl Bloom {
     }
 
     fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
+        match self.placement {
+            BloomPlacement::Mayhap => self.answer_placed(items, Probes::new, answers),
+            placement => self.answer_placed(items, |hash| ForeignProbes::new(placement, hash), answers),
+        }
+    }
+
+    fn answer_placed<H: Hashed, P: Stream>(
+        &self,
+        items: &[H],
+        positions: impl Fn(ItemHash) -> P,
+        answers: &mut Answers,
+    ) {
         // Measured: below this the two rounds cost fewer instructions, above it `k` rounds fetch fewer lines.
         if self.bits.memory_bytes() < 16 << 20 {
-            self.array().answer_in_two_rounds(&self.scheme, items, answers);
+            self.array().answer_in_two_rounds(positions, &self.scheme, items, answers);
         } else {
-            self.array().answer_round_by_round(&self.scheme, items, answers);
+            self.array().answer_round_by_round(positions, &self.scheme, items, answers);
         }
     }
 
@@ -229,6 +314,9 @@ impl Bloom {
             return Err(MergeError::shapes(&self.shape, &other.shape));
         }
         MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        if self.placement != other.placement {
+            return Err(MergeError::PlacementDiffers { ours: self.placement, theirs: other.placement });
+        }
         for (ours, theirs) in self.bits.words_mut().iter_mut().zip(other.bits.words()) {
             *ours = join(*ours, theirs.load(Ordering::Relaxed));
         }
@@ -252,6 +340,12 @@ impl Bloom {
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
+    }
+
+    /// Whose rule turns a hash into positions: ours, or that of the program the filter was read from.
+    #[must_use]
+    pub const fn placement(&self) -> BloomPlacement {
+        self.placement
     }
 
     /// Items it was sized for.
@@ -299,7 +393,8 @@ impl Bloom {
 
     /// How many insertions the fill says changed something: what [`inserted`](Self::inserted) counts.
     fn estimated_count(&self) -> u64 {
-        counted::counted(self.estimated_items(), |items| self.shape.expected_fpr(items))
+        let (bits, probes) = (self.shape.bits(), self.shape.probes());
+        counted::counted(self.estimated_items(), |items| classic::quickly_expected_fpr(bits, probes, items))
     }
 
     /// Memory the bits take.
@@ -342,16 +437,13 @@ impl Bloom {
     }
 }
 
-/// Placement scheme 1: [`Probes`] over all bits.
-const PLACEMENT: u16 = 1;
-
 impl codec::sealed::Sealed for Bloom {}
 
 impl Storable for Bloom {
     const KIND: Option<Kind> = Some(Kind::Bloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::Bloom, PLACEMENT, Some(&self.scheme));
+        let mut header = Header::new(Kind::Bloom, self.placement.number(), Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();
@@ -365,13 +457,18 @@ impl Storable for Bloom {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        header.expect_placement(PLACEMENT)?;
-        header.expect_parameters(2)?;
+        let unknown = DecodeError::UnknownPlacement { got: header.placement };
+        let placement = BloomPlacement::from_number(header.placement).ok_or(unknown.clone())?;
         let scheme = header.scheme()?;
+        if !placement.suits(&scheme) {
+            return Err(unknown);
+        }
+        header.expect_parameters(2)?;
         let probes = header.parameter_u32(1, "probes")?;
-        let shape = BloomShape::from_parts(header.parameters[0], probes, header.capacity, header.target_fpr)?;
+        let [bits, ..] = header.parameters;
+        let shape = BloomShape::of_placement(placement, bits, probes, header.capacity, header.target_fpr)?;
         let bits = body.lines(shape.memory_bytes())?;
         bits.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
-        Ok(Self { shape, scheme, bits, inserted: header.inserted })
+        Ok(Self { shape, scheme, placement, bits, inserted: header.inserted })
     }
 }

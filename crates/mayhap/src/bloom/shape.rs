@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::BuildError;
-use crate::probe::MAX_PROBES;
+use crate::probe::{BloomPlacement, MAX_PROBES};
 use crate::sizing::{self, MAX_BITS, classic};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
@@ -63,8 +63,30 @@ impl BloomShape {
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// `bits` bits and `probes` probes as another program says them, which does not say what they were meant for: so many
+    /// items as leave half of the bits clear, for which so many probes are best.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_unknown_capacity(bits: u64, probes: u32) -> Result<Self, BuildError> {
+        let capacity = (bits as f64 * std::f64::consts::LN_2 / f64::from(probes.max(1))).round();
+        Self::from_parts(bits, probes, (capacity as u64).clamp(1, sizing::MAX_CAPACITY), 1.0).map(|shape| {
+            Self { target_fpr: classic::quickly_expected_fpr(bits, probes, shape.capacity), ..shape }
+        })
+    }
+
+    /// What an encoded filter says its shape is, checked like every other but for the number of probes, of which other
+    /// programs take more than we do; [`of_placement`](Self::of_placement) is what checks that.
     pub(crate) fn from_parts(
+        bits: u64,
+        probes: u32,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        Self::of_placement(BloomPlacement::Guava64, bits, probes, capacity, target_fpr)
+    }
+
+    /// The same for a filter of this placement, with as many probes as such a filter may have.
+    pub(crate) fn of_placement(
+        placement: BloomPlacement,
         bits: u64,
         probes: u32,
         capacity: u64,
@@ -74,15 +96,19 @@ impl BloomShape {
         if !(0.0..=1.0).contains(&target_fpr) {
             return Err(BuildError::RateOutOfRange { got: target_fpr });
         }
-        Self { bits, probes, capacity, target_fpr }.checked()
+        Self { bits, probes, capacity, target_fpr }.checked_up_to(placement.max_probes())
     }
 
     fn checked(self) -> Result<Self, BuildError> {
+        self.checked_up_to(MAX_PROBES)
+    }
+
+    fn checked_up_to(self, limit: u32) -> Result<Self, BuildError> {
         if self.bits == 0 || self.bits > MAX_BITS {
             return Err(BuildError::BitsOutOfRange { got: self.bits, limit: MAX_BITS });
         }
-        if self.probes == 0 || self.probes > MAX_PROBES {
-            return Err(BuildError::ProbesOutOfRange { got: self.probes, limit: MAX_PROBES });
+        if self.probes == 0 || self.probes > limit {
+            return Err(BuildError::ProbesOutOfRange { got: self.probes, limit });
         }
         Ok(self)
     }

@@ -82,6 +82,25 @@ pub enum DecodeError {
     },
     /// The measurements in the header make no filter, or one too large for this machine.
     Unbuildable(BuildError),
+    /// Another program may have written these bytes, but this one does not know how to read them.
+    Unsupported {
+        /// What it cannot read.
+        what: &'static str,
+    },
+    /// The compressed bytes are more, unpacked, than the caller allows.
+    UnpacksTooLarge {
+        /// What is allowed.
+        limit: u64,
+    },
+    /// The compressed bytes were damaged, or cut off.
+    BadCompression,
+    /// The text is not what it should be.
+    Malformed {
+        /// What it should be.
+        what: &'static str,
+        /// The first byte that is not.
+        at: u64,
+    },
 }
 
 impl fmt::Display for DecodeError {
@@ -99,8 +118,12 @@ impl fmt::Display for DecodeError {
             Self::WrongKind { expected, got } => {
                 write!(f, "expected a {expected} filter, got a {got} filter")
             }
-            Self::UnknownPlacement { got } => write!(f, "placement scheme {got} is not known for this kind"),
-            Self::UnknownHashScheme { got } => write!(f, "hash scheme {got} is not known for this kind"),
+            Self::UnknownPlacement { got } => {
+                write!(f, "placement scheme {got} is not known for this kind{}", built_without_formats())
+            }
+            Self::UnknownHashScheme { got } => {
+                write!(f, "hash scheme {got} is not known for this kind{}", built_without_formats())
+            }
             Self::HeaderDamaged => f.write_str("header is damaged: its checksum differs"),
             Self::PayloadDamaged => f.write_str("payload is damaged: its checksum differs"),
             Self::BadField { field, got } => write!(f, "header field {field} cannot be {got}"),
@@ -109,9 +132,20 @@ impl fmt::Display for DecodeError {
             Self::Unmappable { at, bytes } => {
                 write!(f, "the system would not map {bytes} bytes from byte {at} on")
             }
+            Self::Malformed { what, at } => write!(f, "not {what}: byte {at} is wrong"),
             Self::Unbuildable(cause) => write!(f, "the measurements in the header make no filter: {cause}"),
+            Self::Unsupported { what } => write!(f, "{what} cannot be read"),
+            Self::UnpacksTooLarge { limit } => {
+                write!(f, "unpacked it is more than the limit of {limit} bytes")
+            }
+            Self::BadCompression => f.write_str("the compressed bytes are damaged or cut off"),
         }
     }
+}
+
+/// Where the schemes of other programs went that are not known.
+const fn built_without_formats() -> &'static str {
+    if cfg!(feature = "formats") { "" } else { "; those of other programs need the feature `formats`" }
 }
 
 impl std::error::Error for DecodeError {

@@ -18,6 +18,12 @@ pub(crate) const PARAMETERS: usize = 8;
 /// No filter counts further than this, so that counting on from a decoded count cannot overflow.
 pub(crate) const MAX_INSERTED: u64 = 1 << 62;
 
+/// Hash schemes from this number on are those of other programs.
+#[cfg(feature = "formats")]
+const FIRST_FOREIGN_SCHEME: u16 = 16;
+/// No hash scheme: the placement takes the item itself, by another program's rule.
+pub(crate) const SELF_HASHED: u16 = 15;
+
 const CHECKSUM_AT: usize = HEADER_BYTES - 8;
 
 /// The header of an encoded filter, taken apart. What a kind does not use is zero.
@@ -28,6 +34,8 @@ pub struct Header {
     pub(crate) placement: u16,
     pub(crate) hash_scheme: u16,
     pub(crate) secret: [u8; 16],
+    /// How the items of a foreign filter become bytes; 0 for filters of our own.
+    pub(crate) item_encoding: u16,
     pub(crate) payload_bytes: u64,
     pub(crate) capacity: u64,
     pub(crate) inserted: u64,
@@ -38,10 +46,15 @@ pub struct Header {
 
 impl Header {
     pub(crate) fn new(kind: Kind, placement: u16, scheme: Option<&HashScheme>) -> Self {
-        let mut secret = [0; 16];
+        #[cfg_attr(not(feature = "formats"), expect(unused_mut, reason = "only foreign filters have one"))]
+        let (mut secret, mut item_encoding) = ([0; 16], 0);
         match scheme {
             Some(HashScheme::Fast { seed }) => secret[..8].copy_from_slice(&seed.to_le_bytes()),
             Some(HashScheme::Keyed { key }) => secret = *key.expose(),
+            #[cfg(feature = "formats")]
+            Some(HashScheme::Foreign(foreign)) => {
+                (secret, item_encoding) = (foreign.secret(), foreign.items().number());
+            }
             None => {}
         }
         Self {
@@ -49,6 +62,7 @@ impl Header {
             placement,
             hash_scheme: scheme.map_or(0, HashScheme::number),
             secret,
+            item_encoding,
             payload_bytes: 0,
             capacity: 0,
             inserted: 0,
@@ -75,6 +89,7 @@ impl Header {
         for (index, parameter) in self.parameters.iter().enumerate() {
             put(72 + 8 * index, &parameter.to_le_bytes());
         }
+        put(136, &self.item_encoding.to_le_bytes());
         let checksum = xxh3_64(&bytes[..CHECKSUM_AT]);
         bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -93,8 +108,12 @@ impl Header {
         if u64_at(CHECKSUM_AT) != xxh3_64(&bytes[..CHECKSUM_AT]) {
             return Err(DecodeError::HeaderDamaged);
         }
-        if let Some(at) = (136..CHECKSUM_AT).find(|&at| bytes[at] != 0) {
+        if let Some(at) = (138..CHECKSUM_AT).find(|&at| bytes[at] != 0) {
             return Err(DecodeError::BadField { field: "reserved", got: u64::from(bytes[at]) });
+        }
+        // Our own schemes take items as they are.
+        if u16_at(136) != 0 && u16_at(14) < SELF_HASHED {
+            return Err(DecodeError::BadField { field: "item encoding", got: u16_at(136).into() });
         }
         if u64_at(56) > MAX_INSERTED {
             return Err(DecodeError::BadField { field: "inserted", got: u64_at(56) });
@@ -106,6 +125,7 @@ impl Header {
             payload_bytes: u64_at(16),
             payload_checksum: u64_at(24),
             secret: std::array::from_fn(|i| bytes[32 + i]),
+            item_encoding: u16_at(136),
             capacity: u64_at(48),
             inserted: u64_at(56),
             target_fpr: f64::from_bits(u64_at(64)),
@@ -128,8 +148,22 @@ impl Header {
             }
             1 => Err(DecodeError::BadField { field: "seed", got: bad_byte(high) }),
             2 => Ok(HashScheme::keyed(SecretKey::new(self.secret))),
+            #[cfg(feature = "formats")]
+            FIRST_FOREIGN_SCHEME.. => {
+                crate::hash::ForeignScheme::from_parts(self.hash_scheme, self.secret, self.items()?)
+                    .map(HashScheme::Foreign)
+                    .ok_or(DecodeError::UnknownHashScheme { got: self.hash_scheme })
+            }
             got => Err(DecodeError::UnknownHashScheme { got }),
         }
+    }
+
+    /// How the items of a foreign filter become bytes.
+    #[cfg(feature = "formats")]
+    pub(crate) fn items(&self) -> Result<crate::item::ItemEncoding, DecodeError> {
+        let got = u64::from(self.item_encoding);
+        crate::item::ItemEncoding::from_number(self.item_encoding)
+            .ok_or(DecodeError::BadField { field: "item encoding", got })
     }
 
     /// `Ok` for kinds that do not hash.
@@ -161,6 +195,12 @@ impl Header {
         let got = self.parameters[index];
         u32::try_from(got).map_err(|_| DecodeError::BadField { field, got })
     }
+}
+
+/// Do these bytes begin like a file of ours?
+#[cfg(feature = "formats")]
+pub(super) fn resembles(bytes: &[u8]) -> super::Resemblance {
+    if bytes.starts_with(&MAGIC) { super::Resemblance::Surely } else { super::Resemblance::No }
 }
 
 /// The first byte that should have been zero.

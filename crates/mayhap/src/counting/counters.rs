@@ -4,7 +4,7 @@
 //! because from then on nobody knows how many probes it stands for. Up and down go probe by probe, so an item whose
 //! probes meet in one counter raises it twice and lowers it twice.
 
-use crate::probe::Probes;
+use crate::probe::{Probes, Stream as _};
 use crate::sizing::counting::{COUNTER_BITS, MAX_COUNT};
 
 /// Counters in a 64-bit word.

@@ -6,7 +6,7 @@ use super::counters::{shift_of, word_of};
 use crate::answers::Answers;
 use crate::batch::{Hashed, one_chunk_behind};
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::Probes;
+use crate::probe::{Probes, Stream as _};
 use crate::simd::prefetch;
 use crate::sizing::counting::MAX_COUNT;
 

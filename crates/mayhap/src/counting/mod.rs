@@ -17,7 +17,7 @@ use crate::error::{BuildError, MergeError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::probe::Probes;
+use crate::probe::{Probes, Stream as _};
 use crate::simd::prefetch_words;
 use crate::sizing::classic;
 use crate::sizing::counting::COUNTER_BITS;

@@ -3,7 +3,7 @@
 use super::Gcs;
 use super::index::{self, BUCKETS_PER_LINE};
 use super::rice::{self, Packer};
-use super::shape::{GcsShape, stream_lines};
+use super::shape::{GcsPlacement, GcsShape, stream_lines};
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
 use crate::sizing::MAX_BITS;
@@ -43,7 +43,7 @@ pub struct GcsBuilder {
     bucket: u64,
     base: u64,
     ends: [u64; BUCKETS_PER_LINE],
-    /// The smallest place in the bucket the next value may have.
+    /// One past the last value's place in the bucket, 0 before the first.
     free: u64,
     last_key: Option<u64>,
     inserted: u64,
@@ -56,12 +56,22 @@ impl GcsBuilder {
     /// rate climbs, with fewer the set takes more bits for each.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the index.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the index; [`BuildError::ForeignShape`] for the shape of a filter
+    /// that was read from another program's, which fits its own items only.
     pub fn new(shape: GcsShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        match shape.placement() {
+            GcsPlacement::InBuckets => Self::placed(shape, scheme.into()),
+            #[cfg(feature = "formats")]
+            GcsPlacement::InOneRange(_) => Err(BuildError::ForeignShape { kind: crate::kind::Kind::Gcs }),
+        }
+    }
+
+    /// [`new`](Self::new) for a shape of any placement.
+    pub(super) fn placed(shape: GcsShape, scheme: HashScheme) -> Result<Self, BuildError> {
         let lines = Lines::zeroed(usize::try_from(shape.index_lines()).unwrap_or(usize::MAX))?;
         Ok(Self {
             shape,
-            scheme: scheme.into(),
+            scheme,
             lines,
             packer: Packer::default(),
             words: 0,
@@ -104,7 +114,7 @@ impl GcsBuilder {
         Ok(true)
     }
 
-    /// Codes the value at `place` of `bucket`, unless it is the one coded last. Values come in ascending order.
+    /// Codes the value at `place` of `bucket`; not if it is the one coded last and values are kept once. Values come in ascending order.
     #[inline]
     pub(super) fn put(&mut self, bucket: u64, place: u64) -> Result<(), BuildError> {
         if let Some(error) = &self.failed {
@@ -113,7 +123,8 @@ impl GcsBuilder {
         if self.bucket < bucket {
             self.close_until(bucket)?;
         }
-        let Some(gap) = place.checked_sub(self.free) else { return Ok(()) };
+        let step = self.shape.least_step();
+        let Some(gap) = (place + 1).checked_sub(self.free + step) else { return Ok(()) };
         let low = self.shape.remainder_bits();
         self.make_room(rice::length(gap, low))?;
         let (stream, words) = (self.shape.index_lines() as usize * WORDS_PER_LINE, &mut self.words);
@@ -124,7 +135,8 @@ impl GcsBuilder {
         });
         self.bits += rice::length(gap, low);
         self.free = place + 1;
-        self.values += 1;
+        // Nothing apart from the one before: the same value again.
+        self.values += u64::from(gap + step > 0);
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 
 mod builder;
 mod index;
+#[cfg(feature = "formats")]
+mod one_range;
 mod rice;
 mod shape;
 mod stretch;
@@ -12,10 +14,13 @@ pub use shape::GcsShape;
 pub use values::GcsValues;
 
 pub(crate) use index::Stretch;
+#[cfg(feature = "formats")]
+pub(crate) use one_range::suits;
 pub(crate) use stretch::stretch_holds;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::shape::GcsPlacement;
 use self::shape::stream_lines;
 use self::stretch::Cursor;
 use crate::answers::Answers;
@@ -173,6 +178,10 @@ impl Gcs {
     #[inline]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        #[cfg(feature = "formats")]
+        if self.shape.placement() != GcsPlacement::InBuckets {
+            return self.has_in_one_range(hash);
+        }
         let (bucket, place) = self.shape.place(statics::key(hash));
         let (index, stream) = self.sections();
         let stretch = index::stretch(index, bucket);
@@ -198,6 +207,10 @@ impl Gcs {
     fn answer<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
         const CHUNK: usize = 64;
         answers.reset(items.len());
+        #[cfg(feature = "formats")]
+        if self.shape.placement() != GcsPlacement::InBuckets {
+            return self.answer_in_one_range(items, answers);
+        }
         let (shape, low) = (self.shape, self.shape.remainder_bits());
         let (index, stream) = self.sections();
         let start = |hash: ItemHash| {
@@ -206,7 +219,7 @@ impl Gcs {
             (bucket, place)
         };
         // In no bucket yet.
-        let mut cursor = Cursor::new(stream, u64::MAX, Stretch::default());
+        let mut cursor = Cursor::<1>::new(stream, u64::MAX, Stretch::default());
         hash_one_chunk_behind::<CHUNK, _, _>(items, &self.scheme, start, |first, places| {
             let mut stretches = [Stretch::default(); CHUNK];
             for (stretch, (bucket, _)) in stretches.iter_mut().zip(places) {
@@ -234,7 +247,8 @@ impl Gcs {
         });
     }
 
-    /// The values of the set in ascending order, each once: numbers below [`GcsShape::range`].
+    /// The values of the set in ascending order, each once: numbers below [`GcsShape::range`]. In a set read from another program's
+    /// bytes, a value that several items share comes as often.
     ///
     /// ```
     /// let set = mayhap::Gcs::build(0..1_000_u64, 0.01, 0)?;
@@ -255,11 +269,13 @@ impl Gcs {
     ///
     /// # Errors
     /// [`MergeError`] unless both have the same buckets, code and hash scheme, or if the union cannot be built; nothing has changed then.
+    /// Sets of other programs cannot be united at all: their range follows from the number of items.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
         }
         MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        // Says so for the shapes of other programs.
         let united = self.united(other);
         *self = united.map_err(MergeError::Unbuildable)?;
         Ok(())
@@ -362,7 +378,10 @@ impl Gcs {
 
 /// Placement scheme 1: with `x` the product of the key (`low` of the hash) and the number of buckets, the bucket is `x / 2^64`, the
 /// place in it `reduce(x mod 2^64, bucket range)`; codes and index as in `rice` and `index`.
-const PLACEMENT: u16 = 1;
+const IN_BUCKETS: u16 = 1;
+/// Placement scheme 2: `reduce(key, range)`, cut into buckets afterwards; see `one_range`.
+#[cfg(feature = "formats")]
+const IN_ONE_RANGE: u16 = 2;
 
 impl codec::sealed::Sealed for Gcs {}
 
@@ -370,7 +389,12 @@ impl Storable for Gcs {
     const KIND: Option<Kind> = Some(Kind::Gcs);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::Gcs, PLACEMENT, Some(&self.scheme));
+        let placement = match self.shape.placement() {
+            GcsPlacement::InBuckets => IN_BUCKETS,
+            #[cfg(feature = "formats")]
+            GcsPlacement::InOneRange(_) => IN_ONE_RANGE,
+        };
+        let mut header = Header::new(Kind::Gcs, placement, Some(&self.scheme));
         header.capacity = self.shape.capacity();
         header.inserted = self.inserted;
         header.target_fpr = self.shape.target_fpr();
@@ -379,6 +403,10 @@ impl Storable for Gcs {
         header.parameters[2] = u64::from(self.shape.remainder_bits());
         header.parameters[3] = self.stream_bits;
         header.parameters[4] = self.values;
+        #[cfg(feature = "formats")]
+        if let GcsPlacement::InOneRange(range) = self.shape.placement() {
+            header.parameters[5] = range;
+        }
         header
     }
 
@@ -387,12 +415,30 @@ impl Storable for Gcs {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        header.expect_placement(PLACEMENT)?;
+        #[cfg(feature = "formats")]
+        if header.placement == IN_ONE_RANGE {
+            return Self::restore_in_one_range(header, body);
+        }
+        header.expect_placement(IN_BUCKETS)?;
         header.expect_parameters(5)?;
         let scheme = header.scheme()?;
         let low = header.parameter_u32(2, "low bits")?;
-        let [buckets, bucket_range, _, stream_bits, values, ..] = header.parameters;
+        let [buckets, bucket_range, ..] = header.parameters;
         let shape = GcsShape::from_parts(buckets, bucket_range, low, header.capacity, header.target_fpr)?;
+        Self::of_parts(shape, scheme, header, body)
+    }
+}
+
+impl Gcs {
+    /// The set of this shape and scheme, checked but for what is between the ends of its words.
+    fn of_parts(
+        shape: GcsShape,
+        scheme: HashScheme,
+        header: &Header,
+        body: &Body<'_>,
+    ) -> Result<Self, DecodeError> {
+        let low = shape.remainder_bits();
+        let [_, _, _, stream_bits, values, ..] = header.parameters;
         // Every value has a code, and a code has its low bits and one more at least.
         let most = (stream_bits / (1 + u64::from(low))).min(shape.range()).min(header.inserted);
         if stream_bits > MAX_BITS {
@@ -406,9 +452,7 @@ impl Storable for Gcs {
         filter.check_ends()?;
         Ok(filter)
     }
-}
 
-impl Gcs {
     /// `Ok` if nothing is set behind the last bucket of the index, nor behind the last code of the stream, and the one says where the
     /// other ends. Looks at the ends only, so that opening a file stays fast: lookups are bounded whatever the words between hold.
     fn check_ends(&self) -> Result<(), DecodeError> {

@@ -30,6 +30,17 @@ pub struct GcsShape {
     remainder_bits: u32,
     capacity: u64,
     target_fpr: f64,
+    placement: GcsPlacement,
+}
+
+/// The numbered rules that make a value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GcsPlacement {
+    /// 1: first the bucket, then the place in it. Every value is kept once.
+    InBuckets,
+    /// 2, as BIP 158 has it: a value below this range, whatever bucket it then falls in. Values are kept as often as items have them.
+    #[cfg(feature = "formats")]
+    InOneRange(u64),
 }
 
 /// The most bits a code can have in front of its low bits. Shapes sized for their items have some hundred.
@@ -54,7 +65,8 @@ impl GcsShape {
         let bucket_range = bucket_range as u64;
         let share = gcs::share_in_bucket(bucket_range * buckets, capacity, buckets);
         let remainder_bits = gcs::best_remainder_bits(share);
-        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr }.checked()
+        let placement = GcsPlacement::InBuckets;
+        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr, placement }.checked()
     }
 
     /// Exactly `buckets` buckets of `bucket_range` values each, gaps coded with `remainder_bits` low bits, meant for
@@ -68,7 +80,9 @@ impl GcsShape {
         remainder_bits: u32,
         capacity: u64,
     ) -> Result<Self, BuildError> {
-        let shape = Self { buckets, bucket_range, remainder_bits, capacity, target_fpr: 1.0 }.checked()?;
+        let placement = GcsPlacement::InBuckets;
+        let shape =
+            Self { buckets, bucket_range, remainder_bits, capacity, target_fpr: 1.0, placement }.checked()?;
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
@@ -83,7 +97,30 @@ impl GcsShape {
         if !(0.0..=1.0).contains(&target_fpr) {
             return Err(BuildError::RateOutOfRange { got: target_fpr });
         }
-        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr }.checked()
+        let placement = GcsPlacement::InBuckets;
+        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr, placement }.checked()
+    }
+
+    /// The shape of a set of `items` items that other programs have coded: values below `items · values_per_item`, all in one range.
+    /// An empty set has the range of one item.
+    ///
+    /// Buckets are there all the same, for the index: as many values each as make a power of two, so that finding one is a shift.
+    #[cfg(feature = "formats")]
+    pub(crate) fn in_one_range(
+        items: u64,
+        values_per_item: u64,
+        remainder_bits: u32,
+    ) -> Result<Self, BuildError> {
+        let capacity = sizing::check_capacity(items.max(1))?;
+        let range = capacity.saturating_mul(values_per_item);
+        if range == 0 || range > MAX_RANGE {
+            return Err(BuildError::ValuesOutOfRange { got: range, limit: MAX_RANGE });
+        }
+        let bucket_range = 1 << values_per_item.saturating_mul(ITEMS_PER_BUCKET).min(MAX_RANGE).ilog2();
+        let buckets = range.div_ceil(bucket_range);
+        let target_fpr = 1.0 / values_per_item as f64;
+        let placement = GcsPlacement::InOneRange(range);
+        Self { buckets, bucket_range, remainder_bits, capacity, target_fpr, placement }.checked()
     }
 
     fn checked(self) -> Result<Self, BuildError> {
@@ -93,6 +130,9 @@ impl GcsShape {
             return Err(BuildError::BucketCountOutOfRange { got: self.buckets, limit });
         }
         let range = self.bucket_range.saturating_mul(self.buckets);
+        #[cfg(feature = "formats")]
+        // Checked where it was made. The last of its buckets may reach a little further than the range.
+        let range = if let GcsPlacement::InOneRange(whole) = self.placement { whole } else { range };
         if range == 0 || range > MAX_RANGE {
             return Err(BuildError::ValuesOutOfRange { got: range, limit: MAX_RANGE });
         }
@@ -120,7 +160,21 @@ impl GcsShape {
     /// Values an item may have: a stranger is taken for a member if its value is one of theirs.
     #[must_use]
     pub const fn range(&self) -> u64 {
-        self.buckets * self.bucket_range
+        match self.placement {
+            GcsPlacement::InBuckets => self.buckets * self.bucket_range,
+            #[cfg(feature = "formats")]
+            GcsPlacement::InOneRange(range) => range,
+        }
+    }
+
+    pub(crate) const fn placement(&self) -> GcsPlacement {
+        self.placement
+    }
+
+    /// How far apart two values are at least: 0 where the same one may come again.
+    #[inline(always)]
+    pub(super) const fn least_step(&self) -> u64 {
+        matches!(self.placement, GcsPlacement::InBuckets) as u64
     }
 
     /// Buckets the range is cut into; the index knows where each of them begins.
@@ -182,7 +236,15 @@ impl GcsShape {
         self.buckets.div_ceil(BUCKETS_PER_LINE as u64)
     }
 
-    /// The bucket of a key and the place in it. Larger keys never come before smaller ones.
+    /// The bucket of a value below the range, and the place in it.
+    #[cfg(feature = "formats")]
+    #[inline(always)]
+    pub(super) const fn place_of_value(&self, value: u64) -> (u64, u64) {
+        let bits = self.bucket_range.trailing_zeros();
+        (value >> bits, value & (self.bucket_range - 1))
+    }
+
+    /// The bucket of a key and the place in it, by placement 1. Larger keys never come before smaller ones.
     #[inline(always)]
     pub(super) fn place(&self, key: u64) -> (u64, u64) {
         let scaled = u128::from(key) * u128::from(self.buckets);
@@ -191,7 +253,8 @@ impl GcsShape {
 
     /// Is an item's value coded alike in both? Capacity and target may differ.
     pub(super) fn places_like(&self, other: &Self) -> bool {
-        let placing = |shape: &Self| (shape.buckets, shape.bucket_range, shape.remainder_bits);
+        let placing =
+            |shape: &Self| (shape.buckets, shape.bucket_range, shape.remainder_bits, shape.placement);
         placing(self) == placing(other)
     }
 }
@@ -206,7 +269,15 @@ pub(super) const fn stream_lines(bits: u64) -> u64 {
 impl fmt::Display for GcsShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { buckets, bucket_range, remainder_bits, .. } = self;
-        write!(f, "{buckets} buckets of {bucket_range} values coded with {remainder_bits} low bits")
+        match self.placement {
+            GcsPlacement::InBuckets => {
+                write!(f, "{buckets} buckets of {bucket_range} values coded with {remainder_bits} low bits")
+            }
+            #[cfg(feature = "formats")]
+            GcsPlacement::InOneRange(range) => {
+                write!(f, "{range} values in one range coded with {remainder_bits} low bits")
+            }
+        }
     }
 }
 

@@ -109,9 +109,10 @@ fn reaches_exactly<const GROUP: usize>(
     found
 }
 
-/// A lookup that goes on where the one before it stopped, for places that ascend.
+/// A lookup that goes on where the one before it stopped, for places that ascend. Values are `STEP` apart at least: 1, or 0 where the same
+/// one may come again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct Cursor<'a, const STEP: u64 = 1> {
     pub(super) bucket: u64,
     reader: Reader<'a>,
     free: u64,
@@ -119,7 +120,7 @@ pub(super) struct Cursor<'a> {
     sought: u64,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a, const STEP: u64> Cursor<'a, STEP> {
     pub(super) const fn new(words: &'a [AtomicU64], bucket: u64, stretch: Stretch) -> Self {
         Self { bucket, reader: Reader::new(words, stretch.start, stretch.end), free: 0, sought: 0 }
     }
@@ -136,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.sought = place.wrapping_add(1);
         while self.free < self.sought {
             let Some(gap) = self.reader.next(low) else { return false };
-            self.free = self.free.wrapping_add(gap).wrapping_add(1);
+            self.free = self.free.wrapping_add(gap).wrapping_add(STEP);
         }
         self.free == self.sought
     }
@@ -190,7 +191,7 @@ mod tests {
                 }
                 places.extend([0, free + (1 << low), u64::MAX]);
                 places.sort_unstable();
-                let mut cursor = Cursor::new(&words, 0, stretch);
+                let mut cursor = Cursor::<1>::new(&words, 0, stretch);
                 let mut held = 0;
                 for place in places {
                     let plain = holds_plainly(&words, stretch, low, place);

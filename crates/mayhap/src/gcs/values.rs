@@ -18,7 +18,7 @@ pub struct GcsValues<'a> {
     reader: Reader<'a>,
     /// Where the bucket's bits end.
     end: u64,
-    /// The smallest place in the bucket the next value may have.
+    /// One past the last value's place in the bucket, 0 before the first.
     free: u64,
 }
 
@@ -49,7 +49,10 @@ impl<'a> GcsValues<'a> {
     pub(super) fn next_place(&mut self) -> Option<(u64, u64)> {
         while self.bucket < self.shape.buckets() {
             let gap = self.reader.next(self.shape.remainder_bits());
-            let place = gap.and_then(|gap| self.free.checked_add(gap));
+            // One past it: `free + gap + step`.
+            let place = gap.and_then(|gap| {
+                self.free.checked_add(gap)?.checked_add(self.shape.least_step())?.checked_sub(1)
+            });
             if let Some(place) = place.filter(|&place| place < self.shape.bucket_range()) {
                 self.free = place + 1;
                 return Some((self.bucket, place));

@@ -10,8 +10,12 @@
 #[cfg(feature = "named-hashes")]
 pub mod named;
 
+#[cfg(feature = "formats")]
+mod foreign;
 mod scheme;
 
+#[cfg(feature = "formats")]
+pub use foreign::{ForeignHash, ForeignScheme};
 pub use scheme::{HashScheme, SecretKey};
 
 /// The hash of one item: 128 well-mixed bits, computed once and asked often.

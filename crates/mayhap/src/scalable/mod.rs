@@ -1,16 +1,21 @@
 //! The scalable Bloom filter.
 
 mod pending;
+mod plan;
 mod shape;
 
 pub use shape::ScalableShape;
 
 use self::pending::Pending;
-use self::shape::{MAX_LAYERS, MAX_TIERS, layer_fpr_now};
+pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::redis_bits_for_probes;
+#[cfg(feature = "formats")]
+pub(crate) use self::plan::{redis_bits_agree, redis_probes};
+use self::shape::{MAX_TIERS, layer_fpr_now};
 use crate::answers::Answers;
 use crate::batch::Hashed;
-use crate::bloom::Bloom;
-use crate::codec::{self, Body, DecodeError, Encoding, Header, Parts, Storable};
+use crate::bloom::{Bloom, BloomShape};
+use crate::codec::{self, Body, DecodeError, Encoding, Header, MAX_INSERTED, Parts, Storable};
 use crate::error::{BuildError, InsertError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
@@ -101,10 +106,27 @@ impl ScalableBloom {
     /// A filter that grows by this plan.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer, [`BuildError::OtherHash`] for the plan of a
+    /// filter of RedisBloom's and another hash than RedisBloom's.
     pub fn with_shape(shape: ScalableShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let scheme = scheme.into();
-        Ok(Self { shape, scheme, layers: vec![Bloom::with_shape(shape.layer(0)?, scheme)?] })
+        if !shape.placement().suits(&scheme) {
+            return Err(BuildError::OtherHash { needs: "RedisBloom's MurmurHash64A" });
+        }
+        let first = Bloom::placed(shape.layer(0)?, scheme, shape.placement())?;
+        Ok(Self { shape, scheme, layers: vec![first] })
+    }
+
+    /// A filter of these layers, which another program made; there is at least one.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_layers(shape: ScalableShape, scheme: HashScheme, layers: Vec<Bloom>) -> Self {
+        Self { shape, scheme, layers }
+    }
+
+    /// Its layers, for a program that fills them bit by bit.
+    #[cfg(feature = "formats")]
+    pub(crate) fn layers_mut(&mut self) -> &mut [Bloom] {
+        &mut self.layers
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -276,7 +298,8 @@ impl ScalableBloom {
     /// Items counted so far: insertions that changed something.
     #[must_use]
     pub fn inserted(&self) -> u64 {
-        self.layers.iter().map(Bloom::inserted).sum()
+        // Layers from elsewhere may say anything.
+        self.layers.iter().map(Bloom::inserted).fold(0, u64::saturating_add)
     }
 
     /// The rate by the model, for the items counted so far.
@@ -346,9 +369,9 @@ impl ScalableBloom {
     #[cold]
     fn grow(&mut self) -> Result<(), InsertError> {
         let layer = (|| {
-            let layer = self.shape.layer(self.layers.len())?;
+            let layer = self.shape.layer_behind(self.layers.len(), self.newest().shape())?;
             self.shape.grown(self.memory_bytes(), &layer)?;
-            Bloom::with_shape(layer, self.scheme)
+            Bloom::placed(layer, self.scheme, self.shape.placement())
         })();
         let refused =
             |cause| InsertError::CannotGrow { capacity: self.capacity(), layers: self.layers.len(), cause };
@@ -358,8 +381,24 @@ impl ScalableBloom {
     }
 }
 
-/// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash.
-const PLACEMENT: u16 = 1;
+impl Plan {
+    /// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash. 2 and 3: layers of RedisBloom's
+    /// placement, sized by its rule.
+    const fn number(self) -> u16 {
+        match self {
+            Self::Mayhap => 1,
+            Self::RedisBloom => 2,
+            Self::RedisBloomFixed => 3,
+        }
+    }
+
+    fn from_number(number: u16) -> Option<Self> {
+        [Self::Mayhap, Self::RedisBloom, Self::RedisBloomFixed]
+            .into_iter()
+            .find(|plan| plan.number() == number)
+    }
+}
+
 /// Where the tiers stand among the parameters: behind growth, tightening and limit.
 const TIERS_AT: usize = 3;
 
@@ -369,7 +408,7 @@ impl Storable for ScalableBloom {
     const KIND: Option<Kind> = Some(Kind::ScalableBloom);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::ScalableBloom, PLACEMENT, Some(&self.scheme));
+        let mut header = Header::new(Kind::ScalableBloom, self.shape.plan().number(), Some(&self.scheme));
         header.capacity = self.capacity();
         header.inserted = self.inserted();
         header.target_fpr = self.shape.target_fpr();
@@ -385,7 +424,8 @@ impl Storable for ScalableBloom {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        header.expect_placement(PLACEMENT)?;
+        let plan = Plan::from_number(header.placement)
+            .ok_or(DecodeError::UnknownPlacement { got: header.placement })?;
         let scheme = header.scheme()?;
         let [growth, tightening, limit, tiers @ ..] = header.parameters;
         let tiers: [u64; MAX_TIERS] = tiers;
@@ -395,17 +435,18 @@ impl Storable for ScalableBloom {
             return Err(DecodeError::BadField { field: "tier", got });
         }
         let shape = ScalableShape::from_parts(
+            plan,
             tiers,
             f64::from_bits(growth),
             f64::from_bits(tightening),
             header.target_fpr,
             (limit != NO_LIMIT).then_some(limit),
         )?;
-        let filter = Self { shape, scheme, layers: body.filters(MAX_LAYERS)? };
+        let filter = Self { shape, scheme, layers: body.filters(plan.max_layers())? };
         filter.check_layers()?;
         let totals = [
             ("capacity", header.capacity, filter.capacity()),
-            ("inserted", header.inserted, filter.inserted()),
+            ("inserted", header.inserted, filter.inserted().min(MAX_INSERTED)),
         ];
         match totals.into_iter().find(|(_, said, summed)| said != summed) {
             Some((field, got, _)) => Err(DecodeError::BadField { field, got }),
@@ -429,6 +470,15 @@ impl ScalableBloom {
                 let got = layer.scheme().number();
                 return Err(DecodeError::BadField { field: "hash scheme of a layer", got: u64::from(got) });
             }
+            if layer.placement() != self.shape.placement() {
+                let got = layer.placement().number();
+                return Err(DecodeError::BadField { field: "placement of a layer", got: u64::from(got) });
+            }
+            // RedisBloom's grow from the last layer on, whatever those before it are.
+            if self.shape.plan() != Plan::Mayhap {
+                check_redis_layer(layer.shape())?;
+                continue;
+            }
             if layer.capacity() != self.shape.layer_capacity(index)? {
                 return Err(DecodeError::BadField { field: "capacity of a layer", got: layer.capacity() });
             }
@@ -444,10 +494,26 @@ impl ScalableBloom {
     }
 }
 
+/// Could RedisBloom have made such a layer? Its dumps say whole bytes, and its readers compute the number of probes from the error.
+fn check_redis_layer(layer: &BloomShape) -> Result<(), DecodeError> {
+    let (bits, probes, error) = (layer.bits(), layer.probes(), layer.target_fpr());
+    if !bits.is_multiple_of(8) {
+        return Err(DecodeError::BadField { field: "bits of a layer", got: bits });
+    }
+    if !(error > 0.0 && error < 1.0) {
+        return Err(DecodeError::BadField { field: "rate of a layer", got: error.to_bits() });
+    }
+    if redis_bits_for_probes(error, probes).is_none() {
+        return Err(DecodeError::BadField { field: "probes of a layer", got: probes.into() });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::codec::HEADER_BYTES;
+    use crate::scalable::plan::MAX_LAYERS;
 
     /// Intact bytes that say something else in their header.
     fn forged(filter: &ScalableBloom, forge: impl FnOnce(&mut Header)) -> Result<ScalableBloom, DecodeError> {

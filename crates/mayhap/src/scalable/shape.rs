@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use super::plan::{self, Plan};
 use crate::bloom::BloomShape;
 use crate::error::BuildError;
+use crate::probe::BloomPlacement;
 use crate::sizing::{self, MAX_CAPACITY, counted, scalable};
 
 /// The most tiers that can be named; they travel in the header of an encoded filter.
 pub(super) const MAX_TIERS: usize = 5;
-/// The most layers a chain may have. A lookup asks all of them.
-pub(super) const MAX_LAYERS: usize = 64;
 /// The largest growth factor.
 const MAX_GROWTH: f64 = 32_768.0;
 /// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
@@ -40,6 +40,7 @@ const DEFAULT_TIGHTENING: f64 = 0.65;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalableShape {
+    plan: Plan,
     /// The capacities of the first layers; zeroes behind the last one.
     tiers: [u64; MAX_TIERS],
     growth: f64,
@@ -71,18 +72,33 @@ impl ScalableShape {
             *tier = sizing::check_capacity(capacity)?;
         }
         let (growth, tightening) = (DEFAULT_GROWTH, DEFAULT_TIGHTENING);
-        Self { tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
+        Self { plan: Plan::Mayhap, tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
+    }
+
+    /// RedisBloom's plan for a filter it made, or would make, with this rate: the first layer holds `entries` items.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_redis_bloom(
+        plan: Plan,
+        entries: u64,
+        target_fpr: f64,
+        growth: u32,
+    ) -> Result<Self, BuildError> {
+        let mut tiers = [0; MAX_TIERS];
+        tiers[0] = sizing::check_capacity(entries)?;
+        let (growth, tightening) = (growth.into(), plan::REDIS_TIGHTENING);
+        Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
     }
 
     /// What an encoded filter says its shape is, checked like every other.
     pub(super) fn from_parts(
+        plan: Plan,
         tiers: [u64; MAX_TIERS],
         growth: f64,
         tightening: f64,
         target_fpr: f64,
         limit_bytes: Option<u64>,
     ) -> Result<Self, BuildError> {
-        let shape = Self { tiers, growth, tightening, target_fpr, limit_bytes: None };
+        let shape = Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: None };
         if shape.tiers().is_empty() {
             return Err(BuildError::TiersOutOfRange { got: 0, limit: MAX_TIERS });
         }
@@ -94,6 +110,18 @@ impl ScalableShape {
     }
 
     fn checked(self) -> Result<Self, BuildError> {
+        match self.plan {
+            Plan::Mayhap => self.check_ours()?,
+            plan => plan.check(self.tiers().len(), self.growth, self.tightening, self.target_fpr)?,
+        }
+        let first = self.layer(0)?;
+        if let Some(limit) = self.limit_bytes {
+            sizing::check_memory(first.memory_bytes(), limit)?;
+        }
+        Ok(self)
+    }
+
+    fn check_ours(&self) -> Result<(), BuildError> {
         sizing::check_rate(self.target_fpr)?;
         if !(1.0..=MAX_GROWTH).contains(&self.growth) {
             return Err(BuildError::GrowthOutOfRange { got: self.growth, limit: MAX_GROWTH });
@@ -101,11 +129,7 @@ impl ScalableShape {
         if !(self.tightening > 0.0 && self.tightening < 1.0) {
             return Err(BuildError::TighteningOutOfRange { got: self.tightening });
         }
-        let first = self.layer(0)?;
-        if let Some(limit) = self.limit_bytes {
-            sizing::check_memory(first.memory_bytes(), limit)?;
-        }
-        Ok(self)
+        Ok(())
     }
 
     /// Every layer past the named tiers is `factor` times as large as the one before: at least 1 (all alike), at most
@@ -140,13 +164,34 @@ impl ScalableShape {
     /// [`BuildError`] for a layer there can never be: past 64 layers, past the largest capacity, or below the lowest rate
     /// a filter can promise.
     pub fn layer(&self, index: usize) -> Result<BloomShape, BuildError> {
-        if index >= MAX_LAYERS {
-            return Err(BuildError::LayersOutOfRange { got: index.saturating_add(1), limit: MAX_LAYERS });
+        let limit = self.plan.max_layers();
+        if index >= limit {
+            return Err(BuildError::LayersOutOfRange { got: index.saturating_add(1), limit });
         }
         let capacity = self.layer_capacity(index)?;
+        if self.plan != Plan::Mayhap {
+            return plan::redis_layer(capacity, self.layer_fpr(index));
+        }
         let rate = sizing::check_rate(self.layer_fpr(index))?;
         let (bits, probes) = counted::size(capacity, rate);
         BloomShape::from_parts(bits, probes, capacity, rate)
+    }
+
+    /// The layer behind `layers` others, the last of which is `last`: ours goes by the plan alone, RedisBloom's by the layer
+    /// before it, whatever made that one so.
+    pub(super) fn layer_behind(&self, layers: usize, last: &BloomShape) -> Result<BloomShape, BuildError> {
+        let limit = self.plan.max_layers();
+        if self.plan == Plan::Mayhap {
+            return self.layer(layers);
+        }
+        if layers >= limit {
+            return Err(BuildError::LayersOutOfRange { got: layers.saturating_add(1), limit });
+        }
+        let capacity = last.capacity() as f64 * self.growth;
+        if capacity > MAX_CAPACITY as f64 {
+            return Err(BuildError::CapacityOutOfRange { got: capacity as u64, limit: MAX_CAPACITY });
+        }
+        plan::redis_layer(capacity as u64, last.target_fpr() * self.tightening)
     }
 
     /// What layer `index` holds. Multiplied out step by step, so that every machine comes to the same number.
@@ -165,7 +210,10 @@ impl ScalableShape {
 
     /// What layer `index` promises.
     pub(super) fn layer_fpr(&self, index: usize) -> f64 {
-        self.target_fpr * scalable::share(self.tightening, index)
+        match self.plan {
+            Plan::Mayhap => self.target_fpr * scalable::share(self.tightening, index),
+            plan => (0..index).fold(plan.first_rate(self.target_fpr), |rate, _| rate * self.tightening),
+        }
     }
 
     /// How many layers it takes to hold `items` items.
@@ -234,6 +282,25 @@ impl ScalableShape {
         self.tiers
     }
 
+    /// Whose rule sizes its layers.
+    pub(crate) const fn plan(&self) -> Plan {
+        self.plan
+    }
+
+    /// Whose rule places items in its layers.
+    pub(super) const fn placement(&self) -> BloomPlacement {
+        match self.plan {
+            Plan::Mayhap => BloomPlacement::Mayhap,
+            Plan::RedisBloom | Plan::RedisBloomFixed => BloomPlacement::RedisBloom,
+        }
+    }
+
+    /// `false` for a filter of RedisBloom's that was made never to grow: it has one layer, and takes no items past its capacity.
+    #[must_use]
+    pub const fn grows(&self) -> bool {
+        !matches!(self.plan, Plan::RedisBloomFixed)
+    }
+
     /// How many times as large every layer past the named tiers is as the one before.
     #[must_use]
     pub const fn growth_factor(&self) -> f64 {
@@ -266,6 +333,12 @@ pub(super) fn layer_fpr_now(layer: &BloomShape, inserted: u64) -> f64 {
 
 impl fmt::Display for ScalableShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plan != Plan::Mayhap {
+            f.write_str("RedisBloom's ")?;
+        }
+        if !self.grows() {
+            return write!(f, "one layer of {} items", self.tiers[0]);
+        }
         write!(
             f,
             "layers of {:?} items, then {} times the last, tightened by {}",

@@ -27,14 +27,14 @@ pub(crate) fn difference<F: Fingerprint, G: Graph>(
     // above. In little-endian words the fingerprints follow each other in the order of their slots. Their types have no invalid values and no
     // larger alignment than the words. Words that are shared are never written in a static filter, so nothing races with these reads.
     let stored = unsafe { [start.add(first).read(), start.add(second).read(), start.add(third).read()] };
-    Some(F::of(mixed) ^ stored[0] ^ stored[1] ^ stored[2])
+    Some(G::fingerprint::<F>(mixed) ^ stored[0] ^ stored[1] ^ stored[2])
 }
 
 /// The plain twin of [`difference`], for words that are enough.
 fn plain_difference<F: Fingerprint, G: Graph>(words: &[AtomicU64], places: &Sharded<G>, key: u64) -> F {
     let (slots, mixed) = places.places(key);
     let stored = slots.map(|slot| fingerprint::load::<F>(words, slot));
-    stored.into_iter().fold(F::of(mixed), |left, right| left ^ right)
+    stored.into_iter().fold(G::fingerprint::<F>(mixed), |left, right| left ^ right)
 }
 
 /// Starts loading the line of fingerprint `slot`. Harmless for any slot.
@@ -77,5 +77,17 @@ mod tests {
         both_are_the_same::<u8, XorGraph>();
         both_are_the_same::<u16, XorGraph>();
         both_are_the_same::<u32, XorGraph>();
+    }
+
+    #[cfg(feature = "formats")]
+    #[test]
+    fn and_so_it_is_for_the_slots_of_others() {
+        use crate::statics::foreign::{ForeignFuse, ForeignXor};
+        both_are_the_same::<u8, ForeignFuse>();
+        both_are_the_same::<u16, ForeignFuse>();
+        both_are_the_same::<u32, ForeignFuse>();
+        both_are_the_same::<u8, ForeignXor>();
+        both_are_the_same::<u16, ForeignXor>();
+        both_are_the_same::<u32, ForeignXor>();
     }
 }

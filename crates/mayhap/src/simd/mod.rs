@@ -107,6 +107,14 @@ pub(crate) fn split_set_avx2(_: Avx2, words: &mut [u64], blocks: u64, place: Pla
     generic::split_set(words, place)
 }
 
+/// [`split_set_avx2`] where it is not known yet whether there is AVX2.
+pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: Place) -> bool {
+    match Avx2::detect() {
+        Some(avx2) => split_set_avx2(avx2, words, blocks, place),
+        None => generic::split_set(words, place),
+    }
+}
+
 /// Are all `probes` bits of the item set in its 512-bit line?
 #[inline(always)]
 pub(crate) fn line_covers(words: &[AtomicU64], place: Place, probes: u32) -> bool {

@@ -33,7 +33,7 @@ pub fn split_expected_fpr(blocks: u64, n: u64) -> f64 {
 /// The rate of `regions` regions of `blocks` lines each, `k` probes in a line of each, once `n` items are in.
 #[must_use]
 pub fn line_expected_fpr(blocks: u64, regions: u32, k: u32, n: u64) -> f64 {
-    mixture(n, blocks, |items| classic::expected_fpr(LINE_BITS, k, items)).powi(regions as i32)
+    mixture(n, blocks, |items| classic::quickly_expected_fpr(LINE_BITS, k, items)).powi(regions as i32)
 }
 
 /// The fewest split blocks that keep `rate` with `n` items.
@@ -63,7 +63,7 @@ pub fn line_size(n: u64, rate: f64, regions: u32) -> (u64, u32) {
 }
 
 /// The rates of blocks with 0, 1, 2, … items, each computed when first asked for.
-struct BlockRates<F> {
+pub(crate) struct BlockRates<F> {
     rate: F,
     known: std::cell::RefCell<Vec<f64>>,
 }
@@ -72,7 +72,7 @@ impl<F: Fn(u64) -> f64> BlockRates<F> {
     /// Loads past this are not kept: such a block answers *mayhap* to everything anyway.
     const KEPT: u64 = 4096;
 
-    fn new(rate: F) -> Self {
+    pub(crate) fn new(rate: F) -> Self {
         Self { rate, known: Vec::new().into() }
     }
 
@@ -87,7 +87,7 @@ impl<F: Fn(u64) -> f64> BlockRates<F> {
         known[items as usize]
     }
 
-    fn mixture(&self, n: u64, blocks: u64) -> f64 {
+    pub(crate) fn mixture(&self, n: u64, blocks: u64) -> f64 {
         mixture(n, blocks, |items| self.at(items))
     }
 }

@@ -10,6 +10,8 @@
 //!              ●                ●           ●
 //! ```
 
+use super::fingerprint::Fingerprint;
+use super::table::MAX_ATTEMPTS;
 use crate::hash::reduce;
 use crate::sizing::MAX_BITS;
 use crate::sizing::fuse::{MAX_SEGMENT_BITS, fuse_segments, segment_bits, xor_block};
@@ -24,10 +26,10 @@ const SHARD_ROUNDING: u64 = 64;
 /// The power of two of the most shards there can be.
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
-/// Three slots for every mixed key, inside one shard.
+/// Three slots for every mixed key, inside one shard, and how keys are mixed.
 pub(crate) trait Graph: Copy + Send + Sync + Sized {
-    /// Neighbouring keys have neighbouring slots: worth sorting them for.
-    const LOCAL: bool;
+    /// The number of items is always known.
+    const COUNTED: bool = true;
 
     /// A graph that comes together for `items` items.
     fn for_items(items: u64) -> Self;
@@ -42,17 +44,39 @@ pub(crate) trait Graph: Copy + Send + Sync + Sized {
     fn slots(&self) -> u64;
 
     /// The three slots of `mixed`: three different ones, each below `slots`.
-    /// Only its [`PLACED_BITS`] count.
     fn places(&self, mixed: u64) -> [usize; 3];
+
+    /// The seed that encoded filters know by this number.
+    fn seed(number: u64) -> Option<u64> {
+        u32::try_from(number).ok().filter(|&attempt| attempt < MAX_ATTEMPTS).map(seed_of)
+    }
+
+    /// A key, mixed anew for every seed: one to one, so that no two keys become one.
+    #[inline(always)]
+    fn mix(key: u64, seed: u64) -> u64 {
+        mix(key, seed)
+    }
+
+    /// The fingerprint of an item whose key was mixed to `mixed`.
+    #[inline(always)]
+    fn fingerprint<F: Fingerprint>(mixed: u64) -> F {
+        F::of(mixed)
+    }
+}
+
+/// A graph of our own: keys are mixed by the rule of this module, and only the [`PLACED_BITS`] of a mixed key count for its slots.
+pub(crate) trait OwnGraph: Graph {
+    /// Neighbouring keys have neighbouring slots: worth sorting them for.
+    const LOCAL: bool;
 }
 
 /// The graph of the binary fuse filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FuseGraph {
     /// Slots an item may begin in: a positive multiple of `segment`.
-    starts: u64,
+    pub(super) starts: u64,
     /// Slots in a segment: a power of two.
-    segment: u64,
+    pub(super) segment: u64,
 }
 
 impl FuseGraph {
@@ -65,9 +89,11 @@ impl FuseGraph {
     }
 }
 
-impl Graph for FuseGraph {
+impl OwnGraph for FuseGraph {
     const LOCAL: bool = true;
+}
 
+impl Graph for FuseGraph {
     fn for_items(items: u64) -> Self {
         let (bits, segments) = (segment_bits(items), fuse_segments(items));
         let most = (MAX_SHARD_SLOTS >> bits) - 2;
@@ -101,12 +127,14 @@ impl Graph for FuseGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct XorGraph {
     /// Slots in each of the three blocks, at least 1.
-    block: u64,
+    pub(super) block: u64,
+}
+
+impl OwnGraph for XorGraph {
+    const LOCAL: bool = false;
 }
 
 impl Graph for XorGraph {
-    const LOCAL: bool = false;
-
     fn for_items(items: u64) -> Self {
         Self { block: xor_block(items).min(MAX_SHARD_SLOTS / 3) }
     }
@@ -178,6 +206,13 @@ impl<G: Graph> Sharded<G> {
         Some(Self { graph, seed, shard_shift, stride, slots })
     }
 
+    /// The same shards of another graph with the same slots.
+    #[cfg(feature = "formats")]
+    pub(super) fn with_graph<H>(self, graph: H) -> Sharded<H> {
+        let Self { seed, shard_shift, stride, slots, .. } = self;
+        Sharded { graph, seed, shard_shift, stride, slots }
+    }
+
     pub(crate) fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -209,7 +244,7 @@ impl<G: Graph> Sharded<G> {
     /// The three slots of `key` in the whole array, each below [`slots`](Self::slots), and the key mixed for its fingerprint.
     #[inline(always)]
     pub(crate) fn places(&self, key: u64) -> ([usize; 3], u64) {
-        let mixed = mix(key, self.seed);
+        let mixed = G::mix(key, self.seed);
         let base = ((key >> self.shard_shift) * self.stride) as usize;
         let [first, second, third] = self.graph.places(mixed);
         ([first + base, second + base, third + base], mixed)

@@ -5,9 +5,12 @@
 //! ```
 
 pub(crate) mod fingerprint;
+#[cfg(feature = "formats")]
+pub(crate) mod foreign;
 pub(crate) mod graph;
 mod options;
 mod peel;
+pub(crate) mod placed;
 mod shards;
 pub(crate) mod table;
 
@@ -52,6 +55,15 @@ pub(crate) fn collect<H: Hashed>(
 fn reserve(keys: &mut Vec<u64>, more: usize) -> Result<(), BuildError> {
     let bytes = (keys.len() as u64).saturating_add(more as u64).saturating_mul(8);
     keys.try_reserve_exact(more).map_err(|_| BuildError::OutOfMemory { bytes })
+}
+
+/// An empty vector with room for `len` values.
+#[cfg(feature = "formats")]
+fn reserved<T>(len: usize) -> Result<Vec<T>, BuildError> {
+    let mut values = Vec::new();
+    let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+    values.try_reserve_exact(len).map_err(|_| BuildError::OutOfMemory { bytes })?;
+    Ok(values)
 }
 
 /// Sorts the keys and drops what is there twice.

@@ -10,7 +10,7 @@
 //! Sums and counts do not depend on the order of the keys, and slots are visited in their own order: equal sets give equal filters.
 
 use super::fingerprint::{Fingerprint, NARROW_BITS};
-use super::graph::{Graph, PLACED_BITS, mix};
+use super::graph::{OwnGraph, PLACED_BITS, mix};
 use crate::error::BuildError;
 use crate::simd::prefetch_words;
 use crate::store::{Lines, WORDS_PER_LINE};
@@ -54,7 +54,7 @@ impl<F: Fingerprint> Workbench<F> {
     const WIDE: bool = F::BITS > NARROW_BITS;
 
     /// The fingerprints of all slots of one shard, or `None` if they do not come out.
-    pub(crate) fn solve<G: Graph>(
+    pub(crate) fn solve<G: OwnGraph>(
         &mut self,
         graph: &G,
         keys: &[u64],
@@ -77,7 +77,7 @@ impl<F: Fingerprint> Workbench<F> {
     }
 
     /// Mixes the keys and sorts them roughly, where that puts their slots side by side.
-    fn mix_all<G: Graph>(&mut self, keys: &[u64], seed: u64) -> Result<(), BuildError> {
+    fn mix_all<G: OwnGraph>(&mut self, keys: &[u64], seed: u64) -> Result<(), BuildError> {
         /// Below that all slots are in the cache anyway.
         const WORTH_IT: usize = 1 << 13;
         /// More piles than `2^8` do not all have their ends in the cache, and a pile is as small as a segment then.
@@ -108,7 +108,7 @@ impl<F: Fingerprint> Workbench<F> {
     }
 
     /// `false` if so many items meet in one slot that they cannot be counted: honest keys do not do that.
-    fn fill<G: Graph>(&mut self, graph: &G) -> Result<bool, BuildError> {
+    fn fill<G: OwnGraph>(&mut self, graph: &G) -> Result<bool, BuildError> {
         let count = graph.slots() as usize;
         with_room(&mut self.slots, count)?;
         if Self::WIDE {
@@ -131,7 +131,7 @@ impl<F: Fingerprint> Workbench<F> {
     }
 
     /// Did every item get a slot for itself? Then the queue begins with these slots, in the order they were given.
-    fn peel<G: Graph>(&mut self, graph: &G) -> bool {
+    fn peel<G: OwnGraph>(&mut self, graph: &G) -> bool {
         let slots = &mut self.slots.words_mut()[..graph.slots() as usize];
         let (tails, queue) = (&mut self.tails[..], &mut self.queue[..]);
         // Always written, kept only if there is one item: nothing to mispredict. A slot is found once at most, when it comes down to
@@ -176,7 +176,7 @@ impl<F: Fingerprint> Workbench<F> {
     }
 
     /// Gives every slot its fingerprint; those no item took keep zero.
-    fn assign<G: Graph>(&mut self, graph: &G) {
+    fn assign<G: OwnGraph>(&mut self, graph: &G) {
         let slots = &mut self.slots.words_mut()[..graph.slots() as usize];
         let prefetch = prefetch_words(slots);
         let (queue, fingerprints) = (&self.queue[..self.keys], &mut self.fingerprints[..]);
@@ -238,9 +238,9 @@ fn reserve<T>(values: &mut Vec<T>, len: usize) -> Result<(), BuildError> {
 mod tests {
     use super::*;
     use crate::hash::ItemHash;
-    use crate::statics::graph::{FuseGraph, XorGraph, seed_of};
+    use crate::statics::graph::{FuseGraph, Graph as _, XorGraph, seed_of};
 
-    fn all_come_out<F: Fingerprint, G: Graph>() {
+    fn all_come_out<F: Fingerprint, G: OwnGraph>() {
         let mut bench = Workbench::<F>::new().unwrap();
         for count in [0, 1, 2, 3, 10, 99, 1_000, 20_000] {
             let keys: Vec<u64> = (0..count).map(|i| ItemHash::from_unmixed(i).low).collect();

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::fingerprint::{self, Fingerprint, per_word};
-use super::graph::{Graph, Sharded, seed_of};
+use super::graph::{Graph, OwnGraph, Sharded, seed_of};
 use super::options::BuildOptions;
 use super::peel::{Twins, Workbench};
 use super::shards::{dedup_parts, partition, partition_into_shards, shard_of, side_by_side};
@@ -28,15 +28,22 @@ pub(crate) struct Table<F, G> {
     places: Sharded<G>,
     /// No lines at all if there are no items.
     lines: Lines,
+    /// Items it was made for ...
     items: u64,
-    attempt: u32,
+    /// ... and, if somebody counted, as many were put in; otherwise 0.
+    inserted: u64,
+    /// What the header knows the seed by.
+    seed_number: u64,
     fingerprint: PhantomData<F>,
 }
 
-impl<F: Fingerprint, G: Graph> Table<F, G> {
-    fn empty() -> Result<Self, BuildError> {
-        let places = sharded::<F, G>(0, 0, 0)?;
-        Ok(Self { places, lines: Lines::zeroed(0)?, items: 0, attempt: 0, fingerprint: PhantomData })
+impl<F: Fingerprint, G: OwnGraph> Table<F, G> {
+    pub(super) fn empty() -> Result<Self, BuildError> {
+        Ok(Self::of_counted(sharded::<F, G>(0, 0, 0)?, Lines::zeroed(0)?, 0, 0))
+    }
+
+    fn of_counted(places: Sharded<G>, lines: Lines, items: u64, attempt: u32) -> Self {
+        Self::of_parts(places, lines, [items, items], attempt.into())
     }
 
     /// The table of these keys, of which some may be there twice.
@@ -60,7 +67,7 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
             while attempt < MAX_ATTEMPTS {
                 let places = places.with_seed(seed_of(attempt));
                 if fill::<F, G>(&places, &keys, &parts, lines.words_mut(), options, twins)? {
-                    return Ok(Self { places, lines, items, attempt, fingerprint: PhantomData });
+                    return Ok(Self::of_counted(places, lines, items, attempt));
                 }
                 // Whatever is there twice never comes out. Looked for only now: most sets have no duplicates.
                 if twins == Twins::Refuse {
@@ -129,19 +136,32 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
                 distinct += keys.len() as u64;
             }
             if solved {
-                return Ok(Self { places, lines, items: distinct, attempt, fingerprint: PhantomData });
+                return Ok(Self::of_counted(places, lines, distinct, attempt));
             }
         }
         Err(BuildError::Unsolvable { attempts: MAX_ATTEMPTS, items })
     }
+}
 
-    /// `false`: certainly not in. An empty table has no lines, and so no slot is there.
-    #[inline(always)]
-    pub(crate) fn may_contain(&self, hash: ItemHash) -> bool {
-        difference::<F, G>(self.lines.words(), &self.places, key(hash)) == Some(F::default())
+impl<F: Fingerprint, G: Graph> Table<F, G> {
+    /// The table of these slots, made for so many items, of which so many were counted. There are lines for all slots, unless it is made
+    /// for none.
+    pub(super) fn of_parts(
+        places: Sharded<G>,
+        lines: Lines,
+        [items, inserted]: [u64; 2],
+        seed_number: u64,
+    ) -> Self {
+        Self { places, lines, items, inserted, seed_number, fingerprint: PhantomData }
     }
 
-    /// [`may_contain`](Self::may_contain) for many, the slots of one chunk on their way while the one before it is answered.
+    /// Zero: mayhap in. Another number: certainly not. `None` for an empty table, which has no lines and so no slots.
+    #[inline(always)]
+    pub(crate) fn difference(&self, hash: ItemHash) -> Option<F> {
+        difference::<F, G>(self.lines.words(), &self.places, key(hash))
+    }
+
+    /// Asks about many, the slots of one chunk on their way while the one before it is answered.
     #[inline(always)]
     pub(crate) fn may_contain_batch<H: Hashed>(
         &self,
@@ -177,16 +197,16 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
         self.items
     }
 
+    pub(crate) const fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
     pub(crate) const fn places(&self) -> &Sharded<G> {
         &self.places
     }
 
     pub(crate) const fn lines(&self) -> &Lines {
         &self.lines
-    }
-
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.lines.memory_bytes()
     }
 
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
@@ -196,11 +216,11 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
     /// Fills in the parts of the header that a table has.
     pub(crate) fn describe(&self, header: &mut Header) {
         header.capacity = self.items;
-        header.inserted = self.items;
+        header.inserted = self.inserted;
         header.target_fpr = rate(F::BITS);
         let [first, second] = self.places.graph().parts();
         let shard_bits = u64::from(self.places.shard_bits());
-        let numbers = [u64::from(F::BITS), u64::from(self.attempt), shard_bits, first, second];
+        let numbers = [u64::from(F::BITS), self.seed_number, shard_bits, first, second];
         header.parameters[..numbers.len()].copy_from_slice(&numbers);
     }
 
@@ -208,27 +228,25 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
     pub(crate) fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         let bad = |field, got| DecodeError::BadField { field, got };
         header.expect_parameters(5)?;
-        let [width, attempt, shard_bits, first, second, ..] = header.parameters;
+        let [width, seed_number, shard_bits, first, second, ..] = header.parameters;
         if width != u64::from(F::BITS) {
             return Err(bad("fingerprint bits", width));
         }
-        if attempt >= u64::from(MAX_ATTEMPTS) {
-            return Err(bad("attempt", attempt));
-        }
-        let items = header.capacity;
-        if items != 0 {
+        let seed = G::seed(seed_number).ok_or(bad("attempt", seed_number))?;
+        let (items, inserted) = (header.capacity, header.inserted);
+        if items != 0 || !G::COUNTED {
             check_capacity(items)?;
         }
-        if header.inserted != items {
-            return Err(bad("inserted", header.inserted));
+        if inserted != items && (G::COUNTED || inserted != 0) {
+            return Err(bad("inserted", inserted));
         }
         if header.target_fpr.to_bits() != rate(F::BITS).to_bits() {
             return Err(bad("target rate", header.target_fpr.to_bits()));
         }
         let graph = G::from_parts([first, second]).ok_or(bad("segments", first))?;
         let shard_bits = u32::try_from(shard_bits).map_err(|_| bad("shards", shard_bits))?;
-        let places = Sharded::new(graph, shard_bits, seed_of(attempt as u32), F::BITS)
-            .ok_or(bad("shards", u64::from(shard_bits)))?;
+        let places =
+            Sharded::new(graph, shard_bits, seed, F::BITS).ok_or(bad("shards", u64::from(shard_bits)))?;
         if items > places.slots() {
             return Err(bad("capacity", items));
         }
@@ -238,7 +256,7 @@ impl<F: Fingerprint, G: Graph> Table<F, G> {
             let end = places.slots() * u64::from(F::BITS);
             lines.check_zero_from(end).map_err(|bit| DecodeError::StrayBit { bit })?;
         }
-        Ok(Self { places, lines, items, attempt: attempt as u32, fingerprint: PhantomData })
+        Ok(Self::of_parts(places, lines, [items, inserted], seed_number))
     }
 }
 
@@ -284,7 +302,7 @@ pub(crate) fn lines_of<F: Fingerprint>(slots: u64) -> usize {
 }
 
 /// Builds the shards of `parts` into `words`, several at once. `false` if one of them did not come out.
-fn fill<F: Fingerprint, G: Graph>(
+fn fill<F: Fingerprint, G: OwnGraph>(
     places: &Sharded<G>,
     keys: &[u64],
     parts: &[Range<usize>],
@@ -339,9 +357,11 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Cramped(FuseGraph);
 
-    impl Graph for Cramped {
+    impl OwnGraph for Cramped {
         const LOCAL: bool = true;
+    }
 
+    impl Graph for Cramped {
         fn for_items(items: u64) -> Self {
             Self(FuseGraph::for_items(items * 2 / 3))
         }
@@ -392,8 +412,8 @@ mod tests {
         let forged: Vec<u64> = (0..200).map(|i| inverse.wrapping_mul(i)).collect();
         assert!((0..200).zip(&forged).all(|(i, &key)| super::super::graph::mix(key, seed_of(0)) == i));
         let table = Table::<u8, FuseGraph>::build(forged.clone(), &BuildOptions::default()).unwrap();
-        assert!(table.attempt > 0 && table.items() == 200);
+        assert!(table.seed_number > 0 && table.items() == 200);
         let hash = |low| ItemHash { low, high: 0 };
-        assert!(forged.iter().all(|&key| table.may_contain(hash(key))));
+        assert!(forged.iter().all(|&key| table.difference(hash(key)) == Some(0)));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probe::Probes;
+use crate::probe::Stream;
 use crate::simd::{Prefetch, prefetch, prefetch_words};
 
 /// The first `bits` bits of `words`, to be read.
@@ -27,16 +27,16 @@ impl<'a> Bits<'a> {
     ///
     /// A number, not a `bool`: what is meant to be combined without a branch then stays without one.
     #[inline(always)]
-    pub(crate) fn next(&self, stream: &mut Probes) -> u64 {
+    pub(crate) fn next<P: Stream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
-        // SAFETY: `Probes::next(range)` is below `range`, here `bits`, and `new` made sure of a word for every one of those.
+        // SAFETY: `Stream::next(range)` is below `range`, here `bits`, and `new` made sure of a word for every one of those.
         let word = unsafe { self.words.get_unchecked((position / 64) as usize) };
         word.load(Ordering::Relaxed) >> (position % 64) & 1
     }
 
     /// Starts loading the line of the stream's current position.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, stream: Probes) {
+    pub(crate) fn prefetch<P: Stream>(&self, stream: P) {
         prefetch(self.words, (stream.position(self.bits) / 64) as usize);
     }
 }
@@ -62,7 +62,10 @@ impl<'a> BitsMut<'a> {
     /// Looks first, at three bits mostly, and then sets all: the setting needs no value in a register that way, which lets the
     /// CPU run ahead. Keeping the old words to compare took a seventh longer.
     #[inline(always)]
-    pub(crate) fn set_all(&mut self, mut stream: Probes, probes: u32) -> bool {
+    pub(crate) fn set_all<P: Stream>(&mut self, mut stream: P, probes: u32) -> bool {
+        if stream.is_nowhere() {
+            return false;
+        }
         let mut ahead = stream;
         let (first, others) = (probes.min(3), probes.saturating_sub(3));
         let first_set = (0..first).fold(1, |all, _| all & self.next(&mut ahead));
@@ -77,7 +80,7 @@ impl<'a> BitsMut<'a> {
 
     /// The bit at the stream's current position, 1 or 0. Moves the stream on.
     #[inline(always)]
-    fn next(&self, stream: &mut Probes) -> u64 {
+    fn next<P: Stream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
         // SAFETY: as in `Bits::next`.
         *unsafe { self.words.get_unchecked((position / 64) as usize) } >> (position % 64) & 1
@@ -113,7 +116,7 @@ pub(crate) struct BitsPrefetch {
 impl BitsPrefetch {
     /// Starts loading the lines of the next `probes` positions of the stream.
     #[inline(always)]
-    pub(crate) fn all(self, mut stream: Probes, probes: u32) {
+    pub(crate) fn all<P: Stream>(self, mut stream: P, probes: u32) {
         for _ in 0..probes {
             self.words.at((stream.next(self.bits) / 64) as usize);
         }
@@ -121,7 +124,7 @@ impl BitsPrefetch {
 
     /// The next `K` positions of the stream, their lines on their way.
     #[inline(always)]
-    pub(crate) fn locate<const K: usize>(self, mut stream: Probes) -> Positions<K> {
+    pub(crate) fn locate<const K: usize, P: Stream>(self, mut stream: P) -> Positions<K> {
         Positions(std::array::from_fn(|_| {
             let position = stream.next(self.bits);
             self.words.at((position / 64) as usize);
@@ -144,6 +147,7 @@ impl<const K: usize> Default for Positions<K> {
 mod tests {
     use super::*;
     use crate::hash::ItemHash;
+    use crate::probe::Probes;
     use crate::store::Lines;
 
     #[test]
@@ -158,7 +162,7 @@ mod tests {
                 assert!(!BitsMut::new(lines.words_mut(), bits).set_all(stream, 5), "set already");
                 let mut twin = Lines::zeroed(2).unwrap();
                 let mut view = BitsMut::new(twin.words_mut(), bits);
-                let Positions(positions) = view.prefetcher().locate::<5>(stream);
+                let Positions(positions) = view.prefetcher().locate::<5, _>(stream);
                 assert!(view.set_at(&positions) && !view.set_at(&positions));
                 assert!(twin.words().iter().zip(lines.words()).all(|(ours, theirs)| {
                     let (ours, theirs) = (ours.load(Ordering::Relaxed), theirs.load(Ordering::Relaxed));

@@ -145,6 +145,21 @@ impl Lines {
         Ok(())
     }
 
+    /// Makes it `lines` lines long, if it is longer. What is cut off is zero.
+    ///
+    /// The memory goes back to the system if there is as much for a copy.
+    pub(crate) fn shrink(&mut self, lines: usize) {
+        let words = lines * WORDS_PER_LINE;
+        if words >= self.words {
+            return;
+        }
+        debug_assert!(self.words_mut()[words..].iter().all(|&word| word == 0), "nothing is lost");
+        self.words = words;
+        if let Ok(copy) = self.try_clone() {
+            *self = copy;
+        }
+    }
+
     /// What the words take, and the room behind them.
     pub(crate) fn room_bytes(&self) -> u64 {
         (self.room_words * size_of::<u64>()) as u64
@@ -190,6 +205,40 @@ impl Lines {
             write(&bytes[..words.len() * 8])?;
         }
         Ok(())
+    }
+
+    /// `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
+    #[cfg(feature = "formats")]
+    pub(crate) fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
+        let end = at.saturating_add(count).min(self.words * 8);
+        let mut bytes = Vec::with_capacity(end.saturating_sub(at) + 16);
+        let words = self.words().get(at / 8..end.div_ceil(8)).unwrap_or_default();
+        for word in words {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        bytes.truncate(bytes.len().min(at % 8 + end.saturating_sub(at)));
+        bytes.drain(..(at % 8).min(bytes.len()));
+        bytes
+    }
+
+    /// Puts `bytes` from byte `at` on into all words as little-endian bytes; what would be behind the last word is left out.
+    #[cfg(feature = "formats")]
+    pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
+        let mut put = |at: usize, byte: u8| {
+            if let Some(word) = self.words_mut().get_mut(at / 8) {
+                let shift = at % 8 * 8;
+                *word = *word & !(0xff << shift) | u64::from(byte) << shift;
+            }
+        };
+        let (head, rest) = bytes.split_at((at.next_multiple_of(8) - at).min(bytes.len()));
+        let (whole, tail) = rest.as_chunks::<8>();
+        head.iter().enumerate().for_each(|(i, &byte)| put(at + i, byte));
+        let behind = at + head.len() + whole.len() * 8;
+        tail.iter().enumerate().for_each(|(i, &byte)| put(behind + i, byte));
+        let words = self.words_mut().get_mut((at + head.len()) / 8..).unwrap_or_default();
+        for (word, &bytes) in words.iter_mut().zip(whole) {
+            *word = u64::from_le_bytes(bytes);
+        }
     }
 
     /// The XXH3-64 of all words as little-endian bytes.
@@ -271,6 +320,27 @@ mod tests {
         assert_eq!(array.check_zero_from(0), Err(3 * 64 + 20));
         assert_eq!(array.check_zero_from(512), Ok(()));
         assert_eq!(array.ones(), 1);
+    }
+
+    #[cfg(feature = "formats")]
+    #[test]
+    fn bytes_go_in_and_out_at_any_place() {
+        let mut array = Lines::zeroed(2).unwrap();
+        let mut plain = vec![0_u8; 128];
+        let mut next = 1_u8;
+        for at in 0..128 {
+            for count in [0, 1, 3, 7, 8, 9, 20, 200] {
+                let end = (at + count).min(128);
+                let bytes: Vec<u8> = (0..count).map(|i| next.wrapping_add(i as u8)).collect();
+                next = next.wrapping_mul(5).wrapping_add(3);
+                array.put_le_bytes(at, &bytes);
+                plain[at..end].copy_from_slice(&bytes[..end - at]);
+                assert_eq!(array.le_bytes(0, 128), plain, "{count} at {at}");
+                assert_eq!(array.le_bytes(at, count), plain[at..end], "{count} at {at}");
+            }
+        }
+        array.put_le_bytes(1_000, &[1; 20]);
+        assert!(array.le_bytes(1_000, 5).is_empty());
     }
 
     #[test]

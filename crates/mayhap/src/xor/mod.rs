@@ -12,7 +12,10 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::fuse::rate;
+#[cfg(feature = "formats")]
+use crate::statics::foreign::ForeignXor;
 use crate::statics::graph::XorGraph;
+use crate::statics::placed::Placed;
 use crate::statics::table::Table;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
@@ -50,7 +53,7 @@ use crate::statics::{self, BuildOptions, Fingerprint};
 /// T. M. Graf, D. Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
 #[derive(Debug)]
 pub struct Xor<F: Fingerprint> {
-    table: Table<F, XorGraph>,
+    table: Placed<F, XorGraph>,
     scheme: HashScheme,
 }
 
@@ -106,7 +109,7 @@ impl<F: Fingerprint> Xor<F> {
         scheme: HashScheme,
     ) -> Result<Self, BuildError> {
         let keys = statics::collect(items, &scheme)?;
-        Ok(Self { table: Table::build(keys, options)?, scheme })
+        Ok(Self { table: Placed::own(Table::build(keys, options)?), scheme })
     }
 
     /// [`build_with`](Self::build_with) for a set whose hashes are too many to keep at once.
@@ -134,7 +137,20 @@ impl<F: Fingerprint> Xor<F> {
         scheme: impl Into<HashScheme>,
     ) -> Result<Self, BuildError> {
         let scheme = scheme.into();
-        Ok(Self { table: Table::build_in_passes(source, passes, options, &scheme)?, scheme })
+        let table = Table::build_in_passes(source, passes, options, &scheme)?;
+        Ok(Self { table: Placed::own(table), scheme })
+    }
+
+    /// A filter with the slots of other programs.
+    #[cfg(feature = "formats")]
+    pub(crate) fn of_foreign(table: Table<F, ForeignXor>, scheme: HashScheme) -> Result<Self, BuildError> {
+        Ok(Self { table: Placed::foreign(table)?, scheme })
+    }
+
+    /// Its table, if it has the slots of other programs.
+    #[cfg(feature = "formats")]
+    pub(crate) const fn foreign(&self) -> Option<&Table<F, ForeignXor>> {
+        self.table.as_foreign()
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -172,7 +188,7 @@ impl<F: Fingerprint> Xor<F> {
     /// The measurements: slots, fingerprints, shards.
     #[must_use]
     pub fn shape(&self) -> XorShape {
-        XorShape::of(*self.table.places(), self.table.items(), F::BITS)
+        XorShape::of(self.table.places(), self.table.items(), F::BITS)
     }
 
     /// How it hashes its items.
@@ -181,16 +197,16 @@ impl<F: Fingerprint> Xor<F> {
         &self.scheme
     }
 
-    /// Different items it was built from.
+    /// Different items it was built from; about how many it was made for, in a filter of another program that did not count.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.table.items()
     }
 
-    /// Different items it was built from.
+    /// Different items it was built from; 0 in a filter of another program that did not say.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
-        self.table.items()
+        self.table.inserted()
     }
 
     /// The rate its fingerprints promise: one in `2^bits`.
@@ -240,18 +256,13 @@ impl<F: Fingerprint> Xor<F> {
     }
 }
 
-/// Placement scheme 1: one slot in each of the three blocks of a shard.
-const PLACEMENT: u16 = 1;
-
 impl<F: Fingerprint> codec::sealed::Sealed for Xor<F> {}
 
 impl<F: Fingerprint> Storable for Xor<F> {
     const KIND: Option<Kind> = Some(Kind::Xor);
 
     fn header(&self) -> Header {
-        let mut header = Header::new(Kind::Xor, PLACEMENT, Some(&self.scheme));
-        self.table.describe(&mut header);
-        header
+        self.table.header(Kind::Xor, &self.scheme)
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -259,7 +270,7 @@ impl<F: Fingerprint> Storable for Xor<F> {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        header.expect_placement(PLACEMENT)?;
-        Ok(Self { scheme: header.scheme()?, table: Table::restore(header, body)? })
+        let (table, scheme) = Placed::restore(header, body)?;
+        Ok(Self { table, scheme })
     }
 }

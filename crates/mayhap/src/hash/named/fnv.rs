@@ -28,3 +28,11 @@ pub fn fnv1_64(item: &[u8]) -> u64 {
 pub fn fnv1a_64(item: &[u8]) -> u64 {
     item.iter().fold(OFFSET_64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME_64))
 }
+
+/// FNV-1a, 64 bits, from another basis and over units wider than a byte: pyprobables' family of functions.
+#[cfg(feature = "formats")]
+#[inline]
+pub(crate) fn fnv1a_64_units(basis_offset: u64, units: impl Iterator<Item = u32>) -> u64 {
+    let basis = OFFSET_64.wrapping_add(basis_offset);
+    units.fold(basis, |hash, unit| (hash ^ u64::from(unit)).wrapping_mul(PRIME_64))
+}

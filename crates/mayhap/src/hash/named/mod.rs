@@ -28,6 +28,7 @@ pub mod murmur3;
 pub mod siphash;
 pub mod spooky;
 pub mod xxhash;
+pub mod xxph3;
 
 use std::error::Error;
 use std::fmt;
@@ -193,6 +194,8 @@ pub enum NamedHash {
         /// Mixed with the length at the start.
         seed: u32,
     },
+    /// [`xxph3::xxph3_64`], 64 bits.
+    Xxph3_64,
     /// [`crypto::md5`], 128 bits.
     Md5,
     /// [`crypto::sha1`], 160 bits.
@@ -208,7 +211,7 @@ pub enum NamedHash {
 }
 
 /// Every function once, with the parameters its bare name stands for.
-const ALL: [NamedHash; 39] = [
+const ALL: [NamedHash; 40] = [
     NamedHash::Murmur3X86_32 { seed: 0 },
     NamedHash::Murmur3X86_128 { seed: 0 },
     NamedHash::Murmur3X64_128 { seed: 0 },
@@ -242,6 +245,7 @@ const ALL: [NamedHash; 39] = [
     NamedHash::HighwayHash256 { key: [0; 4] },
     NamedHash::LevelDb { seed: leveldb::BLOOM_SEED },
     NamedHash::RocksDb { seed: leveldb::BLOOM_SEED },
+    NamedHash::Xxph3_64,
     NamedHash::Md5,
     NamedHash::Sha1,
     NamedHash::Sha256,
@@ -295,6 +299,7 @@ impl NamedHash {
             NamedHash::HighwayHash256 { key } => Digest::from_u64s(highwayhash::highway256(item, key)),
             NamedHash::LevelDb { seed } => Digest::from_u32s([leveldb::leveldb(item, seed)]),
             NamedHash::RocksDb { seed } => Digest::from_u32s([leveldb::rocksdb(item, seed)]),
+            NamedHash::Xxph3_64 => Digest::from_u64s([xxph3::xxph3_64(item)]),
             NamedHash::Md5 => Digest::from_bytes(&crypto::md5(item)),
             NamedHash::Sha1 => Digest::from_bytes(&crypto::sha1(item)),
             NamedHash::Sha256 => Digest::from_bytes(&crypto::sha256(item)),
@@ -349,6 +354,7 @@ impl NamedHash {
             NamedHash::HighwayHash256 { .. } => ("highwayhash256", 256),
             NamedHash::LevelDb { .. } => ("leveldb", 32),
             NamedHash::RocksDb { .. } => ("rocksdb_legacy", 32),
+            NamedHash::Xxph3_64 => ("rocksdb_xxph3_64", 64),
             NamedHash::Md5 => ("md5", 128),
             NamedHash::Sha1 => ("sha1", 160),
             NamedHash::Sha256 => ("sha256", 256),

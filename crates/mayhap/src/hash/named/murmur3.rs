@@ -87,6 +87,30 @@ pub fn x64_128(item: &[u8], seed: u64) -> [u64; 2] {
     finish_128([h1, h2], item.len() as u64)
 }
 
+/// [`x64_128`] with seed 0 of the item, and of the item with one more byte 1 behind it: the 256 bits Go's bits-and-blooms
+/// places items by. Whole blocks are stirred once for both.
+#[cfg(feature = "formats")]
+#[inline]
+pub(crate) fn x64_256(item: &[u8]) -> [u64; 4] {
+    let (blocks, tail) = item.as_chunks::<16>();
+    let body = blocks.iter().fold([0; 2], stir_128);
+    let len = item.len() as u64;
+    let mut block = [0; 16];
+    block[..tail.len()].copy_from_slice(tail);
+    let [a, b] = finish_128(stir_tail(body, &block), len);
+    block[tail.len()] = 1;
+    let longer = if tail.len() == 15 { stir_128(body, &block) } else { stir_tail(body, &block) };
+    let [c, d] = finish_128(longer, len.wrapping_add(1));
+    [a, b, c, d]
+}
+
+/// Stirs in a last block that is not whole, filled up with zeroes.
+#[cfg(feature = "formats")]
+#[inline]
+fn stir_tail([h1, h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
+    [h1 ^ scramble_first(u64_at(block, 0)), h2 ^ scramble_second(u64_at(block, 8))]
+}
+
 /// Cassandra's 128-bit function: the same as [`x64_128`] unless one of the last `len % 16` bytes is 0x80 or more.
 #[inline]
 pub fn cassandra_x64_128(item: &[u8], seed: u64) -> [u64; 2] {
@@ -189,6 +213,17 @@ fn signed_word(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "formats")]
+    #[test]
+    fn both_halves_of_256_bits_are_what_they_say() {
+        let item: Vec<u8> = (0..100u32).map(|i| (i * 37 + 128) as u8).collect();
+        for len in 0..item.len() {
+            let longer: Vec<u8> = item[..len].iter().copied().chain([1]).collect();
+            let ([a, b], [c, d]) = (x64_128(&item[..len], 0), x64_128(&longer, 0));
+            assert_eq!(x64_256(&item[..len]), [a, b, c, d], "{len} bytes");
+        }
+    }
 
     #[test]
     fn dialects_part_only_at_the_tail() {

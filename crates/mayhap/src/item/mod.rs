@@ -1,6 +1,13 @@
 //! Items are bytes. Whatever has an unambiguous byte form goes in without being copied.
 
+mod encoding;
+mod json;
+mod kryo5;
+
+pub use encoding::{EncodedItem, EncodingError, ItemEncoding, UnknownEncoding};
+
 use std::borrow::Cow;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,6 +31,51 @@ use std::sync::Arc;
 pub trait Item {
     /// Calls `read` with the item's bytes and hands back what it returns.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// Calls `read` with what the item is, for filters of other programs, which have [encodings](ItemEncoding) of their own.
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        self.with_bytes(|bytes| read(ItemValue::Bytes(bytes)))
+    }
+}
+
+/// What an item is, before it becomes bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemValue<'a> {
+    /// Bytes, to be taken as they are.
+    Bytes(&'a [u8]),
+    /// Text.
+    Text(&'a str),
+    /// A number.
+    Integer {
+        /// Its value.
+        value: i128,
+        /// How many bits its type has: 8, 16, 32, 64 or 128.
+        bits: u32,
+    },
+}
+
+impl<'a> ItemValue<'a> {
+    /// The bytes [`Item::with_bytes`] has for it.
+    pub(crate) fn plain(self) -> EncodedItem<'a> {
+        match self {
+            Self::Bytes(bytes) => EncodedItem::Borrowed(bytes),
+            Self::Text(text) => EncodedItem::Borrowed(text.as_bytes()),
+            Self::Integer { value, bits } => {
+                EncodedItem::short(&value.to_le_bytes()[..(bits as usize / 8).min(16)])
+            }
+        }
+    }
+}
+
+/// Text as it is, numbers in decimal digits; bytes that are no text with a mark for what is none.
+impl fmt::Display for ItemValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
+            Self::Text(text) => f.write_str(text),
+            Self::Integer { value, .. } => write!(f, "{value}"),
+        }
+    }
 }
 
 impl Item for [u8] {
@@ -52,12 +104,20 @@ impl Item for str {
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self.as_bytes())
     }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        read(ItemValue::Text(self))
+    }
 }
 
 impl Item for String {
     #[inline(always)]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self.as_bytes())
+    }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        read(ItemValue::Text(self))
     }
 }
 
@@ -66,12 +126,20 @@ impl<T: Item + ?Sized> Item for &T {
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
     }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        (**self).with_value(read)
+    }
 }
 
 impl<T: Item + ?Sized> Item for Box<T> {
     #[inline(always)]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
+    }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        (**self).with_value(read)
     }
 }
 
@@ -80,6 +148,10 @@ impl<T: Item + ?Sized> Item for Rc<T> {
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
     }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        (**self).with_value(read)
+    }
 }
 
 impl<T: Item + ?Sized> Item for Arc<T> {
@@ -87,12 +159,20 @@ impl<T: Item + ?Sized> Item for Arc<T> {
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
     }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        (**self).with_value(read)
+    }
 }
 
 impl<T: Item + ToOwned + ?Sized> Item for Cow<'_, T> {
     #[inline(always)]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
+    }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        (**self).with_value(read)
     }
 }
 
@@ -103,6 +183,14 @@ macro_rules! integer_items {
             #[inline(always)]
             fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
                 read(&(*self as $wide).to_le_bytes())
+            }
+
+            fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+                match i128::try_from(*self) {
+                    Ok(value) => read(ItemValue::Integer { value, bits: <$wide>::BITS }),
+                    // Only the upper half of `u128`.
+                    Err(_) => self.with_bytes(|bytes| read(ItemValue::Bytes(bytes))),
+                }
             }
         }
     )*};
@@ -145,6 +233,23 @@ mod tests {
         assert_eq!(bytes(&Rc::<str>::from("café")), expected);
         assert_eq!(bytes(&Arc::<str>::from("café")), expected);
         assert_eq!(bytes(&Cow::Borrowed("café")), expected);
+    }
+
+    #[test]
+    fn values_have_the_bytes_of_their_items() {
+        fn agree<I: Item + ?Sized>(item: &I) {
+            assert_eq!(item.with_value(|value| value.plain().as_ref().to_vec()), bytes(item));
+        }
+        agree("café");
+        agree(&b"raw");
+        agree(&-2_i8);
+        agree(&u16::MAX);
+        agree(&i64::MIN);
+        agree(&7_usize);
+        agree(&u128::MAX);
+        agree(&i128::MIN);
+        agree(&Arc::<str>::from("café"));
+        assert_eq!((-7_i32).with_value(|value| value.to_string()), "-7");
     }
 
     #[test]

@@ -14,10 +14,42 @@
 //! 13 % more often than with independent probes, and without rotation six times as often; by 27 there is nothing to be seen, nor with a
 //! multiplication in its place, which takes longer.
 
+mod foreign;
+
+pub use foreign::BloomPlacement;
+pub(crate) use foreign::ForeignProbes;
+
 use crate::hash::{ItemHash, reduce};
 
-/// The most probes any filter takes per item.
+/// The most probes any filter of ours takes per item.
 pub(crate) const MAX_PROBES: u32 = 64;
+/// The most probes a filter of another program takes per item: what fits Guava's byte.
+pub(crate) const MAX_FOREIGN_PROBES: u32 = 255;
+/// The most probes a filter of RedisBloom's takes per item: what the lowest rate above 0 asks for.
+pub(crate) const MAX_REDIS_PROBES: u32 = 1075;
+
+/// The positions of one item, one after the other and without an end.
+pub(crate) trait Stream: Copy + Default {
+    /// The current position, always below `range`; what reads without a bounds check relies on it.
+    fn position(&self, range: u64) -> u64;
+
+    /// On to the next position.
+    fn advance(&mut self);
+
+    /// Is this an item that a filter neither takes nor ever holds? Its positions then mean nothing. Asked before and after moving on.
+    #[inline(always)]
+    fn is_nowhere(&self) -> bool {
+        false
+    }
+
+    /// The current position, moving on.
+    #[inline(always)]
+    fn next(&mut self, range: u64) -> u64 {
+        let position = self.position(range);
+        self.advance();
+        position
+    }
+}
 
 const ROTATION: u32 = 27;
 
@@ -35,25 +67,17 @@ impl Probes {
     pub(crate) fn new(hash: ItemHash) -> Self {
         Self { state: hash.low, step: hash.high }
     }
+}
 
-    /// The current position in `0..range`.
+impl Stream for Probes {
     #[inline(always)]
-    pub(crate) fn position(&self, range: u64) -> u64 {
+    fn position(&self, range: u64) -> u64 {
         reduce(self.state, range)
     }
 
-    /// On to the next position.
     #[inline(always)]
-    pub(crate) fn advance(&mut self) {
+    fn advance(&mut self) {
         self.state = self.state.wrapping_add(self.step).rotate_left(ROTATION);
-    }
-
-    /// The current position, moving on.
-    #[inline(always)]
-    pub(crate) fn next(&mut self, range: u64) -> u64 {
-        let position = self.position(range);
-        self.advance();
-        position
     }
 }
 

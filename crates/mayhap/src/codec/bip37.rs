@@ -1,0 +1,261 @@
+//! BIP-37: what a Bitcoin light client sends in `filterload`.
+//!
+//! ```text
+//! ┌───────────────┬──────────────────────────────────────────┬────────────┬───────────┬───────┐
+//! │ bytes n       │ n bytes                                  │ functions  │ tweak     │ flags │
+//! │ 1 or 3        │ bit i: byte i/8, lowest bit first        │ 4, LE      │ 4, LE     │ 1     │
+//! └───────────────┴──────────────────────────────────────────┴────────────┴───────────┴───────┘
+//! n: one byte up to 252, then fd and two bytes, little-endian      n ≤ 36 000, functions ≤ 50
+//! ```
+//!
+//! Items are byte strings by the protocol: hashes of transactions as they are on the wire, data pushed by scripts, serialized outpoints. So there is no item
+//! encoding to name. A hash as explorers print it is the other way round.
+//!
+//! **A filter of no bytes, or of no functions, matches everything**: that is how nodes have treated it since 2013. Such a filter is easily made by mistake; a
+//! client asking for 1 item at a rate of 0.5 gets it, and so does one asking for more than 144 000 items. It is no [`WideBloom`], which has at least one bit, and
+//! so a [`FilterLoad`] has a [`Matcher`].
+//!
+//! ```
+//! use mayhap::codec::bip37::{self, FilterLoad};
+//!
+//! let mut watched = bip37::create(3, 0.01, 0, bip37::UPDATE_ALL)?;
+//! watched.insert(b"\x99\x10\x8a\xd8\xed\x9b\xb6\x27\x4d\x39\x80\xba\xb5\xa8\x5c\x04\x8f\x09\x50\xc8");
+//! let mut payload = Vec::new();
+//! bip37::write(&watched, &mut payload)?;
+//!
+//! let FilterLoad { matcher, flags } = bip37::read(&payload)?;
+//! assert_eq!(flags, 1);
+//! assert!(matcher.may_contain(b"\x99\x10\x8a\xd8\xed\x9b\xb6\x27\x4d\x39\x80\xba\xb5\xa8\x5c\x04\x8f\x09\x50\xc8"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The filter tells every node it is sent to which addresses are watched, within its rate; that is why block filters
+//! ([`block_filter`](crate::codec::block_filter)) have taken its place.
+
+use std::io::{self, Write};
+
+use super::cursor::{Cursor, lines_of_lsb_first};
+use super::foreign::{Resemblance, WriteError, check_rate};
+use super::{DecodeError, write_words_le};
+use crate::bloom::BloomShape;
+use crate::error::BuildError;
+use crate::item::{Item, ItemEncoding};
+use crate::sizing;
+use crate::wide::{BIP37_MAX_BYTES, BIP37_MAX_FUNCTIONS, WideBloom, WidePlacement};
+
+/// Flag: the node adds nothing to the filter.
+pub const UPDATE_NONE: u8 = 0;
+/// Flag: the node adds the outpoint of every output that matches.
+pub const UPDATE_ALL: u8 = 1;
+/// Flag: the node does so for outputs that pay to a public key or to several.
+pub const UPDATE_P2PUBKEY_ONLY: u8 = 2;
+
+/// What a `filterload` message says.
+#[derive(Debug)]
+pub struct FilterLoad {
+    /// What it matches.
+    pub matcher: Matcher,
+    /// What the node may add to it; the lowest two bits count.
+    pub flags: u8,
+}
+
+/// What a filter matches.
+#[derive(Debug)]
+pub enum Matcher {
+    /// Items that are in a Bloom filter.
+    Items(WideBloom),
+    /// Everything, for it has no bytes or no functions.
+    Everything {
+        /// The bytes, if it has any.
+        bytes: Vec<u8>,
+        /// The functions, if it has any.
+        functions: u32,
+        /// The tweak, which says nothing here.
+        tweak: u32,
+    },
+}
+
+impl FilterLoad {
+    /// Records `item`. `false`: mayhap it was here already, or the filter matches everything; nothing changed.
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
+        match &mut self.matcher {
+            Matcher::Items(filter) => filter.insert(item),
+            Matcher::Everything { .. } => false,
+        }
+    }
+
+    /// `false`: certainly not in. `true`: mayhap.
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.matcher.may_contain(item)
+    }
+}
+
+impl Matcher {
+    /// `false`: certainly not in. `true`: mayhap.
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        match self {
+            Self::Items(filter) => filter.may_contain(item),
+            Self::Everything { .. } => true,
+        }
+    }
+
+    /// Does it match everything, whatever was put in?
+    #[must_use]
+    pub const fn matches_everything(&self) -> bool {
+        matches!(self, Self::Everything { .. })
+    }
+}
+
+/// An empty filter as Bitcoin Core makes it for `elements` items. What the protocol has no room for is cut down to its limits, and the rate is then another.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1) and for no items.
+pub fn create(elements: u64, rate: f64, tweak: u32, flags: u8) -> Result<FilterLoad, BuildError> {
+    let (bytes, functions) = size(elements, rate)?;
+    if bytes == 0 || functions == 0 {
+        let bytes = vec![0; bytes as usize];
+        return Ok(FilterLoad { matcher: Matcher::Everything { bytes, functions, tweak }, flags });
+    }
+    let shape = BloomShape::from_parts(bytes * 8, functions, elements, rate)?;
+    let filter = WideBloom::placed(shape, WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes)?;
+    Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
+}
+
+/// How many bytes and functions Bitcoin Core computes; there may be none of either.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1) and for no items.
+pub fn size(elements: u64, rate: f64) -> Result<(u64, u32), BuildError> {
+    let rate = check_rate(rate)?;
+    let elements = sizing::check_capacity(elements)?;
+    let ln_2 = std::f64::consts::LN_2;
+    // In this order: another rounds differently.
+    let bits = (-1.0 / (ln_2 * ln_2) * elements as f64 * rate.ln()) as u64;
+    let bytes = bits.min(BIP37_MAX_BYTES * 8) / 8;
+    // The division is one of whole numbers there.
+    let functions = (bytes * 8 / elements) as f64 * ln_2;
+    Ok((bytes, (functions as u32).min(BIP37_MAX_FUNCTIONS)))
+}
+
+/// What a `filterload` message says, from its payload.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole payload within the limits of the protocol.
+pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
+    let mut cursor = Cursor::new(payload);
+    let length = compact_size(&mut cursor)?;
+    if length > BIP37_MAX_BYTES {
+        return Err(DecodeError::BadField { field: "length", got: length });
+    }
+    let bytes = cursor.take(length)?;
+    let (functions, tweak, flags) = (cursor.u32_le()?, cursor.u32_le()?, cursor.u8()?);
+    cursor.finish()?;
+    if functions > BIP37_MAX_FUNCTIONS {
+        return Err(DecodeError::BadField { field: "functions", got: functions.into() });
+    }
+    if bytes.is_empty() || functions == 0 {
+        let matcher = Matcher::Everything { bytes: bytes.to_vec(), functions, tweak };
+        return Ok(FilterLoad { matcher, flags });
+    }
+    let shape = BloomShape::of_unknown_capacity(length * 8, functions)?;
+    let (placement, items) = (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes);
+    let filter = WideBloom::of_bits(shape, placement, items, lines_of_lsb_first(bytes)?);
+    Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
+}
+
+/// Bitcoin's number of changing length, which must be as short as it can be.
+fn compact_size(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
+    let (number, least) = match cursor.u8()? {
+        0xfd => (cursor.u16_le()?.into(), 0xfd),
+        0xfe => (cursor.u32_le()?.into(), 0x1_0000),
+        0xff => (cursor.u64_le()?, 0x1_0000_0000),
+        short => (short.into(), 0),
+    };
+    if number < least {
+        return Err(DecodeError::BadField { field: "length, which is written too long,", got: number });
+    }
+    Ok(number)
+}
+
+/// Writes the payload of a `filterload` message.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not of BIP-37, [`WriteError::NoRoom`] for bytes or functions past its limits,
+/// [`WriteError::Io`] if `out` refuses.
+pub fn write(load: &FilterLoad, out: &mut dyn Write) -> Result<(), WriteError> {
+    match &load.matcher {
+        Matcher::Items(filter) => write_items(filter, load.flags, out),
+        Matcher::Everything { bytes, functions, tweak } => {
+            write_head(bytes.len() as u64, *functions, out)?;
+            out.write_all(bytes)?;
+            Ok(write_tail(*functions, *tweak, load.flags, out)?)
+        }
+    }
+}
+
+/// Writes the payload for a filter by itself.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_items(filter: &WideBloom, flags: u8, out: &mut dyn Write) -> Result<(), WriteError> {
+    // Only a `.mayhap` file that nobody wrote can have other items.
+    let (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes) = (filter.placement(), filter.items()) else {
+        let needs = "the murmur3 of BIP-37 of bytes";
+        return Err(WriteError::OtherPlacement { needs, got: filter.hashing() });
+    };
+    let (length, functions) = (filter.shape().bits() / 8, filter.shape().probes());
+    write_head(length, functions, out)?;
+    write_bytes(filter, length, out)?;
+    Ok(write_tail(functions, tweak, flags, out)?)
+}
+
+/// What comes before the bytes, if the protocol has room for so many and so many functions.
+fn write_head(length: u64, functions: u32, out: &mut dyn Write) -> Result<(), WriteError> {
+    if length > BIP37_MAX_BYTES {
+        return Err(WriteError::NoRoom { field: "bytes", got: length, limit: BIP37_MAX_BYTES });
+    }
+    if functions > BIP37_MAX_FUNCTIONS {
+        let limit = BIP37_MAX_FUNCTIONS.into();
+        return Err(WriteError::NoRoom { field: "functions", got: functions.into(), limit });
+    }
+    match length as u16 {
+        short @ ..=0xfc => out.write_all(&[short as u8])?,
+        length => {
+            out.write_all(&[0xfd])?;
+            out.write_all(&length.to_le_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_tail(functions: u32, tweak: u32, flags: u8, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(&functions.to_le_bytes())?;
+    out.write_all(&tweak.to_le_bytes())?;
+    out.write_all(&[flags])
+}
+
+/// The bits as `length` bytes, which need not be whole words.
+fn write_bytes(filter: &WideBloom, length: u64, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut words = Vec::with_capacity(length.next_multiple_of(8) as usize);
+    write_words_le(filter.bits(), length.div_ceil(8), &mut words)?;
+    words.truncate(length as usize);
+    Ok(out.write_all(&words)?)
+}
+
+/// Could these bytes be such a payload?
+#[must_use]
+pub fn resembles(payload: &[u8]) -> Resemblance {
+    let mut cursor = Cursor::new(payload);
+    let fits = |length: u64, cursor: &Cursor<'_>| {
+        (1..=BIP37_MAX_BYTES).contains(&length) && cursor.left() as u64 == length + 9
+    };
+    let Ok(length) = compact_size(&mut cursor) else { return Resemblance::No };
+    if !fits(length, &cursor) || cursor.take(length).is_err() {
+        return Resemblance::No;
+    }
+    let (functions, _, flags) = (cursor.u32_le(), cursor.u32_le(), cursor.u8());
+    let functions = functions.is_ok_and(|functions| (1..=BIP37_MAX_FUNCTIONS).contains(&functions));
+    Resemblance::could(functions && flags.is_ok_and(|flags| flags <= UPDATE_P2PUBKEY_ONLY))
+}

@@ -1,0 +1,231 @@
+//! Go's `bits-and-blooms/bloom`: `WriteTo` and `MarshalBinary`, everything big-endian, and its JSON.
+//!
+//! ```text
+//! ┌────────┬───┬───────────────────┬──────────────────────────────┐
+//! │ bits m │ k │ bits of the bitset│ words of 64 bits             │     both lengths are the same
+//! │ 8      │ 8 │ 8                 │ bit i: word i/64, bit i % 64 │
+//! └────────┴───┴───────────────────┴──────────────────────────────┘
+//! {"m":192,"k":7,"b":"AAAAAAAAAMDFhMWQ…"}                               b: the bitset, from its length on, as base64url
+//! ```
+//!
+//! Neither says what the filter was sized for, nor how many items are in it. Go hashes the bytes it is given, so the encoding is whatever the
+//! caller of `Add` made of an item:
+//!
+//! | in Go | [`ItemEncoding`] |
+//! |---|---|
+//! | `AddString(s)`, `Add([]byte(s))` | [`Utf8`](ItemEncoding::Utf8) |
+//! | `Add(raw)` | [`Bytes`](ItemEncoding::Bytes) |
+//! | `binary.LittleEndian.PutUint64(b, id); Add(b)` | [`U64Le`](ItemEncoding::U64Le) |
+//! | the same with `BigEndian`, as its readme does with 32 bits | [`Bytes`](ItemEncoding::Bytes), and `id.to_be_bytes()` here |
+//!
+//! A filter made by `FromWithM` of a slice longer than its bits has a bitset longer than `m`. It is refused: it could not be written back as it
+//! was.
+//!
+//! ```
+//! use mayhap::ItemEncoding;
+//! use mayhap::codec::bits_and_blooms;
+//!
+//! let mut seen = bits_and_blooms::create(1_000, 0.01, ItemEncoding::Utf8)?; // bloom.NewWithEstimates(1000, 0.01)
+//! seen.insert("ada");
+//! let mut binary = Vec::new();
+//! bits_and_blooms::write(&seen, &mut binary)?; // what `ReadFrom` and `UnmarshalBinary` read
+//! assert!(bits_and_blooms::read(&binary, ItemEncoding::Utf8)?.may_contain("ada"));
+//!
+//! let mut json = Vec::new();
+//! bits_and_blooms::write_json(&seen, &mut json)?;
+//! assert!(bits_and_blooms::read_json(&json, ItemEncoding::Utf8)?.may_contain("ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use base64::engine::general_purpose::{GeneralPurpose, URL_SAFE};
+use base64::write::EncoderWriter;
+use base64::{DecodeError as Base64Error, Engine as _};
+use serde::Deserialize;
+
+use super::cursor::Cursor;
+use super::foreign::{Resemblance, WriteError, check_rate};
+use super::{DecodeError, write_words_be};
+use crate::bloom::BloomShape;
+use crate::error::BuildError;
+use crate::item::ItemEncoding;
+use crate::sizing;
+use crate::wide::{WideBloom, WidePlacement};
+
+/// An empty filter as `NewWithEstimates` makes it for `capacity` items.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes, which Go would take.
+pub fn create(capacity: u64, rate: f64, items: ItemEncoding) -> Result<WideBloom, BuildError> {
+    let (bits, probes) = size(capacity, rate)?;
+    let shape = BloomShape::from_parts(bits, probes, capacity, rate)?;
+    WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
+}
+
+/// An empty filter as `New(bits, probes)` makes it.
+///
+/// # Errors
+/// [`BuildError`] for more than 2^49 bits or more than 255 probes. None of either means one, as in Go.
+pub fn create_exactly(bits: u64, probes: u32, items: ItemEncoding) -> Result<WideBloom, BuildError> {
+    let shape = BloomShape::of_unknown_capacity(bits.max(1), probes.max(1))?;
+    WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
+}
+
+/// How many bits and probes `EstimateParameters` computes.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes.
+pub fn size(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
+    let rate = check_rate(rate)?;
+    let n = sizing::check_capacity(capacity)? as f64;
+    let ln_2 = std::f64::consts::LN_2;
+    // In this order: another rounds differently.
+    let bits = (-n * rate.ln() / (ln_2 * ln_2)).ceil().max(1.0);
+    let probes = (ln_2 * bits / n).ceil().max(1.0);
+    if probes > 255.0 {
+        return Err(BuildError::ProbesOutOfRange { got: probes as u32, limit: 255 });
+    }
+    Ok((bits as u64, probes as u32))
+}
+
+/// The filter that `WriteTo` or `MarshalBinary` wrote, whose items became bytes in this way.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole filter.
+pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<WideBloom, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let (bits, probes) = (cursor.u64_be()?, cursor.u64_be()?);
+    read_bitset(cursor, bits, probes, items)
+}
+
+/// What is behind `m` and `k` in both forms.
+fn read_bitset(
+    mut cursor: Cursor<'_>,
+    bits: u64,
+    probes: u64,
+    items: ItemEncoding,
+) -> Result<WideBloom, DecodeError> {
+    let length = cursor.u64_be()?;
+    if length != bits {
+        return Err(DecodeError::BadField { field: "length of the bitset", got: length });
+    }
+    let probes = u32::try_from(probes).map_err(|_| DecodeError::BadField { field: "k", got: probes })?;
+    let shape = BloomShape::of_unknown_capacity(bits, probes)?;
+    let words = cursor.words_be(shape.words())?;
+    cursor.finish()?;
+    words.check_zero_from(bits).map_err(|bit| DecodeError::StrayBit { bit })?;
+    Ok(WideBloom::of_bits(shape, WidePlacement::BitsAndBlooms, items, words))
+}
+
+/// Writes the filter as `WriteTo` does.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` refuses.
+pub fn write(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
+    check_placement(filter)?;
+    out.write_all(&filter.shape().bits().to_be_bytes())?;
+    out.write_all(&u64::from(filter.shape().probes()).to_be_bytes())?;
+    write_bitset(filter, out)
+}
+
+fn check_placement(filter: &WideBloom) -> Result<(), WriteError> {
+    match filter.placement() {
+        WidePlacement::BitsAndBlooms => Ok(()),
+        _ => Err(WriteError::OtherPlacement {
+            needs: "the 256 bits of murmur3 of bits-and-blooms",
+            got: filter.hashing(),
+        }),
+    }
+}
+
+fn write_bitset(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
+    out.write_all(&filter.shape().bits().to_be_bytes())?;
+    write_words_be(filter.bits(), filter.shape().words(), out)?;
+    Ok(())
+}
+
+/// Could these bytes be such a filter?
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let Some(&[bits, probes, length]) = bytes.as_chunks::<8>().0.first_chunk::<3>() else {
+        return Resemblance::No;
+    };
+    let [bits, probes, length] = [bits, probes, length].map(u64::from_be_bytes);
+    let whole = bits.div_ceil(64).checked_mul(8).and_then(|bytes| bytes.checked_add(24));
+    Resemblance::could(
+        bits > 0 && (1..=255).contains(&probes) && length == bits && whole == Some(bytes.len() as u64),
+    )
+}
+
+/// The object Go's `MarshalJSON` writes. Others may have put more into it.
+#[derive(Deserialize)]
+struct Json<'a> {
+    m: u64,
+    k: u64,
+    #[serde(borrow)]
+    b: Cow<'a, str>,
+}
+
+/// With its padding.
+const BASE64: &GeneralPurpose = &URL_SAFE;
+
+/// The filter that `MarshalJSON` wrote, whose items became bytes in this way.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole filter.
+pub fn read_json(json: &[u8], items: ItemEncoding) -> Result<WideBloom, DecodeError> {
+    let Json { m, k, b } = serde_json::from_slice(json)
+        .map_err(|cause| DecodeError::Malformed { what: "JSON with m, k and b", at: at(json, &cause) })?;
+    let bitset = BASE64
+        .decode(b.as_bytes())
+        .map_err(|cause| DecodeError::Malformed { what: "base64url", at: wrong_digit(&cause, b.len()) })?;
+    read_bitset(Cursor::new(&bitset), m, k, items)
+}
+
+/// The byte at which JSON went wrong.
+pub(super) fn at(json: &[u8], cause: &serde_json::Error) -> u64 {
+    let lines = json.split_inclusive(|&byte| byte == b'\n');
+    let before: usize = lines.take(cause.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + cause.column().saturating_sub(1)) as u64
+}
+
+fn wrong_digit(cause: &Base64Error, len: usize) -> u64 {
+    match *cause {
+        Base64Error::InvalidByte(at, _) | Base64Error::InvalidLastSymbol(at, _) => at as u64,
+        Base64Error::InvalidLength(_) | Base64Error::InvalidPadding => len as u64,
+    }
+}
+
+/// Writes the filter as `MarshalJSON` does, byte for byte.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` refuses.
+pub fn write_json(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
+    check_placement(filter)?;
+    write!(out, "{{\"m\":{},\"k\":{},\"b\":\"", filter.shape().bits(), filter.shape().probes())?;
+    let mut base64 = EncoderWriter::new(&mut *out, BASE64);
+    write_bitset(filter, &mut base64)?;
+    base64.finish()?;
+    drop(base64);
+    out.write_all(b"\"}")?;
+    Ok(())
+}
+
+/// Could this text be such a filter in JSON? Only one that says `m`, `k` and `b` and nothing else.
+#[must_use]
+pub fn resembles_json(json: &[u8]) -> Resemblance {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Exactly<'a> {
+        m: u64,
+        k: u64,
+        #[serde(borrow)]
+        b: Cow<'a, str>,
+    }
+    let Ok(Exactly { m, k, b }) = serde_json::from_slice(json) else { return Resemblance::No };
+    let bitset = m.div_ceil(64).checked_mul(8).and_then(|bytes| bytes.checked_add(8));
+    let base64 = bitset.and_then(|bytes| bytes.div_ceil(3).checked_mul(4));
+    Resemblance::could(m > 0 && (1..=255).contains(&k) && base64 == Some(b.len() as u64))
+}

@@ -1,0 +1,113 @@
+//! C's packed form: which slots are not zero, a bit for each, and those slots.
+
+use std::io::Write;
+
+use super::Parts;
+use super::slots::width_of;
+use crate::binary_fuse::BinaryFuse;
+use crate::codec::cursor::Cursor;
+use crate::codec::{DecodeError, WriteError};
+use crate::statics::Fingerprint;
+use crate::statics::fingerprint::{load, per_word};
+use crate::statics::foreign::ForeignFuse;
+use crate::statics::graph::Graph as _;
+use crate::statics::table::{Table, lines_of};
+use crate::store::Lines;
+
+/// Slots that are not there are zero, so a bit of input can become a whole slot: C packs slots of up to so many bits, and so do we.
+const MAX_WIDTH: u32 = 16;
+
+/// What is in front of the slots, and the bits that say which are there.
+struct Front<'a> {
+    seed: u64,
+    size: u64,
+    graph: ForeignFuse,
+    bitmap: &'a [u8],
+}
+
+fn front<'a>(cursor: &mut Cursor<'a>) -> Result<Front<'a>, DecodeError> {
+    let (seed, size) = (cursor.u64_le()?, u64::from(cursor.u32_le()?));
+    // The segments follow from the number of items; and there must be a bit for every slot, before any is made.
+    let graph = ForeignFuse::for_items(size);
+    let bitmap = cursor.take(graph.slots().div_ceil(8))?;
+    let used = graph.slots() % 8;
+    if let Some(&last) = bitmap.last().filter(|&&last| used != 0 && last >> used != 0) {
+        let stray = u64::from((last >> used).trailing_zeros()) + used;
+        return Err(DecodeError::StrayBit { bit: (bitmap.len() as u64 - 1) * 8 + stray });
+    }
+    Ok(Front { seed, size, graph, bitmap })
+}
+
+fn ones(bitmap: &[u8]) -> u64 {
+    bitmap.iter().map(|byte| u64::from(byte.count_ones())).sum()
+}
+
+pub(super) fn width(bytes: &[u8]) -> Option<u32> {
+    let mut cursor = Cursor::new(bytes);
+    let kept = ones(front(&mut cursor).ok()?.bitmap);
+    width_of(cursor.left() as u64, kept, false).filter(|&width| width <= MAX_WIDTH)
+}
+
+pub(super) fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Parts, DecodeError> {
+    let bad = |field, got| DecodeError::BadField { field, got };
+    if F::BITS > MAX_WIDTH {
+        return Err(bad("fingerprint bits", F::BITS.into()));
+    }
+    let mut cursor = Cursor::new(bytes);
+    let Front { seed, size, graph, bitmap } = front(&mut cursor)?;
+    let kept = ones(bitmap);
+    if let Some(width) =
+        width_of(cursor.left() as u64, kept, false).filter(|&width| width != F::BITS && kept != 0)
+    {
+        return Err(bad("fingerprint bits", width.into()));
+    }
+    let mut packed = cursor.take(kept * u64::from(F::BITS / 8))?.chunks_exact(F::BITS as usize / 8);
+    cursor.finish()?;
+    let mut lines = Lines::zeroed(lines_of::<F>(graph.slots()))?;
+    let words = lines.words_mut();
+    for slot in (0..graph.slots() as usize).filter(|slot| bitmap[slot / 8] >> (slot % 8) & 1 == 1) {
+        let value = packed.next().unwrap_or_default();
+        let value = value.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        if value == 0 {
+            return Err(bad("packed slot", 0));
+        }
+        words[slot / per_word::<F>()] |= value << (slot % per_word::<F>() * F::BITS as usize);
+    }
+    Ok(Parts { seed, graph, inserted: Some(size), slots: lines })
+}
+
+pub(super) fn write<F: Fingerprint>(
+    filter: &BinaryFuse<F>,
+    table: &Table<F, ForeignFuse>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    if F::BITS > MAX_WIDTH {
+        let (got, limit) = (F::BITS.into(), MAX_WIDTH.into());
+        return Err(WriteError::NoRoom { field: "bits of a slot", got, limit });
+    }
+    let graph = table.places().graph();
+    // The number of items is all it says of the segments, so it must be one they follow from.
+    let counted = Some(filter.inserted()).filter(|&items| ForeignFuse::for_items(items) == *graph);
+    let size = counted.or_else(|| graph.fewest_items()).ok_or_else(|| {
+        let needs = "segments that follow from the number of items";
+        WriteError::other_rule(needs, filter.scheme(), &filter.shape())
+    })?;
+    out.write_all(&table.places().seed().to_le_bytes())?;
+    out.write_all(&(size as u32).to_le_bytes())?;
+    let slots = || (0..graph.slots() as usize).map(|slot| load::<F>(table.lines().words(), slot).widen());
+    let (mut byte, mut bits) = (0_u8, 0);
+    let mut bitmap = Vec::with_capacity(graph.slots().div_ceil(8) as usize);
+    for slot in slots() {
+        byte |= u8::from(slot != 0) << bits;
+        bits = (bits + 1) % 8;
+        if bits == 0 {
+            bitmap.push(std::mem::take(&mut byte));
+        }
+    }
+    bitmap.extend((bits != 0).then_some(byte));
+    out.write_all(&bitmap)?;
+    slots()
+        .filter(|&slot| slot != 0)
+        .try_for_each(|slot| out.write_all(&slot.to_le_bytes()[..F::BITS as usize / 8]))?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Slots as other programs have them: one behind the other, little-endian.
+
+use std::io::{self, Write};
+
+use crate::codec::DecodeError;
+use crate::codec::cursor::{Cursor, lines_of_lsb_first};
+use crate::statics::Fingerprint;
+use crate::store::Lines;
+
+/// What C's 16-bit binary fuse filters have behind their slots.
+pub(super) const C_EXTRA_BYTES: u64 = 4;
+
+/// The width of slots of which there are so many, in so many bytes. No two widths can have the same.
+pub(super) fn width_of(bytes: u64, slots: u64, c_fuse: bool) -> Option<u32> {
+    let extra = |width: u32| if c_fuse && width == 16 { C_EXTRA_BYTES } else { 0 };
+    [8, 16, 32].into_iter().find(|&width| {
+        let exactly = slots * u64::from(width / 8);
+        bytes == exactly || bytes == exactly + extra(width)
+    })
+}
+
+/// All slots; nothing is left behind them but what C has there.
+pub(super) fn read_slots<F: Fingerprint>(
+    mut cursor: Cursor<'_>,
+    slots: u64,
+    c_fuse: bool,
+) -> Result<Lines, DecodeError> {
+    if let Some(width) = width_of(cursor.left() as u64, slots, c_fuse).filter(|&width| width != F::BITS) {
+        return Err(DecodeError::BadField { field: "fingerprint bits", got: width.into() });
+    }
+    let taken = cursor.take(slots * u64::from(F::BITS / 8))?;
+    if c_fuse && F::BITS == 16 && cursor.left() as u64 == C_EXTRA_BYTES {
+        cursor.rest();
+    }
+    cursor.finish()?;
+    Ok(lines_of_lsb_first(taken)?)
+}
+
+/// Writes the first `slots` slots of `lines`.
+pub(super) fn write_slots<F: Fingerprint>(lines: &Lines, slots: u64, out: &mut dyn Write) -> io::Result<()> {
+    let mut left = usize::try_from(slots * u64::from(F::BITS / 8)).unwrap_or(usize::MAX);
+    lines.for_each_le_bytes(|bytes| {
+        let taken = left.min(bytes.len());
+        left -= taken;
+        out.write_all(&bytes[..taken])
+    })
+}
+
+/// `Ok` if the number of slots in front of them is the one that follows from the rest.
+pub(super) fn check_length(got: u64, expected: u64) -> Result<(), DecodeError> {
+    if got == expected { Ok(()) } else { Err(DecodeError::BadField { field: "number of slots", got }) }
+}

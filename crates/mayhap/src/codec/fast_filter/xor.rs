@@ -1,0 +1,143 @@
+//! The xor filters of the FastFilter libraries.
+//!
+//! ```text
+//!      ┌──────┬───────┬─────────────────────┐
+//! C    │ seed │ block │ 3 · block slots     │     of 8 or 16 bits; xorf has 32 as well, but only serde forms
+//!      │ 8    │ 8     │                     │     Go has no file form of its own for them
+//!      └──────┴───────┴─────────────────────┘
+//! ```
+//!
+//! Nothing says how many items there are: [`inserted`](Xor::inserted) is 0. Slots that no item took hold whatever was there before.
+//!
+//! ```
+//! use mayhap::codec::fast_filter::xor::{self, Layout};
+//! use mayhap::{ItemEncoding, Xor16};
+//!
+//! let filter: Xor16 = xor::build(1..=1_000_u64, ItemEncoding::U64Le)?;
+//! let mut file = Vec::new();
+//! xor::write(&filter, Layout::C, &mut file)?; // what `xor16_deserialize` reads
+//!
+//! let same: Xor16 = xor::read(&file, Layout::C, ItemEncoding::U64Le)?;
+//! assert!(same.may_contain(&7_u64) && !same.may_contain(&7_000_u64));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::io::Write;
+
+use super::json;
+use super::scheme;
+use super::slots::{read_slots, width_of, write_slots};
+use crate::codec::cursor::Cursor;
+use crate::codec::{DecodeError, Resemblance, WriteError};
+use crate::error::BuildError;
+use crate::filter::Filter;
+use crate::item::{Item, ItemEncoding};
+use crate::statics::foreign::ForeignXor;
+use crate::statics::graph::Graph as _;
+use crate::statics::table::Table;
+use crate::statics::{self, Fingerprint};
+use crate::xor::Xor;
+
+/// What stands in front of a xor filter's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// C's `xor8_serialize` and `xor16_serialize`.
+    C,
+    /// What serde makes of xorf's types in JSON. The width of the slots is not to be seen.
+    XorfJson,
+}
+
+/// The filter in these bytes, whose items became numbers, or bytes, in this way.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole filter with slots of this width.
+pub fn read<F: Fingerprint>(
+    bytes: &[u8],
+    layout: Layout,
+    items: ItemEncoding,
+) -> Result<Xor<F>, DecodeError> {
+    let (seed, graph, slots) = match layout {
+        Layout::XorfJson => json::read_xor::<F>(bytes)?,
+        Layout::C => {
+            let mut cursor = Cursor::new(bytes);
+            let (seed, graph) = (cursor.u64_le()?, graph_of(cursor.u64_le()?)?);
+            (seed, graph, read_slots::<F>(cursor, graph.slots(), false)?)
+        }
+    };
+    let table = Table::of_slots(graph, seed, slots, None);
+    let table = table.ok_or(DecodeError::BadField { field: "block length", got: graph.block() })?;
+    Ok(Xor::of_foreign(table, scheme(items))?)
+}
+
+/// [`read`] for slots of whatever width.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole filter, and for [`Layout::XorfJson`], which does not show the width.
+pub fn read_any(bytes: &[u8], layout: Layout, items: ItemEncoding) -> Result<Filter, DecodeError> {
+    Ok(match width(bytes, layout) {
+        Some(16) => Filter::Xor16(read(bytes, layout, items)?),
+        Some(32) => Filter::Xor32(read(bytes, layout, items)?),
+        None if layout == Layout::XorfJson => {
+            return Err(DecodeError::BadField { field: "fingerprint bits", got: 0 });
+        }
+        // Or it says what is wrong.
+        _ => Filter::Xor8(read(bytes, layout, items)?),
+    })
+}
+
+/// How many bits the slots have: 8, 16 or 32. `None` if the bytes are no such filter, or do not show it.
+#[must_use]
+pub fn width(bytes: &[u8], layout: Layout) -> Option<u32> {
+    if layout == Layout::XorfJson {
+        return None;
+    }
+    let mut cursor = Cursor::new(bytes);
+    let (_, block) = (cursor.u64_le().ok()?, cursor.u64_le().ok()?);
+    width_of(cursor.left() as u64, graph_of(block).ok()?.slots(), false)
+}
+
+/// The filter of these items in the size the libraries choose. Items may come twice.
+///
+/// # Errors
+/// As [`fast_filter::build`](super::build).
+pub fn build<F: Fingerprint, I: Item>(
+    items: impl IntoIterator<Item = I>,
+    encoding: ItemEncoding,
+) -> Result<Xor<F>, BuildError> {
+    let scheme = scheme(encoding);
+    let keys = statics::collect(items, &scheme)?;
+    Xor::of_foreign(Table::build_foreign(keys)?, scheme)
+}
+
+/// Writes the filter as the library of this layout does.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not placed so, [`WriteError::Io`] if `out` refuses.
+pub fn write<F: Fingerprint>(filter: &Xor<F>, layout: Layout, out: &mut dyn Write) -> Result<(), WriteError> {
+    let needs = "the FastFilter libraries' rule for numbers";
+    let refusal = || WriteError::other_rule(needs, filter.scheme(), &filter.shape());
+    let table = filter.foreign().ok_or_else(refusal)?;
+    if layout == Layout::XorfJson {
+        return Ok(json::write_xor(table, out)?);
+    }
+    let graph = table.places().graph();
+    out.write_all(&table.places().seed().to_le_bytes())?;
+    out.write_all(&graph.block().to_le_bytes())?;
+    write_slots::<F>(table.lines(), graph.slots(), out)?;
+    Ok(())
+}
+
+/// Could these bytes be a xor filter in this layout? There is no mark: lengths and fields must agree.
+#[must_use]
+pub fn resembles(bytes: &[u8], layout: Layout) -> Resemblance {
+    Resemblance::could(match layout {
+        Layout::XorfJson => read::<u32>(bytes, layout, ItemEncoding::U64Le).is_ok(),
+        Layout::C => width(bytes, layout).is_some(),
+    })
+}
+
+/// Three blocks of so many slots.
+pub(super) fn graph_of(block: u64) -> Result<ForeignXor, DecodeError> {
+    ForeignXor::from_parts([block, 0]).ok_or(DecodeError::BadField { field: "block length", got: block })
+}

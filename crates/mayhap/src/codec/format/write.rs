@@ -1,0 +1,111 @@
+//! Writing a filter in any format its rule of placing items allows.
+
+use std::io::Write;
+
+use super::Format;
+use crate::codec::fast_filter::xor;
+use crate::codec::{
+    WriteError, bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, encode_into,
+    fast_filter, guava, leveldb, redis_bloom, redis_cuckoo, redis_rdb, redisson, rocksdb, sbbf, spark,
+};
+use crate::filter::Filter;
+
+/// The RDB version of Redis 7.0: what every server since reads.
+const RDB_VERSION: u16 = 10;
+
+impl Format {
+    /// Writes `filter` in this format, if its items are hashed and placed as the format's readers do.
+    ///
+    /// DCSO files get no data, not even what was attached to the file the filter came from; of Redisson only the bitmap is written, without the
+    /// configuration; BIP 37 messages get the flag for no update, and Cassandra's are those of 4.0 and later. The format's own module has the
+    /// choice.
+    ///
+    /// # Errors
+    /// [`WriteError::OtherPlacement`] for a filter of another rule, which only [`build`](Self::build)ing from the items can move;
+    /// [`WriteError::OtherKind`] where the format has no such filters, [`WriteError::ReadOnly`] for formats that are only read.
+    pub fn write(self, filter: &Filter, out: &mut dyn Write) -> Result<(), WriteError> {
+        match (self, filter) {
+            (Self::Mayhap, filter) => Ok(encode_into(filter, out)?),
+            (Self::Guava, Filter::Bloom(filter)) => guava::write(filter, out),
+            (Self::Redisson, Filter::Bloom(filter)) => redisson::write(filter, out),
+            (Self::RedisBloom, Filter::ScalableBloom(filter)) => redis_bloom::write(filter, out),
+            (Self::RedisCuckoo, Filter::ScalableCuckoo(filter)) => redis_cuckoo::write(filter, out),
+            (Self::RedisDump, Filter::ScalableBloom(filter)) => {
+                Ok(out.write_all(&redis_rdb::write_dump(filter, RDB_VERSION)?)?)
+            }
+            (Self::RedisDump, Filter::ScalableCuckoo(filter)) => {
+                Ok(out.write_all(&redis_rdb::write_dump(filter, RDB_VERSION)?)?)
+            }
+            (Self::Sbbf, Filter::BlockedBloom(filter)) => sbbf::write(filter, out),
+            (Self::Spark, Filter::Bloom(filter)) => spark::write(filter, out),
+            (Self::DataSketches, Filter::Bloom(filter)) => datasketches::write(filter, out),
+            (Self::Dcso, Filter::Bloom(filter)) => dcso::write(filter, &[], dcso::Packing::Plain, out),
+            (Self::DcsoGzip, Filter::Bloom(filter)) => dcso::write(filter, &[], dcso::Packing::Gzip, out),
+            (Self::BitsAndBlooms, Filter::WideBloom(filter)) => bits_and_blooms::write(filter, out),
+            (Self::BitsAndBloomsJson, Filter::WideBloom(filter)) => bits_and_blooms::write_json(filter, out),
+            (Self::BlockFilter, Filter::Gcs(filter)) => block_filter::write(filter, out),
+            (Self::Bip37, Filter::WideBloom(filter)) => bip37::write_items(filter, bip37::UPDATE_NONE, out),
+            (_, Filter::BinaryFuse8(filter)) if let Some(layout) = self.fuse_layout() => {
+                fast_filter::write(filter, layout, out)
+            }
+            (_, Filter::BinaryFuse16(filter)) if let Some(layout) = self.fuse_layout() => {
+                fast_filter::write(filter, layout, out)
+            }
+            (_, Filter::BinaryFuse32(filter)) if let Some(layout) = self.fuse_layout() => {
+                fast_filter::write(filter, layout, out)
+            }
+            (Self::XorC, Filter::Xor8(filter)) => xor::write(filter, xor::Layout::C, out),
+            (Self::XorC, Filter::Xor16(filter)) => xor::write(filter, xor::Layout::C, out),
+            (Self::XorC, Filter::Xor32(filter)) => xor::write(filter, xor::Layout::C, out),
+            (Self::LevelDb, Filter::Bloom(filter)) => leveldb::write(filter, out),
+            (Self::RocksDb, Filter::BlockedBloom(filter)) => rocksdb::write(filter, out),
+            (Self::Cassandra, Filter::Bloom(filter)) => {
+                cassandra::write(filter, cassandra::BitOrder::Since40, out)
+            }
+            _ if !self.writes() => Err(WriteError::ReadOnly { format: self }),
+            // Both hold Bloom filters, placed by 128 bits of an item or by more.
+            (_, Filter::Bloom(bloom)) if self.is_wide() => Err(WriteError::other_placement(
+                "its own program's rule, which takes more than 128 bits of an item",
+                bloom,
+            )),
+            (_, Filter::WideBloom(wide)) if self.is_narrow() => {
+                Err(WriteError::OtherPlacement { needs: "its own program's rule", got: wide.hashing() })
+            }
+            _ => Err(self.holds_another_kind(filter)),
+        }
+    }
+
+    /// Does it hold filters that are a `WideBloom` here?
+    const fn is_wide(self) -> bool {
+        matches!(self, Self::BitsAndBlooms | Self::BitsAndBloomsJson | Self::Bip37)
+    }
+
+    /// Does it hold filters that are a `Bloom` here?
+    const fn is_narrow(self) -> bool {
+        matches!(
+            self,
+            Self::Guava
+                | Self::Redisson
+                | Self::Spark
+                | Self::DataSketches
+                | Self::Dcso
+                | Self::DcsoGzip
+                | Self::LevelDb
+                | Self::Cassandra
+        )
+    }
+
+    fn holds_another_kind(self, filter: &Filter) -> WriteError {
+        let holds = match self {
+            Self::RedisBloom => "scalable-bloom filters",
+            Self::RedisCuckoo => "scalable-cuckoo filters",
+            Self::RedisDump => "scalable-bloom and scalable-cuckoo filters",
+            Self::Sbbf | Self::RocksDb => "blocked-bloom filters",
+            Self::BlockFilter => "gcs filters",
+            _ if self.fuse_layout().is_some() => "binary-fuse filters",
+            Self::XorC => "xor filters",
+            _ => "bloom filters",
+        };
+        WriteError::OtherKind { holds, got: filter.kind() }
+    }
+}

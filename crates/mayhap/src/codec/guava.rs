@@ -1,0 +1,184 @@
+//! Guava's `BloomFilter.writeTo`: everything big-endian.
+//!
+//! ```text
+//! ┌──────────┬───┬───────────┬──────────────────────────────┐
+//! │ strategy │ k │ words W   │ W words of 64 bits           │     strategy 0: MURMUR128_MITZ_32, 1: MURMUR128_MITZ_64
+//! │ 1 byte   │ 1 │ 4         │ bit i: word i/64, bit i % 64 │
+//! └──────────┴───┴───────────┴──────────────────────────────┘
+//! ```
+//!
+//! The stream says neither what it was sized for nor how its items became bytes: that was the *funnel*, and the reader must name it.
+//!
+//! | funnel | [`ItemEncoding`] |
+//! |---|---|
+//! | `stringFunnel(UTF_8)` | [`Utf8`](ItemEncoding::Utf8) |
+//! | `stringFunnel(UTF_16LE)`, `unencodedCharsFunnel()` | [`Utf16Le`](ItemEncoding::Utf16Le) |
+//! | `integerFunnel()` | [`I32Le`](ItemEncoding::I32Le) |
+//! | `longFunnel()` | [`I64Le`](ItemEncoding::I64Le) |
+//! | `byteArrayFunnel()` | [`Bytes`](ItemEncoding::Bytes) |
+//!
+//! ```
+//! use mayhap::ItemEncoding;
+//! use mayhap::codec::guava::{self, Rounding, Strategy};
+//!
+//! let mut seen = guava::create(1_000, 0.01, Rounding::Since33, Strategy::Mitz64, ItemEncoding::Utf8)?;
+//! seen.insert("ada");
+//! let mut stream = Vec::new();
+//! guava::write(&seen, &mut stream)?; // what `BloomFilter.readFrom` reads
+//!
+//! let same = guava::read(&stream, ItemEncoding::Utf8)?;
+//! assert!(same.may_contain("ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::io::Write;
+
+use super::cursor::Cursor;
+use super::foreign::{Resemblance, WriteError, check_rate};
+use super::{DecodeError, write_words_be};
+use crate::bloom::{Bloom, BloomShape};
+use crate::error::BuildError;
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::item::ItemEncoding;
+use crate::probe::BloomPlacement;
+use crate::sizing;
+
+/// How Guava draws positions from its 128 bits of murmur3. The stream says which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// `MURMUR128_MITZ_32`: the default up to Guava 16. Cannot reach bits above 2^31.
+    Mitz32,
+    /// `MURMUR128_MITZ_64`: the default since Guava 17.
+    Mitz64,
+}
+
+/// Which Guava a new filter is to be sized like; the number of probes of very small filters differs. Reading does not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// Guava 18 to 33.3.
+    Until33,
+    /// Guava 33.4 and later.
+    Since33,
+}
+
+impl Strategy {
+    const fn placement(self) -> BloomPlacement {
+        match self {
+            Self::Mitz32 => BloomPlacement::Guava32,
+            Self::Mitz64 => BloomPlacement::Guava64,
+        }
+    }
+}
+
+const HEADER_BYTES: usize = 6;
+/// What a Java array of `long` can hold.
+const MAX_WORDS: u64 = i32::MAX as u64;
+
+/// An empty filter as `BloomFilter.create` makes it for `expected_insertions` items.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1), and where Guava refuses too: a filter of no bits, or of more than it has an array for.
+pub fn create(
+    expected_insertions: u64,
+    fpp: f64,
+    rounding: Rounding,
+    strategy: Strategy,
+    items: ItemEncoding,
+) -> Result<Bloom, BuildError> {
+    let (bits, probes) = size(expected_insertions, fpp, rounding)?;
+    if bits > MAX_WORDS * 64 {
+        return Err(BuildError::BitsOutOfRange { got: bits, limit: MAX_WORDS * 64 });
+    }
+    let capacity = expected_insertions.max(1);
+    let shape = BloomShape::from_parts(bits.next_multiple_of(64), probes, capacity, fpp)?;
+    Bloom::placed(shape, scheme(items), strategy.placement())
+}
+
+/// How many bits Guava computes, before it rounds them up to whole words, and how many probes.
+///
+/// # Errors
+/// [`BuildError`] for a rate outside (0, 1), no bits, or more than 255 probes.
+pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u64, u32), BuildError> {
+    let fpp = check_rate(fpp)?;
+    let items = sizing::check_capacity(expected_insertions.max(1))? as f64;
+    let ln_2 = std::f64::consts::LN_2;
+    // In this order: another rounds differently.
+    let bits = (-items * fpp.ln() / (ln_2 * ln_2)) as u64;
+    if bits == 0 {
+        return Err(BuildError::BitsOutOfRange { got: 0, limit: MAX_WORDS * 64 });
+    }
+    let probes = match rounding {
+        Rounding::Until33 => bits as f64 / items * ln_2,
+        Rounding::Since33 => -fpp.ln() / ln_2,
+    };
+    let probes = (probes + 0.5).floor().max(1.0);
+    if probes > 255.0 {
+        return Err(BuildError::ProbesOutOfRange { got: probes as u32, limit: 255 });
+    }
+    Ok((bits, probes as u32))
+}
+
+fn scheme(items: ItemEncoding) -> HashScheme {
+    ForeignScheme::new(ForeignHash::Guava, items).into()
+}
+
+/// The filter in a stream that `writeTo` wrote, whose funnel made bytes of its items in this way.
+///
+/// # Errors
+/// [`DecodeError`] for anything but one whole stream.
+pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let strategy = match cursor.u8()? {
+        0 => Strategy::Mitz32,
+        1 => Strategy::Mitz64,
+        got => return Err(DecodeError::BadField { field: "strategy", got: got.into() }),
+    };
+    let probes = cursor.u8()?;
+    let words = u64::from(cursor.u32_be()?);
+    if words > MAX_WORDS {
+        return Err(DecodeError::BadField { field: "number of words", got: words });
+    }
+    let shape = BloomShape::of_unknown_capacity(words * 64, probes.into())?;
+    let bits = cursor.words_be(words)?;
+    cursor.finish()?;
+    Ok(Bloom::of_placed_bits(shape, scheme(items), strategy.placement(), bits))
+}
+
+/// Writes the filter as `writeTo` does.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not Guava's, [`WriteError::Io`] if `out` refuses.
+pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
+    let is_guavas =
+        matches!(filter.scheme(), HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::Guava);
+    let strategy = match filter.placement() {
+        BloomPlacement::Guava32 if is_guavas => 0,
+        BloomPlacement::Guava64 if is_guavas => 1,
+        _ => {
+            return Err(WriteError::other_placement("Guava's murmur3 and one of its two strategies", filter));
+        }
+    };
+    let (bits, words) = (filter.shape().bits(), filter.shape().words());
+    // Only a `.mayhap` file that nobody wrote can say otherwise.
+    if words > MAX_WORDS || !bits.is_multiple_of(64) {
+        return Err(WriteError::NoRoom { field: "whole words of bits", got: bits, limit: MAX_WORDS * 64 });
+    }
+    // No foreign filter has more than 255 probes.
+    let (words, probes) = (words as u32, filter.shape().probes() as u8);
+    out.write_all(&[strategy, probes])?;
+    out.write_all(&words.to_be_bytes())?;
+    write_words_be(filter.bits(), words.into(), out)?;
+    Ok(())
+}
+
+/// Could these bytes be such a stream?
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let Some(&[strategy, probes, words @ ..]) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Resemblance::No;
+    };
+    let words = u64::from(u32::from_be_bytes(words));
+    Resemblance::could(
+        strategy <= 1 && probes > 0 && words > 0 && bytes.len() as u64 == HEADER_BYTES as u64 + 8 * words,
+    )
+}

@@ -1,0 +1,146 @@
+//! LevelDB's filters (`NewBloomFilterPolicy`), and the filter block of a table file that holds them.
+//!
+//! ```text
+//! ┌─────────────────────────────────────┬───┐
+//! │ bits, at least 64 of them           │ k │      one filter, for the keys of about 2 KiB of data
+//! │ bit i: byte i/8, bit i % 8          │ 1 │
+//! └─────────────────────────────────────┴───┘
+//! ```
+//!
+//! A filter says nothing of its items. They are the user's keys, without the eight bytes LevelDB appends to each in its tables, so
+//! [`ItemEncoding::Bytes`] is right unless the program that wrote the table encoded something into its keys.
+//!
+//! * A number of probes above 30 is reserved for encodings yet to come, and LevelDB answers *mayhap* for every key then. Nothing in
+//!   such bytes can be understood, so [`read`] refuses them: take the answer *mayhap* for the error.
+//! * The hash has 32 bits. In filters of many millions of keys that alone costs wrong answers, which
+//!   [`expected_fpr`](Bloom::expected_fpr) does not count.
+//! * In a table file a block is followed by a byte for its compression and four for its checksum. They are not part of it.
+//!
+//! ```
+//! use mayhap::ItemEncoding;
+//! use mayhap::codec::leveldb::{self, FilterBlock};
+//!
+//! let mut keys = leveldb::create(10, 100, ItemEncoding::Bytes)?;
+//! keys.insert("ada");
+//! let mut bytes = Vec::new();
+//! leveldb::write(&keys, &mut bytes)?; // what `FilterPolicy::KeyMayMatch` reads
+//! assert!(leveldb::read(&bytes, ItemEncoding::Bytes)?.may_contain("ada"));
+//!
+//! let mut block = Vec::new();
+//! leveldb::write_block(&[Some(&keys), None], leveldb::BASE_LG, &mut block)?;
+//! let block = FilterBlock::parse(&block)?;
+//! let first = block.filter_at(0, ItemEncoding::Bytes)?; // of the data block that begins at byte 0
+//! assert!(first.is_some_and(|keys| keys.may_contain("ada")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod block;
+
+pub use block::{BASE_LG, FilterBlock, resembles_block, write_block};
+
+use std::io::Write;
+
+use super::cursor::lines_of_lsb_first;
+use super::foreign::{Resemblance, WriteError};
+use super::{DecodeError, write_bytes};
+use crate::bloom::{Bloom, BloomShape};
+use crate::error::BuildError;
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::item::ItemEncoding;
+use crate::probe::BloomPlacement;
+use crate::sizing::MAX_BITS;
+
+/// Fewer bits no filter has: those of a few keys would be wrong too often.
+const MIN_BITS: u64 = 64;
+/// Numbers above this are not numbers of probes.
+const MAX_K: u8 = 30;
+
+/// An empty filter as LevelDB makes it for `keys` keys.
+///
+/// # Errors
+/// [`BuildError`] for more bits than a filter can have.
+pub fn create(bits_per_key: u32, keys: u64, items: ItemEncoding) -> Result<Bloom, BuildError> {
+    let (bits, probes) = size(bits_per_key, keys)?;
+    Bloom::placed(BloomShape::exactly(bits, probes, keys.max(1))?, scheme(items), BloomPlacement::LevelDb)
+}
+
+/// How many bits LevelDB takes for `keys` keys, whole bytes of them, and how many probes.
+///
+/// # Errors
+/// [`BuildError::BitsOutOfRange`] for more bits than a filter can have.
+pub fn size(bits_per_key: u32, keys: u64) -> Result<(u64, u32), BuildError> {
+    let got = keys.saturating_mul(bits_per_key.into()).max(MIN_BITS);
+    if got > MAX_BITS {
+        return Err(BuildError::BitsOutOfRange { got, limit: MAX_BITS });
+    }
+    // A little less than ln 2, cut off: fewer probes than would be best, but each costs time.
+    let probes = (f64::from(bits_per_key) * 0.69) as u32;
+    Ok((got.next_multiple_of(8), probes.clamp(1, MAX_K.into())))
+}
+
+fn scheme(items: ItemEncoding) -> HashScheme {
+    ForeignScheme::new(ForeignHash::LevelDb, items).into()
+}
+
+/// The filter in these bytes: all of them but the last are bits, and that is the number of probes.
+///
+/// # Errors
+/// [`DecodeError`] for fewer than two bytes (LevelDB answers *no* for every key then), for no probes, and
+/// [`DecodeError::Unsupported`] for more than 30 (*mayhap*, in both cases).
+pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
+    let (bits, probes) = match bytes {
+        [bits @ .., probes] if !bits.is_empty() => (bits, *probes),
+        _ => return Err(DecodeError::TooShort { need: 2, got: bytes.len() as u64 }),
+    };
+    match probes {
+        0 => return Err(DecodeError::BadField { field: "number of probes", got: 0 }),
+        1..=MAX_K => {}
+        _ => return Err(DecodeError::Unsupported { what: "a LevelDB filter of more than 30 probes" }),
+    }
+    let shape = BloomShape::of_unknown_capacity(bits.len() as u64 * 8, probes.into())?;
+    let bits = lines_of_lsb_first(bits)?;
+    Ok(Bloom::of_placed_bits(shape, scheme(items), BloomPlacement::LevelDb, bits))
+}
+
+/// Writes the filter as LevelDB does.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not LevelDB's, [`WriteError::NoRoom`] for one that LevelDB could not have made,
+/// [`WriteError::Io`] if `out` refuses.
+pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (bytes, probes) = measure(filter)?;
+    write_bytes(filter.bits(), bytes, out)?;
+    out.write_all(&[probes])?;
+    Ok(())
+}
+
+/// Bytes of bits, and probes, if LevelDB could read such a filter.
+fn measure(filter: &Bloom) -> Result<(u64, u8), WriteError> {
+    let is_leveldbs =
+        matches!(filter.scheme(), HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::LevelDb);
+    if !is_leveldbs || filter.placement() != BloomPlacement::LevelDb {
+        return Err(WriteError::other_placement("LevelDB's hash and its rule", filter));
+    }
+    let (bits, probes) = (filter.shape().bits(), filter.shape().probes());
+    if bits % 8 != 0 {
+        return Err(WriteError::NoRoom { field: "bits besides whole bytes", got: bits % 8, limit: 0 });
+    }
+    match u8::try_from(probes) {
+        Ok(probes) if probes <= MAX_K => Ok((bits / 8, probes)),
+        _ => Err(WriteError::NoRoom { field: "number of probes", got: probes.into(), limit: MAX_K.into() }),
+    }
+}
+
+/// Could these bytes be such a filter? There is little to tell it by: at least 64 bits, 1 to 30 probes, and that it is no text, which ends with a byte
+/// of that range, too.
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let enough = bytes.len() as u64 > MIN_BITS / 8;
+    let probes = bytes.last().is_some_and(|probes| (1..=MAX_K).contains(probes));
+    Resemblance::could(enough && probes && !is_text(bytes))
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes)
+        .is_ok_and(|text| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace()))
+}

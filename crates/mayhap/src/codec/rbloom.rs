@@ -1,0 +1,73 @@
+//! rbloom's `save` and `save_bytes`, the Python library: read only.
+//!
+//! ```text
+//! ┌──────────┬───────────────────────────────────┐
+//! │ probes k │ bits, all bytes there are         │
+//! │ u64, LE  │ bit i: byte i/8, lowest bit first │
+//! └──────────┴───────────────────────────────────┘
+//! ```
+//!
+//! rbloom saves only filters that were given a hash function: anything from Python's items to 128 bits. The file does not say which, so whoever reads it names it:
+//!
+//! ```python
+//! def hash_func(item):                                              # HashFunction::Sha256, ItemEncoding::Utf8
+//!     return int.from_bytes(sha256(item.encode()).digest()[:16], "big", signed=True)
+//! ```
+//!
+//! The recipe in rbloom's readme hashes `pickle.dumps(item)` in place of `item.encode()`. Pickles are not the same from one Python to the next: such a filter
+//! can be asked only with the pickles themselves, as byte strings.
+//!
+//! ```
+//! use mayhap::ItemEncoding;
+//! use mayhap::codec::rbloom::{self, HashFunction};
+//!
+//! let file = [&6_u64.to_le_bytes()[..], &[0; 24]].concat(); // Bloom(20, 0.01, hash_func), empty
+//! let mut seen = rbloom::read(&file, HashFunction::Sha256, ItemEncoding::Utf8)?;
+//! assert!(seen.insert("ada") && seen.may_contain("ada"));
+//! # Ok::<(), mayhap::DecodeError>(())
+//! ```
+
+use super::DecodeError;
+use super::cursor::{Cursor, lines_of_lsb_first};
+use super::foreign::Resemblance;
+use crate::bloom::{Bloom, BloomShape};
+use crate::hash::{ForeignHash, ForeignScheme};
+use crate::item::ItemEncoding;
+use crate::probe::BloomPlacement;
+
+/// The function that was passed to rbloom's `Bloom`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HashFunction {
+    /// The first 16 bytes of SHA-256, big-endian.
+    Sha256,
+}
+
+impl HashFunction {
+    const fn function(self) -> ForeignHash {
+        match self {
+            Self::Sha256 => ForeignHash::Rbloom,
+        }
+    }
+}
+
+/// The filter that `save` or `save_bytes` wrote.
+///
+/// # Errors
+/// [`DecodeError`] for no bits, and for no probes or more than 255.
+pub fn read(bytes: &[u8], hash: HashFunction, items: ItemEncoding) -> Result<Bloom, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let probes = cursor.u64_le()?;
+    let probes = u32::try_from(probes).map_err(|_| DecodeError::BadField { field: "k", got: probes })?;
+    let bits = cursor.rest();
+    let shape = BloomShape::of_unknown_capacity(bits.len() as u64 * 8, probes)?;
+    let scheme = ForeignScheme::new(hash.function(), items).into();
+    Ok(Bloom::of_placed_bits(shape, scheme, BloomPlacement::Rbloom, lines_of_lsb_first(bits)?))
+}
+
+/// Could these bytes be such a file? Little speaks for it: a small number, and something behind it.
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let probes = bytes.split_first_chunk::<8>().filter(|(_, bits)| !bits.is_empty());
+    Resemblance::could(probes.is_some_and(|(probes, _)| (1..=255).contains(&u64::from_le_bytes(*probes))))
+}

@@ -1,0 +1,205 @@
+//! The layers of a dump as its header, or an RDB file, says them.
+
+use super::super::cursor::Cursor;
+use super::super::{DecodeError, MAX_INSERTED, WriteError};
+use super::{HEADER_BYTES, LINK_BYTES, layer_bytes, scheme};
+use crate::bloom::{Bloom, BloomShape};
+use crate::probe::BloomPlacement;
+use crate::scalable::{
+    Plan, ScalableBloom, ScalableShape, redis_bits_agree, redis_bits_for_probes, redis_probes,
+};
+
+/// Sizes are not rounded up to powers of two.
+const NOT_ROUNDED: u32 = 1;
+/// "Entries" is the power of two of the bits.
+const GIVEN_BITS: u32 = 2;
+/// The hash has 64 bits.
+const HASH_64: u32 = 4;
+/// There is one layer and never another.
+const NEVER_GROWS: u32 = 8;
+
+/// The options word of a filter.
+///
+/// [`WriteError::OtherPlacement`] if it is not RedisBloom's.
+pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
+    // Only a `.mayhap` file that nobody wrote can have its plan and other items.
+    match filter.shape().plan() {
+        Plan::RedisBloom if *filter.scheme() == scheme() => Ok(NOT_ROUNDED | HASH_64),
+        Plan::RedisBloomFixed if *filter.scheme() == scheme() => Ok(NOT_ROUNDED | HASH_64 | NEVER_GROWS),
+        _ => Err(WriteError::OtherPlacement {
+            needs: "RedisBloom's MurmurHash64A of bytes, in layers sized by its rule",
+            got: format!("{:?}, {}", filter.scheme(), filter.shape()),
+        }),
+    }
+}
+
+/// A layer as a dump says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) bytes: u64,
+    pub(crate) bits: u64,
+    pub(crate) items: u64,
+    pub(crate) error: f64,
+    pub(crate) bits_per_entry: f64,
+    pub(crate) probes: u32,
+    pub(crate) entries: u64,
+    pub(crate) n2: u8,
+}
+
+impl Link {
+    pub(crate) fn of(layer: &Bloom) -> Self {
+        let shape = layer.shape();
+        let (error, probes) = (shape.target_fpr(), shape.probes());
+        Self {
+            bytes: layer_bytes(layer),
+            bits: shape.bits(),
+            items: layer.inserted(),
+            error,
+            // Every layer was checked to have one.
+            bits_per_entry: redis_bits_for_probes(error, probes).unwrap_or_default(),
+            probes,
+            entries: shape.capacity(),
+            n2: 0,
+        }
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            bytes: cursor.u64_le()?,
+            bits: cursor.u64_le()?,
+            items: cursor.u64_le()?,
+            error: cursor.f64_le()?,
+            bits_per_entry: cursor.f64_le()?,
+            probes: cursor.u32_le()?,
+            entries: cursor.u64_le()?,
+            n2: cursor.u8()?,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes.to_le_bytes());
+        out.extend_from_slice(&self.bits.to_le_bytes());
+        out.extend_from_slice(&self.items.to_le_bytes());
+        out.extend_from_slice(&self.error.to_le_bytes());
+        out.extend_from_slice(&self.bits_per_entry.to_le_bytes());
+        out.extend_from_slice(&self.probes.to_le_bytes());
+        out.extend_from_slice(&self.entries.to_le_bytes());
+        out.push(self.n2);
+    }
+
+    /// Its measurements, if RedisBloom would load it and can have made it.
+    pub(crate) fn shape(&self) -> Result<BloomShape, DecodeError> {
+        let bad = |field, got| Err(DecodeError::BadField { field, got });
+        if !(self.error > 0.0 && self.error < 1.0) {
+            return bad("error of a layer", self.error.to_bits());
+        }
+        if self.n2 > 63 {
+            return bad("n2 of a layer", self.n2.into());
+        }
+        if self.n2 > 0 {
+            return Err(DecodeError::Unsupported { what: POWERS_OF_TWO });
+        }
+        if self.bits == 0 || self.bytes.checked_mul(8) != Some(self.bits) {
+            return bad("bits of a layer", self.bits);
+        }
+        if self.probes != redis_probes(self.bits_per_entry) {
+            return bad("probes of a layer", self.probes.into());
+        }
+        if !redis_bits_agree(self.error, self.bits_per_entry) {
+            return bad("bits per entry of a layer", self.bits_per_entry.to_bits());
+        }
+        if self.items > MAX_INSERTED {
+            return bad("items of a layer", self.items);
+        }
+        let placement = BloomPlacement::RedisBloom;
+        Ok(BloomShape::of_placement(placement, self.bits, self.probes, self.entries, self.error)?)
+    }
+}
+
+const POWERS_OF_TWO: &str = "a RedisBloom filter of before version 2, with sizes rounded to powers of two,";
+
+/// A filter as the header of a dump says it; all but its bits.
+#[derive(Debug)]
+pub(super) struct Head {
+    items: u64,
+    options: u32,
+    growth: u32,
+    pub(super) links: Vec<Link>,
+}
+
+impl Head {
+    /// The header at the front, every field of it checked.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let items = cursor.u64_le()?;
+        let layers = cursor.u32_le()?;
+        let (options, growth) = (cursor.u32_le()?, cursor.u32_le()?);
+        let need = HEADER_BYTES + u64::from(layers) * LINK_BYTES;
+        let got = (cursor.position() + cursor.left()) as u64;
+        if need > got {
+            return Err(DecodeError::TooShort { need, got });
+        }
+        let links = (0..layers).map(|_| Link::read(cursor)).collect::<Result<_, _>>()?;
+        let head = Self { items, options, growth, links };
+        plan(head.items, head.options, head.growth, &head.links)?;
+        Ok(head)
+    }
+
+    /// Bytes all layers will take.
+    pub(super) fn memory_bytes(&self) -> Result<u64, DecodeError> {
+        let bytes = |link: &Link| link.shape().map(|shape| shape.memory_bytes());
+        self.links.iter().try_fold(0_u64, |sum, link| Ok(sum.saturating_add(bytes(link)?)))
+    }
+
+    /// The filter, with no bit set yet.
+    pub(super) fn filter(&self) -> Result<ScalableBloom, DecodeError> {
+        assemble(self.items, self.options, self.growth, &self.links)
+    }
+}
+
+/// The filter of these layers, with no bit set yet.
+pub(crate) fn assemble(
+    items: u64,
+    options: u32,
+    growth: u32,
+    links: &[Link],
+) -> Result<ScalableBloom, DecodeError> {
+    let shape = plan(items, options, growth, links)?;
+    let layer = |link: &Link| {
+        let layer = Bloom::placed(link.shape()?, scheme(), BloomPlacement::RedisBloom)?;
+        Ok::<_, DecodeError>(layer.with_count(link.items))
+    };
+    let layers = links.iter().map(layer).collect::<Result<_, _>>()?;
+    Ok(ScalableBloom::of_layers(shape, scheme(), layers))
+}
+
+/// How such a filter grows, if all of it is well.
+fn plan(items: u64, options: u32, growth: u32, links: &[Link]) -> Result<ScalableShape, DecodeError> {
+    let bad = |field, got| Err(DecodeError::BadField { field, got });
+    if options & !(NOT_ROUNDED | GIVEN_BITS | HASH_64 | NEVER_GROWS) != 0 {
+        return bad("options", options.into());
+    }
+    if options & HASH_64 == 0 {
+        return Err(DecodeError::Unsupported {
+            what: "a RedisBloom filter of before version 2, with its hash of 32 bits,",
+        });
+    }
+    if options & NOT_ROUNDED == 0 || options & GIVEN_BITS != 0 {
+        return Err(DecodeError::Unsupported { what: POWERS_OF_TWO });
+    }
+    let plan = if options & NEVER_GROWS == 0 { Plan::RedisBloom } else { Plan::RedisBloomFixed };
+    let Some(first) = links.first().filter(|_| links.len() <= plan.max_layers()) else {
+        return bad("number of layers", links.len() as u64);
+    };
+    for link in links {
+        link.shape()?;
+    }
+    let counted = links.iter().map(|link| u128::from(link.items)).sum::<u128>();
+    if counted != u128::from(items) || items > MAX_INSERTED {
+        return bad("items", items);
+    }
+    let target_fpr = match plan {
+        Plan::RedisBloomFixed => first.error,
+        _ => (first.error * 2.0).min(1.0),
+    };
+    Ok(ScalableShape::of_redis_bloom(plan, first.entries, target_fpr, growth)?)
+}

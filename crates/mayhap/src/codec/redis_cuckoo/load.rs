@@ -1,0 +1,83 @@
+//! `CF.LOADCHUNK`.
+
+use super::super::DecodeError;
+use super::super::cursor::Cursor;
+use super::super::redis_chunk::{LoadError, offset_of};
+use super::{HEADER_BYTES, Head};
+use crate::scalable_cuckoo::ScalableCuckoo;
+use crate::sizing;
+
+/// The filter a header announces, with all slots free yet: `CF.LOADCHUNK key 1 header` where there is no such key.
+///
+/// The header alone decides how much memory that takes, so no filter of more than `limit_bytes` is made.
+///
+/// # Errors
+/// [`DecodeError`] for a header of no filter RedisBloom can have made (`Invalid header`), and for one past the limit.
+pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableCuckoo, DecodeError> {
+    let mut cursor = Cursor::new(header);
+    let head = Head::read(&mut cursor)?;
+    cursor.finish()?;
+    let (shape, _) = head.shape()?;
+    sizing::check_memory(shape.memory_bytes(head.tables)?, limit_bytes)?;
+    head.filter()
+}
+
+/// Puts a chunk where it belongs: `CF.LOADCHUNK key iterator chunk` for a filter that is there. The chunk replaces what was in its place.
+///
+/// One that begins behind the last table is refused, where RedisBloom sometimes puts it into the last table.
+///
+/// # Errors
+/// [`LoadError`] if it belongs nowhere, or the filter does not hash as RedisBloom's do; nothing has changed then.
+pub fn load_chunk(filter: &mut ScalableCuckoo, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
+    if super::check(filter).is_err() {
+        return Err(LoadError::OtherPlacement);
+    }
+    let offset = offset_of(iterator, chunk)?;
+    let Some((start, length)) = filter.table_around(offset) else {
+        return Err(LoadError::NoLayer { offset, bytes: filter.capacity() });
+    };
+    let room = (start + length) as u64 - offset;
+    if chunk.len() as u64 > room {
+        return Err(LoadError::TooBig { chunk: chunk.len() as u64, room });
+    }
+    filter.put_slots(offset as usize, chunk);
+    Ok(())
+}
+
+/// A filter on its way in, chunk by chunk: the header first, then the others in any order and any number of times.
+#[derive(Debug)]
+pub struct Loader {
+    limit_bytes: u64,
+    filter: Option<ScalableCuckoo>,
+}
+
+impl Loader {
+    /// Nothing yet. The filter will take no more than `limit_bytes`, whatever its header says.
+    #[must_use]
+    pub const fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes, filter: None }
+    }
+
+    /// Takes `CF.LOADCHUNK key iterator chunk`.
+    ///
+    /// # Errors
+    /// [`LoadError`] for what belongs nowhere; nothing has changed then.
+    pub fn load(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
+        match &mut self.filter {
+            Some(filter) => load_chunk(filter, iterator, chunk),
+            None if iterator == 1 => {
+                self.filter = Some(from_header(chunk, self.limit_bytes).map_err(LoadError::BadHeader)?);
+                Ok(())
+            }
+            None => Err(LoadError::NoHeader { iterator }),
+        }
+    }
+
+    /// The filter. Whether all chunks came is not known: the slots of those that did not are free.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooShort`] if not even the header came.
+    pub fn finish(self) -> Result<ScalableCuckoo, DecodeError> {
+        self.filter.ok_or(DecodeError::TooShort { need: HEADER_BYTES, got: 0 })
+    }
+}

@@ -1,0 +1,247 @@
+//! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`: everything little-endian, without a mark, a version or a checksum.
+//!
+//! ```text
+//! iterator 1: 38 bytes                                                                                  later iterators
+//! ┌───────┬─────────┬─────────┬────────┬─────────────┬────────────────┬───────────┐   ┌─────────┬─────────┬───
+//! │ items │ buckets │ deletes │ tables │ bucket size │ max iterations │ expansion │   │ table 0 │ table 1 │ …
+//! │ 8     │ 8       │ 8       │ 8      │ 2           │ 2              │ 2         │   │ slots   │ slots   │
+//! └───────┴─────────┴─────────┴────────┴─────────────┴────────────────┴───────────┘   └─────────┴─────────┴───
+//! ```
+//!
+//! Table `i` has `buckets · expansion^i` buckets; a slot is one byte, 0 if it is free. Iterators are those of
+//! [`redis_bloom`](super::redis_bloom), but a table of at most 16 MiB is always answered whole and from its beginning.
+//!
+//! A dump in one piece, as [`read`] and [`write()`] have it, is the header and all tables behind it.
+//!
+//! Traps:
+//! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Ask for `"42"`, not for `42_u64`.
+//! * `CF.COUNT` counts an item twice whose two buckets are one, which in tiny filters they often are. [`count`] does so too;
+//!   [`ScalableCuckoo::count`] does not.
+//! * `CF.SCANDUMP` of an empty filter answers nothing at all, and so does [`chunk`]. [`chunks`] gives it, as a rewritten append-only file does.
+//! * "Number of items deleted" begins anew with every compaction.
+//!
+//! ```
+//! use mayhap::codec::redis_cuckoo;
+//! use mayhap::ScalableCuckooShape;
+//!
+//! let mut online = redis_cuckoo::create(ScalableCuckooShape::for_capacity(1_000)?)?; // CF.RESERVE online 1000
+//! online.insert("ada")?; // CF.ADD online ada
+//! let mut dump = Vec::new();
+//! redis_cuckoo::write(&online, &mut dump)?;
+//!
+//! let mut same = redis_cuckoo::read(&dump)?;
+//! assert!(same.remove("ada") && !same.may_contain("ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod load;
+
+pub use load::{Loader, from_header, load_chunk};
+
+use std::io::Write;
+
+use super::cursor::Cursor;
+use super::foreign::{Resemblance, WriteError};
+pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
+use super::{DecodeError, MAX_INSERTED};
+use crate::error::BuildError;
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::item::{Item, ItemEncoding};
+use crate::scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
+
+/// Bytes of the header.
+const HEADER_BYTES: u64 = 38;
+
+/// An empty filter as `CF.RESERVE` makes it; the shape has its rounding and its defaults.
+///
+/// # Errors
+/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+pub fn create(shape: ScalableCuckooShape) -> Result<ScalableCuckoo, BuildError> {
+    ScalableCuckoo::with_shape(shape, scheme())
+}
+
+/// How all of these filters hash: the bytes of an item as they are.
+fn scheme() -> HashScheme {
+    ForeignScheme::new(ForeignHash::RedisCuckoo, ItemEncoding::Bytes).into()
+}
+
+/// What `CF.COUNT` answers: copies in the first bucket and copies in the second, also where they are the same bucket.
+#[must_use]
+pub fn count<I: Item + ?Sized>(filter: &ScalableCuckoo, item: &I) -> u64 {
+    filter.count_bucket_by_bucket(filter.hash(item))
+}
+
+/// A filter as a dump, or an RDB file, says it; all but its slots.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) items: u64,
+    pub(super) buckets: u64,
+    pub(super) deletes: u64,
+    pub(super) tables: u64,
+    pub(super) bucket_size: u64,
+    pub(super) max_iterations: u64,
+    pub(super) expansion: u64,
+}
+
+impl Head {
+    pub(super) fn of(filter: &ScalableCuckoo) -> Self {
+        let shape = filter.shape();
+        Self {
+            items: filter.inserted(),
+            buckets: shape.buckets(),
+            deletes: filter.removed(),
+            tables: filter.tables() as u64,
+            bucket_size: shape.bucket_size().into(),
+            max_iterations: shape.max_iterations().into(),
+            expansion: shape.expansion().into(),
+        }
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            items: cursor.u64_le()?,
+            buckets: cursor.u64_le()?,
+            deletes: cursor.u64_le()?,
+            tables: cursor.u64_le()?,
+            bucket_size: cursor.u16_le()?.into(),
+            max_iterations: cursor.u16_le()?.into(),
+            expansion: cursor.u16_le()?.into(),
+        })
+    }
+
+    /// Its shape, if RedisBloom can have made it, and the slots of all its tables.
+    pub(super) fn shape(&self) -> Result<(ScalableCuckooShape, u64), DecodeError> {
+        let narrow = |field, got| u32::try_from(got).map_err(|_| DecodeError::BadField { field, got });
+        let shape = ScalableCuckooShape::from_parts(
+            self.buckets,
+            narrow("bucket size", self.bucket_size)?,
+            narrow("max iterations", self.max_iterations)?,
+            narrow("expansion", self.expansion)?,
+        )?;
+        let slots = shape.slots(self.tables)?;
+        if self.items > slots {
+            return Err(DecodeError::BadField { field: "items", got: self.items });
+        }
+        if self.deletes > MAX_INSERTED {
+            return Err(DecodeError::BadField { field: "deletes", got: self.deletes });
+        }
+        Ok((shape, slots))
+    }
+
+    /// The filter, with all slots free yet.
+    pub(super) fn filter(&self) -> Result<ScalableCuckoo, DecodeError> {
+        let (shape, _) = self.shape()?;
+        Ok(ScalableCuckoo::of_tables(shape, scheme(), self.tables, self.items, self.deletes)?)
+    }
+}
+
+/// `Ok` for a filter that hashes as RedisBloom's do.
+pub(super) fn check(filter: &ScalableCuckoo) -> Result<(), WriteError> {
+    if *filter.scheme() == scheme() {
+        return Ok(());
+    }
+    Err(WriteError::OtherPlacement {
+        needs: "RedisBloom's MurmurHash64A for cuckoo filters",
+        got: format!("{:?}", filter.scheme()),
+    })
+}
+
+/// The filter in a dump of one piece: the header and, right behind it, all tables.
+///
+/// # Errors
+/// [`DecodeError`] for anything RedisBloom cannot have made.
+pub fn read(bytes: &[u8]) -> Result<ScalableCuckoo, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let head = Head::read(&mut cursor)?;
+    let (_, slots) = head.shape()?;
+    let slots = cursor.take(slots)?;
+    cursor.finish()?;
+    let mut filter = head.filter()?;
+    filter.put_slots(0, slots);
+    Ok(filter)
+}
+
+/// Writes the header and all tables in one piece.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do, [`WriteError::Io`] if `out` refuses.
+pub fn write(filter: &ScalableCuckoo, out: &mut dyn Write) -> Result<(), WriteError> {
+    for (_, bytes) in chunks(filter)? {
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Could these bytes be the header of a dump, alone or with its tables behind it?
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let mut cursor = Cursor::new(bytes);
+    let slots = Head::read(&mut cursor).and_then(|head| head.shape()).map(|(_, slots)| slots);
+    Resemblance::could(slots.is_ok_and(|slots| [0, slots].contains(&(cursor.left() as u64))))
+}
+
+/// The 38 bytes that `CF.SCANDUMP key 0` answers behind the iterator 1.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+pub fn header(filter: &ScalableCuckoo) -> Result<Vec<u8>, WriteError> {
+    check(filter)?;
+    let head = Head::of(filter);
+    let mut header = Vec::with_capacity(HEADER_BYTES as usize);
+    for wide in [head.items, head.buckets, head.deletes, head.tables] {
+        header.extend_from_slice(&wide.to_le_bytes());
+    }
+    // The shape keeps each of them in 16 bits.
+    for narrow in [head.bucket_size, head.max_iterations, head.expansion] {
+        header.extend_from_slice(&(narrow as u16).to_le_bytes());
+    }
+    Ok(header)
+}
+
+/// What `CF.SCANDUMP key iterator` answers: the next iterator, and the chunk. `(0, [])`, which is `nil` on the wire, behind the last one and
+/// for an empty filter.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+pub fn chunk(filter: &ScalableCuckoo, iterator: i64) -> Result<(i64, Vec<u8>), WriteError> {
+    if filter.inserted() == 0 {
+        check(filter)?;
+        return Ok((0, Vec::new()));
+    }
+    any_chunk(filter, iterator)
+}
+
+fn any_chunk(filter: &ScalableCuckoo, iterator: i64) -> Result<(i64, Vec<u8>), WriteError> {
+    if iterator == 0 {
+        return Ok((1, header(filter)?));
+    }
+    check(filter)?;
+    let at = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1));
+    let Some((at, (start, length))) = at.and_then(|at| Some((at, filter.table_around(at)?))) else {
+        return Ok((0, Vec::new()));
+    };
+    let from = if length as u64 <= MAX_CHUNK_BYTES { start as u64 } else { at };
+    let count = ((start + length) as u64 - from).min(MAX_CHUNK_BYTES);
+    // A slot number fits: there are at most 2^42 of them.
+    Ok(((from + count) as i64 + 1, filter.slot_bytes(from as usize, count as usize)))
+}
+
+/// The header and all tables, each chunk with the iterator `CF.LOADCHUNK` wants; also of an empty filter.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+pub fn chunks(filter: &ScalableCuckoo) -> Result<impl Iterator<Item = (i64, Vec<u8>)>, WriteError> {
+    check(filter)?;
+    let mut iterator = 0;
+    Ok(std::iter::from_fn(move || {
+        let (next, bytes) = any_chunk(filter, iterator).ok().filter(|(next, _)| *next != 0)?;
+        iterator = next;
+        Some((next, bytes))
+    }))
+}
+
+/// The *Size* of `CF.INFO`: what RedisBloom takes for such a filter, its own small structures included.
+#[must_use]
+pub fn info_size_bytes(filter: &ScalableCuckoo) -> u64 {
+    40 + 16 * filter.tables() as u64 + filter.capacity()
+}

@@ -1,0 +1,408 @@
+//! RedisBloom's values in RDB files and `DUMP` payloads.
+//!
+//! ```text
+//! ┌────┬────────────────────────┬────────────────────────────────┬───┬─────────────┬───────────────┐
+//! │ 07 │ module id: 81, 8 bytes │ fields: an opcode and a value  │ 0 │ RDB version │ CRC-64, Jones │     lengths big-endian,
+//! │    │ type and its version   │ numbers, doubles, strings      │   │ 2           │ 8             │     the rest little-endian
+//! └────┴────────────────────────┴────────────────────────────────┴───┴─────────────┴───────────────┘
+//! └──────────────── a value in an RDB file ──────────────────────────┘
+//!
+//! MBbloom--  items, layers, options, growth; for every layer: entries, error, probes, bits per entry, bits, n2, bitmap, items
+//! MBbloomCF  tables, buckets, items, deletes, bucket size, max iterations, expansion; for every table: buckets, slots
+//! ```
+//!
+//! | version | `MBbloom--` | `MBbloomCF` |
+//! |---|---|---|
+//! | 0, 1 | has no options, which means the hash of 32 bits: refused | tables, buckets, items; then the slots of every table, all alike |
+//! | 2, 3 | has no growth: it is 2 | as before |
+//! | 4 | as above | as above |
+//!
+//! [`read_dump`] reads what `DUMP` answers, compressed strings too, and [`write_dump`] writes what `RESTORE` takes. [`read_value`] and [`write_value`] have only
+//! the fields, as they stand in an RDB file. [`read_fields`] and [`write_fields`] are for a module inside of Redis: the host hands it field by field.
+//!
+//! Traps:
+//! * A server refuses a payload of a newer RDB version than its own: 10 in Redis 7.0, 11 in 7.2, 12 in 7.4 and 8.0. 10 is a good choice for what is to be restored anywhere.
+//! * `DUMP` payloads end at 512 MB. Larger filters go by [`redis_bloom::chunks`] and [`redis_cuckoo::chunks`].
+//! * What is written here is not compressed. It restores to the same filter, but is not byte for byte what `DUMP` says of it then.
+//!
+//! ```
+//! use mayhap::codec::redis_bloom::{self, Scaling};
+//! use mayhap::codec::redis_rdb::{self, Value};
+//!
+//! let mut seen = redis_bloom::create(100, 0.01, Scaling::By(2))?;
+//! seen.insert("ada")?;
+//! let payload = redis_rdb::write_dump(&seen, 10)?; // RESTORE seen 0 payload
+//!
+//! let Value::Bloom(same) = redis_rdb::read_dump(&payload, 1 << 20)? else { unreachable!() };
+//! assert!(same.may_contain("ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod crc64;
+mod fields;
+mod lzf;
+
+pub use fields::{LoadFields, SaveFields};
+
+use std::borrow::Cow;
+
+use self::crc64::crc64;
+use self::fields::{DumpFields, put_end, put_length};
+use super::foreign::{Resemblance, WriteError};
+use super::redis_bloom::{Link, assemble, options};
+use super::redis_cuckoo::Head;
+use super::{DecodeError, redis_bloom, redis_cuckoo};
+use crate::scalable::{Plan, ScalableBloom};
+use crate::scalable_cuckoo::ScalableCuckoo;
+use crate::sizing;
+
+/// A value of RedisBloom's.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Value {
+    /// A Bloom filter, `MBbloom--`.
+    Bloom(ScalableBloom),
+    /// A cuckoo filter, `MBbloomCF`.
+    Cuckoo(ScalableCuckoo),
+}
+
+/// A value of RedisBloom's, to be written.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum ValueRef<'a> {
+    /// A Bloom filter.
+    Bloom(&'a ScalableBloom),
+    /// A cuckoo filter.
+    Cuckoo(&'a ScalableCuckoo),
+}
+
+/// What kind of value a module's type is. Redis tells them by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ValueType {
+    /// `MBbloom--`.
+    Bloom,
+    /// `MBbloomCF`.
+    Cuckoo,
+}
+
+/// The newest version of both types, and the one that is written.
+pub const ENCODING_VERSION: u32 = 4;
+/// A module's value, in the form that says where it ends.
+const MODULE_2: u8 = 7;
+/// The bits of a module id that are the version; the others are nine letters of six bits.
+const VERSION_BITS: u64 = 0x3ff;
+/// RDB version and checksum.
+const TRAILER_BYTES: usize = 10;
+
+const DEFAULT_GROWTH: u32 = 2;
+const DEFAULT_ITERATIONS: u64 = 20;
+
+impl ValueType {
+    /// The nine letters Redis knows it by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "MBbloom--",
+            Self::Cuckoo => "MBbloomCF",
+        }
+    }
+
+    /// The id of the type: its letters, and the version its values are saved with.
+    fn id(self) -> u64 {
+        const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let number =
+            |letter: u8| LETTERS.iter().position(|&there| there == letter).unwrap_or_default() as u64;
+        let letters = self.name().bytes().fold(0, |id, letter| id << 6 | number(letter));
+        letters << 10 | u64::from(ENCODING_VERSION)
+    }
+
+    /// The type with this id, and the version of the value.
+    fn of_id(id: u64) -> Result<(Self, u32), DecodeError> {
+        let is = |value_type: &Self| value_type.id() & !VERSION_BITS == id & !VERSION_BITS;
+        let value_type = [Self::Bloom, Self::Cuckoo].into_iter().find(is);
+        let value_type = value_type.ok_or(DecodeError::BadField { field: "module id", got: id })?;
+        Ok((value_type, (id & VERSION_BITS) as u32))
+    }
+}
+
+impl<'a> From<&'a ScalableBloom> for ValueRef<'a> {
+    fn from(filter: &'a ScalableBloom) -> Self {
+        Self::Bloom(filter)
+    }
+}
+
+impl<'a> From<&'a ScalableCuckoo> for ValueRef<'a> {
+    fn from(filter: &'a ScalableCuckoo) -> Self {
+        Self::Cuckoo(filter)
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Bloom(filter) => Self::Bloom(filter),
+            Value::Cuckoo(filter) => Self::Cuckoo(filter),
+        }
+    }
+}
+
+impl ValueRef<'_> {
+    /// What kind of value it is.
+    #[must_use]
+    pub const fn value_type(&self) -> ValueType {
+        match self {
+            Self::Bloom(_) => ValueType::Bloom,
+            Self::Cuckoo(_) => ValueType::Cuckoo,
+        }
+    }
+}
+
+/// The filter in a payload that `DUMP` answered. It takes no more than `limit_bytes`, compressed or not.
+///
+/// # Errors
+/// [`DecodeError`] for anything but an intact payload of a filter RedisBloom can have made, [`DecodeError::PayloadDamaged`] for a checksum that differs.
+pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError> {
+    let too_short = DecodeError::TooShort { need: TRAILER_BYTES as u64 + 1, got: payload.len() as u64 };
+    let Some((body, checksum)) = payload.split_last_chunk::<8>() else { return Err(too_short) };
+    let (Some((&value_type, value)), true) = (body.split_first(), body.len() > 2) else {
+        return Err(too_short);
+    };
+    if value_type != MODULE_2 {
+        return Err(DecodeError::BadField { field: "type of the value", got: value_type.into() });
+    }
+    if crc64(body) != u64::from_le_bytes(*checksum) {
+        return Err(DecodeError::PayloadDamaged);
+    }
+    // Which RDB version it was is of no matter: the fields of a module have been the same in all of them.
+    let mut fields = DumpFields::new(&value[..value.len() - 2]);
+    let (value_type, version) = ValueType::of_id(fields.length()?)?;
+    let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
+    fields.finish()?;
+    Ok(value)
+}
+
+/// The payload `RESTORE` takes, for a server that reads this RDB version; 10 is that of Redis 7.0.
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
+pub fn write_dump<'a>(value: impl Into<ValueRef<'a>>, rdb_version: u16) -> Result<Vec<u8>, WriteError> {
+    let value = value.into();
+    let mut out = vec![MODULE_2];
+    put_length(&mut out, value.value_type().id());
+    out.extend(write_value(value)?);
+    out.extend_from_slice(&rdb_version.to_le_bytes());
+    let checksum = crc64(&out);
+    out.extend_from_slice(&checksum.to_le_bytes());
+    Ok(out)
+}
+
+/// The filter of which these are all fields with their end, as they stand in an RDB file behind the module id, which says type and version.
+///
+/// # Errors
+/// As [`read_dump`]; there is no checksum.
+pub fn read_value(
+    value_type: ValueType,
+    version: u32,
+    bytes: &[u8],
+    limit_bytes: u64,
+) -> Result<Value, DecodeError> {
+    let mut fields = DumpFields::new(bytes);
+    let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
+    fields.finish()?;
+    Ok(value)
+}
+
+/// All fields with their end, of version [`ENCODING_VERSION`].
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
+pub fn write_value<'a>(value: impl Into<ValueRef<'a>>) -> Result<Vec<u8>, WriteError> {
+    let mut out = Vec::new();
+    write_fields(value, &mut out)?;
+    put_end(&mut out);
+    Ok(out)
+}
+
+/// The filter whose fields come from `fields`, saved with this version.
+///
+/// # Errors
+/// [`DecodeError`] for a filter RedisBloom cannot have made, one larger than `limit_bytes`, a version past 4, and whatever `fields` answers.
+pub fn read_fields<'a>(
+    value_type: ValueType,
+    version: u32,
+    fields: &mut dyn LoadFields<'a>,
+    limit_bytes: u64,
+) -> Result<Value, DecodeError> {
+    if version > ENCODING_VERSION {
+        return Err(DecodeError::BadField { field: "encoding version", got: version.into() });
+    }
+    match value_type {
+        ValueType::Bloom => read_bloom(version, fields, limit_bytes).map(Value::Bloom),
+        ValueType::Cuckoo => read_cuckoo(version, fields, limit_bytes).map(Value::Cuckoo),
+    }
+}
+
+/// Hands the fields to `fields`, of version [`ENCODING_VERSION`].
+///
+/// # Errors
+/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's; nothing was handed over then.
+pub fn write_fields<'a>(
+    value: impl Into<ValueRef<'a>>,
+    fields: &mut dyn SaveFields,
+) -> Result<(), WriteError> {
+    match value.into() {
+        ValueRef::Bloom(filter) => write_bloom(filter, fields),
+        ValueRef::Cuckoo(filter) => write_cuckoo(filter, fields),
+    }
+}
+
+/// Does this look like a payload that `DUMP` answered for one of both types?
+#[must_use]
+pub fn resembles(bytes: &[u8]) -> Resemblance {
+    let Some((&MODULE_2, value)) = bytes.split_first() else { return Resemblance::No };
+    let id = DumpFields::new(value).length();
+    match id.map(ValueType::of_id) {
+        Ok(Ok(_)) => Resemblance::Surely,
+        _ => Resemblance::No,
+    }
+}
+
+fn narrow(field: &'static str, got: u64) -> Result<u32, DecodeError> {
+    u32::try_from(got).map_err(|_| DecodeError::BadField { field, got })
+}
+
+fn read_bloom<'a>(
+    version: u32,
+    fields: &mut dyn LoadFields<'a>,
+    limit_bytes: u64,
+) -> Result<ScalableBloom, DecodeError> {
+    let (items, layers) = (fields.unsigned()?, fields.unsigned()?);
+    let options = if version >= 2 { narrow("options", fields.unsigned()?)? } else { 0 };
+    let growth = if version >= 4 { narrow("growth", fields.unsigned()?)? } else { DEFAULT_GROWTH };
+    if layers == 0 || layers > Plan::RedisBloom.max_layers() as u64 {
+        return Err(DecodeError::BadField { field: "number of layers", got: layers });
+    }
+    let (mut links, mut bitmaps, mut bytes) = (Vec::new(), Vec::new(), 0_u64);
+    for _ in 0..layers {
+        let (link, bitmap) = read_layer(version, fields)?;
+        bytes = bytes.saturating_add(bitmap.len() as u64);
+        sizing::check_memory(bytes, limit_bytes)?;
+        links.push(link);
+        bitmaps.push(bitmap);
+    }
+    let mut filter = assemble(items, options, growth, &links)?;
+    for (layer, bitmap) in filter.layers_mut().iter_mut().zip(bitmaps) {
+        layer.bits_mut().put_le_bytes(0, &bitmap);
+    }
+    Ok(filter)
+}
+
+/// One layer, and its bitmap, which is as long as the layer says.
+fn read_layer<'a>(
+    version: u32,
+    fields: &mut dyn LoadFields<'a>,
+) -> Result<(Link, Cow<'a, [u8]>), DecodeError> {
+    let (entries, error) = (fields.unsigned()?, fields.double()?);
+    let (probes, bits_per_entry) = (narrow("probes of a layer", fields.unsigned()?)?, fields.double()?);
+    let (bits, n2) = match version {
+        0 => ((entries as f64 * bits_per_entry) as u64, 0),
+        _ => (fields.unsigned()?, fields.unsigned()?),
+    };
+    let bitmap = fields.string()?;
+    let n2 = u8::try_from(n2).map_err(|_| DecodeError::BadField { field: "n2 of a layer", got: n2 })?;
+    let bytes = bitmap.len() as u64;
+    let link = Link { bytes, bits, items: fields.unsigned()?, error, bits_per_entry, probes, entries, n2 };
+    Ok((link, bitmap))
+}
+
+fn write_bloom(filter: &ScalableBloom, fields: &mut dyn SaveFields) -> Result<(), WriteError> {
+    let options = options(filter)?;
+    fields.unsigned(filter.inserted());
+    fields.unsigned(filter.layers().len() as u64);
+    fields.unsigned(options.into());
+    fields.unsigned(filter.shape().growth_factor() as u64);
+    for layer in filter.layers() {
+        let link = Link::of(layer);
+        fields.unsigned(link.entries);
+        fields.double(link.error);
+        fields.unsigned(link.probes.into());
+        fields.double(link.bits_per_entry);
+        fields.unsigned(link.bits);
+        fields.unsigned(link.n2.into());
+        fields.string(&layer.bits().le_bytes(0, redis_bloom::layer_bytes(layer) as usize));
+        fields.unsigned(link.items);
+    }
+    Ok(())
+}
+
+fn read_cuckoo<'a>(
+    version: u32,
+    fields: &mut dyn LoadFields<'a>,
+    limit_bytes: u64,
+) -> Result<ScalableCuckoo, DecodeError> {
+    let (tables, buckets, items) = (fields.unsigned()?, fields.unsigned()?, fields.unsigned()?);
+    let mut head = Head {
+        items,
+        buckets,
+        deletes: 0,
+        tables,
+        bucket_size: 0,
+        max_iterations: DEFAULT_ITERATIONS,
+        expansion: 1,
+    };
+    let mut first = None;
+    if version >= ENCODING_VERSION {
+        head.deletes = fields.unsigned()?;
+        head.bucket_size = fields.unsigned()?;
+        head.max_iterations = fields.unsigned()?;
+        head.expansion = fields.unsigned()?;
+    } else {
+        // Not said: what the first table has for each of its buckets.
+        let slots = fields.string()?;
+        head.bucket_size = (slots.len() as u64).checked_div(buckets).unwrap_or_default();
+        first = Some(slots);
+    }
+    let (shape, all_slots) = head.shape()?;
+    sizing::check_memory(all_slots, limit_bytes)?;
+    let mut read = Vec::new();
+    for index in 0..tables {
+        let (table, slots) = match first.take() {
+            Some(slots) => (buckets, slots),
+            None if version < ENCODING_VERSION => (buckets, fields.string()?),
+            None => (fields.unsigned()?, fields.string()?),
+        };
+        if shape.table_buckets(index)? != table {
+            return Err(DecodeError::BadField { field: "buckets of a table", got: table });
+        }
+        if table.checked_mul(head.bucket_size) != Some(slots.len() as u64) {
+            return Err(DecodeError::BadField { field: "slots of a table", got: slots.len() as u64 });
+        }
+        read.push(slots);
+    }
+    // Not before all slots there are came to light.
+    let mut filter = head.filter()?;
+    let mut at = 0;
+    for slots in read {
+        filter.put_slots(at, &slots);
+        at += slots.len();
+    }
+    Ok(filter)
+}
+
+fn write_cuckoo(filter: &ScalableCuckoo, fields: &mut dyn SaveFields) -> Result<(), WriteError> {
+    redis_cuckoo::check(filter)?;
+    let head = Head::of(filter);
+    fields.unsigned(head.tables);
+    fields.unsigned(head.buckets);
+    fields.unsigned(head.items);
+    fields.unsigned(head.deletes);
+    fields.unsigned(head.bucket_size);
+    fields.unsigned(head.max_iterations);
+    fields.unsigned(head.expansion);
+    for (start, slots) in (0..filter.tables()).map(|index| filter.table_range(index)) {
+        fields.unsigned(slots as u64 / head.bucket_size);
+        fields.string(&filter.slot_bytes(start, slots));
+    }
+    Ok(())
+}

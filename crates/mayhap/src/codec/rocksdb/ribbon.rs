@@ -1,0 +1,193 @@
+//! The Ribbon filter: a system of equations over bits, solved by whoever built it; an item is in if its row gives its result.
+//!
+//! ```text
+//! rows     0 … 127        128 … 255                      of a block: one segment of 128 bits for each column
+//!        ┌──────────┐    ┌──────────┐
+//!        │ column 0 │    │ column 0 │                     an item has 128 coefficients from its first row on, so in one block or
+//!        │ column 1 │    │ column 1 │  …                  two; in every column, those of them whose row is set there must be as many,
+//!        │    …     │    │ column 2 │                     odd or even, as the bit of its result says
+//!        └──────────┘    └──────────┘                     the first blocks may have one column less: a fraction of a bit per key
+//! ```
+//!
+//! P. C. Dillinger, S. Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021.
+
+use std::io::Write;
+
+use super::super::DecodeError;
+use super::super::foreign::WriteError;
+use super::{RIBBON, TRAILER_BYTES};
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash};
+use crate::item::{Item, ItemEncoding};
+
+/// Rows in a block, and bits in a segment.
+const ROWS: u64 = 128;
+const SEGMENT_BYTES: usize = 16;
+/// An item has a result of 32 bits, and a column tests one.
+const MAX_COLUMNS: u64 = 32;
+
+/// Odd numbers that spread the hash again for this filter's seed; and make coefficients and result of it.
+const REHASH: u64 = 0x6193_d459_236a_3a0d;
+const SEED: u64 = 0xc782_19a2_3eea_dd03;
+const ROW: u64 = 0xc28f_8282_2b65_0bed;
+/// What tells the lower half of the coefficients from the upper.
+const LOWER: u64 = 0xc367_844a_6e52_731d;
+
+/// A Ribbon filter of RocksDB: it answers, and is written as it was read.
+///
+/// It cannot take items or be merged, for its bits are the solution of all its items at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RibbonFilter {
+    segments: Vec<u128>,
+    columns: Columns,
+    seed: u8,
+    scheme: HashScheme,
+}
+
+/// Where the segments of a block are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    blocks: u64,
+    /// Columns of the last block; the first `narrow` blocks have one less.
+    most: u64,
+    narrow: u64,
+}
+
+impl Columns {
+    /// What the trailer says, if so many bytes of segments can be spread over so many blocks.
+    pub(super) fn new(body: &[u8], blocks: [u8; 3]) -> Result<Self, DecodeError> {
+        let [low, middle, high] = blocks;
+        let blocks = u64::from(u32::from_le_bytes([low, middle, high, 0]));
+        if blocks < 2 {
+            return Err(DecodeError::BadField { field: "number of blocks", got: blocks });
+        }
+        let bad_length = DecodeError::BadField { field: "bytes of all segments", got: body.len() as u64 };
+        if body.is_empty() || !body.len().is_multiple_of(SEGMENT_BYTES) {
+            return Err(bad_length);
+        }
+        let segments = (body.len() / SEGMENT_BYTES) as u64;
+        let most = segments.div_ceil(blocks);
+        if most > MAX_COLUMNS {
+            return Err(bad_length);
+        }
+        Ok(Self { blocks, most, narrow: most * blocks - segments })
+    }
+
+    /// The first segment of a block, and how many it has.
+    const fn of(self, block: u64) -> (u64, u64) {
+        if block < self.narrow {
+            (block * (self.most - 1), self.most - 1)
+        } else {
+            (block * self.most - self.narrow, self.most)
+        }
+    }
+
+    /// The share of blocks that have one column less.
+    fn narrow_share(self) -> f64 {
+        self.narrow as f64 / self.blocks as f64
+    }
+}
+
+impl RibbonFilter {
+    pub(super) fn parse(
+        body: &[u8],
+        seed: u8,
+        blocks: [u8; 3],
+        items: ItemEncoding,
+    ) -> Result<Self, DecodeError> {
+        let columns = Columns::new(body, blocks)?;
+        let (segments, _) = body.as_chunks::<SEGMENT_BYTES>();
+        let segments = segments.iter().map(|&segment| u128::from_le_bytes(segment)).collect();
+        let scheme = ForeignScheme::new(ForeignHash::RocksDb64, items).into();
+        Ok(Self { segments, columns, seed, scheme })
+    }
+
+    /// `false`: never inserted. `true`: mayhap.
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed by [`hash`](Self::hash).
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        let hash = (hash.low ^ self.mixed_seed()).wrapping_mul(REHASH);
+        let starts = self.columns.blocks * ROWS - (ROWS - 1);
+        let start = ((u128::from(hash) * u128::from(starts)) >> 64) as u64;
+        let row = hash.wrapping_mul(ROW);
+        let coefficients = u128::from(row) << 64 | u128::from(row ^ LOWER) | 1;
+        let result = row.swap_bytes();
+
+        let (block, shift) = (start / ROWS, (start % ROWS) as u32);
+        let (first, columns) = self.columns.of(block);
+        (0..columns).all(|column| {
+            let mut rows = self.segment(first + column) >> shift;
+            if shift > 0 {
+                // The next block follows at once, whatever the number of its columns.
+                rows |= self.segment(first + columns + column) << (ROWS as u32 - shift);
+            }
+            u64::from((rows & coefficients).count_ones() % 2) == result >> column & 1
+        })
+    }
+
+    /// The hash of `item` for [`may_contain_hash`](Self::may_contain_hash).
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Bits of the result that are tested, on average over the blocks.
+    #[must_use]
+    pub fn columns(&self) -> f64 {
+        self.columns.most as f64 - self.columns.narrow_share()
+    }
+
+    /// The rate by the model: a stranger is answered *mayhap* by a block once in 2 to the power of its columns.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        (1.0 + self.columns.narrow_share()) * (-(self.columns.most as f64)).exp2()
+    }
+
+    /// The number of the attempt that solved it, from which its hash is seeded.
+    #[must_use]
+    pub const fn seed(&self) -> u8 {
+        self.seed
+    }
+
+    /// Memory the segments take.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        (self.segments.len() * SEGMENT_BYTES) as u64
+    }
+
+    /// Writes the filter as RocksDB does.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`] if `out` refuses.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+        for segment in &self.segments {
+            out.write_all(&segment.to_le_bytes())?;
+        }
+        let [a, b, c, _] = (self.columns.blocks as u32).to_le_bytes();
+        let trailer: [u8; TRAILER_BYTES] = [RIBBON, self.seed, a, b, c];
+        out.write_all(&trailer)?;
+        Ok(())
+    }
+
+    /// A segment; one that is not there is empty.
+    #[inline]
+    fn segment(&self, index: u64) -> u128 {
+        self.segments.get(index as usize).copied().unwrap_or_default()
+    }
+
+    /// What the hash is crossed with: 32 bits that differ for all seeds, also in each half of every byte.
+    const fn mixed_seed(&self) -> u64 {
+        let spread = (self.seed as u64).wrapping_mul(SEED);
+        (spread ^ (spread & 0xf0f0_f0f0_f0f0_f0f0) >> 4) & 0xffff_ffff
+    }
+}

@@ -1,0 +1,344 @@
+//! How another program turned its items into the bytes it hashed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{ItemValue, json, kryo5};
+
+/// The bytes of an item as another program hashed them.
+///
+/// Most foreign filters do not say it, and nothing in their bits does: with the wrong encoding a filter answers *no* to its own items.
+/// So whoever reads one names the encoding, and the filter remembers it, also in a `.mayhap` file. From then on it takes plain Rust
+/// values and encodes them itself:
+///
+/// | name | text | integers | who hashes that |
+/// |---|---|---|---|
+/// | `bytes` | its UTF-8 | little-endian, at their own width | RedisBloom, DCSO, Go; byte arrays anywhere |
+/// | `utf8` | its UTF-8 | their decimal digits | Guava's `stringFunnel(UTF_8)`, Spark, Redisson's `StringCodec` |
+/// | `utf16le` | UTF-16, little-endian | their digits, so | Guava's `unencodedCharsFunnel` |
+/// | `utf32le` | code points, 4 bytes each | their digits, so | pyprobables |
+/// | `i32le`, `i64le`, `u64le` | read as a decimal number | 4 or 8 bytes, little-endian | Guava's `integerFunnel`, `longFunnel`; Spark; fuse keys |
+/// | `f32le`, `f64le` | read as a decimal number | as that float | columns of Parquet files |
+/// | `decimal` | read as a decimal number | their digits | Redisson's `LongCodec`, `IntegerCodec` |
+/// | `kryo5` | Kryo's `String` | of 32 bits Kryo's `Integer`, of 64 its `Long` | Redisson, unless told otherwise, since 3.19 |
+/// | `kryo5-int`, `kryo5-long` | read as a decimal number | Kryo's `Integer`, its `Long` | the same |
+/// | `json` | a JSON string as Jackson writes it | none | Redisson's `JsonJacksonCodec` |
+///
+/// **Byte strings are never changed**: whoever passes `&[u8]` or `Vec<u8>` has encoded the item already. (Numbers of `u128` past `i128::MAX` pass as their
+/// bytes, too.)
+///
+/// Some values have no form in an encoding: the text `ada` as `i64le`, `u64::MAX` as `i64le`. No other program can have put such an item in, so a lookup
+/// says *no*, but by chance. [`Filter::insert`](crate::Filter::insert) refuses it; `insert` of a kind, which cannot, marks it as one that only mayhap finds
+/// again. [`encode`](Self::encode) tells beforehand.
+///
+/// ```
+/// use mayhap::{ItemEncoding, ItemValue};
+///
+/// assert_eq!(ItemEncoding::Utf16Le.encode(ItemValue::Text("hé"))?.as_ref(), b"h\0\xe9\0");
+/// assert_eq!(ItemEncoding::I32Le.encode(ItemValue::Text("-2"))?.as_ref(), b"\xfe\xff\xff\xff");
+/// assert!(ItemEncoding::I32Le.encode(ItemValue::Text("3000000000")).is_err());
+/// assert_eq!("utf16le".parse(), Ok(ItemEncoding::Utf16Le));
+/// # Ok::<(), mayhap::EncodingError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ItemEncoding {
+    /// `bytes`.
+    Bytes,
+    /// `utf8`.
+    Utf8,
+    /// `utf16le`.
+    Utf16Le,
+    /// `utf32le`.
+    Utf32Le,
+    /// `i32le`.
+    I32Le,
+    /// `i64le`.
+    I64Le,
+    /// `u64le`.
+    U64Le,
+    /// `f32le`.
+    F32Le,
+    /// `f64le`.
+    F64Le,
+    /// `decimal`.
+    Decimal,
+    /// `kryo5`.
+    Kryo5,
+    /// `kryo5-int`.
+    Kryo5Int,
+    /// `kryo5-long`.
+    Kryo5Long,
+    /// `json`.
+    Json,
+}
+
+/// Every encoding with its number in encoded filters, which never changes, and its name.
+const NAMED: [(ItemEncoding, u16, &str); 14] = [
+    (ItemEncoding::Bytes, 1, "bytes"),
+    (ItemEncoding::Utf8, 2, "utf8"),
+    (ItemEncoding::Utf16Le, 3, "utf16le"),
+    (ItemEncoding::Utf32Le, 4, "utf32le"),
+    (ItemEncoding::I32Le, 5, "i32le"),
+    (ItemEncoding::I64Le, 6, "i64le"),
+    (ItemEncoding::U64Le, 7, "u64le"),
+    (ItemEncoding::F32Le, 8, "f32le"),
+    (ItemEncoding::F64Le, 9, "f64le"),
+    (ItemEncoding::Decimal, 10, "decimal"),
+    (ItemEncoding::Kryo5, 11, "kryo5"),
+    (ItemEncoding::Kryo5Int, 12, "kryo5-int"),
+    (ItemEncoding::Kryo5Long, 13, "kryo5-long"),
+    (ItemEncoding::Json, 14, "json"),
+];
+
+/// What stands before the plain bytes of an item that has no form in an encoding. So it is found again, but neither passes for an item of the other
+/// program nor makes a filter read with a wrong encoding look right.
+#[cfg(feature = "formats")]
+const NO_FORM: &[u8] = b"\0mayhap: no form\0";
+
+impl ItemEncoding {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMED.iter().map(|&(encoding, ..)| encoding)
+    }
+
+    /// The number in encoded filters.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        self.named().0
+    }
+
+    /// The encoding of this number.
+    #[must_use]
+    pub fn from_number(number: u16) -> Option<Self> {
+        NAMED.iter().find(|&&(_, there, _)| there == number).map(|&(encoding, ..)| encoding)
+    }
+
+    /// The name [`FromStr`] reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.named().1
+    }
+
+    fn named(self) -> (u16, &'static str) {
+        NAMED
+            .iter()
+            .find(|&&(encoding, ..)| encoding == self)
+            .map_or((0, ""), |&(_, number, name)| (number, name))
+    }
+
+    /// The bytes the other program hashes for this item.
+    ///
+    /// # Errors
+    /// [`EncodingError`] for a value this encoding has no form for.
+    pub fn encode(self, value: ItemValue<'_>) -> Result<EncodedItem<'_>, EncodingError> {
+        if let ItemValue::Bytes(bytes) = value {
+            return Ok(EncodedItem::Borrowed(bytes));
+        }
+        match self {
+            Self::Bytes => Ok(value.plain()),
+            Self::Utf8 => Ok(match value {
+                ItemValue::Text(text) => EncodedItem::Borrowed(text.as_bytes()),
+                _ => EncodedItem::Owned(value.to_string().into_bytes()),
+            }),
+            Self::Utf16Le => {
+                Ok(EncodedItem::Owned(value.to_string().encode_utf16().flat_map(u16::to_le_bytes).collect()))
+            }
+            Self::Utf32Le => {
+                let points = value.to_string().chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+                Ok(EncodedItem::Owned(points))
+            }
+            Self::I32Le => self.integer::<i32>(value).map(|number| EncodedItem::short(&number.to_le_bytes())),
+            Self::I64Le => self.integer::<i64>(value).map(|number| EncodedItem::short(&number.to_le_bytes())),
+            Self::U64Le => self.integer::<u64>(value).map(|number| EncodedItem::short(&number.to_le_bytes())),
+            Self::F32Le => self.float::<f32>(value).map(|number| EncodedItem::short(&number.to_le_bytes())),
+            Self::F64Le => self.float::<f64>(value).map(|number| EncodedItem::short(&number.to_le_bytes())),
+            Self::Decimal => {
+                self.integer::<i128>(value).map(|number| EncodedItem::Owned(number.to_string().into_bytes()))
+            }
+            Self::Kryo5 => match value {
+                ItemValue::Text(text) => Ok(EncodedItem::Owned(kryo5::string(text))),
+                ItemValue::Integer { bits: 32, .. } => Self::Kryo5Int.encode(value),
+                ItemValue::Integer { bits: 64, .. } => Self::Kryo5Long.encode(value),
+                _ => Err(self.refusal(value)),
+            },
+            Self::Kryo5Int => self.integer(value).map(|number| EncodedItem::short(&kryo5::int(number))),
+            Self::Kryo5Long => self.integer(value).map(|number| EncodedItem::short(&kryo5::long(number))),
+            Self::Json => match value {
+                ItemValue::Text(text) => Ok(EncodedItem::Owned(json::string(text))),
+                _ => Err(self.refusal(value)),
+            },
+        }
+    }
+
+    /// [`encode`](Self::encode); what has no form in this encoding has bytes that no other program hashes.
+    #[cfg(feature = "formats")]
+    pub(crate) fn encode_or_mark(self, value: ItemValue<'_>) -> EncodedItem<'_> {
+        self.encode(value).unwrap_or_else(|_| EncodedItem::Owned([NO_FORM, value.plain().as_ref()].concat()))
+    }
+
+    pub(super) fn integer<N: TryFrom<i128>>(self, value: ItemValue<'_>) -> Result<N, EncodingError> {
+        let number = match value {
+            ItemValue::Integer { value, .. } => Some(value),
+            _ => value.to_string().parse().ok(),
+        };
+        number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| self.refusal(value))
+    }
+
+    fn float<N: FromStr>(self, value: ItemValue<'_>) -> Result<N, EncodingError> {
+        value.to_string().parse().map_err(|_| self.refusal(value))
+    }
+
+    fn refusal(self, value: ItemValue<'_>) -> EncodingError {
+        EncodingError { encoding: self, got: value.to_string().chars().take(60).collect() }
+    }
+}
+
+impl fmt::Display for ItemEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for ItemEncoding {
+    type Err = UnknownEncoding;
+
+    fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
+        NAMED
+            .iter()
+            .find(|(.., there)| *there == name)
+            .map(|&(encoding, ..)| encoding)
+            .ok_or_else(|| UnknownEncoding { got: name.chars().take(60).collect() })
+    }
+}
+
+/// An item as the other program's bytes.
+#[derive(Clone, Debug)]
+pub enum EncodedItem<'a> {
+    /// They were there already.
+    Borrowed(&'a [u8]),
+    /// A few bytes: so many of these.
+    Short([u8; 16], u8),
+    /// Made anew.
+    Owned(Vec<u8>),
+}
+
+impl EncodedItem<'_> {
+    /// At most 16 bytes.
+    pub(super) fn short(bytes: &[u8]) -> Self {
+        let mut short = [0; 16];
+        let len = bytes.len().min(16);
+        short[..len].copy_from_slice(&bytes[..len]);
+        Self::Short(short, len as u8)
+    }
+}
+
+impl AsRef<[u8]> for EncodedItem<'_> {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Short(bytes, len) => &bytes[..usize::from(*len).min(16)],
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// A value that has no form in an encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodingError {
+    /// The encoding.
+    pub encoding: ItemEncoding,
+    /// The value, or how it begins.
+    pub got: String,
+}
+
+impl fmt::Display for EncodingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} cannot be encoded as {}", self.got, self.encoding)
+    }
+}
+
+impl std::error::Error for EncodingError {}
+
+/// A name that no encoding has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownEncoding {
+    /// The name, or how it begins.
+    pub got: String,
+}
+
+impl fmt::Display for UnknownEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "item encoding {:?} is not known; there are", self.got)?;
+        NAMED.iter().try_for_each(|(.., name)| write!(f, " {name}"))
+    }
+}
+
+impl std::error::Error for UnknownEncoding {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_lead_back_to_the_encoding() {
+        for (encoding, number, name) in NAMED {
+            assert_eq!((encoding.number(), encoding.name()), (number, name));
+            assert_eq!(ItemEncoding::from_number(number), Some(encoding));
+            assert_eq!(name.parse(), Ok(encoding));
+        }
+        assert_eq!(ItemEncoding::from_number(0), None);
+        let unknown = "utf-8".parse::<ItemEncoding>().unwrap_err().to_string();
+        assert!(
+            unknown.starts_with("item encoding \"utf-8\" is not known; there are bytes utf8"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn byte_strings_pass_through_every_encoding() {
+        for encoding in ItemEncoding::all() {
+            let encoded = encoding.encode(ItemValue::Bytes(b"\xff\x00raw")).unwrap();
+            assert_eq!(encoded.as_ref(), b"\xff\x00raw", "{encoding}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_checked_against_their_width() {
+        let text = |encoding: ItemEncoding, text| {
+            encoding.encode(ItemValue::Text(text)).map(|item| item.as_ref().to_vec())
+        };
+        assert_eq!(text(ItemEncoding::I32Le, "2147483647"), Ok(vec![255, 255, 255, 127]));
+        assert!(text(ItemEncoding::I32Le, "2147483648").is_err());
+        assert!(text(ItemEncoding::U64Le, "-1").is_err());
+        assert_eq!(text(ItemEncoding::Decimal, "+007"), Ok(b"7".to_vec()));
+        assert_eq!(
+            text(ItemEncoding::I64Le, "ada").unwrap_err().to_string(),
+            "\"ada\" cannot be encoded as i64le"
+        );
+        #[cfg(feature = "formats")]
+        {
+            let marked = ItemEncoding::I64Le.encode_or_mark(ItemValue::Text("ada"));
+            assert_eq!(marked.as_ref(), b"\0mayhap: no form\0ada", "frozen: filters hold such items");
+            let number = ItemEncoding::I64Le.encode_or_mark(ItemValue::Text("7"));
+            assert_eq!(number.as_ref(), 7_i64.to_le_bytes());
+        }
+        assert_eq!(text(ItemEncoding::F64Le, "1.5"), Ok(1.5_f64.to_le_bytes().to_vec()));
+        assert_eq!(text(ItemEncoding::Kryo5Int, "-65"), Ok(vec![2, 0x81, 1]));
+        assert_eq!(text(ItemEncoding::Kryo5Long, "-65"), Ok(vec![9, 0x81, 1]));
+        assert!(text(ItemEncoding::Kryo5Int, "2147483648").is_err());
+    }
+
+    #[test]
+    fn kryo_tells_numbers_by_their_width_and_json_takes_none() {
+        let number = |encoding: ItemEncoding, value, bits| {
+            encoding.encode(ItemValue::Integer { value, bits }).map(|item| item.as_ref().to_vec())
+        };
+        assert_eq!(number(ItemEncoding::Kryo5, 1, 32), Ok(vec![2, 2]));
+        assert_eq!(number(ItemEncoding::Kryo5, 1, 64), Ok(vec![9, 2]));
+        assert_eq!(number(ItemEncoding::Kryo5Int, 1, 64), Ok(vec![2, 2]), "named, it is what it is called");
+        assert!(number(ItemEncoding::Kryo5, 1, 16).is_err(), "a `Short` is another class");
+        assert!(number(ItemEncoding::Kryo5, 1 << 31, 32).is_err(), "Java has no such `Integer`");
+        assert!(number(ItemEncoding::Json, 1, 32).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Bytes that no program ever wrote: an error or some filter, never a panic, never memory out of proportion.
+
+use mayhap::{DecodeError, HashScheme, ItemEncoding};
+use mayhap_testkit::alloc_meter::AllocMeter;
+use mayhap_testkit::corrupt::{Corruptor, Damage};
+
+/// Random flips of one specimen.
+const FLIPS: u64 = 1_000_000;
+
+/// Shows damaged copies of `bytes` to `read`, which reads and then uses what it got: cut anywhere, too long, every field in `fields`
+/// (offset, length) at its extremes, a million random flips. `read` may well read a damaged filter; most formats have no checksum.
+/// Cut or extended ones it must refuse, unless `length_is_free` says that the format cannot notice.
+pub(crate) fn survives(
+    name: &str,
+    bytes: &[u8],
+    fields: &[(usize, usize)],
+    length_is_free: bool,
+    read: impl Fn(&[u8]) -> Result<(), DecodeError>,
+) {
+    read(bytes).unwrap_or_else(|cause| panic!("{name}: the specimen itself is refused: {cause}"));
+    let mut shown = 0_u64;
+    let mut show = |bytes: &[u8], damage: &Damage| {
+        shown += 1;
+        let (result, used) = AllocMeter::measure(|| read(bytes));
+        let limit = bytes.len() as u64 * 16 + (64 << 10);
+        assert!(used.peak_bytes <= limit, "{name}, {damage}: {} bytes for {}", used.peak_bytes, bytes.len());
+        let cut = matches!(damage, Damage::Truncated { .. } | Damage::Extended { .. });
+        assert!(!cut || length_is_free || result.is_err(), "{name}: read although {damage}");
+        if let Err(cause) = result {
+            assert!(!cause.to_string().is_empty());
+        }
+    };
+    let mut corruptor = Corruptor::new(bytes);
+    corruptor.truncations(&mut show);
+    corruptor.extensions(70, &mut show);
+    corruptor.extremes(fields, &mut show);
+    corruptor.flips(7, FLIPS, &mut show);
+    println!("{name}: {shown} damaged copies survived");
+}
+
+/// Does what takes long for one in eight of the copies, by their bytes.
+pub(crate) fn now_and_then<R>(bytes: &[u8], what: impl FnOnce() -> R) {
+    if bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte)) % 8 == 0 {
+        what();
+    }
+}
+
+/// Puts right checksums into the bytes of a `.mayhap` file of one leaf, as an attacker would.
+pub(crate) fn seal(bytes: &mut [u8]) {
+    let Some((header, payload)) = bytes.split_first_chunk_mut::<192>() else { return };
+    let sum = |bytes: &[u8]| mayhap::hash::named::xxhash::xxh3_64(bytes, 0).to_le_bytes();
+    header[24..32].copy_from_slice(&sum(payload));
+    let checksum = sum(&header[..184]);
+    header[184..].copy_from_slice(&checksum);
+}
+
+/// The encoding a filter remembers; a forged one may remember another than it had.
+pub(crate) fn encoding_of(scheme: &HashScheme) -> ItemEncoding {
+    match scheme {
+        HashScheme::Foreign(foreign) => foreign.items(),
+        _ => ItemEncoding::Bytes,
+    }
+}
+
+/// Shows copies of an encoded filter to `decode`, with every field of the header at its extremes and every checksum right.
+pub(crate) fn survives_forged(name: &str, bytes: &[u8], decode: impl Fn(&[u8]) -> bool) {
+    let mut sealed = bytes.to_vec();
+    seal(&mut sealed);
+    assert!(sealed == bytes && decode(bytes), "{name}: the specimen is refused, or sealed otherwise");
+    let fields = [(12, 2), (14, 2), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8), (88, 8), (136, 2)];
+    let (mut shown, mut decoded) = (0, 0);
+    let mut show = |bytes: &[u8], damage: &Damage| {
+        let (harmless, used) = AllocMeter::measure(|| decode(bytes));
+        assert!(used.peak_bytes <= bytes.len() as u64 * 16 + (64 << 10), "{name}, {damage}");
+        (shown, decoded) = (shown + 1, decoded + u64::from(harmless));
+    };
+    Corruptor::new(bytes).sealed_by(seal).extremes(&fields, &mut show);
+    Corruptor::new(bytes).sealed_by(seal).flips(11, 20_000, &mut show);
+    assert!(0 < decoded && decoded < shown, "{name}: {decoded} of {shown} forgeries decode");
+}

@@ -1,0 +1,34 @@
+//! The filters of other programs, read and written: every case of `tests/vectors`, byte for byte and answer for answer, and what no
+//! program ever wrote.
+//!
+//! Each module ends its test of the vectors by saying how many of which it ran.
+
+mod any_format;
+mod hostile;
+mod vectors;
+
+mod bip37;
+mod bits_and_blooms;
+mod block_filter;
+mod cassandra;
+mod datasketches;
+mod dcso;
+mod fast_filter;
+mod guava;
+mod leveldb;
+mod parquet;
+mod pybloom_live;
+mod pyprobables;
+mod rbloom;
+mod redis_bloom;
+mod redis_cuckoo;
+mod redis_rdb;
+mod redisson;
+mod rocksdb;
+mod sbbf;
+mod spark;
+
+use mayhap_testkit::alloc_meter::AllocMeter;
+
+#[global_allocator]
+static METER: AllocMeter = AllocMeter;

@@ -1,0 +1,374 @@
+//! The promises of the cuckoo filter that grows table by table.
+
+use std::collections::BTreeMap;
+
+use mayhap::{
+    Answers, BuildError, DecodeError, HashScheme, InsertError, ItemHash, ScalableCuckoo, ScalableCuckooShape,
+};
+use mayhap_testkit::alloc_meter::AllocMeter;
+use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
+use mayhap_testkit::corrupt::Corruptor;
+use mayhap_testkit::rng::Rng;
+use mayhap_testkit::suite::{Failure, Operation, RatePlan, Refusals, Script, keeps_its_rate, never_forgets};
+use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger};
+use xxhash_rust::xxh3::xxh3_64;
+
+#[global_allocator]
+static METER: AllocMeter = AllocMeter;
+
+const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
+const HEADER_BYTES: usize = 192;
+
+struct Tested(ScalableCuckoo);
+
+impl Subject for Tested {
+    fn insert(&mut self, item: &[u8]) -> Inserted {
+        let (before, known) = (self.0.inserted(), self.0.may_contain(item));
+        let outcome = self.0.insert(item);
+        assert_eq!(self.0.inserted(), before + u64::from(outcome.is_ok()));
+        assert!(outcome.as_ref().map_or(true, |new| *new != known));
+        outcome.into()
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        assert_eq!(self.0.may_contain(item), self.0.count(item) > 0);
+        self.0.may_contain(item)
+    }
+
+    fn remove(&mut self, item: &[u8]) -> Option<bool> {
+        let copies = self.0.count(item);
+        let removed = self.0.remove(item);
+        // A compaction may bring strangers together that share a bucket only in smaller tables, but never loses one.
+        assert!(self.0.count(item) + u64::from(removed) >= copies, "exactly one copy");
+        Some(removed)
+    }
+
+    fn round_trip(&self) -> Option<Result<Self, String>> {
+        Some(ScalableCuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
+    }
+
+    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
+        let mut one_by_one = self.0.try_clone().unwrap();
+        let mut outcomes: Vec<_> = Vec::new();
+        for item in items {
+            let outcome = one_by_one.insert(item);
+            let refused = outcome.is_err();
+            outcomes.push(outcome);
+            if refused {
+                break;
+            }
+        }
+        let new = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count() as u64;
+        match (self.0.insert_batch(items), outcomes.last()) {
+            (Ok(count), _) => assert_eq!(count, new),
+            (Err(error), Some(Err(single))) => assert_eq!(error, *single),
+            (result, last) => panic!("{result:?} for the batch, {last:?} one by one"),
+        }
+        assert_eq!(self.0.encode(), one_by_one.encode());
+        let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
+        outcomes.resize(items.len(), Inserted::Refused);
+        outcomes
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut answers = Answers::new();
+        self.0.may_contain_batch(items, &mut answers);
+        let hashes: Vec<ItemHash> = items.iter().map(|item| self.0.hash(item)).collect();
+        let mut hashed = Answers::new();
+        self.0.may_contain_hash_batch(&hashes, &mut hashed);
+        assert!(answers.iter().eq(hashed.iter()));
+        answers.iter().collect()
+    }
+}
+
+/// `MAYHAP_OPERATIONS` asks for a longer run.
+fn operations() -> u64 {
+    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+}
+
+fn shape(capacity: u64, bucket_size: u32, iterations: u32, expansion: u32) -> ScalableCuckooShape {
+    let shape = ScalableCuckooShape::for_capacity(capacity).unwrap();
+    let shape = shape.with_bucket_size(bucket_size).unwrap().with_max_iterations(iterations).unwrap();
+    shape.with_expansion(expansion).unwrap()
+}
+
+fn filter(shape: ScalableCuckooShape, seed: u64) -> ScalableCuckoo {
+    ScalableCuckoo::with_shape(shape, seed).unwrap()
+}
+
+#[test]
+fn never_forgets_what_was_not_removed() {
+    let script = Script { mayhap_limit: 0.2, ..Script::new(operations(), 2_000) };
+    let report = never_forgets(|seed| Tested(filter(shape(1_000, 2, 20, 2), seed)), &script).unwrap();
+    assert_eq!(report.missing(), [Operation::Merge]);
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    for shape in [shape(64, 1, 20, 1), shape(64, 4, 500, 4), shape(300, 3, 1, 2), shape(512, 9, 20, 8)] {
+        let script = Script { mayhap_limit: 1.0, ..Script::new(operations() / 8, 500) };
+        never_forgets(|seed| Tested(filter(shape, seed)), &script)
+            .unwrap_or_else(|failure| panic!("{shape}: {failure}"));
+    }
+}
+
+/// Filters that may not grow, or not far: always full, with few buckets.
+#[test]
+fn never_forgets_in_tables_that_refuse() {
+    let bounded = shape(16, 2, 20, 1).within(64 * 2).unwrap();
+    for shape in [shape(64, 1, 20, 0), shape(64, 2, 7, 0), shape(64, 4, 500, 0), shape(1, 8, 20, 0), bounded]
+    {
+        let script = Script {
+            max_copies: 4,
+            mayhap_limit: 1.0,
+            refusals: Refusals::Counted,
+            ..Script::new(operations() / 8, 200)
+        };
+        let make = |seed| Tested(filter(shape, seed));
+        let report = never_forgets(make, &script).unwrap_or_else(|failure| panic!("{shape}: {failure}"));
+        assert!(report.refused > 100, "{shape}: {} refused", report.refused);
+    }
+}
+
+#[test]
+fn the_suites_have_teeth() {
+    let plan = plan(&shape(8_192, 4, 20, 0), 6_000);
+    assert!(keeps_its_rate(|_| AlwaysNo, &plan).is_err());
+    assert!(keeps_its_rate(|_| AlwaysMayhap, &plan).is_err());
+    // A filter that forgets at refusal, as one that moves items before it knows where to.
+    struct LosesOne(ScalableCuckoo);
+    impl Subject for LosesOne {
+        fn insert(&mut self, item: &[u8]) -> Inserted {
+            let outcome = self.0.insert(item);
+            if outcome.is_err() {
+                (0..2_000_u64).find(|i| self.0.remove(i));
+            }
+            outcome.into()
+        }
+        fn may_contain(&self, item: &[u8]) -> bool {
+            self.0.may_contain(item)
+        }
+        fn remove(&mut self, item: &[u8]) -> Option<bool> {
+            Some(self.0.remove(item))
+        }
+    }
+    let script = Script { refusals: Refusals::Counted, mayhap_limit: 1.0, ..Script::new(20_000, 100) };
+    assert!(never_forgets(|seed| LosesOne(filter(shape(64, 2, 20, 0), seed)), &script).is_err());
+}
+
+/// 4 000 wrong answers expected; ± 2 % is the stated error of the model.
+fn plan(shape: &ScalableCuckooShape, items: u64) -> RatePlan<'static> {
+    let mut filter = filter(*shape, 99);
+    (0..items).for_each(|i| {
+        filter.insert(&member_u64(99, i)).unwrap();
+    });
+    let rate = filter.expected_fpr();
+    let strangers = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
+    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+}
+
+#[test]
+fn filters_keep_the_rate_of_the_model_and_a_fifth_too_empty_is_caught() {
+    // One table, and so many that the rates of all add up.
+    for (shape, items) in [
+        (shape(16_384, 1, 20, 0), 2_000),
+        (shape(16_384, 2, 20, 0), 6_000),
+        (shape(16_384, 4, 20, 0), 10_000),
+        (shape(16_384, 8, 20, 0), 13_000),
+        (shape(4_096, 4, 500, 1), 10_000),
+    ] {
+        let make = |seed| Tested(filter(shape, seed));
+        keeps_its_rate(make, &plan(&shape, items)).unwrap_or_else(|failure| panic!("{shape}: {failure}"));
+        let failure =
+            keeps_its_rate(make, &RatePlan { items: items * 4 / 5, ..plan(&shape, items) }).unwrap_err();
+        assert!(matches!(failure, Failure::RateOff { .. }), "{shape}: {failure}");
+    }
+}
+
+#[test]
+fn a_refusal_leaves_everything_as_it_was() {
+    let limit = 3 * 64;
+    for shape in [shape(64, 2, 20, 0), shape(256, 4, 500, 0), shape(64, 1, 20, 1).within(limit).unwrap()] {
+        let mut filter = filter(shape, 3);
+        let (mut accepted, mut refused) = (Vec::new(), 0);
+        for i in 0.. {
+            let before = filter.encode();
+            match filter.insert(&member_u64(3, i)) {
+                Ok(_) => accepted.push(i),
+                Err(error) => {
+                    match shape.expansion() {
+                        0 => assert!(matches!(error, InsertError::Full { .. }), "{error}"),
+                        _ => assert!(
+                            matches!(
+                                error,
+                                InsertError::CannotGrow { cause: BuildError::TooLarge { .. }, layers: 3, .. }
+                            ),
+                            "{error}"
+                        ),
+                    }
+                    assert!(filter.encode() == before, "a refusal changes nothing");
+                    assert!(filter.insert_copy(&member_u64(3, i)).is_err() && filter.encode() == before);
+                    refused += 1;
+                    if refused == 20 {
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(accepted.iter().all(|&i| filter.may_contain(&member_u64(3, i))));
+        accepted.iter().for_each(|&i| assert!(filter.remove(&member_u64(3, i))));
+        assert_eq!(filter.inserted(), 0);
+        assert!(filter.encode()[HEADER_BYTES..].iter().all(|&byte| byte == 0), "{shape}");
+    }
+}
+
+/// Storms on filters of a few buckets, against an exact multiset.
+#[test]
+fn storms_on_tiny_tables_lose_nothing() {
+    for (capacity, slots, moves, expansion) in
+        [(1, 1, 1, 1), (2, 2, 5, 1), (4, 2, 20, 2), (6, 3, 20, 1), (16, 1, 20, 4), (40, 4, 3, 1)]
+    {
+        let mut rng = Rng::new(capacity * 100 + u64::from(slots * 10 + moves));
+        for round in 0..20 {
+            let mut filter = filter(shape(capacity, slots, moves, expansion), round);
+            let mut held: BTreeMap<u64, u64> = BTreeMap::new();
+            for step in 0..400 {
+                let item = rng.below(40);
+                if rng.below(5) < 3 {
+                    filter.insert(&item).unwrap();
+                    *held.entry(item).or_default() += 1;
+                } else if held.get(&item).is_some_and(|&copies| copies > 0) {
+                    assert!(filter.remove(&item), "what is in can be removed");
+                    *held.entry(item).or_default() -= 1;
+                }
+                if step % 50 == 49 {
+                    filter.compact();
+                    assert_eq!(filter.removed(), 0);
+                }
+                assert_eq!(filter.inserted(), held.values().sum::<u64>());
+                for (item, &copies) in &held {
+                    assert!(filter.count(item) >= copies, "{copies} copies of {item}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_come_and_go() {
+    let mut filter = filter(shape(64, 2, 20, 1), 5);
+    (0..1_000).for_each(|i| assert!(filter.insert_copy(&member(i)).is_ok()));
+    let full = filter.tables();
+    let memory = filter.memory_bytes();
+    assert!(full > 10 && memory == 64 * full as u64 && filter.capacity() == memory);
+    (100..1_000).for_each(|i| assert!(filter.remove(&member(i))));
+    assert!(filter.tables() < full / 2, "{} tables of {full}", filter.tables());
+    assert!(filter.memory_bytes() == 64 * filter.tables() as u64);
+    filter.compact();
+    assert!((0..100).all(|i| filter.may_contain(&member(i))));
+    assert_eq!((filter.inserted(), filter.removed()), (100, 0));
+    let copy = filter.try_clone().unwrap();
+    filter.clear();
+    assert_eq!((filter.tables(), filter.inserted(), filter.memory_bytes()), (1, 0, 64));
+    assert!(!filter.may_contain(&member(0)) && copy.may_contain(&member(0)));
+    // Twice, once, never.
+    assert_eq!(filter.insert_unique("a"), Ok(true));
+    assert_eq!(filter.insert_unique("a"), Ok(false));
+    assert!(filter.remove_verified("a", || true) && !filter.remove_verified("a", || true));
+    let mut asked = false;
+    assert!(!filter.remove_verified("a", || {
+        asked = true;
+        true
+    }));
+    assert!(!asked, "a certain no asks nobody");
+    assert_eq!(filter.bits_per_item(), f64::INFINITY);
+}
+
+#[test]
+fn limits_are_named() {
+    let base = ScalableCuckooShape::for_capacity(1_000).unwrap();
+    assert!(matches!(ScalableCuckooShape::for_capacity(0), Err(BuildError::CapacityOutOfRange { .. })));
+    assert!(ScalableCuckooShape::for_capacity(1 << 33).is_err());
+    assert_eq!(
+        base.with_bucket_size(256).unwrap_err().to_string(),
+        "a bucket must have between 1 and 255 slots, got 256"
+    );
+    assert!(base.with_bucket_size(0).is_err() && base.with_bucket_size(255).is_ok());
+    assert_eq!(
+        base.with_max_iterations(65_536).unwrap_err().to_string(),
+        "moves for an insertion must be between 1 and 65535, got 65536"
+    );
+    assert!(base.with_max_iterations(0).is_err());
+    assert!(base.with_expansion(32_769).is_err());
+    assert_eq!(base.with_expansion(32_768).unwrap().expansion(), 32_768);
+    assert_eq!(base.with_expansion(5).unwrap().expansion(), 8);
+    assert!(base.within(1_023).is_err() && base.within(1_024).is_ok());
+    assert!(base.slots(0).is_err() && base.slots(65_537).is_err());
+    assert_eq!(base.with_expansion(2).unwrap().slots(3), Ok(7 * 1_024));
+    assert!(base.with_expansion(32_768).unwrap().slots(3).is_err(), "4 GiB a table at most");
+    assert_eq!(base.to_string(), "tables of 512 buckets of 2, each 1 times the last");
+    assert_eq!(base.with_expansion(0).unwrap().to_string(), "one table of 512 buckets of 2");
+}
+
+#[test]
+fn keyed_filters_and_others_come_back() {
+    for scheme in [HashScheme::fast(9), HashScheme::keyed_random().unwrap()] {
+        let mut filter = ScalableCuckoo::for_capacity(100, scheme).unwrap();
+        (0..500).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
+        filter.limit_memory(Some(4_096));
+        let same = ScalableCuckoo::decode(&filter.encode()).unwrap();
+        assert_eq!((same.shape(), same.scheme()), (filter.shape(), filter.scheme()));
+        assert_eq!((same.tables(), same.encode()), (filter.tables(), filter.encode()));
+        assert!((0..500).all(|i| same.may_contain(&member(i))));
+        assert!((0..500).filter(|&i| same.may_contain(&stranger(i))).count() < 200);
+    }
+}
+
+#[test]
+fn forged_headers_are_refused() {
+    let mut filter = filter(shape(64, 2, 20, 2), 1);
+    (0..100).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
+    let bytes = filter.encode();
+    let seal = |bytes: &mut [u8]| {
+        let checksum = xxh3_64(&bytes[HEADER_BYTES..]);
+        bytes[24..32].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = xxh3_64(&bytes[..HEADER_BYTES - 8]);
+        bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    };
+    let forged = |at: usize, value: u64| {
+        let mut forged = bytes.clone();
+        forged[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        seal(&mut forged);
+        ScalableCuckoo::decode(&forged)
+    };
+    assert!(forged(56, 99).is_ok(), "the count is the filter's own business");
+    for (at, values) in [
+        (48, &[0, 1, 63, 1 << 40][..]),
+        (56, &[1 << 20]),
+        (64, &[0, f64::NAN.to_bits(), 1.0_f64.to_bits()]),
+        (72, &[0, 3, 64, 1 << 33, u64::MAX]),
+        (80, &[0, 1, 256, 1 << 40]),
+        (88, &[0, 65_536, 1 << 40]),
+        (96, &[0, 3, 4, 1 << 16, 1 << 40]),
+        (104, &[0, 1, 3, 1 << 20, u64::MAX]),
+        (112, &[u64::MAX]),
+        (128, &[1]),
+    ] {
+        for &value in values {
+            assert!(forged(at, value).is_err(), "{value} at byte {at}");
+        }
+    }
+    assert!(matches!(ScalableCuckoo::decode(b"no filter at all"), Err(DecodeError::BadMagic)));
+    let mut shown = 0;
+    Corruptor::new(&bytes).sealed_by(seal).flips(3, 50_000, |damaged, damage| {
+        let (result, used) = AllocMeter::measure(|| {
+            let mut filter = ScalableCuckoo::decode(damaged)?;
+            filter.limit_memory(Some(1 << 12));
+            let _ = (filter.insert("a"), filter.remove(&member(5)), filter.expected_fpr());
+            filter.compact();
+            ScalableCuckoo::decode(&filter.encode()).map(drop)
+        });
+        assert!(used.peak_bytes <= damaged.len() as u64 * 16 + (64 << 10), "{damage}: {}", used.peak_bytes);
+        shown += u32::from(result.is_ok());
+    });
+    assert!(shown > 0, "some forgeries decode");
+}
