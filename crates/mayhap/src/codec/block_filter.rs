@@ -100,7 +100,7 @@ pub fn build<I: Item>(
     key: [u8; 16],
     encoding: ItemEncoding,
 ) -> Result<Gcs, BuildError> {
-    let bytes_of = |item: I| item.with_value(|value| encoding.encode_or_mark(value).as_ref().to_vec());
+    let bytes_of = |item: I| item.with_value(|value| encoding.encode_with(value, <[u8]>::to_vec));
     let mut items: Vec<Vec<u8>> = items.into_iter().map(bytes_of).collect();
     // By their bytes: two items that only share a hash both count.
     items.sort_unstable();

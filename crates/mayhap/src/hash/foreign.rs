@@ -213,7 +213,7 @@ impl ForeignScheme {
         if let (ForeignHash::DataSketches { .. }, ItemValue::Text("")) = (self.hash, value) {
             return NOWHERE;
         }
-        self.hash.of(self.items.encode_or_mark(value).as_ref())
+        self.items.encode_with(value, |bytes| self.hash.of(bytes))
     }
 }
 

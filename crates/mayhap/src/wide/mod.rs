@@ -96,14 +96,13 @@ impl WideBloom {
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         let words = self.bits.words_mut();
         let mut changed = 0;
-        item.with_value(|value| {
-            self.positions.all(self.items.encode_or_mark(value).as_ref(), |position| {
-                let (word, bit) = (&mut words[(position / 64) as usize], 1 << (position % 64));
-                changed |= bit & !*word;
-                *word |= bit;
-                true
-            })
-        });
+        let set = |position: u64| {
+            let (word, bit) = (&mut words[(position / 64) as usize], 1 << (position % 64));
+            changed |= bit & !*word;
+            *word |= bit;
+            true
+        };
+        item.with_value(|value| self.items.encode_with(value, |bytes| self.positions.all(bytes, set)));
         self.inserted += u64::from(changed != 0);
         changed != 0
     }
@@ -117,11 +116,10 @@ impl WideBloom {
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         let words = self.bits.words();
-        item.with_value(|value| {
-            self.positions.all(self.items.encode_or_mark(value).as_ref(), |position| {
-                words[(position / 64) as usize].load(Ordering::Relaxed) >> (position % 64) & 1 == 1
-            })
-        })
+        let is_set = |position: u64| {
+            words[(position / 64) as usize].load(Ordering::Relaxed) >> (position % 64) & 1 == 1
+        };
+        item.with_value(|value| self.items.encode_with(value, |bytes| self.positions.all(bytes, is_set)))
     }
 
     /// Asks about all `items`.
