@@ -34,6 +34,7 @@
 
 use std::io::{self, Write};
 
+use super::compact_size;
 use super::cursor::{Cursor, lines_of_lsb_first};
 use super::foreign::{Resemblance, WriteError, check_rate};
 use super::{DecodeError, write_words_le};
@@ -145,7 +146,7 @@ pub fn size(elements: u64, rate: f64) -> Result<(u64, u32), BuildError> {
 /// [`DecodeError`] for anything but one whole payload within the limits of the protocol.
 pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
     let mut cursor = Cursor::new(payload);
-    let length = compact_size(&mut cursor)?;
+    let length = compact_size::read(&mut cursor, "length, which is written too long,")?;
     if length > BIP37_MAX_BYTES {
         return Err(DecodeError::BadField { field: "length", got: length });
     }
@@ -163,20 +164,6 @@ pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
     let (placement, items) = (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes);
     let filter = WideBloom::of_bits(shape, placement, items, lines_of_lsb_first(bytes)?);
     Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
-}
-
-/// Bitcoin's number of changing length, which must be as short as it can be.
-fn compact_size(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
-    let (number, least) = match cursor.u8()? {
-        0xfd => (cursor.u16_le()?.into(), 0xfd),
-        0xfe => (cursor.u32_le()?.into(), 0x1_0000),
-        0xff => (cursor.u64_le()?, 0x1_0000_0000),
-        short => (short.into(), 0),
-    };
-    if number < least {
-        return Err(DecodeError::BadField { field: "length, which is written too long,", got: number });
-    }
-    Ok(number)
 }
 
 /// Writes the payload of a `filterload` message.
@@ -220,14 +207,7 @@ fn write_head(length: u64, functions: u32, out: &mut dyn Write) -> Result<(), Wr
         let limit = BIP37_MAX_FUNCTIONS.into();
         return Err(WriteError::NoRoom { field: "functions", got: functions.into(), limit });
     }
-    match length as u16 {
-        short @ ..=0xfc => out.write_all(&[short as u8])?,
-        length => {
-            out.write_all(&[0xfd])?;
-            out.write_all(&length.to_le_bytes())?;
-        }
-    }
-    Ok(())
+    Ok(compact_size::write(length, out)?)
 }
 
 fn write_tail(functions: u32, tweak: u32, flags: u8, out: &mut dyn Write) -> io::Result<()> {
@@ -251,7 +231,9 @@ pub fn resembles(payload: &[u8]) -> Resemblance {
     let fits = |length: u64, cursor: &Cursor<'_>| {
         (1..=BIP37_MAX_BYTES).contains(&length) && cursor.left() as u64 == length + 9
     };
-    let Ok(length) = compact_size(&mut cursor) else { return Resemblance::No };
+    let Ok(length) = compact_size::read(&mut cursor, "length, which is written too long,") else {
+        return Resemblance::No;
+    };
     if !fits(length, &cursor) || cursor.take(length).is_err() {
         return Resemblance::No;
     }

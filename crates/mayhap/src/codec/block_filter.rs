@@ -40,6 +40,7 @@
 use std::io::Write;
 
 use super::DecodeError;
+use super::compact_size;
 use super::cursor::Cursor;
 use super::foreign::{Resemblance, WriteError};
 use crate::error::BuildError;
@@ -124,7 +125,7 @@ pub fn read(
     items: ItemEncoding,
 ) -> Result<Gcs, DecodeError> {
     let mut cursor = Cursor::new(bytes);
-    let count = compact_size(&mut cursor)?;
+    let count = compact_size::read(&mut cursor, "N")?;
     Gcs::of_differences(cursor, count, shape(count, parameters)?, scheme(key, items))
 }
 
@@ -137,7 +138,7 @@ pub fn write(set: &Gcs, out: &mut dyn Write) -> Result<(), WriteError> {
         let needs = "SipHash-2-4 in one range of N · M values";
         return Err(WriteError::other_rule(needs, set.scheme(), set.shape()));
     }
-    write_compact_size(set.inserted(), out)?;
+    compact_size::write(set.inserted(), out)?;
     set.write_differences(out)?;
     Ok(())
 }
@@ -154,56 +155,4 @@ pub fn parameters(set: &Gcs) -> Option<Parameters> {
 #[must_use]
 pub fn resembles(bytes: &[u8], parameters: Parameters) -> Resemblance {
     Resemblance::could(read(bytes, parameters, [0; 16], ItemEncoding::Bytes).is_ok())
-}
-
-/// Bitcoin's variable-length number, in its shortest form.
-fn compact_size(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
-    let (number, least) = match cursor.u8()? {
-        0xfd => (u64::from(cursor.u16_le()?), 0xfd),
-        0xfe => (u64::from(cursor.u32_le()?), 0x1_0000),
-        0xff => (cursor.u64_le()?, 0x1_0000_0000),
-        byte => (u64::from(byte), 0),
-    };
-    if number < least {
-        return Err(DecodeError::BadField { field: "N", got: number });
-    }
-    Ok(number)
-}
-
-fn write_compact_size(number: u64, out: &mut dyn Write) -> std::io::Result<()> {
-    let bytes = number.to_le_bytes();
-    match number {
-        0..=0xfc => out.write_all(&bytes[..1]),
-        0xfd..=0xffff => out.write_all(&[0xfd, bytes[0], bytes[1]]),
-        0x1_0000..=0xffff_ffff => {
-            out.write_all(&[0xfe])?;
-            out.write_all(&bytes[..4])
-        }
-        _ => {
-            out.write_all(&[0xff])?;
-            out.write_all(&bytes)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_one_form() {
-        for number in [0, 1, 0xfc, 0xfd, 0xffff, 0x1_0000, 0xffff_ffff, 0x1_0000_0000, u64::MAX] {
-            let mut bytes = Vec::new();
-            write_compact_size(number, &mut bytes).unwrap();
-            let mut cursor = Cursor::new(&bytes);
-            assert_eq!((compact_size(&mut cursor), cursor.left()), (Ok(number), 0), "{number}");
-        }
-        for long in [&[0xfd, 0xfc, 0][..], &[0xfe, 0xff, 0xff, 0, 0], &[0xff, 1, 0, 0, 0, 0, 0, 0, 0]] {
-            assert!(matches!(compact_size(&mut Cursor::new(long)), Err(DecodeError::BadField { .. })));
-        }
-        assert_eq!(
-            compact_size(&mut Cursor::new(&[0xfd, 1])),
-            Err(DecodeError::TooShort { need: 3, got: 2 })
-        );
-    }
 }

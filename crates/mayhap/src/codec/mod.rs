@@ -35,6 +35,8 @@
 )]
 
 #[cfg(feature = "formats")]
+mod compact_size;
+#[cfg(feature = "formats")]
 mod cursor;
 mod error;
 #[cfg(feature = "formats")]
