@@ -45,10 +45,18 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
+        Self::under(Path::new(env!("CARGO_TARGET_TMPDIR")), name)
+    }
+
+    /// One whose path is short enough for the name of a socket, which is some hundred bytes.
+    pub(crate) fn short(name: &str) -> Self {
+        Self::under(&env::temp_dir(), name)
+    }
+
+    fn under(place: &Path, name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("real-{name}-{}-{number}", std::process::id()));
+        let path = place.join(format!("mayhap-{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

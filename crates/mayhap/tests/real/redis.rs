@@ -1,8 +1,7 @@
-//! A Redis server of our own on the loopback, and just enough of its protocol to talk to it.
+//! A Redis server of our own, and just enough of its protocol to talk to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use super::{Folder, PATIENCE, Running, find};
 /// A server that keeps nothing and ends with this, and one connection to it.
 #[derive(Debug)]
 pub(crate) struct Redis {
-    connection: BufReader<TcpStream>,
+    connection: BufReader<UnixStream>,
     _server: Running,
     _folder: Folder,
 }
@@ -39,18 +38,17 @@ const AT_ONCE: usize = 200;
 
 impl Redis {
     /// `None`: no such program here, and that was said.
+    ///
+    /// The server listens on a socket file in a folder of its own: a free port found beforehand may be somebody else's by
+    /// the time the server asks for it.
     pub(crate) fn start() -> Option<Self> {
         let program = find("MAYHAP_TEST_REDIS_SERVER", "redis-server")?;
-        // Somebody else may take a free port before the server does; then another one is tried.
-        (0..5)
-            .find_map(|_| Self::start_on(&program, free_port()))
-            .or_else(|| panic!("{program:?} does not start"))
-    }
-
-    fn start_on(program: &Path, port: u16) -> Option<Self> {
-        let folder = Folder::new("redis");
-        let child = Command::new(program)
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--dir"])
+        let folder = Folder::short("redis");
+        let socket = folder.path().join("socket");
+        let child = Command::new(&program)
+            .args(["--port", "0", "--unixsocket"])
+            .arg(&socket)
+            .arg("--dir")
             .arg(folder.path())
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .stdin(Stdio::null())
@@ -59,23 +57,21 @@ impl Redis {
             .spawn()
             .unwrap_or_else(|cause| panic!("{program:?}: {cause}"));
         let mut server = Running(child);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let start = Instant::now();
-        while start.elapsed() < PATIENCE && server.0.try_wait().unwrap().is_none() {
-            let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_secs(5)) else {
-                thread::sleep(Duration::from_millis(10));
-                continue;
-            };
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.set_write_timeout(Some(PATIENCE)).unwrap();
-            stream.set_nodelay(true).unwrap();
-            let ours = format!("process_id:{}\r\n", server.0.id());
-            let mut redis = Self { connection: BufReader::new(stream), _server: server, _folder: folder };
-            // On that port there may be a server that is not ours.
-            let Reply::Bytes(Some(said)) = redis.ask(["INFO", "server"]) else { return None };
-            return String::from_utf8_lossy(&said).contains(&ours).then_some(redis);
-        }
-        None
+        let stream = loop {
+            match UnixStream::connect(&socket) {
+                Ok(stream) => break stream,
+                Err(cause) => {
+                    let ended = server.0.try_wait().unwrap();
+                    assert!(ended.is_none(), "{program:?} ended at once: {ended:?}");
+                    assert!(start.elapsed() < PATIENCE, "{program:?} does not listen on {socket:?}: {cause}");
+                    thread::sleep(Duration::from_millis(10));
+                }
+            }
+        };
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Some(Self { connection: BufReader::new(stream), _server: server, _folder: folder })
     }
 
     pub(crate) fn ask<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Reply {
@@ -128,8 +124,4 @@ impl Redis {
             _ => panic!("the server answers {line:?}"),
         }
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
