@@ -70,6 +70,17 @@ impl Answers {
         self.len = len;
     }
 
+    /// Forgets all answers from `len` on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.words.truncate(len.div_ceil(64));
+            if let Some(last) = self.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
+                *last &= (1 << (len % 64)) - 1;
+            }
+            self.len = len;
+        }
+    }
+
     /// The words to be filled in, question 0 in the lowest bit of word 0.
     #[inline]
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
@@ -96,6 +107,11 @@ mod tests {
         assert_eq!((answers.mayhaps(), answers.len(), answers.get(129)), (2, 130, Some(true)));
         answers.reset(130);
         assert_eq!((answers.mayhaps(), answers.get(130)), (0, None));
+        (0..130).for_each(|index| answers.set(index));
+        for (len, mayhaps) in [(500, 130), (129, 129), (128, 128), (70, 70), (64, 64), (3, 3), (0, 0)] {
+            answers.truncate(len);
+            assert_eq!((answers.mayhaps(), answers.len()), (mayhaps, mayhaps), "{len}");
+        }
         answers.reset(0);
         assert!(answers.is_empty() && answers.iter().next().is_none());
     }

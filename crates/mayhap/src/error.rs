@@ -335,6 +335,15 @@ pub enum InsertError {
         /// How many bits there are.
         bits: u64,
     },
+    /// A bitmap has no bit for this number.
+    OutOfRange {
+        /// The number.
+        number: u64,
+        /// The number of its first bit.
+        first: u64,
+        /// How many bits there are.
+        bits: u64,
+    },
 }
 
 impl fmt::Display for InsertError {
@@ -362,6 +371,16 @@ impl fmt::Display for InsertError {
             Self::NotANumber => f.write_str("a bitmap takes numbers of eight bytes only"),
             Self::PastTheEnd { index, bits } => {
                 write!(f, "bit {index} is past the end, there are {bits} bits")
+            }
+            Self::OutOfRange { number, bits: 0, .. } => {
+                write!(f, "{number} is out of range, the bitmap is empty")
+            }
+            Self::OutOfRange { number, first, bits } => {
+                write!(
+                    f,
+                    "{number} is out of range, the bitmap is for {first} to {}",
+                    first.saturating_add(bits - 1)
+                )
             }
         }
     }

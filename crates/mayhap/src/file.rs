@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -88,12 +89,47 @@ impl std::error::Error for FileError {
 /// [`FileError::Io`]. The file that was there is untouched then, but for the action `sync the folder of`: there the new file
 /// is in place, and only its lasting through a power failure is not sure.
 pub fn save<F: Storable>(filter: &F, path: impl AsRef<Path>) -> Result<(), FileError> {
+    save_watched(filter, path, |_| Ok(()))
+}
+
+/// [`save`], telling `watch` how many bytes are written so far, from time to time. If that is an error, nothing is saved.
+///
+/// # Errors
+/// Those of [`save`], and what `watch` returned.
+pub fn save_watched<F: Storable>(
+    filter: &F,
+    path: impl AsRef<Path>,
+    watch: impl FnMut(u64) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let readers = if filter.header().has_secret() { Readers::Owner } else { Readers::AsUsual };
+    replace(path, readers, watch, |out| codec::encode_into(filter, out))
+}
+
+/// Who may read a file that was not there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Whoever may read the files this user makes.
+    AsUsual,
+    /// Nobody but its owner: there is a secret in it.
+    Owner,
+}
+
+/// Replaces `path` by what `write` writes, in one step as [`save`] does: for filters in the formats of other programs. `watch` is
+/// told how many bytes are written so far; if that is an error, or `write` returns one, the old file stays.
+///
+/// # Errors
+/// Those of [`save`], and what `watch` or `write` returned.
+pub fn replace(
+    path: impl AsRef<Path>,
+    readers: Readers,
+    watch: impl FnMut(u64) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FileError> {
     let path = path.as_ref();
     let (target, permissions) = target_of(path).map_err(FileError::io("replace", path))?;
-    let (file, aside) = create_aside(&target).map_err(FileError::io("write beside", path))?;
-    let secret = filter.header().has_secret();
-    let saved = write_synced(filter, file, permissions, secret)
-        .map_err(FileError::io("write", &aside))
+    let (file, aside) = create_aside(&target, readers).map_err(FileError::io("write beside", path))?;
+    let saved = write_synced(file, permissions, readers, watch, write)
+        .map_err(FileError::io("write", path))
         .and_then(|()| fs::rename(&aside, &target).map_err(FileError::io("replace", path)));
     if let Err(error) = saved {
         // Best effort: the error that matters is the first one.
@@ -110,19 +146,33 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     }
     match fs::metadata(path) {
         Ok(about) if about.is_file() => Ok((fs::canonicalize(path)?, Some(about.permissions()))),
+        Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path.to_owned(), None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A link that leads nowhere yet is followed, too.
+            let led_to = fs::read_link(path).ok();
+            let folder = path.parent().unwrap_or(Path::new(""));
+            Ok((led_to.map_or_else(|| path.to_owned(), |target| folder.join(target)), None))
+        }
         Err(error) => Err(error),
     }
 }
 
 /// A new, empty file beside `target`, on the same file system. Its name is short and random: nobody else's file is taken for it.
-fn create_aside(target: &Path) -> io::Result<(File, PathBuf)> {
+fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> {
     loop {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| io::Error::other("the system gave no random bytes"))?;
         let aside = target.with_file_name(format!(".mayhap-{:016x}.new", u64::from_le_bytes(random)));
-        match OpenOptions::new().write(true).create_new(true).open(&aside) {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if readers == Readers::Owner {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            // From the first moment on.
+            options.mode(0o600);
+        }
+        match options.open(&aside) {
             Ok(file) => return Ok((file, aside)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -130,21 +180,45 @@ fn create_aside(target: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-fn write_synced<F: Storable>(
-    filter: &F,
+fn write_synced(
     file: File,
     permissions: Option<fs::Permissions>,
-    secret: bool,
+    readers: Readers,
+    watch: impl FnMut(u64) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    match permissions {
-        Some(permissions) => file.set_permissions(permissions)?,
-        None if secret => for_its_owner_only(&file)?,
-        None => {}
+    match (permissions, readers) {
+        (Some(permissions), _) => file.set_permissions(permissions)?,
+        (None, Readers::Owner) => for_its_owner_only(&file)?,
+        (None, Readers::AsUsual) => {}
     }
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    codec::encode_into(filter, &mut out)?;
+    let mut out = BufWriter::with_capacity(1 << 20, Watched { file, written: 0, watch });
+    write(&mut out)?;
     out.flush()?;
-    out.get_ref().sync_all()
+    out.get_ref().file.sync_all()
+}
+
+/// Bytes written between two looks.
+const WATCHED_BYTES: usize = 16 << 20;
+
+/// A file whose writing somebody watches, and may end.
+struct Watched<W> {
+    file: File,
+    written: u64,
+    watch: W,
+}
+
+impl<W: FnMut(u64) -> io::Result<()>> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.watch)(self.written)?;
+        let written = self.file.write(&bytes[..bytes.len().min(WATCHED_BYTES)])?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 #[cfg(unix)]
@@ -192,13 +266,30 @@ pub fn read<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
 /// # Errors
 /// [`FileError`] if it cannot be read, or is not an intact `F`.
 pub fn verify<F: Storable>(path: impl AsRef<Path>) -> Result<(), FileError> {
+    verify_watched::<F>(path, |_| Ok(()))
+}
+
+/// [`verify`], telling `watch` how many bytes are checked so far, from time to time. If that is an error, the rest is not checked.
+///
+/// # Errors
+/// Those of [`verify`], and what `watch` returned.
+pub fn verify_watched<F: Storable>(
+    path: impl AsRef<Path>,
+    watch: impl FnMut(u64) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let path = path.as_ref();
     if cfg!(target_endian = "big") {
         return read::<F>(path).map(drop);
     }
-    decode_mapped::<F>(path.as_ref(), Words::Checked).map(drop)
+    let checking = RefCell::new(Checking { bytes: 0, watch, refused: None });
+    let decoded = decode_mapped::<F>(path, Words::Checked(&|bytes| checking.borrow_mut().add(bytes)));
+    match checking.into_inner().refused {
+        Some(refused) => Err(FileError::io("check", path)(refused)),
+        None => decoded.map(drop),
+    }
 }
 
-fn decode_mapped<F: Storable>(path: &Path, words: Words) -> Result<F, FileError> {
+fn decode_mapped<F: Storable>(path: &Path, words: Words<'_>) -> Result<F, FileError> {
     let source = MappedFile::open(path, words).map_err(FileError::io("open", path))?;
     codec::decode_from(&source).map_err(FileError::decode(path))
 }
@@ -220,22 +311,45 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 }
 
 /// An open file whose words are mapped, not copied.
-struct MappedFile {
+struct MappedFile<'a> {
     file: File,
     len: u64,
-    words: Words,
+    words: Words<'a>,
 }
 
 /// What happens to mapped words before they are used.
-enum Words {
+enum Words<'a> {
     /// Nothing: opening takes constant time.
     Trusted,
-    /// They are read, and must add up to their checksum.
-    Checked,
+    /// They are read, and must add up to their checksum; who watches hears of so many bytes more.
+    Checked(&'a dyn Fn(u64) -> Result<(), DecodeError>),
 }
 
-impl MappedFile {
-    fn open(path: &Path, words: Words) -> io::Result<Self> {
+/// How far a check has come.
+struct Checking<W> {
+    bytes: u64,
+    watch: W,
+    /// What the watcher said when it had enough.
+    refused: Option<io::Error>,
+}
+
+impl<W: FnMut(u64) -> io::Result<()>> Checking<W> {
+    /// So many bytes more; from time to time the watcher hears of it.
+    fn add(&mut self, bytes: u64) -> Result<(), DecodeError> {
+        let before = self.bytes;
+        self.bytes += bytes;
+        if before / WATCHED_BYTES as u64 == self.bytes / WATCHED_BYTES as u64 {
+            return Ok(());
+        }
+        (self.watch)(self.bytes).map_err(|refused| {
+            self.refused = Some(refused);
+            DecodeError::Unreadable { at: before }
+        })
+    }
+}
+
+impl<'a> MappedFile<'a> {
+    fn open(path: &Path, words: Words<'a>) -> io::Result<Self> {
         let file = File::open(path)?;
         let about = file.metadata()?;
         if !about.is_file() {
@@ -245,7 +359,7 @@ impl MappedFile {
     }
 }
 
-impl Source for MappedFile {
+impl Source for MappedFile<'_> {
     fn len(&self) -> u64 {
         self.len
     }
@@ -273,10 +387,13 @@ impl Source for MappedFile {
             return Ok(Lines::zeroed(0)?);
         }
         let lines = Lines::mapped(&self.file, at, lines).ok_or(DecodeError::Unmappable { at, bytes })?;
-        match self.words {
-            Words::Checked if lines.checksum() != checksum => Err(DecodeError::PayloadDamaged),
-            _ => Ok(lines),
+        if let Words::Checked(watch) = self.words {
+            let found = lines.checksum_watched(watch)?;
+            if found != checksum {
+                return Err(DecodeError::PayloadDamaged);
+            }
         }
+        Ok(lines)
     }
 }
 
@@ -350,6 +467,43 @@ mod tests {
         assert!(matches!(error, FileError::Io { action: "replace", .. }), "{error}");
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
         assert!(matches!(open::<Bloom>(&path), Err(FileError::Io { .. })));
+    }
+
+    #[test]
+    fn who_watches_sees_all_of_it_and_may_end_it() {
+        let folder = Folder::new("watched");
+        let path = folder.0.join("filter.mayhap");
+        let filter = filled(1_000_000);
+        let mut seen = Vec::new();
+        save_watched(&filter, &path, |written| {
+            seen.push(written);
+            Ok(())
+        })
+        .unwrap();
+        let bytes = fs::read(&path).unwrap();
+        assert!(seen.is_sorted() && seen[0] == 0 && *seen.last().unwrap() < bytes.len() as u64);
+        let stop = |written| if written == 0 { Ok(()) } else { Err(io::Error::other("enough")) };
+        let error = save_watched(&filled(2_000_000), &path, stop).unwrap_err();
+        assert!(error.to_string().ends_with("enough"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_check_is_watched_and_may_be_ended() {
+        let folder = Folder::new("checked");
+        let path = folder.0.join("filter.mayhap");
+        save(&Bloom::for_capacity(30_000_000, 0.01, 7).unwrap(), &path).unwrap();
+        let mut seen = Vec::new();
+        verify_watched::<Bloom>(&path, |bytes| {
+            seen.push(bytes);
+            Ok(())
+        })
+        .unwrap();
+        assert!(seen.len() >= 2 && seen.is_sorted(), "{seen:?}");
+        assert!(*seen.last().unwrap() < fs::metadata(&path).unwrap().len());
+        let error = verify_watched::<Bloom>(&path, |_| Err(io::Error::other("enough"))).unwrap_err();
+        assert!(matches!(error, FileError::Io { action: "check", .. }), "{error}");
     }
 
     #[cfg(unix)]

@@ -8,8 +8,8 @@ use crate::item::{Item, ItemEncoding};
 use crate::kind::Kind;
 use crate::{
     BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, CountingBloom, Cuckoo, DLeft,
-    DualBloom, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, Window, Xor8,
-    Xor16, Xor32,
+    DualBloom, FingerprintSet, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
+    Window, Xor8, Xor16, Xor32,
 };
 #[cfg(feature = "formats")]
 use crate::{WideBloom, wide};
@@ -84,6 +84,8 @@ pub enum Filter {
     WideBloom(WideBloom),
     /// RedisBloom's cuckoo filter, which grows table by table.
     ScalableCuckoo(ScalableCuckoo),
+    /// Practically exact, growing.
+    Fingerprints(FingerprintSet),
 }
 
 /// The same expression for whichever filter it is; the second form has one of its own for the bitmap, which hashes nothing, and
@@ -120,6 +122,7 @@ macro_rules! each {
             #[cfg(feature = "formats")]
             Filter::WideBloom($wide) => $itself,
             Filter::ScalableCuckoo($filter) => $value,
+            Filter::Fingerprints($filter) => $value,
         }
     };
 }
@@ -148,6 +151,7 @@ impl Filter {
             #[cfg(feature = "formats")]
             Self::WideBloom(_) => Kind::Bloom,
             Self::ScalableCuckoo(_) => Kind::ScalableCuckoo,
+            Self::Fingerprints(_) => Kind::Fingerprints,
         }
     }
 
@@ -184,7 +188,7 @@ impl Filter {
     /// `false`: certainly not in (but for a [`DualBloom`] after a removal). `true`: mayhap.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
-        each!(self, filter => filter.may_contain(item), bitmap bitmap => number(item).is_some_and(|number| bitmap.get(number)))
+        each!(self, filter => filter.may_contain(item), bitmap bitmap => bit(bitmap, item).is_some_and(|bit| bitmap.get(bit)))
     }
 
     /// [`may_contain`](Self::may_contain) for an item already hashed with this filter's [`scheme`](Self::scheme). A bitmap knows
@@ -199,7 +203,7 @@ impl Filter {
         each!(self, filter => filter.may_contain_batch(items, answers), bitmap bitmap => {
             answers.reset(items.len());
             for (index, item) in items.iter().enumerate() {
-                if number(item).is_some_and(|number| bitmap.get(number)) {
+                if bit(bitmap, item).is_some_and(|bit| bitmap.get(bit)) {
                     answers.set(index);
                 }
             }
@@ -214,7 +218,7 @@ impl Filter {
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.check_form(item)?;
         match self {
-            Self::Bitmap(bitmap) => bitmap.set(number(item).ok_or(InsertError::NotANumber)?),
+            Self::Bitmap(bitmap) => bitmap.set(index(bitmap, number(item).ok_or(InsertError::NotANumber)?)?),
             Self::Bloom(filter) => Ok(filter.insert(item)),
             Self::BlockedBloom(filter) => Ok(filter.insert(item)),
             Self::CountingBloom(filter) => Ok(filter.insert(item)),
@@ -226,6 +230,7 @@ impl Filter {
             Self::Quotient(filter) => filter.insert(item),
             Self::Growing(filter) => filter.insert(item),
             Self::ScalableCuckoo(filter) => filter.insert(item),
+            Self::Fingerprints(filter) => filter.insert(item),
             Self::Window(filter) => Ok(filter.insert(item)),
             #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert(item)),
@@ -268,6 +273,7 @@ impl Filter {
             Self::Quotient(filter) => filter.insert_batch(items),
             Self::Growing(filter) => filter.insert_batch(items),
             Self::ScalableCuckoo(filter) => filter.insert_batch(items),
+            Self::Fingerprints(filter) => filter.insert_batch(items),
             Self::Window(filter) => Ok(filter.insert_batch(items)),
             #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert_batch(items)),
@@ -282,13 +288,42 @@ impl Filter {
         }
     }
 
+    /// [`insert_batch`](Self::insert_batch) for items already hashed with this filter's [`scheme`](Self::scheme).
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch); [`InsertError::NotANumber`] for a bitmap, which knows no hashes, and
+    /// [`InsertError::NeverChanges`] for a `WideBloom`, whose items have none.
+    pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> Result<u64, InsertError> {
+        match self {
+            Self::Bitmap(_) => Err(InsertError::NotANumber),
+            Self::Bloom(filter) => Ok(filter.insert_hash_batch(hashes)),
+            Self::BlockedBloom(filter) => Ok(filter.insert_hash_batch(hashes)),
+            Self::CountingBloom(filter) => Ok(filter.insert_hash_batch(hashes)),
+            Self::DualBloom(filter) => filter.insert_hash_batch(hashes),
+            Self::ScalableBloom(filter) => filter.insert_hash_batch(hashes),
+            Self::DLeft(filter) => filter.insert_hash_batch(hashes),
+            Self::Cuckoo(filter) => filter.insert_hash_batch(hashes),
+            Self::GrowableCuckoo(filter) => filter.insert_hash_batch(hashes),
+            Self::Quotient(filter) => filter.insert_hash_batch(hashes),
+            Self::Growing(filter) => filter.insert_hash_batch(hashes),
+            Self::ScalableCuckoo(filter) => filter.insert_hash_batch(hashes),
+            Self::Window(filter) => Ok(filter.insert_hash_batch(hashes)),
+            Self::Fingerprints(filter) => {
+                let before = filter.inserted();
+                filter.insert_hash_batch(hashes, &mut Answers::new())?;
+                Ok(filter.inserted() - before)
+            }
+            _ => Err(InsertError::NeverChanges { kind: self.kind() }),
+        }
+    }
+
     /// Takes one copy of `item` out; only for items that were inserted. `false`: it certainly was not in.
     ///
     /// # Errors
     /// [`RemoveError`] for a kind that cannot.
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, RemoveError> {
         match self {
-            Self::Bitmap(bitmap) => Ok(number(item).is_some_and(|number| bitmap.clear(number))),
+            Self::Bitmap(bitmap) => Ok(bit(bitmap, item).is_some_and(|bit| bitmap.clear(bit))),
             Self::CountingBloom(filter) => Ok(filter.remove(item)),
             Self::DualBloom(filter) => Ok(filter.remove(item)),
             Self::DLeft(filter) => Ok(filter.remove(item)),
@@ -307,6 +342,10 @@ impl Filter {
     /// [`MergeError`] unless both are of one kind that merges, of one shape, and hash alike; nothing has changed then.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         match (&mut *self, other) {
+            (Self::Bitmap(ours), Self::Bitmap(theirs)) if ours.first() != theirs.first() => {
+                let from = |bitmap: &Bitmap| format!("numbers from {}", bitmap.first());
+                Err(MergeError::ShapeDiffers { ours: from(ours), theirs: from(theirs) })
+            }
             (Self::Bitmap(ours), Self::Bitmap(theirs)) => ours.or(theirs).map_err(MergeError::Unbuildable),
             (Self::Bloom(ours), Self::Bloom(theirs)) => ours.union(theirs),
             (Self::BlockedBloom(ours), Self::BlockedBloom(theirs)) => ours.union(theirs),
@@ -315,6 +354,7 @@ impl Filter {
             (Self::DLeft(ours), Self::DLeft(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), Self::Quotient(theirs)) => ours.union(theirs),
             (Self::Gcs(ours), Self::Gcs(theirs)) => ours.union(theirs),
+            (Self::Fingerprints(ours), Self::Fingerprints(theirs)) => ours.union(theirs),
             #[cfg(feature = "formats")]
             (Self::WideBloom(ours), Self::WideBloom(theirs)) => ours.union(theirs),
             #[cfg(feature = "formats")]
@@ -381,8 +421,22 @@ impl Filter {
 const FINGERPRINT_BITS: usize = 0;
 
 /// The number an item is to a bitmap.
-fn number<I: Item + ?Sized>(item: &I) -> Option<u64> {
+pub(crate) fn number<I: Item + ?Sized>(item: &I) -> Option<u64> {
     item.with_bytes(|bytes| bytes.try_into().ok().map(u64::from_le_bytes))
+}
+
+/// The bit of an item of a bitmap; nothing for what cannot be in it.
+fn bit<I: Item + ?Sized>(bitmap: &Bitmap, item: &I) -> Option<u64> {
+    number(item).and_then(|number| bitmap.index_of(number))
+}
+
+/// The bit a number is to be set at.
+fn index(bitmap: &Bitmap, number: u64) -> Result<u64, InsertError> {
+    bitmap.index_of(number).ok_or(InsertError::OutOfRange {
+        number,
+        first: bitmap.first(),
+        bits: bitmap.len(),
+    })
 }
 
 impl codec::sealed::Sealed for Filter {}
@@ -419,6 +473,7 @@ impl Storable for Filter {
             Kind::Window => Self::Window(Window::restore(header, body)?),
             Kind::Growing => Self::Growing(Growing::restore(header, body)?),
             Kind::ScalableCuckoo => Self::ScalableCuckoo(ScalableCuckoo::restore(header, body)?),
+            Kind::Fingerprints => Self::Fingerprints(FingerprintSet::restore(header, body)?),
             Kind::Xor => match header.parameters[FINGERPRINT_BITS] {
                 8 => Self::Xor8(Xor8::restore(header, body)?),
                 16 => Self::Xor16(Xor16::restore(header, body)?),

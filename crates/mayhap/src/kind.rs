@@ -40,11 +40,13 @@ pub enum Kind {
     Growing,
     /// [`ScalableCuckoo`](crate::ScalableCuckoo): RedisBloom's cuckoo filter, which grows table by table.
     ScalableCuckoo,
+    /// [`FingerprintSet`](crate::FingerprintSet): practically exact, grows, and is cut where memory has a limit.
+    Fingerprints,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Bitmap,
         Self::Bloom,
         Self::BlockedBloom,
@@ -62,6 +64,7 @@ impl Kind {
         Self::Window,
         Self::Growing,
         Self::ScalableCuckoo,
+        Self::Fingerprints,
     ];
 
     /// The number in encoded filters.
@@ -85,6 +88,7 @@ impl Kind {
             Self::Window => 15,
             Self::Growing => 16,
             Self::ScalableCuckoo => 17,
+            Self::Fingerprints => 18,
         }
     }
 
@@ -115,6 +119,7 @@ impl Kind {
             Self::Window => "window",
             Self::Growing => "growing",
             Self::ScalableCuckoo => "scalable-cuckoo",
+            Self::Fingerprints => "fingerprints",
         }
     }
 }
@@ -132,7 +137,7 @@ mod tests {
     #[test]
     fn numbers_are_frozen_and_lead_back() {
         let numbers: Vec<u16> = Kind::ALL.iter().map(|kind| kind.number()).collect();
-        assert_eq!(numbers, (1..=17).collect::<Vec<u16>>());
+        assert_eq!(numbers, (1..=18).collect::<Vec<u16>>());
         assert!(Kind::ALL.iter().all(|kind| Kind::from_number(kind.number()) == Some(*kind)));
         assert_eq!(Kind::from_number(0), None);
     }

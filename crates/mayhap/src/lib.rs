@@ -28,6 +28,7 @@
 //! | [`BinaryFuse`] | a set that never changes, small and fast | insert, remove, grow |
 //! | [`Xor`] | the same, smaller up to some ten thousand items | insert, remove, grow |
 //! | [`Window`] | what came in the last so many items, or the last so long | remove |
+//! | [`FingerprintSet`] | items of any length, practically exactly, in 9.2 to 10.6 bytes each; less once cut | remove |
 //! | [`Bitmap`] | ids from a known range, exactly | take anything else |
 //!
 //! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings) and are hashed once, by a [`HashScheme`], to an [`ItemHash`];
@@ -38,6 +39,8 @@
 //!
 //! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of them written back: [`codec`]
 //! lists them, `codec::format` has them all by name.
+//!
+//! [`explain`] shows what a lookup looks at for one item, and why it answers so.
 //!
 //! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other programs, `named-hashes` for
 //! their hash functions by name, which `formats` brings along.
@@ -56,9 +59,11 @@ mod cuckoo;
 mod dleft;
 mod dual;
 mod error;
+pub mod explain;
 #[cfg(feature = "file")]
 pub mod file;
 mod filter;
+mod fingerprints;
 mod gcs;
 mod growing;
 pub mod hash;
@@ -92,6 +97,7 @@ pub use dleft::{DLeft, DLeftShape};
 pub use dual::{DualAnswer, DualBloom, DualShape};
 pub use error::{BuildError, InsertError, MergeError, RemoveError};
 pub use filter::Filter;
+pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
 #[cfg(feature = "formats")]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use mayhap::advise::{
-    Advice, Deletes, Growth, ItemShape, Misfit, Needs, NeedsError, Note, Price, Structure, advise,
+    Advice, Deletes, Filling, Growth, ItemShape, Misfit, Needs, NeedsError, Note, Price, Structure, advise,
     price_list, rust_for, solve,
 };
 use mayhap::{
@@ -265,10 +265,10 @@ fn prices_are_those_of_the_filters_built() {
                 assert!((cost.bits_per_item - cost.memory_bytes as f64 * 8.0 / items as f64).abs() < 1e-9);
                 assert!(cost.expected_fpr <= rate, "{price:?}");
             }
-            // Every kind has its price.
+            // Every kind has its price, but for RedisBloom's own and for what `uniq` remembers lines in.
             let kinds: HashSet<Kind> = prices.iter().filter_map(|price| price.structure.kind()).collect();
-            let unpriced = Kind::ScalableCuckoo;
-            assert_eq!(kinds, Kind::ALL.into_iter().filter(|&kind| kind != unpriced).collect());
+            let unpriced = [Kind::ScalableCuckoo, Kind::Fingerprints];
+            assert_eq!(kinds, Kind::ALL.into_iter().filter(|kind| !unpriced.contains(kind)).collect());
         }
     }
 }
@@ -535,6 +535,78 @@ proptest! {
     }
 }
 
+/// What is priced with probes of the user's choice is what is made, and it is wrong as often as it says.
+#[test]
+fn a_filter_of_chosen_probes_keeps_its_rate() {
+    const STRANGERS: u64 = 200_000;
+    for (probes, rate) in [(1, 0.05), (3, 0.01), (12, 0.01)] {
+        let needs = Needs::new(100_000, rate).probing(probes);
+        for structure in [Structure::Bloom, Structure::CountingBloom] {
+            let mut filter = structure.create(&needs, mayhap::HashScheme::fast(7)).unwrap();
+            assert_eq!(filter.memory_bytes(), bytes_of(structure, &needs), "{structure}, {probes}");
+            (0..100_000_u64).for_each(|item| {
+                filter.insert(&item).unwrap();
+            });
+            let expected = Filling::of(structure, &needs).unwrap().expected_fpr(100_000).unwrap();
+            assert!(expected <= rate && expected > rate * 0.99, "{structure}, {probes}: {expected}");
+            let wrong = (0..STRANGERS).filter(|item| filter.may_contain(&(item + (1 << 40)))).count() as u64;
+            let band = |rate| mayhap_testkit::binomial_band(STRANGERS, rate, 1e-6);
+            let promised = *band(expected * 0.98).start()..=*band(expected * 1.02).end();
+            assert!(promised.contains(&wrong), "{structure}, {probes}: {wrong} not in {promised:?}");
+        }
+    }
+    // Nothing else is asked for, and the best number of them costs least.
+    let prices = price_list(&Needs::new(100_000, 0.01).probing(3)).unwrap();
+    for price in prices.iter().filter(|price| !price.structure.lets_probes_be_chosen()) {
+        assert!(price.misfits.contains(&Misfit::NoProbesToChoose), "{}", price.structure);
+    }
+    let bytes = |probes| bytes_of(Structure::Bloom, &Needs::new(100_000, 0.01).probing(probes));
+    assert!((1..=30).all(|probes| bytes(probes) >= bytes(7)));
+    assert_eq!(bytes(7), bytes_of(Structure::Bloom, &Needs::new(100_000, 0.01)));
+}
+
+#[test]
+fn probes_and_one_number_are_the_filter_they_are_best_for() {
+    use solve::Known;
+    let open = Needs::new(1, 0.5);
+    let needs = solve::complete(Known::ItemsAndProbes { items: 50_000, probes: 10 }, &open).unwrap();
+    assert_eq!((needs.items, needs.target_fpr, needs.probes), (50_000, 1.0 / 1024.0, Some(10)));
+    let best = mayhap::BloomShape::for_capacity(50_000, 1.0 / 1024.0).unwrap();
+    assert_eq!(best.probes(), 10);
+    assert_eq!(bytes_of(Structure::Bloom, &needs), best.memory_bytes());
+    let memory_bytes = best.memory_bytes();
+    let needs = solve::complete(Known::MemoryAndProbes { memory_bytes, probes: 10 }, &open).unwrap();
+    assert!((50_000..50_100).contains(&needs.items) && needs.target_fpr == 1.0 / 1024.0, "{needs:?}");
+    for probes in [0, 50, 65] {
+        assert!(solve::complete(Known::ItemsAndProbes { items: 9, probes }, &open).is_err(), "{probes}");
+    }
+}
+
+#[test]
+fn items_are_solved_for_every_structure_on_its_own() {
+    let known = solve::Known::RateAndMemory { target_fpr: 0.01, memory_bytes: 64 << 20 };
+    let needs = solve::complete(known, &Needs::new(1, 0.5)).unwrap();
+    let advice = advise(&needs).unwrap();
+    assert!(needs.items_from_memory && recommended(&advice).cost.unwrap().items == needs.items);
+    for price in &advice.prices {
+        let Some(cost) = price.cost else { continue };
+        assert!(cost.memory_bytes <= 64 << 20, "{price:?}");
+        if price.structure.is_filter() && price.structure != Structure::GrowableCuckoo {
+            assert_eq!(Ok(cost.items), solve::items_for(price.structure, 0.01, 64 << 20), "{price:?}");
+        }
+    }
+    // A bitmap that fits holds its whole range; one that does not is no reason to say less than a filter holds.
+    let range = ItemShape::IntegerRange { low: 0, high: (1 << 29) - 1 };
+    let needs = solve::complete(known, &Needs::new(1, 0.5).of(range)).unwrap();
+    assert_eq!((best(&needs), needs.items), (Structure::Bitmap, 1 << 29));
+    let range = ItemShape::IntegerRange { low: 0, high: 1 << 30 };
+    let needs = solve::complete(known, &Needs::new(1, 0.5).of(range)).unwrap();
+    assert_eq!(best(&needs), SPLIT);
+    // Few items in a hash set are no answer to how many items there can be.
+    let known = solve::Known::RateAndMemory { target_fpr: 0.01, memory_bytes: 1 << 20 };
+    assert_eq!(best(&solve::complete(known, &Needs::new(1, 0.5)).unwrap()), SPLIT);
+}
+
 /// The lines the advisor prints, as code: that this compiles is half of the test, that it prints them the other half.
 #[test]
 fn the_lines_of_rust_compile_and_work() -> Result<(), Box<dyn std::error::Error>> {
@@ -581,6 +653,27 @@ fn the_lines_of_rust_compile_and_work() -> Result<(), Box<dyn std::error::Error>
         let seen = AtomicBloom::for_capacity(200_000, 0.01, 0)?;
         assert!(seen.insert("a"));
         prints(Structure::Bloom, &needs.clone().threaded());
+    }
+    {
+        use mayhap::{Bloom, BloomShape};
+        let shape = BloomShape::for_probes(200_000, 0.01, 3)?;
+        let mut seen = Bloom::with_shape(shape, 0)?;
+        assert!(seen.insert("a"));
+        prints(Structure::Bloom, &needs.clone().probing(3));
+    }
+    {
+        use mayhap::{AtomicBloom, BloomShape};
+        let shape = BloomShape::for_probes(200_000, 0.01, 3)?;
+        let seen = AtomicBloom::with_shape(shape, 0)?;
+        assert!(seen.insert("a"));
+        prints(Structure::Bloom, &needs.clone().probing(3).threaded());
+    }
+    {
+        use mayhap::{CountingBloom, CountingShape};
+        let shape = CountingShape::for_probes(200_000, 0.01, 3)?;
+        let mut seen = CountingBloom::with_shape(shape, 0)?;
+        assert!(seen.insert("a"));
+        prints(Structure::CountingBloom, &needs.clone().probing(3).deleting(Deletes::Endlessly));
     }
     {
         use mayhap::CountingBloom;

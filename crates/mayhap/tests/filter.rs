@@ -136,7 +136,9 @@ fn a_bitmap_takes_eight_bytes_for_a_number_and_nothing_else() {
     assert_eq!(filter.insert(&7_u64), Ok(true));
     assert_eq!(filter.insert_batch(&[7_u64, 8, 9]), Ok(2));
     assert_eq!(filter.insert("seven"), Err(InsertError::NotANumber));
-    assert_eq!(filter.insert(&100_u64), Err(InsertError::PastTheEnd { index: 100, bits: 100 }));
+    let refused = InsertError::OutOfRange { number: 100, first: 0, bits: 100 };
+    assert_eq!(refused.to_string(), "100 is out of range, the bitmap is for 0 to 99");
+    assert_eq!(filter.insert(&100_u64), Err(refused));
     assert!(filter.may_contain(&7_u64) && !filter.may_contain(&7_u32) && !filter.may_contain("seven"));
     let mut answers = Answers::new();
     filter.may_contain_batch(&[6_u64, 7, 1000], &mut answers);
@@ -162,4 +164,24 @@ fn a_file_of_any_kind_is_opened() {
         assert!(opened.encode() == bytes && read.encode() == bytes, "{name}");
     }
     fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_bitmap_of_a_range_takes_its_numbers_and_remembers_the_range() {
+    let bitmap = mayhap::Bitmap::of_range(13_000_000_000, 13_000_000_999).unwrap();
+    let mut filter = Filter::Bitmap(bitmap);
+    assert_eq!(filter.insert_batch(&[13_000_000_000_u64, 13_000_000_999]), Ok(2));
+    for number in [12_999_999_999, 13_000_001_000, 0, u64::MAX] {
+        assert!(!filter.may_contain(&number));
+        assert!(matches!(filter.insert(&number), Err(InsertError::OutOfRange { .. })), "{number}");
+        assert_eq!(filter.remove(&number), Ok(false));
+    }
+    let mut again = Filter::decode(&filter.encode()).unwrap();
+    assert!(again.may_contain(&13_000_000_999_u64) && !again.may_contain(&13_000_000_998_u64));
+    // The same bits stand for other numbers in another range.
+    let other = Filter::Bitmap(mayhap::Bitmap::of_range(5, 1_004).unwrap());
+    assert!(matches!(again.union(&other), Err(MergeError::ShapeDiffers { .. })));
+    again.union(&filter).unwrap();
+    assert_eq!(again.encode(), filter.encode());
+    assert!(mayhap::Bitmap::of_range(2, 1).is_err() && mayhap::Bitmap::of_range(0, u64::MAX).is_err());
 }

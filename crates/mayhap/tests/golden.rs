@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use mayhap::{
     BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
-    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, Gcs, GrowableCuckoo, Growing,
-    HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, ScalableCuckooShape,
-    ScalableShape, SecretKey, Window, Xor8, Xor16, Xor32,
+    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, FingerprintSet, Gcs,
+    GrowableCuckoo, Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
+    ScalableCuckooShape, ScalableShape, SecretKey, Window, Xor8, Xor16, Xor32,
 };
 use mayhap_testkit::{member, stranger};
 
@@ -204,6 +204,16 @@ fn scalable_cuckoo() -> Vec<u8> {
     filter.encode()
 }
 
+/// Grown several times, and cut so often.
+fn fingerprints(cuts: u32) -> Vec<u8> {
+    let mut set = FingerprintSet::new(SEED).unwrap();
+    (0..MEMBERS).for_each(|i| {
+        set.insert(&member(i)).unwrap();
+    });
+    (0..cuts).for_each(|_| set.cut().unwrap());
+    set.encode()
+}
+
 /// With RedisBloom's hash, placement and plan.
 #[cfg(feature = "formats")]
 fn redis_bloom() -> Vec<u8> {
@@ -279,6 +289,9 @@ fn all() -> Vec<Golden> {
             bytes: Xor16::build_with(members(), &shards, SEED).unwrap().encode(),
         },
         Golden { name: "xor-32", bytes: Xor32::build(members(), SEED).unwrap().encode() },
+        Golden { name: "fingerprints", bytes: fingerprints(0) },
+        Golden { name: "fingerprints-cut", bytes: fingerprints(1) },
+        Golden { name: "fingerprints-cut-twice", bytes: fingerprints(2) },
         Golden { name: "bitmap", bytes: bitmap() },
     ]
 }

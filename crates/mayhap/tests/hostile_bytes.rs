@@ -3,9 +3,9 @@
 use mayhap::codec::bits_and_blooms;
 use mayhap::{
     Answers, BinaryFuse8, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
-    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, Gcs, GrowableCuckoo,
-    Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, WideBloom, Window,
-    Xor16,
+    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, FingerprintSet, Gcs,
+    GrowableCuckoo, Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
+    WideBloom, Window, Xor16,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
@@ -124,6 +124,29 @@ fn specimens() -> Vec<Specimen> {
         filter.insert_batch(&["a", "b"]);
         let _ = (filter.may_contain("a"), filter.expected_fpr(), filter.fill(), filter.estimated_items());
         BlockedBloom::decode(&filter.encode()).map(drop)
+    };
+    let fingerprints = |cuts| {
+        let mut set = FingerprintSet::new(7).unwrap();
+        (0..MEMBERS).for_each(|item| {
+            set.insert(&item).unwrap();
+        });
+        (0..cuts).for_each(|_| set.cut().unwrap());
+        set
+    };
+    let fingerprint_members: fn(&[u8]) -> Result<bool, DecodeError> =
+        |bytes| FingerprintSet::decode(bytes).map(|set| (0..MEMBERS).all(|item| set.may_contain(&item)));
+    let fingerprint_exercise: fn(&[u8]) -> Result<(), DecodeError> = |bytes| {
+        let mut set = FingerprintSet::decode(bytes)?;
+        set.set_memory_limit_bytes(1 << 20);
+        let mut answers = Answers::new();
+        let hashes: Vec<_> = (0..1_000_u64).map(|item| set.hash(&item)).collect();
+        let _ = (set.insert("a"), set.insert_hash_batch(&hashes, &mut answers), set.expected_fpr());
+        set.may_contain_hash_batch(&hashes, &mut answers);
+        let copy = FingerprintSet::decode(&set.encode())?;
+        let _ = (set.union(&copy), set.fingerprints().count(), set.capacity(), set.target_fpr());
+        FingerprintSet::decode(&set.encode())?;
+        let _ = (set.cut(), set.cut(), set.expected_fpr(), set.insert("b"));
+        Ok(())
     };
     let window_members: fn(&[u8]) -> Result<bool, DecodeError> =
         |bytes| Window::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)));
@@ -307,6 +330,24 @@ fn specimens() -> Vec<Specimen> {
             bytes: window_of_time.encode(),
             members_there: window_members,
             exercise: window_exercise,
+        },
+        Specimen {
+            name: "fingerprints",
+            bytes: fingerprints(0).encode(),
+            members_there: fingerprint_members,
+            exercise: fingerprint_exercise,
+        },
+        Specimen {
+            name: "cut fingerprints",
+            bytes: fingerprints(1).encode(),
+            members_there: fingerprint_members,
+            exercise: fingerprint_exercise,
+        },
+        Specimen {
+            name: "fingerprints cut twice",
+            bytes: fingerprints(2).encode(),
+            members_there: fingerprint_members,
+            exercise: fingerprint_exercise,
         },
         Specimen {
             name: "quotient",

@@ -48,7 +48,8 @@ impl Advice {
 /// cache line a lookup touches, for what it has to compute, and for counting copies that nobody removes. Then those that need a lock where several threads insert, then those whose *no* may be
 /// wrong after a removal, then exact structures at any price.
 ///
-/// Where the rate follows from the memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes
+/// Where the items follow from the memory ([`items_from_memory`](Needs::items_from_memory)), an exact structure comes first if it
+/// holds at least four fifths of what the best filter holds. Where the rate follows from the memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes
 /// first, and filters are compared by memory for what their rate is worth: bits per item over `log2(1/rate)`.
 ///
 /// # Errors
@@ -57,10 +58,9 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
     let mut prices = price_list(needs)?;
     rank(&mut prices, needs);
     let best = prices.first().filter(|price| price.suits());
-    // All that is said is about the rate of what is recommended: the one asked for, unless it follows from the memory or is
-    // that of fingerprints.
-    let rate = best.filter(|best| !best.can.exact).and_then(|best| Some(best.cost?.target_fpr));
-    let needs = &Needs { target_fpr: rate.unwrap_or(needs.target_fpr), ..needs.clone() };
+    // All that is said is about the numbers of what is recommended: those asked for, unless they follow from the memory or are
+    // those of fingerprints.
+    let needs = &best.map_or_else(|| needs.clone(), |best| best.sized(needs));
     Ok(Advice {
         why: why(best, &prices, needs),
         rust: best.map(|best| recipe::rust_for(best.structure, needs)),
@@ -71,10 +71,10 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
 
 /// Best first; what does not suit last.
 fn rank(prices: &mut [Price], needs: &Needs) {
-    let smallest_filter = smallest_filter(prices).map_or(u64::MAX, |(_, cost)| cost.memory_bytes);
+    let smallest_filter = smallest_filter(prices).map(|(_, cost)| cost);
     let place = |price: &Price| match (&price.cost, price.suits()) {
         (Some(cost), true) => {
-            (class(price, cost, smallest_filter, needs), score(price.structure, cost, needs))
+            (class(price, cost, smallest_filter.as_ref(), needs), score(price.structure, cost, needs))
         }
         (Some(cost), false) => (Class::Unsuited, cost.over_bound),
         (None, _) => (Class::Unbuildable, 0.0),
@@ -98,16 +98,17 @@ enum Class {
     Unbuildable,
 }
 
-fn class(price: &Price, cost: &Cost, smallest_filter: u64, needs: &Needs) -> Class {
-    let worth = (smallest_filter as f64 * EXACT_IS_WORTH).max(EXACT_IS_CHEAP_BYTES as f64);
+fn class(price: &Price, cost: &Cost, smallest_filter: Option<&Cost>, needs: &Needs) -> Class {
+    let cheap = needs.memory_for_rates().is_some()
+        || smallest_filter.is_none_or(|filter| cost.bits_per_item <= filter.bits_per_item * EXACT_IS_WORTH)
+        // Where as many items as possible are wanted, few of them are not cheap.
+        || (cost.memory_bytes <= EXACT_IS_CHEAP_BYTES && needs.memory_for_items().is_none());
     let with_lock = needs.threads && !price.can.threads;
     match (price.structure.is_filter(), with_lock) {
         (true, _) if needs.deletes != Deletes::Never && !price.can.certain_no => Class::UncertainNo,
         (true, false) => Class::Filter,
         (true, true) => Class::FilterWithLock,
-        (false, _) if cost.memory_bytes as f64 > worth && needs.memory_for_rates().is_none() => {
-            Class::DearAndExact
-        }
+        (false, _) if !cheap => Class::DearAndExact,
         (false, false) => Class::CheapAndExact,
         (false, true) => Class::CheapAndExactWithLock,
     }
@@ -143,10 +144,12 @@ const fn effort(structure: Structure) -> f64 {
     }
 }
 
-/// The filter that suits with the least memory.
+/// The filter that suits with the least memory for an item.
 fn smallest_filter(prices: &[Price]) -> Option<(&Price, Cost)> {
     let suiting = prices.iter().filter(|price| price.suits() && price.structure.is_filter());
-    suiting.filter_map(|price| Some((price, price.cost?))).min_by_key(|(_, cost)| cost.memory_bytes)
+    suiting
+        .filter_map(|price| Some((price, price.cost?)))
+        .min_by(|(_, one), (_, other)| one.bits_per_item.total_cmp(&other.bits_per_item))
 }
 
 fn why(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<String> {
@@ -169,7 +172,7 @@ fn why(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<String> {
 }
 
 fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
-    let (items, bytes) = (say::items(needs.items), say::bytes(cost.memory_bytes));
+    let (items, bytes) = (say::items(cost.items), say::bytes(cost.memory_bytes));
     match (best.structure, needs.item) {
         (Structure::Bitmap, ItemShape::IntegerRange { low, high }) => {
             let possible = u128::from(high) + 1 - u128::from(low);
@@ -189,6 +192,10 @@ fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
         (Structure::HashSet, _) => {
             format!("Use a hash set: {bytes} for {items}, never wrong, it grows and items can be removed.")
         }
+        (Structure::Window, _) => {
+            let bits = cost.bits_per_item;
+            format!("Use window: {bytes} for the last {items} ({bits:.1} bits each), {}.", lines(cost))
+        }
         (filter, _) => {
             let (bits, lookup) = (cost.bits_per_item, lines(cost));
             format!("Use {filter}: {bytes} for {items} ({bits:.1} bits each), {lookup}.")
@@ -197,7 +204,7 @@ fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
 }
 
 /// `one cache line per lookup`, or `3.4 cache lines for a no, 7.0 for a mayhap`.
-fn lines(cost: &Cost) -> String {
+pub(super) fn lines(cost: &Cost) -> String {
     match (cost.lines_miss, cost.lines_hit) {
         (miss, hit) if hit < 1.05 && miss < 1.05 => "one cache line per lookup".into(),
         (miss, hit) if hit - miss < 0.05 => format!("{hit:.1} cache lines per lookup"),
@@ -224,7 +231,11 @@ fn against_the_next(best: &Price, cost: &Cost, prices: &[Price]) -> Option<Strin
         _ if next_cost.target_fpr == cost.target_fpr || next.can.exact => String::new(),
         rate => format!(" for a rate of {rate}"),
     };
-    Some(format!("Next is {name}: {memory}{rate}, {}.", lines(&next_cost)))
+    let items = match say::items(next_cost.items) {
+        _ if next_cost.items == cost.items => String::new(),
+        items => format!(" for {items}"),
+    };
+    Some(format!("Next is {name}: {memory}{items}{rate}, {}.", lines(&next_cost)))
 }
 
 /// Why no filter: what the best one would save.
@@ -238,6 +249,10 @@ fn against_a_filter(cost: &Cost, prices: &[Price], needs: &Needs) -> Option<Stri
     };
     let (name, wrong_for) = (filter.structure, say::strangers(filter_cost.target_fpr));
     let bytes = say::bytes(filter_cost.memory_bytes);
+    if needs.memory_for_items().is_some() {
+        let items = say::items(filter_cost.items);
+        return Some(format!("The most a filter holds here is {items} ({name}), wrong for {wrong_for}."));
+    }
     Some(if filter_cost.memory_bytes >= cost.memory_bytes {
         format!(
             "The smallest filter that suits, {name}, would take {bytes} and still be wrong for {wrong_for}."

@@ -18,8 +18,12 @@ use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 use crate::window::WindowShape;
 use crate::xor::XorShape;
 
-pub(super) fn bloom(items: u64, rate: f64) -> Result<Cost, BuildError> {
-    let shape = BloomShape::for_capacity(items, rate)?;
+/// With the best number of probes, or with these.
+pub(super) fn bloom(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {
+    let shape = match probes {
+        Some(probes) => BloomShape::for_probes(items, rate, probes),
+        None => BloomShape::for_capacity(items, rate),
+    }?;
     Ok(Cost {
         expected_fpr: shape.expected_fpr(items),
         doubled_fpr: shape.expected_fpr(2 * items),
@@ -28,8 +32,12 @@ pub(super) fn bloom(items: u64, rate: f64) -> Result<Cost, BuildError> {
     })
 }
 
-pub(super) fn counting(items: u64, rate: f64) -> Result<Cost, BuildError> {
-    let shape = CountingShape::for_capacity(items, rate)?;
+/// With the best number of probes, or with these.
+pub(super) fn counting(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {
+    let shape = match probes {
+        Some(probes) => CountingShape::for_probes(items, rate, probes),
+        None => CountingShape::for_capacity(items, rate),
+    }?;
     Ok(Cost {
         expected_fpr: shape.expected_fpr(items),
         doubled_fpr: shape.expected_fpr(2 * items),
@@ -190,6 +198,7 @@ impl Cost {
     pub(super) fn of(memory_bytes: u64, probes: u32, items: u64, rate: f64) -> Self {
         let bits_per_item = memory_bytes as f64 * 8.0 / items as f64;
         Self {
+            items,
             memory_bytes,
             bits_per_item,
             target_fpr: rate,
@@ -264,13 +273,13 @@ mod tests {
 
     #[test]
     fn a_stranger_costs_a_classic_filter_about_three_lines() {
-        let cost = bloom(1_000_000, 0.01).unwrap();
+        let cost = bloom(1_000_000, 0.01, None).unwrap();
         // Three read together, then one by one: 3 + 0.52^3 + 0.52^4 + … .
         assert!((3.26..3.28).contains(&cost.lines_miss), "{cost:?}");
-        let low = bloom(1_000_000, 1e-6).unwrap();
+        let low = bloom(1_000_000, 1e-6, None).unwrap();
         assert!((3.24..3.26).contains(&low.lines_miss), "{low:?}");
         // The counting filter reads all the others once the first three were set.
-        let counting = counting(1_000_000, 0.01).unwrap();
+        let counting = counting(1_000_000, 0.01, None).unwrap();
         assert!((3.5..3.6).contains(&counting.lines_miss), "{counting:?}");
         assert!((6.99..=7.0).contains(&cost.lines_hit), "{cost:?}");
         assert!((1.44..1.45).contains(&cost.over_bound), "{cost:?}");

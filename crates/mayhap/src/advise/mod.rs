@@ -22,7 +22,10 @@
 //! ```
 
 mod choice;
+mod commands;
+mod create;
 mod exact;
+mod filling;
 mod filters;
 mod needs;
 mod note;
@@ -32,6 +35,9 @@ pub mod say;
 pub mod solve;
 
 pub use choice::{Advice, advise};
+pub use commands::{NoReserve, Reserve, build_line, mayhap_reserve, redis_reserve};
+pub use create::CreateError;
+pub use filling::Filling;
 pub use needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
 pub use note::Note;
 pub use price::{Abilities, Cost, GROWABLE_TO, Misfit, Price, Structure, price_list};

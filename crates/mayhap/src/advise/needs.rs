@@ -42,6 +42,11 @@ pub struct Needs {
     /// The rate follows from the memory: within a limit every filter is priced at the lowest rate it reaches there, and
     /// [`target_fpr`](Self::target_fpr) bounds nothing. Without a limit this means nothing.
     pub rate_from_memory: bool,
+    /// The items follow from the memory: within a limit every structure is priced for the most items it holds there. Without
+    /// a limit this means nothing.
+    pub items_from_memory: bool,
+    /// So many probes and no other number: for a classic filter, or a counting one. Nothing else lets them be chosen.
+    pub probes: Option<u32>,
 }
 
 /// How a set comes to be.
@@ -122,6 +127,8 @@ impl Needs {
             threads: false,
             lookups_per_day: None,
             rate_from_memory: false,
+            items_from_memory: false,
+            probes: None,
         }
     }
 
@@ -173,19 +180,37 @@ impl Needs {
         Self { rate_from_memory: true, ..self.within(bytes) }
     }
 
+    /// For as many items as `bytes` bytes hold at the rate asked for.
+    #[must_use]
+    pub fn as_many_as_fit(self, bytes: u64) -> Self {
+        Self { items_from_memory: true, ..self.within(bytes) }
+    }
+
+    /// With `probes` probes for every item.
+    #[must_use]
+    pub fn probing(self, probes: u32) -> Self {
+        Self { probes: Some(probes), ..self }
+    }
+
     /// The memory rates are solved from, if they are.
     pub(super) fn memory_for_rates(&self) -> Option<u64> {
         self.memory_limit_bytes.filter(|_| self.rate_from_memory)
+    }
+
+    /// The memory numbers of items are solved from, if they are.
+    pub(super) fn memory_for_items(&self) -> Option<u64> {
+        self.memory_limit_bytes.filter(|_| self.items_from_memory)
     }
 
     /// `Ok` if these needs can be meant.
     ///
     /// # Errors
     /// [`NeedsError`] for a rate outside (0, 1), no items or too many, a range that is empty or too small for the items, a limit
-    /// of no memory, no removals where there are some, no lookups, and a set that is built at once, or a window, yet removed from.
+    /// of no memory, no removals where there are some, no lookups, probes outside 1 to 64, and a set that is built at once, or a window, yet removed from.
     pub fn check(&self) -> Result<(), NeedsError> {
         sizing::check_capacity(self.items)?;
         sizing::check_rate(self.target_fpr)?;
+        self.probes.map(sizing::check_probes).transpose()?;
         match self.item {
             ItemShape::IntegerRange { low, high } if low > high => {
                 return Err(NeedsError::EmptyRange { low, high });
@@ -340,6 +365,10 @@ mod tests {
             Err(NeedsError::EmptyItems)
         );
         assert_eq!(needs.clone().deleting(Deletes::UpTo(0)).check(), Err(NeedsError::NoDeletes));
+        for probes in [0, 65, u32::MAX] {
+            assert!(matches!(needs.clone().probing(probes).check(), Err(NeedsError::Build(_))), "{probes}");
+        }
+        assert_eq!(needs.clone().probing(64).check(), Ok(()));
         assert_eq!(needs.clone().asked_daily(0).check(), Err(NeedsError::NoLookups));
         let fixed = needs.clone().growing(Growth::AllAtOnce).deleting(Deletes::UpTo(5));
         assert_eq!(fixed.check(), Err(NeedsError::DeletesFromFixedSet));

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::choice::{Advice, advise, lines};
 use super::needs::{Deletes, ItemShape, Needs};
-use super::price::{Price, Structure, cost, removals};
+use super::price::{Cost, Price, Structure, cost, removals};
 use super::{filters, say, solve};
 use crate::sizing::MIN_RATE;
 
@@ -64,8 +65,12 @@ pub enum Note {
         /// Its memory once there are ten times as many.
         tenfold_bytes: u64,
     },
-    /// Deletions: what they cost in counters, and in a second filter.
+    /// Deletions: what they cost, also in counters and in a second filter.
     Deletions {
+        /// What would do if nothing were removed.
+        without: Option<(Structure, Cost)>,
+        /// The memory of what does although items are removed.
+        with_bytes: u64,
         /// A counting filter.
         counting_bytes: u64,
         /// A filter beside a filter of removed items, for so many removals.
@@ -74,6 +79,17 @@ pub enum Note {
         removals: u64,
         /// The share of items a removal may hide.
         target_fpr: f64,
+    },
+    /// Another number of probes would take less memory.
+    BetterProbes {
+        /// Those asked for.
+        asked: u32,
+        /// Memory with them.
+        asked_bytes: u64,
+        /// The best number at this rate.
+        best: u32,
+        /// Memory with that.
+        best_bytes: u64,
     },
     /// Strangers choose the items: a secret key.
     KeyedHashing,
@@ -153,15 +169,24 @@ impl fmt::Display for Note {
                 let (bytes, items) = (say::bytes(tenfold_bytes), say::items(items));
                 write!(f, "Begun for {items}; with ten times as many it takes {bytes} and the rate still holds.")
             }
-            Self::Deletions { counting_bytes, dual_bytes, removals, target_fpr } => {
+            Self::Deletions { without, with_bytes, counting_bytes, dual_bytes, removals, target_fpr } => {
+                if let Some((structure, cost)) = without {
+                    let (change, bytes) = (say::change(with_bytes, cost.memory_bytes), say::bytes(cost.memory_bytes));
+                    let lines = lines(&cost);
+                    write!(f, "Removing costs {change}: without it {structure} would do, {bytes}, {lines}. ")?;
+                }
                 let (counting, dual) = (say::bytes(counting_bytes), say::bytes(dual_bytes));
                 let (removals, hidden) = (say::count(removals), say::rate(target_fpr));
                 write!(
                     f,
-                    "Removing: a no stays certain as long as only items that are in are removed. counting-bloom ({counting}) \
+                    "A no stays certain as long as only items that are in are removed. counting-bloom ({counting}) \
                      never refuses an item. dual-bloom ({dual} for {removals} removals in all) may hide \
                      {hidden} of the items that are in."
                 )
+            }
+            Self::BetterProbes { asked, asked_bytes, best, best_bytes } => {
+                let (more, bytes) = (say::change(asked_bytes, best_bytes), say::bytes(best_bytes));
+                write!(f, "Probes: {best} would be the best number at this rate, and take {bytes}; {asked} cost {more}.")
             }
             Self::KeyedHashing => f.write_str(
                 "Untrusted items: hash with a secret key, so that nobody can craft items that collide. Keep the key with the \
@@ -169,7 +194,7 @@ impl fmt::Display for Note {
             ),
             Self::FastHashing => f.write_str(
                 "Hashing: the fast hash is for items nobody forges. If strangers choose them, use a secret key: \
-                 HashScheme::keyed_random().",
+                 HashScheme::keyed_random(), or --untrusted for the program.",
             ),
             Self::NeedsLock { structure } => {
                 write!(f, "Threads: {structure} has no lock-free twin; share it behind an RwLock.")
@@ -198,6 +223,7 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
         notes.push(if needs.untrusted { Note::KeyedHashing } else { Note::FastHashing });
     }
     notes.extend(lowest_rate(best, needs));
+    notes.extend(better_probes(best, needs));
     match best.cost {
         Some(_) if best.structure == Structure::Window => notes.push(Note::Forgets { items: needs.items }),
         Some(_) if !best.structure.is_filter() || best.structure.is_static() || best.can.grows => {}
@@ -221,7 +247,12 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
             (bytes_of(Structure::CountingBloom), bytes_of(Structure::DualBloom))
     {
         let (removals, target_fpr) = (removals(needs), needs.target_fpr);
-        notes.push(Note::Deletions { counting_bytes, dual_bytes, removals, target_fpr });
+        let without = Needs { deletes: Deletes::Never, memory_limit_bytes: None, ..needs.clone() };
+        let without = advise(&without).ok();
+        let without = without.as_ref().and_then(Advice::recommended);
+        let without = without.and_then(|price| Some((price.structure, price.cost?)));
+        let with_bytes = best.cost.map_or(0, |cost| cost.memory_bytes);
+        notes.push(Note::Deletions { without, with_bytes, counting_bytes, dual_bytes, removals, target_fpr });
     }
     if needs.threads && !best.can.threads {
         notes.push(Note::NeedsLock { structure: best.structure });
@@ -231,6 +262,7 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
     if let (Some(cost), Some(filter_bytes)) = (best.cost, smallest_filter)
         && !best.structure.is_filter()
         && filter_bytes < cost.memory_bytes
+        && needs.memory_for_items().is_none()
     {
         notes.push(Note::ManySets { exact_bytes: cost.memory_bytes, filter_bytes });
     }
@@ -238,6 +270,19 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
         notes.push(Note::AssumedLength { typical_len: ItemShape::ASSUMED_LEN });
     }
     notes
+}
+
+/// Said where the probes asked for are not the best.
+fn better_probes(best: &Price, needs: &Needs) -> Option<Note> {
+    let (asked, asked_bytes) = (needs.probes?, best.cost?.memory_bytes);
+    let free = cost(best.structure, &Needs { probes: None, ..needs.clone() }).ok()?;
+    let better = free.probes != asked && free.memory_bytes < asked_bytes;
+    better.then_some(Note::BetterProbes {
+        asked,
+        asked_bytes,
+        best: free.probes,
+        best_bytes: free.memory_bytes,
+    })
 }
 
 /// Said where more memory would not lower the rate.

@@ -82,6 +82,8 @@ impl Structure {
             Kind::Growing => &[Self::Growing],
             // For the sake of RedisBloom: others do the same in half the memory, and keep a rate.
             Kind::ScalableCuckoo => &[],
+            // Not priced: it has no rate to choose.
+            Kind::Fingerprints => &[],
         }
     }
 
@@ -101,6 +103,12 @@ impl Structure {
     #[must_use]
     pub const fn is_static(self) -> bool {
         matches!(self, Self::Xor | Self::BinaryFuse | Self::Ribbon | Self::Gcs | Self::SortedArray)
+    }
+
+    /// Can its number of probes be chosen, as [`Needs::probes`] asks?
+    #[must_use]
+    pub const fn lets_probes_be_chosen(self) -> bool {
+        matches!(self, Self::Bloom | Self::CountingBloom)
     }
 
     /// The name people and programs use: `bloom`, `blocked-bloom split`, `hash-set`, ….
@@ -147,6 +155,15 @@ impl Price {
         self.misfits.is_empty()
     }
 
+    /// `needs` with the numbers this was priced at: where the rate or the items follow from the memory, each has its own.
+    #[must_use]
+    pub fn sized(&self, needs: &Needs) -> Needs {
+        let own = self.cost.map_or((needs.items, needs.target_fpr), |cost| (cost.items, cost.target_fpr));
+        // What is never wrong has no rate to be built with.
+        let target_fpr = if own.1 > 0.0 { own.1 } else { needs.target_fpr };
+        Needs { items: own.0, target_fpr, ..needs.clone() }
+    }
+
     /// Would it meet the needs if there were memory enough?
     pub(super) fn suits_but_for_memory(&self) -> bool {
         self.cost.is_some() && self.misfits.iter().all(|misfit| matches!(misfit, Misfit::OverMemory { .. }))
@@ -157,6 +174,9 @@ impl Price {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Cost {
+    /// Items it is sized for: those asked for, or the most it holds in the memory where
+    /// [`items_from_memory`](Needs::items_from_memory) is set.
+    pub items: u64,
     /// Memory it takes.
     pub memory_bytes: u64,
     /// The same for each item.
@@ -222,6 +242,8 @@ pub enum Misfit {
     NeedsAllAtOnce,
     /// It is for integers of a known range.
     NeedsRange,
+    /// The number of its probes is not for others to choose, or it has none.
+    NoProbesToChoose,
     /// Its memory is above the limit.
     OverMemory {
         /// What it takes.
@@ -250,6 +272,7 @@ impl fmt::Display for Misfit {
             Self::ForgetsOldItems => f.write_str("forgets old items"),
             Self::NeedsAllAtOnce => f.write_str("needs all items at once"),
             Self::NeedsRange => f.write_str("needs integers in a known range"),
+            Self::NoProbesToChoose => f.write_str("has no number of probes to choose"),
             Self::OverMemory { bytes, limit } => {
                 let said = [say::bytes(*bytes), say::bytes(*limit)];
                 // A few bytes too many do not show in three digits.
@@ -289,7 +312,7 @@ pub fn price_list(needs: &Needs) -> Result<Vec<Price>, NeedsError> {
 
 fn price(structure: Structure, needs: &Needs) -> Price {
     let can = abilities(structure, needs);
-    let (cost, unbuildable) = match cost_at_its_rate(structure, needs) {
+    let (cost, unbuildable) = match cost_at_its_numbers(structure, needs) {
         Ok(cost) => (Some(cost), None),
         Err(misfit) => (None, Some(misfit)),
     };
@@ -297,16 +320,20 @@ fn price(structure: Structure, needs: &Needs) -> Price {
     Price { structure, cost, can, misfits }
 }
 
-/// What `structure` costs at the rate asked for, or at the lowest it reaches where the rate follows from the memory. One that
-/// fits at no rate of use is priced at the worst, which says what it would take.
-fn cost_at_its_rate(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
+/// What `structure` costs at the rate asked for, or at the lowest it reaches where the rate follows from the memory; for the
+/// items asked for, or for the most it holds where those follow from it. One that fits at no rate of use is priced at the worst,
+/// which says what it would take; one that holds nothing, for the items the others hold.
+fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
     match needs.memory_for_rates() {
         Some(limit) if structure.is_filter() => {
             let target_fpr =
                 solve::written_rate(structure, needs, limit, solve::LOWEST_RATE).unwrap_or(solve::WORST_RATE);
             cost(structure, &Needs { target_fpr, ..needs.clone() })
         }
-        _ => cost(structure, needs),
+        _ => match needs.memory_for_items().map(|limit| solve::most_items(structure, needs, limit)) {
+            Some(Ok(items)) => cost(structure, &Needs { items, ..needs.clone() }),
+            _ => cost(structure, needs),
+        },
     }
 }
 
@@ -315,9 +342,9 @@ pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> 
     let (items, rate) = (needs.items, needs.target_fpr);
     let cost = match structure {
         Structure::Bitmap => return exact::bitmap(needs),
-        Structure::Bloom => filters::bloom(items, rate),
+        Structure::Bloom => filters::bloom(items, rate, needs.probes),
         Structure::BlockedBloom(layout) => filters::blocked(layout, items, rate),
-        Structure::CountingBloom => filters::counting(items, rate),
+        Structure::CountingBloom => filters::counting(items, rate, needs.probes),
         Structure::DualBloom => filters::dual(items, removals(needs), rate),
         Structure::ScalableBloom => filters::scalable(items, rate),
         Structure::DLeft => filters::dleft(items, rate),
@@ -369,6 +396,9 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
         (Growth::Unknown, Structure::GrowableCuckoo) => misfits.push(Misfit::GrowsToALimit),
         (Growth::Unknown, _) if !can.grows => misfits.push(Misfit::CannotGrow),
         _ => {}
+    }
+    if needs.probes.is_some() && !structure.lets_probes_be_chosen() {
+        misfits.push(Misfit::NoProbesToChoose);
     }
     if let Some(cost) = cost {
         // Who takes the rate that fits gets what was sized; only a rate asked for can be missed.

@@ -8,7 +8,7 @@ use crate::blocked::{BlockedLayout, BlockedShape};
 use crate::xor::XorShape;
 
 /// What a line may name, as it is imported; `use` lists are in this order.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 28] = [
     "AtomicBlockedBloom",
     "AtomicBloom",
     "BinaryFuse8",
@@ -19,7 +19,9 @@ const NAMES: [&str; 26] = [
     "BlockedLayout",
     "BlockedShape",
     "Bloom",
+    "BloomShape",
     "CountingBloom",
+    "CountingShape",
     "Cuckoo",
     "CuckooShape",
     "DLeft",
@@ -72,9 +74,20 @@ fn lines(structure: Structure, needs: &Needs) -> String {
     let mutable = if needs.threads { "" } else { "mut " };
     match structure {
         Structure::Bitmap => bitmap(needs),
-        Structure::Bloom => {
-            format!("let {mutable}seen = {atomic}Bloom::for_capacity({items}, {rate}, {scheme})?;")
-        }
+        Structure::Bloom => match needs.probes {
+            None => format!("let {mutable}seen = {atomic}Bloom::for_capacity({items}, {rate}, {scheme})?;"),
+            Some(probes) => format!(
+                "let shape = BloomShape::for_probes({items}, {rate}, {probes})?;\n\
+                 let {mutable}seen = {atomic}Bloom::with_shape(shape, {scheme})?;"
+            ),
+        },
+        Structure::CountingBloom => match needs.probes {
+            None => format!("let mut seen = CountingBloom::for_capacity({items}, {rate}, {scheme})?;"),
+            Some(probes) => format!(
+                "let shape = CountingShape::for_probes({items}, {rate}, {probes})?;\n\
+                 let mut seen = CountingBloom::with_shape(shape, {scheme})?;"
+            ),
+        },
         Structure::BlockedBloom(layout) => {
             let by_itself = BlockedShape::for_capacity(needs.items, needs.target_fpr);
             if by_itself.is_ok_and(|shape| shape.layout() == layout) {
@@ -90,9 +103,6 @@ fn lines(structure: Structure, needs: &Needs) -> String {
                 "let shape = BlockedShape::with_layout(BlockedLayout::{layout}, {items}, {rate})?;\n\
                  let {mutable}seen = {atomic}BlockedBloom::with_shape(shape, {scheme})?;"
             )
-        }
-        Structure::CountingBloom => {
-            format!("let mut seen = CountingBloom::for_capacity({items}, {rate}, {scheme})?;")
         }
         Structure::DualBloom => {
             let removals = say::source(removals(needs));

@@ -79,9 +79,19 @@ fn nearly_all(percent: f64) -> String {
 }
 
 /// For whom a filter of this rate is wrong: `1% of the strangers`, `1 in 1,000,000 strangers`.
-pub(super) fn strangers(rate: f64) -> String {
+pub(crate) fn strangers(rate: f64) -> String {
     let said = self::rate(rate);
     if said.ends_with('%') { format!("{said} of the strangers") } else { format!("{said} strangers") }
+}
+
+/// How much more `bytes` are than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
+pub(super) fn change(bytes: u64, others: u64) -> String {
+    let change = bytes as f64 / others.max(1) as f64 - 1.0;
+    match (change * 100.0).round() {
+        percent if percent < 1.0 => "no memory".to_owned(),
+        percent if change < 1.0 => format!("{percent:.0}% more memory"),
+        _ => format!("{:.1} times the memory", change + 1.0),
+    }
 }
 
 /// A number as Rust source writes it: `1_000_000`.

@@ -1,4 +1,4 @@
-//! Of items, rate and memory any two give the third.
+//! Of items, rate and memory any two give the third; and of items, rate, memory and probes any three the fourth.
 //!
 //! ```
 //! use mayhap::advise::{Structure, solve};
@@ -16,7 +16,7 @@
 use super::choice::advise;
 use super::needs::{Needs, NeedsError};
 use super::price::{self, Misfit, Price, Structure};
-use crate::sizing::{MAX_CAPACITY, MIN_RATE};
+use crate::sizing::{self, MAX_CAPACITY, MIN_RATE};
 
 /// The worst rate worth solving for: a filter that is wrong more often than a coin is of no use.
 pub(super) const WORST_RATE: f64 = 0.5;
@@ -48,6 +48,21 @@ pub enum Known {
         target_fpr: f64,
         /// Memory there is.
         memory_bytes: u64,
+    },
+    /// How much memory makes so many probes the best number, and how often is it wrong then? With half of the bits set every
+    /// probe turns away every second stranger: `k` probes have a rate of `2^-k`.
+    ItemsAndProbes {
+        /// Items it is for.
+        items: u64,
+        /// Probes of an item.
+        probes: u32,
+    },
+    /// For how many items are so many probes the best number, and how often is it wrong then?
+    MemoryAndProbes {
+        /// Memory there is.
+        memory_bytes: u64,
+        /// Probes of an item.
+        probes: u32,
     },
 }
 
@@ -144,8 +159,9 @@ pub(super) fn most_items(structure: Structure, needs: &Needs, limit: u64) -> Res
 /// What is known replaces what `needs` says; everything else in it decides which structure it is. A rate is solved for every
 /// filter on its own, down to [`LOWEST_RATE`], and rounded up to three digits, so that it can be written down; the result has
 /// [`rate_from_memory`](Needs::rate_from_memory) set. Its rate is that of the best filter, also where an exact structure fits
-/// and is the better choice. A number of items is solved for the best filter, or for a plain one where an exact structure is
-/// better.
+/// and is the better choice. Items are solved for every structure on its own, too; the result has
+/// [`items_from_memory`](Needs::items_from_memory) set and the items of the best. Where [`probes`](Needs::probes) are given, all
+/// of that is about filters with so many.
 ///
 /// # Errors
 /// [`NeedsError`] for numbers that cannot be meant, and for memory too small to be of use.
@@ -157,10 +173,23 @@ pub fn complete(known: Known, needs: &Needs) -> Result<Needs, NeedsError> {
             best_rate(needs.as_right_as_fits(memory_bytes), memory_bytes)
         }
         Known::RateAndMemory { target_fpr, memory_bytes } => {
-            let needs = Needs { items: 1, target_fpr, ..needs.clone() }.within(memory_bytes);
-            most_items_of_the_best(&needs, memory_bytes)
+            most_items_of_the_best(&Needs { target_fpr, ..needs.clone() }, memory_bytes)
+        }
+        Known::ItemsAndProbes { items, probes } => {
+            let target_fpr = half_full_rate(probes)?;
+            Ok(Needs { items, target_fpr, ..needs.clone() }.probing(probes))
+        }
+        Known::MemoryAndProbes { memory_bytes, probes } => {
+            let target_fpr = half_full_rate(probes)?;
+            most_items_of_the_best(&Needs { target_fpr, ..needs.clone() }.probing(probes), memory_bytes)
         }
     }
+}
+
+/// The rate of `probes` probes when half of the bits are set, which is when no other number of probes would be better.
+fn half_full_rate(probes: u32) -> Result<f64, NeedsError> {
+    let probes = sizing::check_probes(probes)?;
+    Ok(sizing::check_rate(0.5_f64.powi(probes as i32))?)
 }
 
 /// `needs` with the rate of the best filter.
@@ -185,25 +214,23 @@ fn best_rate(needs: Needs, limit: u64) -> Result<Needs, NeedsError> {
 
 /// `needs` with as many items as the best structure holds within `limit` bytes.
 fn most_items_of_the_best(needs: &Needs, limit: u64) -> Result<Needs, NeedsError> {
-    let solved = |filter| Ok(Needs { items: most_items(filter, needs, limit)?, ..needs.clone() });
-    // The plain filter's answer is near enough to all others to rank them by.
-    let rough = solved(Structure::Bloom)?;
-    let ranked = advise(&Needs { memory_limit_bytes: None, ..rough.clone() })?.prices;
-    let mut first_error = None;
-    for price in ranked.iter().filter(|price| price.suits()) {
-        if !price.structure.is_filter() {
-            // Never being wrong is better than any rate, if it fits.
-            if price.cost.is_some_and(|cost| cost.memory_bytes <= limit) {
-                return Ok(rough);
-            }
-            continue;
-        }
-        match solved(price.structure) {
-            Ok(needs) => return Ok(needs),
-            Err(error) => first_error = first_error.or(Some(error)),
+    let needs = Needs { items: 1, ..needs.clone() }.as_many_as_fit(limit);
+    let advice = advise(&needs)?;
+    if let Some(cost) = advice.recommended().and_then(|best| best.cost) {
+        return Ok(Needs { items: cost.items, ..needs });
+    }
+    let nearest =
+        advice.prices.iter().filter(|price| price.suits_but_for_memory()).filter_map(|price| {
+            Some((!price.structure.is_filter(), price.cost?.memory_bytes, price.structure))
+        });
+    match nearest.min_by_key(|&(exact, bytes, _)| (exact, bytes)) {
+        Some((_, _, structure)) => Err(NeedsError::TooLittleMemory { structure, bytes: limit, needed: None }),
+        // Nothing would do in any memory, and the advice says so. Prices are then told for what a plain filter holds.
+        None => {
+            let items = most_items(Structure::Bloom, &Needs { probes: None, ..needs.clone() }, limit)?;
+            Ok(Needs { items, ..needs })
         }
     }
-    first_error.map_or(Ok(rough), Err)
 }
 
 /// `rate`, rounded up to three significant digits: who asks for what was written down must not be told that it does not fit.

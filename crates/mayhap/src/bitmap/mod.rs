@@ -1,5 +1,7 @@
 //! The plain bitmap.
 
+mod explain;
+
 use std::iter;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +47,8 @@ pub struct Bitmap {
     /// Bits from `len` on are clear.
     words: Lines,
     len: u64,
+    /// The number bit 0 stands for.
+    first: u64,
 }
 
 impl Bitmap {
@@ -54,7 +58,43 @@ impl Bitmap {
     /// [`BuildError`] for more than 2^49 bits, and for memory the system refuses.
     pub fn new(bits: u64) -> Result<Self, BuildError> {
         check_len(bits)?;
-        Ok(Self { words: Lines::zeroed(lines_for(bits))?, len: bits })
+        Ok(Self { words: Lines::zeroed(lines_for(bits))?, len: bits, first: 0 })
+    }
+
+    /// A bit for every number from `low` to `high`, both included, all clear. Its bits are still counted from 0: bit
+    /// [`index_of`](Self::index_of) a number is its bit, and a [`Filter`](crate::Filter) takes the numbers themselves.
+    ///
+    /// ```
+    /// use mayhap::Bitmap;
+    ///
+    /// let mut phones = Bitmap::of_range(13_000_000_000, 13_000_999_999)?;
+    /// let bit = phones.index_of(13_000_138_000).unwrap();
+    /// assert_eq!((bit, phones.set(bit)), (138_000, Ok(true)));
+    /// assert_eq!(phones.index_of(12_999_999_999), None); // certainly not in
+    /// # Ok::<(), mayhap::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError`] as [`new`](Self::new), and for a range without a number.
+    pub fn of_range(low: u64, high: u64) -> Result<Self, BuildError> {
+        let bits = high.checked_sub(low).map_or(0, |more| more.saturating_add(1));
+        if bits == 0 {
+            return Err(BuildError::BitsOutOfRange { got: 0, limit: MAX_BITS });
+        }
+        Ok(Self { first: low, ..Self::new(bits)? })
+    }
+
+    /// The number that bit 0 stands for: 0, but for a bitmap of a [range](Self::of_range).
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The bit of `number`; nothing if it is not one of its numbers.
+    #[inline]
+    #[must_use]
+    pub fn index_of(&self, number: u64) -> Option<u64> {
+        number.checked_sub(self.first).filter(|&index| index < self.len)
     }
 
     /// Makes it `bits` bits long, if it is shorter. The new bits are clear.
@@ -293,7 +333,7 @@ impl Bitmap {
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self { words: self.words.try_clone()?, len: self.len })
+        Ok(Self { words: self.words.try_clone()?, len: self.len, first: self.first })
     }
 
     /// The bitmap as the bytes of a `.mayhap` file; `docs/format.md` draws them.
@@ -376,11 +416,12 @@ fn set_bit(words: &mut [u64], index: u64) -> bool {
     clear
 }
 
-/// Equal length, equal bits.
+/// Equal length, equal bits for equal numbers.
 impl PartialEq for Bitmap {
     fn eq(&self, other: &Self) -> bool {
         let same = |(ours, theirs)| load(ours) == load(theirs);
-        self.len == other.len && self.words.words().iter().zip(other.words.words()).all(same)
+        (self.len, self.first) == (other.len, other.first)
+            && self.words.words().iter().zip(other.words.words()).all(same)
     }
 }
 
@@ -388,6 +429,8 @@ impl Eq for Bitmap {}
 
 /// Placement scheme 1: bit `i` is bit `i % 64` of word `i / 64`.
 const PLACEMENT: u16 = 1;
+/// The parameter that says which number bit 0 stands for.
+const FIRST: usize = 0;
 
 impl codec::sealed::Sealed for Bitmap {}
 
@@ -397,6 +440,7 @@ impl Storable for Bitmap {
     fn header(&self) -> Header {
         let mut header = Header::new(Kind::Bitmap, PLACEMENT, None);
         header.capacity = self.len;
+        header.parameters[FIRST] = self.first;
         header
     }
 
@@ -407,16 +451,20 @@ impl Storable for Bitmap {
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         header.expect_placement(PLACEMENT)?;
         header.expect_no_scheme()?;
-        header.expect_parameters(0)?;
+        header.expect_parameters(1)?;
         let unused = [("inserted", header.inserted), ("target rate", header.target_fpr.to_bits())];
         if let Some((field, got)) = unused.into_iter().find(|&(_, got)| got != 0) {
             return Err(DecodeError::BadField { field, got });
         }
         let len = header.capacity;
         check_len(len)?;
+        let first = header.parameters[FIRST];
+        if first.checked_add(len.saturating_sub(1)).is_none() {
+            return Err(DecodeError::BadField { field: "first number", got: first });
+        }
         let words = body.lines(len.div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64)?;
         words.check_zero_from(len).map_err(|bit| DecodeError::StrayBit { bit })?;
-        Ok(Self { words, len })
+        Ok(Self { words, len, first })
     }
 }
 
@@ -446,7 +494,12 @@ mod tests {
         assert!(forged(&|header| header.capacity = u64::MAX).is_err());
         assert!(forged(&|header| header.inserted = 1).is_err());
         assert!(forged(&|header| header.target_fpr = 0.01).is_err());
-        assert!(forged(&|header| header.parameters[0] = 1).is_err());
+        assert!(forged(&|header| header.parameters[0] = u64::MAX - 98).is_err());
+        assert_eq!(
+            forged(&|header| header.parameters[0] = u64::MAX - 99).unwrap().index_of(u64::MAX),
+            Some(99)
+        );
+        assert!(forged(&|header| header.parameters[1] = 1).is_err());
         assert!(forged(&|header| header.placement = 2).is_err());
         assert!(forged(&|header| header.hash_scheme = HashScheme::fast(0).number()).is_err());
         assert!(forged(&|header| header.secret[3] = 1).is_err());

@@ -1,6 +1,7 @@
 //! The blocked Bloom filter.
 
 mod atomic;
+mod explain;
 pub(crate) mod place;
 mod placement;
 mod rocksdb;

@@ -30,20 +30,29 @@ impl BlockedPlacement {
         Place { word: line as usize * LINE_WORDS, bits }
     }
 
-    /// The bits of an item in its line.
+    /// Where an item's bits are in its line.
     #[inline]
-    pub(super) fn mask(self, mut bits: u32, probes: u32) -> [u64; LINE_WORDS] {
-        let (mut mask, step) = ([0; LINE_WORDS], bits.rotate_right(17));
-        for _ in 0..probes {
+    pub(super) fn positions(self, mut bits: u32, probes: u32) -> impl Iterator<Item = u32> {
+        let step = bits.rotate_right(17);
+        (0..probes).map(move |_| {
             let bit = match self {
                 Self::RocksDbFastLocal => bits >> 23,
                 _ => bits & 511,
             };
-            mask[bit as usize / 64] |= 1 << (bit % 64);
             bits = match self {
                 Self::RocksDbFastLocal => bits.wrapping_mul(0x9e37_79b9),
                 _ => bits.wrapping_add(step),
             };
+            bit
+        })
+    }
+
+    /// The bits of an item in its line.
+    #[inline]
+    pub(super) fn mask(self, bits: u32, probes: u32) -> [u64; LINE_WORDS] {
+        let mut mask = [0; LINE_WORDS];
+        for bit in self.positions(bits, probes) {
+            mask[bit as usize / 64] |= 1 << (bit % 64);
         }
         mask
     }

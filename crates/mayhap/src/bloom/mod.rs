@@ -1,6 +1,7 @@
 //! The classic Bloom filter.
 
 mod atomic;
+pub(crate) mod explain;
 mod lookup;
 mod shape;
 

@@ -53,6 +53,28 @@ impl BloomShape {
         Self { bits, probes, capacity, target_fpr }.checked()
     }
 
+    /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
+    /// strangers; [`for_capacity`](Self::for_capacity) knows how many probes are best.
+    ///
+    /// ```
+    /// use mayhap::BloomShape;
+    ///
+    /// let few = BloomShape::for_probes(1_000_000, 0.01, 3)?;
+    /// assert!(few.probes() == 3 && few.expected_fpr(1_000_000) <= 0.01);
+    /// assert!(few.memory_bytes() > BloomShape::for_capacity(1_000_000, 0.01)?.memory_bytes());
+    /// # Ok::<(), mayhap::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more bits than any filter can
+    /// have: one probe alone keeps no low rate.
+    pub fn for_probes(capacity: u64, target_fpr: f64, probes: u32) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
+        let probes = sizing::check_probes(probes)?;
+        let bits = classic::bits_for(capacity, target_fpr, probes);
+        Self { bits, probes, capacity, target_fpr }.checked()
+    }
+
     /// Exactly `bits` bits and `probes` probes, meant for `capacity` items: for matching another system's filter.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The counting Bloom filter.
 
 mod counters;
+mod explain;
 mod lookup;
 mod shape;
 

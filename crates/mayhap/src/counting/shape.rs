@@ -53,6 +53,19 @@ impl CountingShape {
         Self { counters, probes, capacity, target_fpr }.checked()
     }
 
+    /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
+    /// strangers; [`for_capacity`](Self::for_capacity) knows how many probes are best.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more counters than any filter
+    /// can have.
+    pub fn for_probes(capacity: u64, target_fpr: f64, probes: u32) -> Result<Self, BuildError> {
+        let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
+        let probes = sizing::check_probes(probes)?;
+        let counters = classic::bits_for(capacity, target_fpr, probes);
+        Self { counters, probes, capacity, target_fpr }.checked()
+    }
+
     /// Exactly `counters` counters and `probes` probes, meant for `capacity` items.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::{BuildError, InsertError};
+use crate::explain::{BucketLookup, Density};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -205,6 +206,16 @@ impl GrowableCuckoo {
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
         self.table.holds(hash)
+    }
+
+    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
+        self.table.trace(hash)
+    }
+
+    /// How full it is, part by part.
+    pub(crate) fn density(&self, name: String, parts: usize) -> Density {
+        self.table.density(name, parts)
     }
 
     /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking one by one.

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod eviction;
+mod explain;
 mod growable;
 mod growable_shape;
 mod packed;

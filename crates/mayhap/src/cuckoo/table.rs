@@ -116,6 +116,15 @@ impl Table {
         &self.lines
     }
 
+    pub(super) const fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Places in a bucket.
+    pub(super) fn slots(&self) -> usize {
+        self.layout.slots() as usize
+    }
+
     /// Fingerprints in the table.
     pub(super) const fn inserted(&self) -> u64 {
         self.inserted
@@ -180,7 +189,8 @@ impl Table {
         copies(first) + copies(second)
     }
 
-    fn read(&self, bucket: u64) -> Content {
+    /// What is in the bucket.
+    pub(super) fn read(&self, bucket: u64) -> Content {
         with_buckets!(&self.layout, buckets => buckets.read(self.lines.words(), bucket))
     }
 

@@ -1,6 +1,7 @@
 //! The d-left counting filter.
 
 mod bucket;
+mod explain;
 mod found;
 mod lookup;
 mod place;
@@ -92,6 +93,7 @@ macro_rules! by_words {
         }
     };
 }
+use by_words;
 
 impl DLeft {
     /// The smallest filter for `capacity` items at `target_fpr`.

@@ -1,5 +1,6 @@
 //! The dual Bloom filter.
 
+mod explain;
 mod shape;
 
 pub use shape::DualShape;

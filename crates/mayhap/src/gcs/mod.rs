@@ -1,6 +1,7 @@
 //! The Golomb–Rice coded set.
 
 mod builder;
+mod explain;
 mod index;
 #[cfg(feature = "formats")]
 mod one_range;

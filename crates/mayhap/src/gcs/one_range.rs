@@ -108,7 +108,7 @@ impl Gcs {
 
     /// The value of a hash.
     #[inline(always)]
-    fn place_in_one_range(&self, hash: ItemHash) -> (u64, u64) {
+    pub(super) fn place_in_one_range(&self, hash: ItemHash) -> (u64, u64) {
         self.shape.place_of_value(reduce(statics::key(hash), self.shape.range()))
     }
 

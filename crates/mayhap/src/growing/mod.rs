@@ -1,5 +1,6 @@
 //! The growing filter.
 
+mod explain;
 mod lookup;
 mod shape;
 mod slot;

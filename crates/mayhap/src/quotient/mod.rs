@@ -1,6 +1,7 @@
 //! The quotient filter.
 
 mod bulk;
+mod explain;
 mod groups;
 mod lookup;
 mod place;

@@ -58,7 +58,7 @@ impl Layers<'_> {
     }
 
     #[inline(always)]
-    fn is_bumped(&self, layer: &Layer, start: u64) -> bool {
+    pub(super) fn is_bumped(&self, layer: &Layer, start: u64) -> bool {
         self.threshold(layer, start) > start % BUCKET_ROWS
     }
 

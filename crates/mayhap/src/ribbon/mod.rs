@@ -2,6 +2,7 @@
 
 mod band;
 mod build;
+mod explain;
 mod layout;
 mod lookup;
 mod shape;

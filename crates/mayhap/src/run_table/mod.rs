@@ -27,6 +27,7 @@
 
 mod check;
 mod edit;
+mod explain;
 mod find;
 mod runs;
 #[cfg(test)]

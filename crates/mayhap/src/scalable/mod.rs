@@ -1,5 +1,6 @@
 //! The scalable Bloom filter.
 
+mod explain;
 mod pending;
 mod plan;
 mod shape;
@@ -8,9 +9,9 @@ pub use shape::ScalableShape;
 
 use self::pending::Pending;
 pub(crate) use self::plan::Plan;
-pub(crate) use self::plan::redis_bits_for_probes;
 #[cfg(feature = "formats")]
 pub(crate) use self::plan::{redis_bits_agree, redis_probes};
+pub(crate) use self::plan::{redis_bits_for_probes, redis_layer};
 use self::shape::{MAX_TIERS, layer_fpr_now};
 use crate::answers::Answers;
 use crate::batch::Hashed;

@@ -72,7 +72,7 @@ impl Plan {
 }
 
 /// A layer as RedisBloom sizes it: bits rounded down, then up to whole words.
-pub(super) fn redis_layer(entries: u64, error: f64) -> Result<BloomShape, BuildError> {
+pub(crate) fn redis_layer(entries: u64, error: f64) -> Result<BloomShape, BuildError> {
     let per_entry = redis_bits_per_entry(error);
     let bits = ((entries as f64 * per_entry) as u64).max(1).saturating_add(63) / 64 * 64;
     BloomShape::of_placement(BloomPlacement::RedisBloom, bits, redis_probes(per_entry), entries, error)

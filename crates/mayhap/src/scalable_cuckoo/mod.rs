@@ -1,5 +1,6 @@
 //! The cuckoo filter that grows table by table.
 
+mod explain;
 mod shape;
 mod tables;
 

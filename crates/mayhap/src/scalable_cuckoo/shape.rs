@@ -180,7 +180,7 @@ impl ScalableCuckooShape {
     }
 
     /// The share of strangers a table answers *mayhap* of whose slots this share is taken: each is compared with the slots of two buckets.
-    pub(super) fn full_table_fpr(&self, fill: f64) -> f64 {
+    pub(crate) fn full_table_fpr(&self, fill: f64) -> f64 {
         let stranger_to_one = -fill / FINGERPRINTS as f64;
         -(2.0 * f64::from(self.bucket_size) * stranger_to_one.ln_1p()).exp_m1()
     }

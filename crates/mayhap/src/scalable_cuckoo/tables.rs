@@ -28,6 +28,11 @@ impl Place {
         Self::of_bucket(hash.low, fingerprint)
     }
 
+    /// What stands for the item in a slot; never 0.
+    pub(super) const fn fingerprint(self) -> u8 {
+        self.fingerprint
+    }
+
     /// Either bucket and the fingerprint lead to the other.
     #[inline]
     fn of_bucket(bucket: u64, fingerprint: u8) -> Self {
@@ -148,6 +153,19 @@ impl Tables {
     #[inline]
     fn buckets(&self, table: Table, place: Place) -> [Bucket; 2] {
         place.buckets.map(|bucket| self.bucket(table, bucket))
+    }
+
+    /// Buckets of table `index`, and which two of them are the item's.
+    pub(super) fn bucket_numbers(&self, index: usize, place: Place) -> (u64, [u64; 2]) {
+        let table = self.tables[index];
+        let numbers = self.buckets(table, place).map(|bucket| (bucket.at - table.start) / self.bucket_size);
+        (table.mask + 1, numbers.map(|number| number as u64))
+    }
+
+    /// What is in the slots of a bucket of table `index`.
+    pub(super) fn content(&self, index: usize, bucket: u64) -> Vec<u8> {
+        let at = self.bucket(self.tables[index], bucket).at;
+        (at..at + self.bucket_size).map(|slot| self.get(slot)).collect()
     }
 
     /// Starts loading both buckets of table `index`.
@@ -311,7 +329,7 @@ impl Tables {
     }
 
     #[inline]
-    fn get(&self, slot: usize) -> u8 {
+    pub(super) fn get(&self, slot: usize) -> u8 {
         gather(self.slots.words(), slot) as u8
     }
 

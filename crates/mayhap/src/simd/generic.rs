@@ -23,14 +23,21 @@ pub(crate) fn split_mask(bits: u32, index: usize) -> u64 {
     lane(2 * index) | lane(2 * index + 1) << 32
 }
 
-/// A line with the item's `probes` bits set: each the top nine bits of a multiplicative sequence.
+/// Where the item's `probes` bits are in its line: each the top nine bits of a multiplicative sequence.
+#[inline(always)]
+pub(crate) fn line_positions(bits: u32, probes: u32) -> impl Iterator<Item = u32> {
+    let mut state = bits;
+    (0..probes).map(move |_| {
+        state = state.wrapping_mul(LINE_MULTIPLIER);
+        state >> 23
+    })
+}
+
+/// A line with the item's `probes` bits set.
 #[inline(always)]
 pub(crate) fn line_mask(bits: u32, probes: u32) -> [u64; LINE_WORDS] {
     let mut mask = [0; LINE_WORDS];
-    let mut state = bits;
-    for _ in 0..probes {
-        state = state.wrapping_mul(LINE_MULTIPLIER);
-        let position = state >> 23;
+    for position in line_positions(bits, probes) {
         mask[(position / 64) as usize] |= 1 << (position % 64);
     }
     mask

@@ -15,6 +15,7 @@ pub mod scalable;
 pub mod window;
 
 use crate::error::BuildError;
+use crate::probe::MAX_PROBES;
 
 /// The most items any filter can be sized for: 2^42.
 pub const MAX_CAPACITY: u64 = 1 << 42;
@@ -44,6 +45,14 @@ pub(crate) fn check_capacity(capacity: u64) -> Result<u64, BuildError> {
         return Err(BuildError::CapacityOutOfRange { got: capacity, limit: MAX_CAPACITY });
     }
     Ok(capacity)
+}
+
+/// `probes`, if a classic filter can have so many.
+pub(crate) fn check_probes(probes: u32) -> Result<u32, BuildError> {
+    if probes == 0 || probes > MAX_PROBES {
+        return Err(BuildError::ProbesOutOfRange { got: probes, limit: MAX_PROBES });
+    }
+    Ok(probes)
 }
 
 /// `Ok` if `bytes` fit in `limit_bytes`.

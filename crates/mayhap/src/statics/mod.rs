@@ -4,6 +4,7 @@
 //! items ─▶ ItemHash ─▶ key (64 bits) ─▶ one Vec<u64> ─▶ sorted, each once ─▶ Xor, BinaryFuse, Ribbon, Gcs
 //! ```
 
+mod explain;
 pub(crate) mod fingerprint;
 #[cfg(feature = "formats")]
 pub(crate) mod foreign;

@@ -82,6 +82,11 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         self.foreign.as_ref()
     }
 
+    /// Our own table; an empty one, if the slots are those of other programs.
+    pub(super) const fn as_own(&self) -> &Table<F, G> {
+        &self.own
+    }
+
     #[inline(always)]
     pub(crate) fn may_contain(&self, hash: ItemHash) -> bool {
         match self.own.difference(hash) {

@@ -26,6 +26,10 @@ const OWN_PAGES_FROM_BYTES: usize = 2 << 20;
 /// The size of a huge page on the systems that have them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// No system has larger pages, unless they are huge; those it takes apart.
+#[cfg(unix)]
+const LARGEST_PAGE_BYTES: usize = 64 << 10;
+
 /// A fixed number of zeroed 64-byte lines.
 #[doc(hidden)]
 pub struct Lines {
@@ -41,8 +45,8 @@ pub struct Lines {
 enum Owner {
     Nobody,
     Heap(Layout),
-    /// Anonymous pages, or a private (copy-on-write) view of a file. Held only to be dropped.
-    Pages(#[expect(dead_code, reason = "unmaps the pages when dropped")] MmapMut),
+    /// Anonymous pages, or a private (copy-on-write) view of a file. Unmapped when dropped.
+    Pages(#[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))] MmapMut),
 }
 
 // SAFETY: `Lines` owns its memory alone. Through `&self` it hands out only atomics, through `&mut self` plain words,
@@ -73,10 +77,12 @@ impl Lines {
     /// Fresh pages from the system, starting on a huge-page boundary; untouched ones cost no memory.
     fn on_huge_pages(bytes: usize) -> Option<Self> {
         let mut pages = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE_BYTES)?).ok()?;
-        #[cfg(target_os = "linux")]
-        // A system without huge pages answers with an error; the memory is as good as before.
-        let _ = pages.advise(memmap2::Advice::HugePage);
         let offset = pages.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        #[cfg(target_os = "linux")]
+        // Not for the part of one at the end: it would take a whole one. A system without huge pages answers with an error; the
+        // memory is as good as before.
+        let _ =
+            pages.advise_range(memmap2::Advice::HugePage, offset, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
         let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
         let words = bytes / size_of::<u64>();
         Some(Self { start, words, room_words: words, owner: Owner::Pages(pages) })
@@ -157,6 +163,32 @@ impl Lines {
         self.words = words;
         if let Ok(copy) = self.try_clone() {
             *self = copy;
+        }
+    }
+
+    /// Gives the memory of these words back to the system, as far as it is whole pages of our own. What is read from them
+    /// afterwards means nothing: for moving things out of an array front to back without ever holding them twice.
+    ///
+    /// # Panics
+    /// If there are no such words.
+    pub(crate) fn give_back(&mut self, words: std::ops::Range<usize>) {
+        assert!(words.start <= words.end && words.end <= self.words);
+        #[cfg(unix)]
+        if let Owner::Pages(pages) = &self.owner {
+            // By their addresses: a map of a file begins where its payload does, which is in the middle of a page.
+            let (map, start) = (pages.as_ptr().addr(), self.start.as_ptr().addr());
+            let page =
+                |word: usize| (start + word * size_of::<u64>()) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
+            // From the page the first word is in, for what is in front of it was given back before, to the last whole one.
+            let first = page(words.start).max(start);
+            let bytes = page(words.end).saturating_sub(first);
+            let first = first - map;
+            if bytes > 0 {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                // SAFETY: the range lies in the map. Its bytes become zeroes, or those of the file again: any value is a valid
+                // word, and `&mut self` says that nobody is looking. A refusal leaves the memory as it was.
+                let _ = unsafe { pages.unchecked_advise_range(advice, first, bytes) };
+            }
         }
     }
 
@@ -243,12 +275,18 @@ impl Lines {
 
     /// The XXH3-64 of all words as little-endian bytes.
     pub(crate) fn checksum(&self) -> u64 {
+        let Ok(checksum) = self.checksum_watched(|_| Ok::<_, Infallible>(()));
+        checksum
+    }
+
+    /// [`checksum`](Self::checksum), telling `watch` how many bytes more were read, until it has enough.
+    pub(crate) fn checksum_watched<E>(&self, mut watch: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
         let mut checksum = Xxh3::new();
-        let Ok(()) = self.for_each_le_bytes(|bytes| {
+        self.for_each_le_bytes(|bytes| {
             checksum.update(bytes);
-            Ok::<_, Infallible>(())
-        });
-        checksum.digest()
+            watch(bytes.len() as u64)
+        })?;
+        Ok(checksum.digest())
     }
 
     /// What the words take.
@@ -309,6 +347,46 @@ mod tests {
         }
         assert!(matches!(array.grow(1 << 52, 0), Err(BuildError::OutOfMemory { .. })));
         assert_eq!(array.ones(), 40_001 * 512);
+    }
+
+    #[test]
+    fn what_is_given_back_leaves_the_rest_as_it_was() {
+        let words = 3 * HUGE_PAGE_BYTES / 8 + 800;
+        for stretch in [1, 5_000, HUGE_PAGE_BYTES / 8, HUGE_PAGE_BYTES / 8 + 1, words] {
+            let mut array = Lines::zeroed(words / WORDS_PER_LINE).unwrap();
+            array.words_mut().fill(7);
+            let mut at = 0;
+            // Only some of the shortest stretches: each is a call to the system.
+            for _ in 0..1_000 {
+                let next = (at + stretch).min(words);
+                array.give_back(at..next);
+                assert!(
+                    array.words_mut()[next..].iter().step_by(97).all(|&word| word == 7),
+                    "{stretch}, {next}"
+                );
+                at = next;
+            }
+        }
+        let mut small = Lines::zeroed(1).unwrap();
+        small.give_back(0..8);
+    }
+
+    /// What was changed in a map of a file is nowhere else: a page given back too early would be as the file has it.
+    #[cfg(all(unix, feature = "file"))]
+    #[test]
+    fn what_is_given_back_of_a_map_leaves_the_rest_as_it_was() {
+        let (header, lines, stretch) = (192_usize, 40_000, 4_096 * WORDS_PER_LINE);
+        let path = std::env::temp_dir().join(format!("mayhap-give-back-{}", std::process::id()));
+        std::fs::write(&path, vec![1_u8; header + lines * LINE_BYTES]).unwrap();
+        let mut array = Lines::mapped(&std::fs::File::open(&path).unwrap(), header as u64, lines).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        array.words_mut().fill(7);
+        let words = lines * WORDS_PER_LINE;
+        for at in (0..words).step_by(stretch) {
+            let next = (at + stretch).min(words);
+            array.give_back(at..next);
+            assert!(array.words_mut()[next..].iter().all(|&word| word == 7), "behind word {next}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The classic filter of programs that place items by more bits than an [`ItemHash`](crate::ItemHash) has.
 
+mod explain;
 mod placement;
 mod slices;
 

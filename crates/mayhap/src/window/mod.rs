@@ -1,5 +1,6 @@
 //! Seen in the last so many items, or the last so long.
 
+mod explain;
 mod ring;
 mod shape;
 

@@ -14,7 +14,8 @@ use std::sync::atomic::AtomicU64;
 use super::WindowShape;
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
-use crate::blocked::{BlockedLayout, Place, place};
+use crate::blocked::{BlockedLayout, BlockedPlacement, Place, place};
+use crate::explain::BlockLookup;
 use crate::hash::{HashScheme, ItemHash};
 use crate::simd::{self, Avx2, generic, prefetch, prefetch_words, side_by_side};
 use crate::sizing::window::MAX_GENERATIONS;
@@ -75,6 +76,26 @@ fn holding_at<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, first: 
             simd::line_covers_chunk(blocks, &places[..generations], shape.generation().probes())
         }
     }
+}
+
+/// What [`holding`] looks at in generation `index`.
+pub(super) fn trace(blocks: &[AtomicU64], shape: &WindowShape, index: usize, hash: ItemHash) -> BlockLookup {
+    by_blocks!(shape, trace_in(blocks, shape, index, hash))
+}
+
+fn trace_in<const R: usize>(
+    blocks: &[AtomicU64],
+    shape: &WindowShape,
+    index: usize,
+    hash: ItemHash,
+) -> BlockLookup {
+    let (generation, first) = (shape.generation(), first_of::<R>(hash, shape));
+    let rule = BlockedPlacement::ours(generation.layout());
+    // Blocks of all generations side by side count as one.
+    let side_by_side = shape.generations() as usize * shape.block_words();
+    let probed = in_generation(first, index, shape)
+        .map(|place| generation.trace_block(blocks, place, place.word / side_by_side, rule));
+    generation.trace(probed.into())
 }
 
 /// Answers *mayhap* for every item that one of the generations in `alive` holds.

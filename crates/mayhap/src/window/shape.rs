@@ -161,6 +161,20 @@ impl WindowShape {
         combined_rate((0..self.generations).map(|_| each))
     }
 
+    /// The rate by the model once `items` different items have come, the first of them into an empty window: older ones fill
+    /// their generations, the newest come to the one that is filling, and what is older than all generations is forgotten.
+    #[must_use]
+    pub fn expected_fpr_after(&self, items: u64) -> f64 {
+        let each = self.generation_items();
+        // A generation that has just been filled is still the newest.
+        let full = items.saturating_sub(1) / each;
+        let newest = items - full * each;
+        let older = full.min(u64::from(self.generations) - 1) as u32;
+        let full_rate = self.generation.expected_fpr(each);
+        let rates = (0..older).map(|_| full_rate);
+        combined_rate(rates.chain([self.generation.expected_fpr(newest)]))
+    }
+
     /// Memory all generations take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {

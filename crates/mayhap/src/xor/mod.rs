@@ -8,6 +8,7 @@ use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::BuildError;
+use crate::explain::SlotLookup;
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -172,6 +173,11 @@ impl<F: Fingerprint> Xor<F> {
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
         self.table.may_contain(hash)
+    }
+
+    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
+        self.table.trace(hash)
     }
 
     /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking

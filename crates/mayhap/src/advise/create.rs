@@ -1,0 +1,158 @@
+//! From a choice to a filter.
+
+use std::fmt;
+
+use super::needs::{ItemShape, Needs};
+use super::price::{GROWABLE_TO, Structure, removals};
+use crate::binary_fuse::BinaryFuseShape;
+use crate::blocked::BlockedShape;
+use crate::error::BuildError;
+use crate::hash::{HashScheme, ItemHash};
+use crate::xor::XorShape;
+use crate::{
+    BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, BloomShape, BuildOptions,
+    CountingBloom, CountingShape, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, Gcs, GrowableCuckoo,
+    Growing, Quotient, Ribbon, ScalableBloom, Window, Xor8, Xor16, Xor32,
+};
+
+/// Why a structure was not made.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The numbers do not allow it.
+    Build(BuildError),
+    /// It is built of all its items at once; [`Structure::build_hashes`] does.
+    NeedsAllItems {
+        /// Which.
+        structure: Structure,
+    },
+    /// It takes items one by one; [`Structure::create`] makes it.
+    TakesItemsOneByOne {
+        /// Which.
+        structure: Structure,
+    },
+    /// The items must be integers of a known range.
+    NeedsRange,
+    /// None of our filters: the standard library has it.
+    NoFilter {
+        /// Which.
+        structure: Structure,
+    },
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Build(error) => error.fmt(f),
+            Self::NeedsAllItems { structure } => write!(f, "{structure} is built of all its items at once"),
+            Self::TakesItemsOneByOne { structure } => write!(f, "{structure} takes its items one by one"),
+            Self::NeedsRange => f.write_str("a bitmap needs to know the range of its integers"),
+            Self::NoFilter { structure } => write!(f, "{structure} is no filter"),
+        }
+    }
+}
+
+impl std::error::Error for CreateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Build(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BuildError> for CreateError {
+    fn from(error: BuildError) -> Self {
+        Self::Build(error)
+    }
+}
+
+impl Structure {
+    /// An empty filter for `needs`, as [`rust_for`](super::rust_for) writes it.
+    ///
+    /// ```
+    /// use mayhap::advise::{Needs, Structure};
+    /// use mayhap::HashScheme;
+    ///
+    /// let mut seen = Structure::Cuckoo.create(&Needs::new(1_000, 0.01), HashScheme::fast(0))?;
+    /// assert!(seen.insert("ada")? && seen.may_contain("ada"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CreateError`] for what is built of all items at once, and for numbers that do not fit.
+    pub fn create(self, needs: &Needs, scheme: HashScheme) -> Result<Filter, CreateError> {
+        let (items, rate) = (needs.items, needs.target_fpr);
+        Ok(match self {
+            Self::Bitmap => {
+                let ItemShape::IntegerRange { low, high } = needs.item else {
+                    return Err(CreateError::NeedsRange);
+                };
+                Filter::Bitmap(Bitmap::of_range(low, high)?)
+            }
+            Self::Bloom => Filter::Bloom(match needs.probes {
+                Some(probes) => Bloom::with_shape(BloomShape::for_probes(items, rate, probes)?, scheme)?,
+                None => Bloom::for_capacity(items, rate, scheme)?,
+            }),
+            Self::BlockedBloom(layout) => Filter::BlockedBloom(BlockedBloom::with_shape(
+                BlockedShape::with_layout(layout, items, rate)?,
+                scheme,
+            )?),
+            Self::CountingBloom => Filter::CountingBloom(match needs.probes {
+                Some(probes) => {
+                    CountingBloom::with_shape(CountingShape::for_probes(items, rate, probes)?, scheme)?
+                }
+                None => CountingBloom::for_capacity(items, rate, scheme)?,
+            }),
+            Self::DualBloom => {
+                Filter::DualBloom(DualBloom::for_capacity(items, removals(needs), rate, scheme)?)
+            }
+            Self::ScalableBloom => Filter::ScalableBloom(ScalableBloom::for_capacity(items, rate, scheme)?),
+            Self::DLeft => Filter::DLeft(DLeft::for_capacity(items, rate, scheme)?),
+            Self::Cuckoo => Filter::Cuckoo(Cuckoo::for_capacity(items, rate, scheme)?),
+            Self::CuckooSemiSorted => {
+                Filter::Cuckoo(Cuckoo::with_shape(CuckooShape::semi_sorted(items, rate)?, scheme)?)
+            }
+            Self::GrowableCuckoo => {
+                let largest = items.saturating_mul(GROWABLE_TO);
+                Filter::GrowableCuckoo(GrowableCuckoo::for_growth(items, largest, rate, scheme)?)
+            }
+            Self::Quotient => Filter::Quotient(Quotient::for_capacity(items, rate, scheme)?),
+            Self::Window => Filter::Window(Window::of_items(items, rate, scheme)?),
+            Self::Growing => Filter::Growing(Growing::for_capacity(items, rate, scheme)?),
+            Self::Xor | Self::BinaryFuse | Self::Ribbon | Self::Gcs => {
+                return Err(CreateError::NeedsAllItems { structure: self });
+            }
+            Self::SortedArray | Self::HashSet => return Err(CreateError::NoFilter { structure: self }),
+        })
+    }
+
+    /// A filter of all these items, already hashed by `scheme`, for a rate of `target_fpr`; for what is built at once.
+    ///
+    /// # Errors
+    /// [`CreateError`] for what takes items one by one, and for numbers that do not fit.
+    pub fn build_hashes(
+        self,
+        hashes: impl IntoIterator<Item = ItemHash>,
+        target_fpr: f64,
+        scheme: HashScheme,
+        options: &BuildOptions,
+    ) -> Result<Filter, CreateError> {
+        Ok(match self {
+            Self::Xor => match XorShape::bits_for(target_fpr)? {
+                8 => Filter::Xor8(Xor8::build_hashes(hashes, options, scheme)?),
+                16 => Filter::Xor16(Xor16::build_hashes(hashes, options, scheme)?),
+                _ => Filter::Xor32(Xor32::build_hashes(hashes, options, scheme)?),
+            },
+            Self::BinaryFuse => match BinaryFuseShape::bits_for(target_fpr)? {
+                8 => Filter::BinaryFuse8(BinaryFuse8::build_hashes(hashes, options, scheme)?),
+                16 => Filter::BinaryFuse16(BinaryFuse16::build_hashes(hashes, options, scheme)?),
+                _ => Filter::BinaryFuse32(BinaryFuse32::build_hashes(hashes, options, scheme)?),
+            },
+            Self::Ribbon => Filter::Ribbon(Ribbon::build_hashes(hashes, target_fpr, scheme)?),
+            Self::Gcs => Filter::Gcs(Gcs::build_hashes(hashes, target_fpr, scheme)?),
+            Self::SortedArray | Self::HashSet => return Err(CreateError::NoFilter { structure: self }),
+            _ => return Err(CreateError::TakesItemsOneByOne { structure: self }),
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! How often a structure is wrong while it fills, and when it gets too full.
+
+use super::needs::Needs;
+use super::price::{GROWABLE_TO, Structure, removals};
+use crate::binary_fuse::BinaryFuseShape;
+use crate::blocked::BlockedShape;
+use crate::bloom::BloomShape;
+use crate::counting::CountingShape;
+use crate::cuckoo::{CuckooShape, GrowableCuckooShape};
+use crate::dleft::DLeftShape;
+use crate::dual::DualShape;
+use crate::error::BuildError;
+use crate::gcs::GcsShape;
+use crate::growing::GrowingShape;
+use crate::quotient::QuotientShape;
+use crate::ribbon::RibbonShape;
+use crate::scalable::ScalableShape;
+use crate::window::WindowShape;
+use crate::xor::XorShape;
+
+/// A filter sized for some needs, as it fills: the rate by its model with any number of items in.
+///
+/// ```
+/// use mayhap::advise::{Filling, Needs, Structure};
+///
+/// let bloom = Filling::of(Structure::Bloom, &Needs::new(1_000, 0.01)).unwrap();
+/// assert!(bloom.expected_fpr(1_000).unwrap() <= 0.01);
+/// assert!(bloom.expected_fpr(2_000).unwrap() > 0.1); // it goes on, and gets worse
+/// let cuckoo = Filling::of(Structure::Cuckoo, &Needs::new(1_000, 0.01)).unwrap();
+/// assert_eq!(cuckoo.expected_fpr(2_000), None); // it may refuse them
+/// ```
+#[derive(Clone, Debug)]
+pub struct Filling {
+    shape: Shape,
+    /// Items it is sized for.
+    items: u64,
+    /// The most items it is certain to take, where there is such a number.
+    most: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Bloom(BloomShape),
+    Blocked(BlockedShape),
+    Counting(CountingShape),
+    Dual {
+        shape: DualShape,
+        removals: u64,
+    },
+    Scalable(ScalableShape),
+    DLeft(DLeftShape),
+    Cuckoo(CuckooShape),
+    GrowableCuckoo(GrowableCuckooShape),
+    Quotient(QuotientShape),
+    Growing(GrowingShape),
+    Window(WindowShape),
+    /// Built of its items at once: so many, and it is wrong so often.
+    Fixed {
+        expected_fpr: f64,
+    },
+}
+
+impl Filling {
+    /// `structure` as it would be built for `needs`; nothing if it cannot be, or is no filter.
+    #[must_use]
+    pub fn of(structure: Structure, needs: &Needs) -> Option<Self> {
+        let shape = shape(structure, needs)?.ok()?;
+        let items = needs.items;
+        let most = match &shape {
+            Shape::DLeft(_) | Shape::Cuckoo(_) | Shape::Quotient(_) | Shape::Fixed { .. } => Some(items),
+            Shape::GrowableCuckoo(_) => Some(items.saturating_mul(GROWABLE_TO)),
+            _ => None,
+        };
+        Some(Self { shape, items, most })
+    }
+
+    /// The most items it is certain to take, unless it takes any number.
+    #[must_use]
+    pub const fn most(&self) -> Option<u64> {
+        self.most
+    }
+
+    /// Is it built of all its items at once, so that it is never less than full?
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
+        matches!(self.shape, Shape::Fixed { .. })
+    }
+
+    /// The rate by the model once `inserted` different items are in. Nothing past what it takes, and nothing for another number
+    /// than that of all its items where it is built of those at once.
+    #[must_use]
+    pub fn expected_fpr(&self, inserted: u64) -> Option<f64> {
+        if self.most.is_some_and(|most| inserted > most) {
+            return None;
+        }
+        match &self.shape {
+            Shape::Bloom(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Blocked(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Counting(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Dual { shape, removals } => Some(shape.expected_fpr(inserted, *removals)),
+            Shape::Scalable(shape) => shape.expected_fpr(inserted).ok(),
+            Shape::DLeft(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Cuckoo(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::GrowableCuckoo(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Quotient(shape) => Some(shape.expected_fpr(inserted)),
+            Shape::Growing(shape) => shape.expected_fpr(inserted).ok(),
+            Shape::Window(shape) => Some(shape.expected_fpr_after(inserted)),
+            Shape::Fixed { expected_fpr } => (inserted == self.items).then_some(*expected_fpr),
+        }
+    }
+}
+
+fn shape(structure: Structure, needs: &Needs) -> Option<Result<Shape, BuildError>> {
+    let (items, rate) = (needs.items, needs.target_fpr);
+    let fixed = |expected_fpr| Shape::Fixed { expected_fpr };
+    Some(match structure {
+        Structure::Bitmap | Structure::SortedArray | Structure::HashSet => return None,
+        Structure::Bloom => match needs.probes {
+            Some(probes) => BloomShape::for_probes(items, rate, probes),
+            None => BloomShape::for_capacity(items, rate),
+        }
+        .map(Shape::Bloom),
+        Structure::BlockedBloom(layout) => BlockedShape::with_layout(layout, items, rate).map(Shape::Blocked),
+        Structure::CountingBloom => match needs.probes {
+            Some(probes) => CountingShape::for_probes(items, rate, probes),
+            None => CountingShape::for_capacity(items, rate),
+        }
+        .map(Shape::Counting),
+        Structure::DualBloom => {
+            let removals = removals(needs);
+            DualShape::for_capacity(items, removals, rate).map(|shape| Shape::Dual { shape, removals })
+        }
+        Structure::ScalableBloom => ScalableShape::for_capacity(items, rate).map(Shape::Scalable),
+        Structure::DLeft => DLeftShape::for_capacity(items, rate).map(Shape::DLeft),
+        Structure::Cuckoo => CuckooShape::for_capacity(items, rate).map(Shape::Cuckoo),
+        Structure::CuckooSemiSorted => CuckooShape::semi_sorted(items, rate).map(Shape::Cuckoo),
+        Structure::GrowableCuckoo => {
+            GrowableCuckooShape::for_growth(items, items.saturating_mul(GROWABLE_TO), rate)
+                .map(Shape::GrowableCuckoo)
+        }
+        Structure::Quotient => QuotientShape::for_capacity(items, rate).map(Shape::Quotient),
+        Structure::Growing => GrowingShape::for_capacity(items, rate).map(Shape::Growing),
+        Structure::Window => WindowShape::of_items(items, rate).map(Shape::Window),
+        Structure::Xor => XorShape::for_capacity(items, rate).map(|shape| fixed(shape.expected_fpr())),
+        Structure::BinaryFuse => {
+            BinaryFuseShape::for_capacity(items, rate).map(|shape| fixed(shape.expected_fpr()))
+        }
+        Structure::Ribbon => RibbonShape::for_items(items, rate).map(|shape| fixed(shape.expected_fpr())),
+        Structure::Gcs => GcsShape::for_capacity(items, rate).map(|shape| fixed(shape.expected_fpr(items))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::price_list;
+
+    #[test]
+    fn what_it_says_of_a_full_filter_is_what_the_price_list_says() {
+        let needs = Needs::new(50_000, 0.01);
+        for price in price_list(&needs).unwrap() {
+            let Some(filling) = Filling::of(price.structure, &needs) else {
+                assert!(!price.structure.is_filter(), "{}", price.structure);
+                continue;
+            };
+            let (full, cost) = (filling.expected_fpr(50_000).unwrap(), price.cost.unwrap());
+            match price.structure {
+                // The list says the worst moment of a window, and of a dual filter the same.
+                Structure::Window => assert!(full <= cost.expected_fpr && full > cost.expected_fpr / 2.0),
+                structure => assert_eq!(full, cost.expected_fpr, "{structure}"),
+            }
+            assert_eq!(filling.is_fixed(), price.structure.is_static());
+            let doubled = filling.expected_fpr(100_000);
+            match price.structure {
+                _ if price.structure.is_static() || (price.can.refuses && !price.can.grows) => {
+                    assert_eq!(doubled, None, "{}", price.structure);
+                }
+                Structure::GrowableCuckoo => assert!(doubled.unwrap() > full && doubled.unwrap() < 0.01),
+                Structure::ScalableBloom | Structure::Growing | Structure::Window => {
+                    assert!(doubled.unwrap() <= 0.01, "{}", price.structure);
+                }
+                _ => assert_eq!(doubled, Some(cost.doubled_fpr), "{}", price.structure),
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_fills_and_then_stays_as_it_is() {
+        let window = Filling::of(Structure::Window, &Needs::new(30_000, 0.01)).unwrap();
+        let rate = |items| window.expected_fpr(items).unwrap();
+        assert!(rate(0) == 0.0 && rate(5_000) < rate(10_000) && rate(10_000) < rate(40_000));
+        assert!((rate(40_000) - rate(70_000)).abs() < 1e-12, "one generation later");
+        assert!(rate(40_001) < rate(40_000), "the oldest was forgotten");
+    }
+}

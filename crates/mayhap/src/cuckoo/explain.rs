@@ -1,0 +1,48 @@
+//! The buckets of one item, for [`explain`](crate::explain).
+
+use super::Cuckoo;
+use super::placement::Spot;
+use super::table::Table;
+use crate::explain::{BucketLookup, BucketProbe, BucketSlot, Density};
+use crate::hash::ItemHash;
+
+impl Cuckoo {
+    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
+        self.table.trace(hash)
+    }
+
+    /// How full it is, part by part.
+    pub(crate) fn density(&self, name: String, parts: usize) -> Density {
+        self.table.density(name, parts)
+    }
+}
+
+impl Table {
+    pub(super) fn trace(&self, hash: ItemHash) -> BucketLookup {
+        let Spot { fingerprint, first, second } = self.placement().spot(hash);
+        let probe = |bucket| {
+            let held = self.read(bucket);
+            let slot = |&held: &u32| {
+                let matches = held == fingerprint;
+                (held != 0).then_some(BucketSlot { fingerprint: held.into(), copies: 1, matches })
+            };
+            let slots = held.iter().take(self.slots()).map(slot).collect();
+            BucketProbe { table: 0, bucket, of: self.placement().buckets(), slots }
+        };
+        BucketLookup {
+            fingerprint: fingerprint.into(),
+            fingerprint_bits: self.placement().width(),
+            counts: false,
+            buckets: [first, second].map(probe).into(),
+        }
+    }
+
+    pub(super) fn density(&self, name: String, parts: usize) -> Density {
+        let slots = self.slots();
+        Density::of(name, "slots taken", self.placement().buckets(), parts, |bucket| {
+            let taken = self.read(bucket).iter().take(slots).filter(|&&held| held != 0).count();
+            (taken as u64, slots as u64)
+        })
+    }
+}

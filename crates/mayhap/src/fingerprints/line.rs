@@ -1,0 +1,129 @@
+//! One cache line of fingerprints: eight of 64 bits, sixteen of 32, or thirty-two of 16.
+//!
+//! Lanes are filled from the lowest up and a fingerprint is never 0, so the empty ones are at the end. All eight words are
+//! looked at in one go, without a branch and without a lane being taken apart: a word has an empty lane if `word - 0…01…01`
+//! borrows into the top bit of a lane that was clear.
+
+/// A line.
+pub(super) type Line = [u64; 8];
+
+/// A one in every lane.
+const fn ones<const BITS: u32>() -> u64 {
+    u64::MAX / (u64::MAX >> (64 - BITS))
+}
+
+/// The top bit of every lane that is zero. (And perhaps of lanes above one that is.)
+#[inline(always)]
+const fn zero_lanes<const BITS: u32>(word: u64) -> u64 {
+    word.wrapping_sub(ones::<BITS>()) & !word & ones::<BITS>() << (BITS - 1)
+}
+
+/// What a look at a line tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The fingerprint is in it.
+    Held,
+    /// It is not, and this lane is the first empty one.
+    Free(usize),
+    /// It is not, and there is no room: the next line may have it.
+    Full,
+}
+
+/// Looks for `fingerprint`, which is not 0, in `line`.
+#[inline(always)]
+pub(super) fn look<const BITS: u32>(line: &Line, fingerprint: u64) -> Look {
+    let wanted = fingerprint.wrapping_mul(ones::<BITS>());
+    let (mut equal, mut words_with_room) = (0, 0);
+    for &word in line {
+        equal |= zero_lanes::<BITS>(word ^ wanted);
+        words_with_room += usize::from(zero_lanes::<BITS>(word) != 0);
+    }
+    match (equal, words_with_room) {
+        (0, 0) => Look::Full,
+        (0, _) => Look::Free(first_empty::<BITS>(line, line.len() - words_with_room)),
+        _ => Look::Held,
+    }
+}
+
+/// The first empty lane, if there is one.
+#[inline(always)]
+pub(super) fn free<const BITS: u32>(line: &Line) -> Option<usize> {
+    let words_with_room = line.iter().filter(|&&word| zero_lanes::<BITS>(word) != 0).count();
+    (words_with_room > 0).then(|| first_empty::<BITS>(line, line.len() - words_with_room))
+}
+
+/// The first empty lane, which is in this word.
+#[inline(always)]
+fn first_empty<const BITS: u32>(line: &Line, word: usize) -> usize {
+    let lane = zero_lanes::<BITS>(line[word]).trailing_zeros() / BITS;
+    word * (64 / BITS) as usize + lane as usize
+}
+
+/// Puts `fingerprint` into an empty lane.
+#[inline(always)]
+pub(super) fn put<const BITS: u32>(line: &mut Line, lane: usize, fingerprint: u64) {
+    let lanes = (64 / BITS) as usize;
+    line[lane / lanes] |= fingerprint << (lane % lanes * BITS as usize);
+}
+
+/// Puts `fingerprint` into a lane that is taken.
+pub(super) fn replace<const BITS: u32>(line: &mut Line, lane: usize, fingerprint: u64) {
+    let lanes = (64 / BITS) as usize;
+    let (word, shift) = (&mut line[lane / lanes], lane % lanes * BITS as usize);
+    *word = *word & !(u64::MAX >> (64 - BITS) << shift) | fingerprint << shift;
+}
+
+/// The fingerprints in `line`.
+#[inline(always)]
+pub(super) fn fingerprints<const BITS: u32>(line: &Line) -> impl Iterator<Item = u64> {
+    let lanes = (64 / BITS) as usize;
+    let lane =
+        move |lane: usize| line[lane / lanes] >> (lane % lanes * BITS as usize) & (u64::MAX >> (64 - BITS));
+    (0..line.len() * lanes).map(lane).take_while(|&fingerprint| fingerprint != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The twin: lane by lane.
+    fn look_plainly<const BITS: u32>(line: &Line, fingerprint: u64) -> Look {
+        let held: Vec<u64> = fingerprints::<BITS>(line).collect();
+        match held.len() {
+            _ if held.contains(&fingerprint) => Look::Held,
+            free if free < 8 * (64 / BITS) as usize => Look::Free(free),
+            _ => Look::Full,
+        }
+    }
+
+    fn agrees<const BITS: u32>() {
+        let most = u64::MAX >> (64 - BITS);
+        // The values where a borrow goes astray, and some ordinary ones.
+        let values =
+            [1, 2, most, most - 1, most / 2, most / 2 + 1, 1 << (BITS - 1), 0x1234_5678_9abc_def1 & most];
+        for first in 0..values.len() {
+            let mut line = Line::default();
+            for lane in 0..=8 * (64 / BITS) as usize {
+                for asked in values.into_iter().chain([3, 0x8001 & most]) {
+                    assert_eq!(
+                        look::<BITS>(&line, asked),
+                        look_plainly::<BITS>(&line, asked),
+                        "{line:x?} {asked:x}"
+                    );
+                }
+                if let Look::Free(free) = look::<BITS>(&line, 5) {
+                    assert_eq!((free, self::free::<BITS>(&line)), (lane, Some(lane)));
+                    put::<BITS>(&mut line, free, values[(first + lane * lane) % values.len()]);
+                }
+            }
+            assert_eq!((look::<BITS>(&line, 5), free::<BITS>(&line)), (Look::Full, None));
+        }
+    }
+
+    #[test]
+    fn all_widths_agree_with_the_plain_look() {
+        agrees::<64>();
+        agrees::<32>();
+        agrees::<16>();
+    }
+}

@@ -1,0 +1,519 @@
+//! A set of fingerprints that grows, and is cut when the memory is used up.
+
+mod explain;
+mod line;
+mod table;
+
+use crate::answers::Answers;
+use crate::batch::{Hashed, hash_one_chunk_behind, one_chunk_behind};
+use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
+use crate::error::{BuildError, InsertError, MergeError};
+use crate::hash::{HashScheme, ItemHash};
+use crate::item::Item;
+use crate::kind::Kind;
+use crate::simd::prefetch;
+use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
+use table::{HALF_BITS, Put, Table, Width, not_zero};
+
+/// A set of 64-bit fingerprints: practically exact, as large as what it holds, and cut in half where its memory has a limit.
+///
+/// * **no** is certain. **mayhap** is wrong for one stranger in 2^64 / items: with a billion items, one in 18 billion.
+/// * It takes 9.2 to 10.6 bytes per item, whatever the items are, also while it grows; 8.6 where it fills all of its limit.
+/// * Where there is a [limit](Self::within) and it is reached, [`insert`](Self::insert) refuses, with nothing changed. Then
+///   [`cut`](Self::cut) halves every fingerprint where it lies, and there is room for as many again. Cut once (to 32 bits, 28 of them of the hash)
+///   a mayhap is wrong for at most 5.6e-8 of the strangers, cut twice (to 16 bits) for at most 8e-4, at 4.3 and 2.3 bytes per item.
+/// * A lookup touches one cache line, sometimes the next.
+/// * It cannot remove or count items. Once cut it cannot grow any more.
+///
+/// ```text
+///  64 bits  ┃ a        b        c        d        e        f        g        h        ┃   a cache line, full
+///  cut      ┃ a    b    c    d    e    f    g    h    ·    ·    ·    ·    ·    ·    ·    ·    ┃   the same line, half full
+/// ```
+///
+/// ```
+/// use mayhap::FingerprintSet;
+///
+/// let mut seen = FingerprintSet::within(1 << 20, 0)?; // a mebibyte
+/// assert!(seen.insert("https://example.org/")?); // new, certainly
+/// assert!(!seen.insert("https://example.org/")?);
+/// assert_eq!(seen.capacity(), 122_880); // from 64 bits each
+/// seen.cut()?;
+/// assert!(seen.may_contain("https://example.org/"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The table is linear probing in buckets of one cache line; order by hash, for moving it in one pass, is that of O. Amble, D. Knuth, *Ordered hash
+/// tables*, 1974.
+#[derive(Debug)]
+pub struct FingerprintSet {
+    scheme: HashScheme,
+    width: Width,
+    lines: Lines,
+    inserted: u64,
+    limit_bytes: u64,
+}
+
+/// Lines of an empty set.
+const FIRST_LINES: usize = 16;
+/// Up to here a set doubles, for it is small; from here on it grows by 3 in 20.
+const DOUBLES_UP_TO_LINES: u64 = (1 << 20) / LINE_BYTES as u64;
+/// The most lines, so that the bits that choose a line are others than those that are left of a fingerprint.
+const MAX_LINES: u64 = 1 << 36;
+/// Items on their way at once.
+const CHUNK: usize = 32;
+/// Items for which room is made at a time.
+const STRETCH: usize = 1024;
+/// The lines [`FingerprintSet::expected_fpr`] looks at.
+const SAMPLED_LINES: usize = 4096;
+/// The rate of fingerprints cut twice in a full set: a stranger is compared with 51 of them, those of its own line and of those behind full ones.
+const FULL_QUARTER_RATE: f64 = 8e-4;
+
+impl FingerprintSet {
+    /// An empty set that grows as long as the system gives memory.
+    ///
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the first kibibyte.
+    pub fn new(scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        Self::within(u64::MAX, scheme)
+    }
+
+    /// An empty set that takes at most `limit_bytes` for its fingerprints; [`InsertError::CannotGrow`] says when they are used up.
+    ///
+    /// # Errors
+    /// [`BuildError::TooLarge`] for a limit below a kibibyte, which the smallest set takes.
+    pub fn within(limit_bytes: u64, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
+        crate::sizing::check_memory((FIRST_LINES * LINE_BYTES) as u64, limit_bytes)?;
+        let lines = Lines::zeroed(FIRST_LINES)?;
+        Ok(Self { scheme: scheme.into(), width: Width::Whole, lines, inserted: 0, limit_bytes })
+    }
+
+    /// The hash of `item` for the `_hash` methods of this set, and of filters with the same scheme.
+    #[inline]
+    #[must_use]
+    pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
+        self.scheme.hash(item)
+    }
+
+    /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was, and nothing changed.
+    ///
+    /// # Errors
+    /// [`InsertError::CannotGrow`] where more memory is needed than is allowed or there, [`InsertError::Full`] once it was cut; nothing has
+    /// changed then, and [`cut`](Self::cut) may make room.
+    pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
+        self.insert_hash(self.scheme.hash(item))
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
+        if let (0, refused) = self.make_room(1) {
+            // What is in already needs no room.
+            return if self.may_contain_hash(hash) { Ok(false) } else { Err(refused) };
+        }
+        let mut answers = Answers::new();
+        answers.reset(1);
+        match self.insert_into_lines(&[hash], 0, &mut answers) {
+            1 => Ok(answers.mayhaps() == 0),
+            _ => Err(self.full()),
+        }
+    }
+
+    /// Puts all `items` in and says how many of them were certainly not in before.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert). Those in front of the one that was refused are in.
+    pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
+        let (scheme, before) = (self.scheme, self.inserted);
+        let mut answers = Answers::new();
+        for stretch in items.chunks(STRETCH) {
+            let hashes: Vec<ItemHash> = stretch.iter().map(|item| scheme.hash(item)).collect();
+            self.insert_hash_batch(&hashes, &mut answers)?;
+        }
+        Ok(self.inserted - before)
+    }
+
+    /// Puts all items of these hashes in, in their order, and answers for each whether it was in before: clear is *certainly not*,
+    /// set is *mayhap*. Of equal ones in the batch only the first can be new.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert). There are answers for those that went in, so that [`Answers::len`] is the place of the one that was refused.
+    /// A batch may be refused up to 1,023 items before the set is full, for it is not known yet how many of them are new.
+    pub fn insert_hash_batch(
+        &mut self,
+        hashes: &[ItemHash],
+        answers: &mut Answers,
+    ) -> Result<(), InsertError> {
+        answers.reset(hashes.len());
+        let mut done = 0;
+        for stretch in hashes.chunks(STRETCH) {
+            let (room, refused) = self.make_room(stretch.len() as u64);
+            let fitting = stretch.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+            let inserted = self.insert_into_lines(&stretch[..fitting], done, answers);
+            done += inserted;
+            if inserted < stretch.len() {
+                answers.truncate(done);
+                return Err(if inserted < fitting { self.full() } else { refused });
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts all of `hashes`, for which there is room, and answers for them from answer `first` on. Says how many found a place: all.
+    fn insert_into_lines(&mut self, hashes: &[ItemHash], first: usize, answers: &mut Answers) -> usize {
+        match self.width {
+            Width::Whole => self.insert_cut::<64>(hashes, first, answers),
+            Width::Half => self.insert_cut::<32>(hashes, first, answers),
+            Width::Quarter => self.insert_cut::<16>(hashes, first, answers),
+        }
+    }
+
+    fn insert_cut<const BITS: u32>(
+        &mut self,
+        hashes: &[ItemHash],
+        first: usize,
+        answers: &mut Answers,
+    ) -> usize {
+        let (prefetch, lines) =
+            (table::prefetcher(&mut self.lines), self.lines.words().len() / WORDS_PER_LINE);
+        let mut table = Table::<'_, BITS>::of(&mut self.lines);
+        let start = |hash: &ItemHash| {
+            let fingerprint = fingerprint(*hash);
+            let home = table::home(fingerprint, lines);
+            prefetch(home);
+            (home, fingerprint)
+        };
+        let (mut new, mut placed) = (0, hashes.len());
+        one_chunk_behind::<CHUNK, _, _>(hashes, start, |chunk_first, chunk: &[(usize, u64)]| {
+            for (index, &(home, fingerprint)) in chunk.iter().enumerate() {
+                let index = chunk_first + index;
+                // Behind one that found no place none goes in.
+                if index > placed {
+                    return;
+                }
+                match table.insert(home, fingerprint) {
+                    Put::New => new += 1,
+                    Put::Held => answers.set(first + index),
+                    Put::NoRoom => placed = index,
+                }
+            }
+        });
+        self.inserted += new;
+        placed
+    }
+
+    /// Makes room for `more` items, or as many as possible. Says for how many there is room, and why for no more.
+    fn make_room(&mut self, more: u64) -> (u64, InsertError) {
+        let needed = self.inserted.saturating_add(more);
+        if self.width != Width::Whole {
+            return (self.room(), self.full());
+        }
+        let mut cause = None;
+        if self.width.comfortable_in(self.line_count()) < needed {
+            let mut wanted = self.line_count();
+            while self.width.comfortable_in(wanted) < needed {
+                wanted = if wanted < DOUBLES_UP_TO_LINES {
+                    2 * wanted
+                } else {
+                    wanted.saturating_add(wanted / 20 * 3)
+                };
+            }
+            let bytes = wanted.saturating_mul(LINE_BYTES as u64);
+            let refused = self.grow(wanted.min(self.most_lines())).err();
+            cause = Some(refused.unwrap_or(BuildError::TooLarge { bytes, limit: self.limit_bytes }));
+        }
+        let capacity = self.width.most_in(self.line_count());
+        match cause {
+            Some(cause) => (self.room(), InsertError::CannotGrow { capacity, layers: 1, cause }),
+            None => (self.room(), self.full()),
+        }
+    }
+
+    /// For how many items there is room in the lines there are.
+    fn room(&self) -> u64 {
+        self.width.most_in(self.line_count()).saturating_sub(self.inserted)
+    }
+
+    fn grow(&mut self, lines: u64) -> Result<(), BuildError> {
+        if lines > self.line_count() {
+            let mut larger = Lines::zeroed(usize::try_from(lines).unwrap_or(usize::MAX))?;
+            table::move_into(&mut self.lines, &mut larger)?;
+            self.lines = larger;
+        }
+        Ok(())
+    }
+
+    fn full(&self) -> InsertError {
+        InsertError::Full { inserted: self.inserted, capacity: self.capacity() }
+    }
+
+    /// Cuts every fingerprint in half, where it lies: from 64 bits to 32, then to 16. There is room for as many items again, and
+    /// [`expected_fpr`](Self::expected_fpr) says what that costs. Takes one pass over the memory and none besides.
+    ///
+    /// From the first cut on the set has the size it has: it makes sense once it is as large as it may be.
+    ///
+    /// # Errors
+    /// [`BuildError::FingerprintOutOfRange`] for fingerprints of 16 bits, [`BuildError::Unsolvable`] where so many items have nearly the same hash that
+    /// they were chosen for it; nothing has changed then.
+    pub fn cut(&mut self) -> Result<(), BuildError> {
+        let Some(width) = self.width.cut() else {
+            return Err(BuildError::FingerprintOutOfRange { got: 8, least: 16, limit: 64 });
+        };
+        let unsolvable = BuildError::Unsolvable { attempts: 1, items: self.inserted };
+        if !table::can_be_cut(&mut self.lines, self.width)? || !table::cut(&mut self.lines, self.width) {
+            return Err(unsolvable);
+        }
+        self.width = width;
+        Ok(())
+    }
+
+    /// `false`: never inserted. `true`: mayhap.
+    #[inline]
+    #[must_use]
+    pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
+        self.may_contain_hash(self.scheme.hash(item))
+    }
+
+    /// [`may_contain`](Self::may_contain) for an item already hashed.
+    #[inline]
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        self.holds(fingerprint(hash))
+    }
+
+    fn holds(&self, fingerprint: u64) -> bool {
+        match self.width {
+            Width::Whole => table::holds::<64>(&self.lines, fingerprint),
+            Width::Half => table::holds::<32>(&self.lines, fingerprint),
+            Width::Quarter => table::holds::<16>(&self.lines, fingerprint),
+        }
+    }
+
+    /// Asks about all `items` at once; their memory loads overlap.
+    pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
+        self.answer_all(items, answers);
+    }
+
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        self.answer_all(hashes, answers);
+    }
+
+    fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
+        answers.reset(items.len());
+        let (words, lines) = (self.lines.words(), self.line_count() as usize);
+        let start = |hash| {
+            let fingerprint = fingerprint(hash);
+            prefetch(words, table::home(fingerprint, lines) * WORDS_PER_LINE);
+            fingerprint
+        };
+        hash_one_chunk_behind::<CHUNK, _, _>(items, &self.scheme, start, |first, chunk: &[u64]| {
+            for (index, &fingerprint) in chunk.iter().enumerate() {
+                if self.holds(fingerprint) {
+                    answers.set(first + index);
+                }
+            }
+        });
+    }
+
+    /// Puts in all that `other` holds.
+    ///
+    /// # Errors
+    /// [`MergeError`] unless both hash alike and neither was ever cut, and where there is no memory for both; nothing has changed then.
+    pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
+        MergeError::check_schemes(&self.scheme, &other.scheme)?;
+        if self.width != Width::Whole || other.width != Width::Whole {
+            return Err(MergeError::NeverMerges { kind: Kind::Fingerprints });
+        }
+        let (room, refused) = self.make_room(other.inserted);
+        if room < other.inserted {
+            let cause = match refused {
+                InsertError::CannotGrow { cause, .. } => cause,
+                _ => BuildError::TooLarge { bytes: u64::MAX, limit: self.limit_bytes },
+            };
+            return Err(MergeError::Unbuildable(cause));
+        }
+        let lines = self.line_count() as usize;
+        let mut table = Table::<'_, 64>::of(&mut self.lines);
+        for fingerprint in other.fingerprints() {
+            self.inserted +=
+                u64::from(table.insert(table::home(fingerprint, lines), fingerprint) == Put::New);
+        }
+        Ok(())
+    }
+
+    /// The fingerprints, in no particular order: the low halves of the hashes. None of a set that was cut.
+    pub fn fingerprints(&self) -> impl Iterator<Item = u64> + '_ {
+        let whole = self.width == Width::Whole;
+        let words = self.lines.words().iter().filter(move |_| whole);
+        words.map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).filter(|&word| word != 0)
+    }
+
+    /// Forgets everything, and takes whole fingerprints again.
+    pub fn clear(&mut self) {
+        self.lines.words_mut().fill(0);
+        (self.inserted, self.width) = (0, Width::Whole);
+    }
+
+    /// How it hashes its items.
+    #[must_use]
+    pub const fn scheme(&self) -> &HashScheme {
+        &self.scheme
+    }
+
+    /// Bits of each fingerprint: 64, or 32 or 16 if it was [cut](Self::cut). Of 32 bits, 28 are of the hash.
+    #[must_use]
+    pub const fn fingerprint_bits(&self) -> u32 {
+        self.width.bits()
+    }
+
+    /// Items there is room for: as many as fit the limit, or once it was cut, the memory it has.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        match self.width {
+            Width::Whole => self.width.most_in(self.most_lines().max(self.line_count())),
+            _ => self.width.most_in(self.line_count()),
+        }
+    }
+
+    /// Items in it.
+    #[must_use]
+    pub const fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    /// The rate once it is full.
+    #[must_use]
+    pub fn target_fpr(&self) -> f64 {
+        match self.width {
+            Width::Whole => self.capacity() as f64 / 2_f64.powi(64),
+            _ => Self::highest_fpr(self.width.bits()),
+        }
+    }
+
+    /// The rate a set of fingerprints of so many bits has at the most: when it is full.
+    #[must_use]
+    pub fn highest_fpr(fingerprint_bits: u32) -> f64 {
+        match fingerprint_bits {
+            33.. => Width::Whole.most_in(MAX_LINES) as f64 / 2_f64.powi(64),
+            17..=32 => 15.0 / 2_f64.powi(HALF_BITS as i32),
+            _ => FULL_QUARTER_RATE,
+        }
+    }
+
+    /// The rate now. Of fingerprints cut twice it is measured on up to 4,096 lines, within a few per cent.
+    #[must_use]
+    pub fn expected_fpr(&self) -> f64 {
+        let per_line = self.inserted as f64 / self.line_count() as f64;
+        match self.width {
+            Width::Whole => self.inserted as f64 / 2_f64.powi(64),
+            // Only with those that have the same home: the distance is compared as well.
+            Width::Half => per_line / 2_f64.powi(HALF_BITS as i32),
+            Width::Quarter => {
+                let (lines, sampled) =
+                    (self.line_count() as usize, (self.line_count() as usize).min(SAMPLED_LINES));
+                let homes =
+                    (0..sampled).map(|index| (index as u128 * lines as u128 / sampled as u128) as usize);
+                let compared: u64 = homes.map(|home| table::compared_with::<16>(&self.lines, home)).sum();
+                1.0 - (1.0 - 2_f64.powi(-16)).powf(compared as f64 / sampled as f64)
+            }
+        }
+    }
+
+    /// Memory the fingerprints take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.lines.memory_bytes()
+    }
+
+    /// The most memory they may take.
+    #[must_use]
+    pub const fn memory_limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Sets the most memory they may take from now on. What they take already they keep.
+    pub const fn set_memory_limit_bytes(&mut self, limit_bytes: u64) {
+        self.limit_bytes = limit_bytes;
+    }
+
+    /// The set as the bytes of a `.mayhap` file; `docs/format.md` draws them. The limit is not in them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The set in these bytes. It has no limit but that of the system.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything but an intact encoded `FingerprintSet`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+
+    fn line_count(&self) -> u64 {
+        (self.lines.words().len() / WORDS_PER_LINE) as u64
+    }
+
+    fn most_lines(&self) -> u64 {
+        (self.limit_bytes / LINE_BYTES as u64).min(MAX_LINES)
+    }
+}
+
+/// The fingerprint of an item: the low half of its hash. Frozen.
+#[inline(always)]
+const fn fingerprint(hash: ItemHash) -> u64 {
+    not_zero(hash.low)
+}
+
+/// The only placement scheme.
+const PLACEMENT: u16 = 1;
+
+impl codec::sealed::Sealed for FingerprintSet {}
+
+impl Storable for FingerprintSet {
+    const KIND: Option<Kind> = Some(Kind::Fingerprints);
+
+    fn header(&self) -> Header {
+        let mut header = Header::new(Kind::Fingerprints, PLACEMENT, Some(&self.scheme));
+        // What there is room for in these very lines: the limit is the process's, not the set's.
+        header.capacity = self.width.most_in(self.line_count());
+        header.inserted = self.inserted;
+        header.target_fpr = Self::highest_fpr(self.width.bits());
+        header.parameters[0] = self.line_count();
+        header.parameters[1] = u64::from(self.width.bits());
+        header
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::Words(&self.lines)
+    }
+
+    fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
+        header.expect_placement(PLACEMENT)?;
+        header.expect_parameters(2)?;
+        let scheme = header.scheme()?;
+        let [lines, got, ..] = header.parameters;
+        let width = Width::from_bits(got).ok_or(DecodeError::BadField { field: "fingerprint bits", got })?;
+        if lines == 0 || lines > MAX_LINES {
+            return Err(DecodeError::BadField { field: "lines", got: lines });
+        }
+        let capacity = width.most_in(lines);
+        if header.capacity != capacity {
+            return Err(DecodeError::BadField { field: "capacity", got: header.capacity });
+        }
+        if header.inserted > capacity {
+            return Err(DecodeError::BadField { field: "inserted", got: header.inserted });
+        }
+        let target_fpr = Self::highest_fpr(width.bits());
+        if header.target_fpr != target_fpr {
+            let got = header.target_fpr.to_bits();
+            return Err(DecodeError::BadField { field: "target rate", got });
+        }
+        let lines = body.lines(lines * LINE_BYTES as u64)?;
+        Ok(Self { scheme, width, lines, inserted: header.inserted, limit_bytes: u64::MAX })
+    }
+}

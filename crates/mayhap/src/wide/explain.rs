@@ -1,0 +1,35 @@
+//! The bits of one item, for [`explain`](crate::explain).
+
+use super::{WideBloom, WidePlacement};
+use crate::bloom::explain::probe;
+use crate::explain::{BitLookup, Density};
+
+impl WideBloom {
+    /// What [`may_contain`](Self::may_contain) looks at for an item of these bytes, encoded.
+    pub(crate) fn trace(&self, item: &[u8]) -> BitLookup {
+        let mut probes = Vec::new();
+        self.positions.all(item, |position| {
+            probes.push(probe(self.bits.words(), position));
+            true
+        });
+        BitLookup { bits: self.shape.bits(), probes, never_taken: false }
+    }
+
+    /// How full it is, part by part.
+    pub(crate) fn density(&self, name: String, parts: usize) -> Density {
+        Density::of_bits(name, self.bits.words(), self.shape.bits(), parts)
+    }
+}
+
+impl WidePlacement {
+    /// What items are hashed with, in words.
+    pub(crate) fn function(self) -> String {
+        match self {
+            Self::BitsAndBlooms => "bits-and-blooms' murmur3, 256 bits".into(),
+            Self::Bip37 { tweak } => format!("BIP 37's murmur3 for every probe (tweak {tweak:#x})"),
+            Self::PybloomLive3 => "pybloom_live's salted MD5 or SHA (version 3)".into(),
+            Self::PybloomLive4 => "pybloom_live's salted XXH3 or SHA (version 4)".into(),
+            Self::Pyprobables => "pyprobables' FNV-1a for every probe".into(),
+        }
+    }
+}
