@@ -4,12 +4,40 @@
 //! everything that goes wrong; only here are streams, exit codes and `mayhap: …` on the standard error known.
 #![forbid(unsafe_code)]
 
+mod bench;
+mod build;
+mod change;
+mod check;
+mod color;
+mod completions;
+mod convert;
+mod explain;
+mod file_lock;
+mod filling;
+mod filter_file;
+mod hashed_already;
+mod health;
+mod in_order;
+mod info;
+mod input;
+mod interrupt;
+mod item_form;
+mod kind_name;
+mod man;
+mod merge;
+mod needs_args;
 mod output;
 mod plan;
+mod progress;
 mod quantity;
+mod sniff;
+mod target;
 mod trouble;
+mod uniq;
+mod verify;
+mod whole_file;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -20,32 +48,100 @@ use crate::trouble::Trouble;
 /// Have I seen this before? A no is certain, a mayhap is wrong at most as often as you allow.
 #[derive(Parser)]
 #[command(name = "mayhap", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 all went well, 2 trouble (one line on the standard error).")]
+#[command(after_help = "\
+Exit codes: 0 yes, or all went well; 1 no; 2 trouble (one line on the standard
+error); 130 interrupted.
+
+Examples:
+  mayhap plan --items 1e9 --fpr 1%                 which filter, how large?
+  mayhap build seen.mayhap urls.txt.gz             a filter of these lines
+  mayhap check seen.mayhap more.txt                lines that are mayhap in it
+  mayhap check -v seen.mayhap more.txt             lines that certainly are not
+  mayhap uniq urls.txt > distinct.txt              every line once
+  mayhap info seen.mayhap                          how full, how often wrong
+  mayhap bench urls.txt                            measure every kind on your file
+  mayhap man --dir ~/.local/share/man/man1         the manual")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
+    #[command(flatten)]
+    color: color::ColorArgs,
 }
 
 #[derive(Subcommand)]
 enum Verb {
     Plan(plan::Plan),
+    Build(build::Build),
+    Add(change::Add),
+    Remove(change::Remove),
+    Check(check::Check),
+    Uniq(uniq::Uniq),
+    Info(info::Info),
+    Explain(explain::Explain),
+    Verify(verify::Verify),
+    Merge(merge::Merge),
+    Convert(convert::Convert),
+    Sniff(sniff::Sniff),
+    Bench(bench::Bench),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
-/// Grep's number for trouble; 1 is kept for answers.
+/// What a verb answers, for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All went well, and where there was a question the answer is yes.
+    Yes,
+    /// The answer is no.
+    No,
+}
+
+/// Grep's number for a no.
+const NO: u8 = 1;
+/// Grep's number for trouble.
 const TROUBLE: u8 = 2;
+/// What shells say of programs that end by Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    color::choose(std::env::args_os());
     let done = match Cli::try_parse() {
-        Ok(Cli { verb: Verb::Plan(plan) }) => output::to_stdout(|out, width| plan.run(out, width)),
-        Err(error) => answer_instead(&error),
+        Ok(cli) => interrupt::listen().map_err(Trouble::from).and_then(|()| run(&cli.verb)),
+        Err(error) => answer_instead(&error).map(|()| Verdict::Yes),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Verdict::Yes) => ExitCode::SUCCESS,
+        Ok(Verdict::No) => ExitCode::from(NO),
+        Err(Trouble::Interrupted) => ExitCode::from(INTERRUPTED),
+        // Whoever read the answer has seen enough.
+        Err(Trouble::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(trouble) => {
             // If even this cannot be written there is nobody left to tell.
             let _ = writeln!(anstream::stderr(), "mayhap: {trouble}");
             ExitCode::from(TROUBLE)
         }
+    }
+}
+
+fn run(verb: &Verb) -> Result<Verdict, Trouble> {
+    match verb {
+        Verb::Explain(explain) => explain.run(),
+        Verb::Uniq(uniq) => uniq.run().map(|()| Verdict::Yes),
+        Verb::Plan(plan) => output::to_stdout(|out, width| plan.run(out, width)).map(|()| Verdict::Yes),
+        Verb::Check(check) => check.run(),
+        Verb::Info(info) => info.run(),
+        Verb::Verify(verify) => verify.run(),
+        Verb::Convert(convert) => convert.run(),
+        Verb::Sniff(sniff) => sniff.run(),
+        Verb::Build(build) => build.run(),
+        Verb::Add(add) => add.run(),
+        Verb::Remove(remove) => remove.run(),
+        Verb::Merge(merge) => merge.run(),
+        Verb::Bench(bench) => output::to_stdout(|out, width| bench.run(out, width)).map(|()| Verdict::Yes),
+        Verb::Completions(completions) => {
+            output::to_stdout(|out, _| completions.run(out)).map(|()| Verdict::Yes)
+        }
+        Verb::Man(man) => output::to_stdout(|out, _| man.run(out)).map(|()| Verdict::Yes),
     }
 }
 
@@ -57,5 +153,18 @@ fn answer_instead(error: &clap::Error) -> Result<(), Trouble> {
             "say what to do, for example `mayhap plan --items 1e9 --fpr 1%`; see `mayhap --help`".into(),
         )),
         _ => Err(Trouble::from(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Clap looks at a verb only when it is used, and at none in a release build.
+    #[test]
+    fn no_two_options_of_a_verb_get_in_each_others_way() {
+        Cli::command().debug_assert();
     }
 }

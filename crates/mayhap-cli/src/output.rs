@@ -1,6 +1,8 @@
 //! The standard output: coloured and as wide as the terminal where it is one, quiet when its reader leaves.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
 
@@ -33,6 +35,33 @@ pub(crate) fn to_stdout(
         Err(Trouble::Write(error)) => unless_reader_left(Err(error)),
         Err(trouble) => Err(trouble),
     }
+}
+
+/// Bytes gathered before they are written.
+const RECORDS_BYTES: usize = 1 << 18;
+
+/// The standard output for records, byte for byte: no colours, and nobody looks for line ends in them. It must be flushed.
+pub(crate) fn records() -> Result<BufWriter<File>, Trouble> {
+    let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok(BufWriter::with_capacity(RECORDS_BYTES, file))
+}
+
+/// Writes `value` as one JSON object.
+pub(crate) fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), Trouble> {
+    serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
+    Ok(writeln!(out)?)
+}
+
+/// Says something on the standard error that is not trouble: `mayhap: warning: …`.
+pub(crate) fn warn(what: impl std::fmt::Display) {
+    // If it cannot be said there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "mayhap: warning: {what}");
+}
+
+/// Says on the standard error how it went: `mayhap: …`.
+pub(crate) fn tell(what: impl std::fmt::Display) {
+    // If it cannot be said there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "mayhap: {what}");
 }
 
 /// `Ok` for a pipe nobody reads any more.

@@ -1,24 +1,33 @@
 //! `mayhap plan`: which structure, how large, and why.
 
 mod json;
+mod plot;
 mod text;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use mayhap::advise::solve::{Known, complete};
-use mayhap::advise::{Deletes, Growth, ItemShape, Needs, advise};
+use mayhap::advise::{Advice, Deletes, Growth, ItemShape, Needs, advise, say};
 
+use crate::needs_args::{NeedsArgs, small_count};
 use crate::quantity;
 use crate::trouble::Trouble;
 
-/// Choose a filter: what suits, what it costs, how to build it
+/// Choose a filter: what suits, what it costs, how to make it
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Give two of --items, --fpr and --memory: the third is solved for. Given all
-three, --memory is a limit. The answer may be that the best filter is none: a
-hash set for few items, a bitmap for integers of a range not much larger than
-the set.
+Give two of --items, --fpr and --memory: the third is solved for, for every kind
+on its own. Given all three, --memory is a limit. The answer may be that the best
+filter is none: a hash set for few items, a bitmap for integers of a range not
+much larger than the set. It ends with the lines that make what is recommended:
+in the shell, in Rust, in Redis.
+
+--probes K asks for a classic filter that sets K bits for every item (a counting
+one with --deletes). Three of --items, --fpr, --memory and --probes give the
+fourth. --probes with --items or --memory alone is the filter for which K probes
+are best: half of its bits are set, and it is wrong for 1 in 2^K.
 
 Numbers are written as people write them:
   items   1e9   1_000_000   1,000,000   10M
@@ -26,65 +35,62 @@ Numbers are written as people write them:
   memory  64MiB   64M (the same)   64MB (64 million)   1e9
 
 Examples:
-  mayhap plan --items 1e9 --fpr 1%                 how much memory?
-  mayhap plan --items 50M --memory 64MiB           how often wrong?
-  mayhap plan --fpr 0.1% --memory 512MiB           how many items?
-  mayhap plan --items 1e6 --fpr 1% --deletes       items come and go
-  mayhap plan --items 1e6 --fpr 1% --static        all items are there at once
-  mayhap plan --items 1e6 --fpr 1% --window        seen among the last million?
-  mayhap plan --items 1e6 --fpr 1% --json          for programs
+  mayhap plan --items 1e9 --fpr 1%                   how much memory?
+  mayhap plan --items 50M --memory 64MiB             how often wrong?
+  mayhap plan --fpr 0.1% --memory 512MiB             how many items?
+  mayhap plan --items 1e9 --fpr 1% --deletes         items come and go
+  mayhap plan --items 1e6 --fpr 1% --static          all items are there at once
+  mayhap plan --items 1e6 --fpr 1% --grows           a million is only a guess
+  mayhap plan --items 1e6 --fpr 1% --window          seen among the last million?
+  mayhap plan --items 1e6 --memory 1MiB --probes 4   how often wrong so?
+  mayhap plan --items 1e6 --fpr 1% --json            for programs
+  mayhap plan --items 1e6 --fpr 1% --plot plan.svg   a picture of all kinds
   mayhap plan --items 1e9 --fpr 1% --range 13000000000..19999999999
-                                                   phone numbers: a bitmap!")]
+                                                     phone numbers: a bitmap!")]
 pub(crate) struct Plan {
-    /// How many items; with --grows a first guess
-    #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true)]
-    items: Option<u64>,
-    /// How many of the strangers may be answered mayhap
-    #[arg(long, value_name = "RATE", value_parser = quantity::rate, allow_hyphen_values = true)]
-    fpr: Option<f64>,
-    /// How much memory it may take
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, allow_hyphen_values = true)]
-    memory: Option<u64>,
-    /// Items are removed again: at most N times in all, or without an end
-    #[arg(long, value_name = "N", value_parser = quantity::count, num_args = 0..=1, allow_negative_numbers = true)]
-    deletes: Option<Option<u64>>,
-    /// Nobody knows how many items there will be
-    #[arg(long)]
-    grows: bool,
-    /// All items are there when it is built, and none comes later
-    #[arg(long = "static", conflicts_with_all = ["grows", "deletes"])]
-    all_at_once: bool,
-    /// Items never end: only the last --items of them count
-    #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
-    window: bool,
-    /// Strangers choose the items, and some would like the filter to fail
-    #[arg(long)]
-    untrusted: bool,
+    #[command(flatten)]
+    asked: NeedsArgs,
     /// Several threads insert at the same time
     #[arg(long)]
     threads: bool,
-    /// Items are integers of this range, both ends included
-    #[arg(long, value_name = "LOW..HIGH", value_parser = quantity::range, allow_hyphen_values = true)]
-    range: Option<(u64, u64)>,
     /// Items are strings of about this many bytes (matters for a hash set)
-    #[arg(long, value_name = "BYTES", value_parser = length, conflicts_with = "range", allow_hyphen_values = true)]
+    #[arg(long, value_name = "BYTES", value_parser = small_count, conflicts_with = "range", allow_hyphen_values = true)]
     item_bytes: Option<u32>,
     /// How many strangers are asked about every day
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true)]
     lookups: Option<u64>,
+    /// Draw rate against fill and size against rate for all kinds
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
     /// Write one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Which of the three numbers was not given.
+/// Which of the numbers were not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Solved {
     Items,
     Rate,
     Memory,
+    /// The rate follows from the probes, and the memory from both.
+    RateAndMemory,
+    /// The rate follows from the probes, and the items from both.
+    RateAndItems,
     /// All were given.
     Nothing,
+}
+
+impl Solved {
+    /// Is the rate among them, found for every kind on its own?
+    const fn is_rate_of_each(self) -> bool {
+        matches!(self, Self::Rate)
+    }
+
+    /// Are the items among them, found for every kind on its own?
+    const fn is_items_of_each(self) -> bool {
+        matches!(self, Self::Items | Self::RateAndItems)
+    }
 }
 
 impl Plan {
@@ -92,6 +98,9 @@ impl Plan {
     pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {
         let (needs, solved) = self.needs()?;
         let advice = advise(&needs)?;
+        if let Some(path) = &self.plot {
+            plot::save(path, &plot::draw(&needs, solved, &advice)?)?;
+        }
         let written = if self.json {
             json::write(out, &needs, solved, &advice)
         } else {
@@ -101,51 +110,114 @@ impl Plan {
     }
 
     fn needs(&self) -> Result<(Needs, Solved), Trouble> {
-        let (known, solved) = match (self.items, self.fpr, self.memory) {
-            (Some(items), Some(target_fpr), None) => {
+        let (known, solved) = self.known()?;
+        // Two of the three numbers are replaced by what is known.
+        let mut others = self.asked.but_for_items_and_rate();
+        if let Some(typical_len) = self.item_bytes {
+            others.item = ItemShape::Bytes { typical_len };
+        }
+        (others.threads, others.lookups_per_day) = (self.threads, self.lookups);
+        Ok((complete(known, &others)?, solved))
+    }
+
+    /// What was given of the four numbers, and what is to be found.
+    fn known(&self) -> Result<(Known, Solved), Trouble> {
+        let asked = &self.asked;
+        Ok(match (asked.items, asked.fpr, asked.memory, asked.probes) {
+            (Some(items), Some(target_fpr), None, _) => {
                 (Known::ItemsAndRate { items, target_fpr }, Solved::Memory)
             }
-            (Some(items), Some(target_fpr), Some(_)) => {
+            (Some(items), Some(target_fpr), Some(_), _) => {
                 (Known::ItemsAndRate { items, target_fpr }, Solved::Nothing)
             }
-            (Some(items), None, Some(memory_bytes)) => {
+            (Some(items), None, Some(memory_bytes), _) => {
                 (Known::ItemsAndMemory { items, memory_bytes }, Solved::Rate)
             }
-            (None, Some(target_fpr), Some(memory_bytes)) => {
+            (None, Some(target_fpr), Some(memory_bytes), _) => {
                 (Known::RateAndMemory { target_fpr, memory_bytes }, Solved::Items)
+            }
+            (Some(items), None, None, Some(probes)) => {
+                (Known::ItemsAndProbes { items, probes: Self::balanced(probes)? }, Solved::RateAndMemory)
+            }
+            (None, None, Some(memory_bytes), Some(probes)) => {
+                let probes = Self::balanced(probes)?;
+                (Known::MemoryAndProbes { memory_bytes, probes }, Solved::RateAndItems)
+            }
+            (None, Some(_), None, Some(_)) => {
+                let what =
+                    "--fpr and --probes say only how many bits an item takes: give --items or --memory, too";
+                return Err(Trouble::Usage(what.into()));
+            }
+            (None, None, None, Some(_)) => {
+                let what = "--probes alone says only the rate: give --items or --memory, too";
+                return Err(Trouble::Usage(what.into()));
             }
             _ => {
                 let what = "give two of --items, --fpr and --memory: the third is solved for; see `mayhap plan --help`";
                 return Err(Trouble::Usage(what.into()));
             }
-        };
-        // Two of the three numbers are replaced by what is known.
-        let mut others = Needs::new(1, 0.5);
-        others.memory_limit_bytes = self.memory;
-        others.deletes = match self.deletes {
-            None => Deletes::Never,
-            Some(None) => Deletes::Endlessly,
-            Some(Some(removals)) => Deletes::UpTo(removals),
-        };
-        others.growth = match () {
-            () if self.all_at_once => Growth::AllAtOnce,
-            () if self.grows => Growth::Unknown,
-            () if self.window => Growth::Window,
-            () => Growth::UpToItems,
-        };
-        others.item = match (self.range, self.item_bytes) {
-            (Some((low, high)), _) => ItemShape::IntegerRange { low, high },
-            (_, Some(typical_len)) => ItemShape::Bytes { typical_len },
-            _ => ItemShape::Unknown,
-        };
-        (others.untrusted, others.threads, others.lookups_per_day) =
-            (self.untrusted, self.threads, self.lookups);
-        Ok((complete(known, &others)?, solved))
+        })
+    }
+
+    /// `probes`, if they can be the best number at a rate that any filter keeps.
+    fn balanced(probes: u32) -> Result<u32, Trouble> {
+        /// 2^-49 is the last power of two above the lowest rate.
+        const MOST: u32 = 49;
+        // Past 64 it is told that there are never so many.
+        if probes <= MOST || probes > 64 {
+            return Ok(probes);
+        }
+        let what =
+            format!("--probes: {probes} are the best number at no rate, at most {MOST} are: give --fpr, too");
+        Err(Trouble::Usage(what))
     }
 }
 
-/// The length of an item.
-fn length(text: &str) -> Result<u32, quantity::QuantityError> {
-    let limit = u64::from(u32::MAX);
-    u32::try_from(quantity::count(text)?).map_err(|_| quantity::QuantityError::TooLarge { limit })
+/// What was asked, and the number that was solved for.
+fn title(needs: &Needs, solved: Solved, advice: &Advice) -> String {
+    let (items, rate) = (say::items(needs.items), say::rate(needs.target_fpr));
+    let solved_rate = advice.recommended().and_then(|price| Some(price.cost?.target_fpr));
+    let memory = say::bytes(needs.memory_limit_bytes.unwrap_or_default());
+    let exact = advice.recommended().map(|price| price.can.exact);
+    let probes = needs.probes.map_or_else(String::new, |probes| match probes {
+        1 => " with 1 probe".to_owned(),
+        _ => format!(" with {probes} probes"),
+    });
+    match solved {
+        Solved::Memory => format!("Plan for {items} at a rate of {rate}{probes}"),
+        Solved::Nothing => format!("Plan for {items} at a rate of {rate} in {memory}{probes}"),
+        Solved::Rate if exact == Some(true) => format!("Plan for {items} in {memory}: never wrong"),
+        Solved::Rate if exact.is_none() => format!("Plan for {items} in {memory}{probes}"),
+        Solved::Items if exact.is_none() => format!("Plan for a rate of {rate} in {memory}{probes}"),
+        Solved::Rate => {
+            let rate = solved_rate.map_or(rate, say::rate);
+            format!("Plan for {items} in {memory}{probes}: a rate of {rate}")
+        }
+        Solved::Items => format!("Plan for a rate of {rate} in {memory}{probes}: {items}"),
+        Solved::RateAndMemory => format!("Plan for {items}{probes}: a rate of {rate}"),
+        Solved::RateAndItems => format!("Plan for {memory}{probes}: a rate of {rate}, {items}"),
+    }
+}
+
+/// What else is known of the set, in few words each.
+fn circumstances(needs: &Needs) -> Vec<String> {
+    let deletes = match needs.deletes {
+        Deletes::UpTo(removals) => Some(format!("items are removed, {} times in all", say::count(removals))),
+        Deletes::Endlessly => Some("items are removed".into()),
+        _ => None,
+    };
+    let growth = match needs.growth {
+        Growth::AllAtOnce => Some("all items are there at once"),
+        Growth::Unknown => Some("nobody knows how many there will be"),
+        Growth::Window => Some("only the last ones count"),
+        _ => None,
+    };
+    let item = match needs.item {
+        ItemShape::IntegerRange { low, high } => Some(format!("integers from {low} to {high}")),
+        ItemShape::Bytes { typical_len } => Some(format!("strings of {typical_len} bytes")),
+        _ => None,
+    };
+    let others = [(needs.untrusted, "chosen by strangers"), (needs.threads, "inserted by several threads")];
+    let others = others.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words.to_owned());
+    deletes.into_iter().chain(growth.map(str::to_owned)).chain(item).chain(others).collect()
 }

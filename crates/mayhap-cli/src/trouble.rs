@@ -1,9 +1,12 @@
 //! What can go wrong in the program; each is one line.
 
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use mayhap::BuildError;
-use mayhap::advise::NeedsError;
+use mayhap::advise::{CreateError, NeedsError};
+use mayhap::codec::format::Format;
+use mayhap::file::FileError;
 
 /// Why the program could not do what it was asked to.
 #[derive(Debug)]
@@ -15,6 +18,49 @@ pub(crate) enum Trouble {
     Needs(NeedsError),
     /// The answer could not be written.
     Write(io::Error),
+    /// Something could not be read.
+    Read {
+        /// What.
+        name: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Something is wrong with what was read.
+    Input {
+        /// Where it was read, with the line where that is known.
+        name: String,
+        /// What.
+        what: String,
+    },
+    /// The bytes of a file are not such a filter of another program.
+    NotSuch {
+        /// Which file.
+        name: String,
+        /// What it was taken for.
+        format: Format,
+        /// Why it is none.
+        what: String,
+    },
+    /// A filter's file could not be read or written.
+    File(FileError),
+    /// There is no place for a file.
+    NoPlace {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A filter cannot be made of these numbers.
+    Create(CreateError),
+    /// A filter cannot do what it was asked to.
+    Filter {
+        /// Which.
+        name: String,
+        /// Why not.
+        what: String,
+    },
+    /// Ctrl-C.
+    Interrupted,
 }
 
 impl fmt::Display for Trouble {
@@ -25,8 +71,33 @@ impl fmt::Display for Trouble {
                 Some(flag) => write!(f, "{flag}: {error}"),
                 None => error.fmt(f),
             },
-            Self::Write(error) => write!(f, "cannot write the answer: {error}"),
+            Self::Write(error) => write!(f, "cannot write the answer: {}", said(error)),
+            Self::Read { name, cause } => write!(f, "cannot read {name}: {}", said(cause)),
+            Self::Input { name, what } | Self::NotSuch { name, what, .. } | Self::Filter { name, what } => {
+                write!(f, "{name}: {what}")
+            }
+            Self::File(FileError::Io { action, path, cause, .. }) => {
+                write!(f, "cannot {action} {}: {}", path.display(), said(cause))
+            }
+            Self::File(error) => error.fmt(f),
+            Self::NoPlace { path, cause } => write!(f, "cannot write {}: {}", path.display(), said(cause)),
+            Self::Create(error) => error.fmt(f),
+            Self::Interrupted => f.write_str("interrupted"),
         }
+    }
+}
+
+/// What the system said, in the words of other programs: without the number of the error, beginning small.
+fn said(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or_default();
+    let mut letters = text.chars();
+    // Not `I/O error`.
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -35,6 +106,7 @@ fn flag(error: &NeedsError) -> Option<&'static str> {
     Some(match error {
         NeedsError::Build(BuildError::CapacityOutOfRange { .. }) => "--items",
         NeedsError::Build(BuildError::RateOutOfRange { .. } | BuildError::RateTooLow { .. }) => "--fpr",
+        NeedsError::Build(BuildError::ProbesOutOfRange { .. }) => "--probes",
         NeedsError::EmptyRange { .. } | NeedsError::MoreItemsThanRange { .. } => "--range",
         NeedsError::EmptyItems => "--item-bytes",
         NeedsError::NoMemory | NeedsError::TooLittleMemory { .. } => "--memory",
@@ -47,9 +119,17 @@ fn flag(error: &NeedsError) -> Option<&'static str> {
 impl std::error::Error for Trouble {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) => None,
+            Self::Usage(_)
+            | Self::Input { .. }
+            | Self::NotSuch { .. }
+            | Self::Filter { .. }
+            | Self::Interrupted => None,
             Self::Needs(error) => Some(error),
-            Self::Write(error) => Some(error),
+            Self::Write(error) | Self::Read { cause: error, .. } | Self::NoPlace { cause: error, .. } => {
+                Some(error)
+            }
+            Self::File(error) => Some(error),
+            Self::Create(error) => Some(error),
         }
     }
 }
@@ -57,6 +137,18 @@ impl std::error::Error for Trouble {
 impl From<NeedsError> for Trouble {
     fn from(error: NeedsError) -> Self {
         Self::Needs(error)
+    }
+}
+
+impl From<FileError> for Trouble {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<CreateError> for Trouble {
+    fn from(error: CreateError) -> Self {
+        Self::Create(error)
     }
 }
 

@@ -1,5 +1,10 @@
-//! The pages people read are true: commands in them run, paths in them exist.
+//! The pages people read are true: commands in them run, what they say was said by the program, paths in them exist.
+//!
+//! Every `sh` block of a page runs in bash, one after the other, in a scratch folder that is empty at first, with the program
+//! in the path. A `text` block right after an `sh` block shows what it says: every line of it must come, in this order; a line
+//! `…` stands for any number of lines, and `…` in a line for anything, such as a time. `sh by-hand` blocks are for readers only.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,48 +14,191 @@ fn root() -> PathBuf {
 
 fn page(name: &str) -> String {
     let path = root().join(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The commands of all `sh` blocks of a page; those of `sh no-run` blocks apart.
-fn commands(page: &str) -> (Vec<String>, Vec<String>) {
-    let (mut run, mut not_run, mut block) = (Vec::new(), Vec::new(), None);
-    for line in page.lines() {
-        match (line.strip_prefix("```"), &mut block) {
-            (Some("sh"), None) => block = Some(&mut run),
-            (Some("sh no-run"), None) => block = Some(&mut not_run),
-            (Some(_), Some(_)) => block = None,
-            (None, Some(commands)) => {
-                let command = line.split(" #").next().unwrap_or_default().trim();
-                commands.extend((!command.is_empty()).then(|| command.to_owned()));
-            }
+/// All Markdown pages below a folder, by their path from the root.
+fn pages_below(folder: &str) -> Vec<String> {
+    let mut pages: Vec<_> = fs::read_dir(root().join(folder))
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".md"))
+        .map(|name| format!("{folder}/{name}"))
+        .collect();
+    pages.sort();
+    pages
+}
+
+/// A block that runs, and what the page says it says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Block {
+    script: String,
+    said: Option<String>,
+}
+
+/// The blocks of a page that run, and those that do not.
+fn blocks(page: &str) -> (Vec<Block>, Vec<String>) {
+    let (mut run, mut by_hand): (Vec<Block>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut lines = page.lines();
+    // Nothing but empty lines since the last block that runs?
+    let mut just_run = false;
+    while let Some(line) = lines.next() {
+        let Some(kind) = line.strip_prefix("```") else {
+            just_run &= line.trim().is_empty();
+            continue;
+        };
+        let text: String =
+            lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+        match (kind, run.last_mut()) {
+            ("sh", _) => run.push(Block { script: text, said: None }),
+            ("text", Some(block)) if just_run => block.said = Some(text),
+            ("sh by-hand", _) => by_hand.push(text.trim().to_owned()),
             _ => {}
         }
+        just_run = kind == "sh";
     }
-    (run, not_run)
+    (run, by_hand)
 }
 
-/// `cargo run --release -- …` is run with the program already built, and nothing else is allowed in a block that runs.
+/// A folder with nothing in it but `bin`, where `mayhap` is this program and `cargo` runs it.
+fn scratch(page: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages").join(page.replace('/', "-"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("bin")).unwrap();
+    fs::create_dir_all(folder.join("work")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mayhap"), folder.join("bin/mayhap")).unwrap();
+    // A page says `cargo run --release -- …` where nothing is installed yet; it is built already.
+    let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"not run here: cargo $*\" >&2; exit 2; }\nshift 3\nexec mayhap \"$@\"\n";
+    fs::write(folder.join("bin/cargo"), cargo).unwrap();
+    fs::set_permissions(folder.join("bin/cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    folder
+}
+
+/// Runs the blocks of a page; says what is wrong with the first that does not do what the page says.
+fn run_page(name: &str, page: &str) -> Result<usize, String> {
+    let folder = scratch(name);
+    let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let (blocks, _) = blocks(page);
+    for block in &blocks {
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &format!("exec 2>&1\n{}", block.script)])
+            .current_dir(folder.join("work"))
+            .env("PATH", &path)
+            .env_remove("COLUMNS")
+            .env_remove("CLICOLOR_FORCE")
+            .output()
+            .expect("bash starts");
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let shown = format!("{name}:\n{}\nsaid:\n{said}", block.script);
+        if !output.status.success() {
+            return Err(format!("{shown}and failed with {}", output.status));
+        }
+        let mut lines = said.lines();
+        for expected in block.said.iter().flat_map(|said| said.lines()).filter(|line| line.trim() != "…") {
+            if !lines.any(|line| is_like(line.trim_end(), expected.trim_end())) {
+                return Err(format!("{shown}but not, or not in this order: {expected:?}"));
+            }
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    Ok(blocks.len())
+}
+
+/// Is `line` what the page says, where `…` may be anything?
+fn is_like(line: &str, expected: &str) -> bool {
+    let Some((first, others)) = expected.split_once('…') else { return line == expected };
+    let Some(rest) = line.strip_prefix(first) else { return false };
+    // Wherever what comes next is found, the rest has to fit.
+    (0..=rest.len()).filter(|&at| rest.is_char_boundary(at)).any(|at| is_like(&rest[at..], others))
+}
+
+fn run(name: &str, fewest: usize) {
+    let ran = run_page(name, &page(name)).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(ran >= fewest, "{name} has only {ran} blocks that run");
+}
+
 #[test]
 fn every_command_of_the_readme_runs() {
-    let (run, not_run) = commands(&page("README.md"));
-    assert!(run.len() >= 5, "only {} commands found", run.len());
-    assert_eq!(not_run, ["./test"], "what is not run here is the test command itself");
-    for command in run {
-        let arguments = command
-            .strip_prefix("cargo run --release -- ")
-            .unwrap_or_else(|| panic!("{command}: not a command of this program"));
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_mayhap")).args(arguments.split_whitespace()).output().unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(!output.stdout.is_empty(), "{command} says nothing");
+    run("README.md", 3);
+    assert_eq!(
+        blocks(&page("README.md")).1,
+        ["./test                                               # all tests"]
+    );
+}
+
+#[test]
+fn every_command_of_the_manual_runs() {
+    run("docs/program.md", 20);
+}
+
+#[test]
+fn every_command_of_the_guide_runs() {
+    let pages = pages_below("docs/guide");
+    assert_eq!(pages.len(), 9, "{pages:?}");
+    for page in pages {
+        run(&page, 2);
+    }
+}
+
+/// What checks the pages finds what is wrong with them.
+#[test]
+fn a_page_that_is_wrong_is_found() {
+    let wrong = |page: &str| run_page("wrong.md", page).unwrap_err();
+    assert_eq!(run_page("right.md", "```sh\necho a; echo b\n```\n\n```text\na\n…\nb\n```\n"), Ok(1));
+    assert!(wrong("```sh\nmayhap plan --no-such-option\n```\n").contains("and failed with"));
+    assert!(wrong("```sh\nfalse | cat\n```\n").contains("and failed with"), "pipes, too");
+    assert!(wrong("```sh\necho a\n```\n```text\nb\n```\n").contains("but not"));
+    assert!(wrong("```sh\necho a; echo b\n```\n```text\nb\na\n```\n").contains("not in this order"));
+    assert_eq!(
+        run_page("apart.md", "```sh\necho a\n```\nNow this:\n```text\nb\n```\n"),
+        Ok(1),
+        "only what follows at once"
+    );
+    assert_eq!(
+        run_page("made.md", "```sh\nprintf 'x\\n' > x.txt\n```\n```sh\ncat x.txt\n```\n```text\nx\n```\n"),
+        Ok(2)
+    );
+}
+
+/// No page names a verb that there is not.
+#[test]
+fn every_verb_that_is_named_exists() {
+    let help = Command::new(env!("CARGO_BIN_EXE_mayhap")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let verbs: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let pages = ["README.md".into(), "docs/guide.md".into(), "docs/program.md".into()]
+        .into_iter()
+        .chain(pages_below("docs/guide"));
+    for name in pages {
+        let text = page(&name);
+        let scripts: String =
+            blocks(&text).0.into_iter().map(|block| format!("\n{}", block.script)).collect();
+        for after in text.split("`mayhap ").skip(1).chain(scripts.split("\nmayhap ").skip(1)) {
+            let verb: String = after.chars().take_while(char::is_ascii_lowercase).collect();
+            assert!(
+                verb.is_empty() || verbs.contains(&verb.as_str()),
+                "{name} names mayhap {verb}, which is not there"
+            );
+        }
     }
 }
 
 /// Words in backticks that look like a path of this tree.
 fn paths(page: &str) -> Vec<&str> {
     let words = page.split('`').skip(1).step_by(2);
-    words.filter(|word| ["crates/", "bench", "docs"].iter().any(|start| word.starts_with(start))).collect()
+    words
+        .filter(|word| ["crates/", "bench", "docs", "examples/"].iter().any(|start| word.starts_with(start)))
+        .filter(|word| !word.contains(' '))
+        .collect()
 }
 
 #[test]
@@ -65,12 +213,21 @@ fn every_path_of_the_architecture_exists() {
 
 #[test]
 fn every_link_leads_somewhere() {
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md", "docs/format.md"] {
-        let text = page(name);
-        let folder = root().join(name).parent().expect("a page is in a folder").to_owned();
+    let pages = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/guide.md",
+        "docs/format.md",
+        "docs/program.md",
+    ];
+    for name in pages.into_iter().map(str::to_owned).chain(pages_below("docs/guide")) {
+        let text = page(&name);
+        let folder = root().join(&name).parent().expect("a page is in a folder").to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
             assert!(
-                link.starts_with("http") || folder.join(link).exists(),
+                link.starts_with("http") || file.is_empty() || folder.join(file).exists(),
                 "{name} links to {link}, which is not there"
             );
         }

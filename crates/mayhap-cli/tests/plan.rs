@@ -1,6 +1,7 @@
 //! `mayhap plan` as its users run it: the real program, its output, its exit codes.
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -25,6 +26,19 @@ fn answer(arguments: &str) -> String {
 
 fn json(arguments: &str) -> Value {
     serde_json::from_str(&answer(arguments)).expect("one JSON object")
+}
+
+/// An empty folder of its own for one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The row of this name.
+fn row<'a>(plan: &'a Value, name: &str) -> &'a Value {
+    plan["prices"].as_array().unwrap().iter().find(|price| price["name"] == name).expect(name)
 }
 
 /// The one line it says when something is wrong.
@@ -94,7 +108,7 @@ fn a_narrow_terminal_gets_a_narrow_table() {
             let command = |flags| mayhap(&format!("plan {flags}")).env("COLUMNS", width.to_string()).output();
             let text = String::from_utf8(command(flags).unwrap().stdout).unwrap();
             // Code is not broken into lines that would not be code.
-            let lines = text.lines().take_while(|line| *line != "In Rust");
+            let lines = text.lines().take_while(|line| *line != "In the shell");
             let widest = lines.map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width && widest + 12 > width, "{flags}: {widest} columns of {width}\n{text}");
             assert!(text.contains("  kind ") && text.contains("  verdict\n"), "{text}");
@@ -365,7 +379,7 @@ fn a_full_disk_is_trouble() {
         let output = mayhap(arguments).stdout(full).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("mayhap: cannot write the answer: No space left"), "{said}");
+        assert!(said.starts_with("mayhap: cannot write the answer: no space left"), "{said}");
     }
 }
 
@@ -381,8 +395,386 @@ fn help_teaches_and_the_version_is_told() {
     // Every example of the help is one that works.
     let examples = help.lines().filter_map(|line| line.trim().strip_prefix("mayhap plan"));
     let examples: Vec<&str> = examples.map(|line| line.split("   ").next().unwrap()).collect();
-    assert_eq!(examples.len(), 8);
+    assert_eq!(examples.len(), 11);
+    let folder = folder("help");
     for example in examples {
-        answer(&format!("plan{example}"));
+        let output = mayhap(&format!("plan{example}")).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
     }
+    assert!(folder.join("plan.svg").exists(), "one of them draws");
+}
+
+/// What the page for phone numbers and that for coupons promise, as read by their readers.
+#[test]
+fn a_billion_items_that_are_removed() {
+    let text = answer("plan --items 1e9 --fpr 0.01 --deletes");
+    assert!(
+        text.starts_with("Plan for 1,000,000,000 items at a rate of 1%\n(items are removed)\n"),
+        "{text}"
+    );
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Use cuckoo: 1.22 GiB for 1,000,000,000 items (10.5 bits each)"), "{text}");
+    assert!(said.contains("Next is quotient: 8% less memory (1.12 GiB)"), "{text}");
+    // What removing costs, and what others would.
+    assert!(
+        said.contains("- Removing costs no memory: without it blocked-bloom split would do, 1.23 GiB"),
+        "{text}"
+    );
+    assert!(text.contains("counting-bloom        38.4  4.47 GiB"), "{text}");
+    assert!(said.contains("A no stays certain as long as only items that are in are removed."), "{text}");
+    for line in [
+        "\n  mayhap build seen.mayhap items.txt --kind cuckoo --items 1000000000 --fpr 0.01\n",
+        "\n  let mut seen = Cuckoo::for_capacity(1_000_000_000, 0.01, 0)?;\n",
+        "\nWith `mayhap serve` (to come)\n  MF.RESERVE seen KIND cuckoo CAPACITY 1000000000 FPR 0.01\n",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+    assert!(said.contains("# None: RedisBloom's cuckoo filter has fingerprints of 8 bits"), "{text}");
+}
+
+#[test]
+fn a_billion_phone_numbers() {
+    for width in ["80", "110"] {
+        let plan = "plan --items 1e9 --fpr 1% --range 13000000000..19999999999";
+        let text = String::from_utf8(mayhap(plan).env("COLUMNS", width).output().unwrap().stdout).unwrap();
+        let said = text.replace('\n', " ");
+        assert!(
+            said.contains("one bit for each of the 7,000,000,000 possible numbers, 834 MiB, never wrong")
+        );
+        assert!(said.contains("would take 1.10 GiB and still be wrong for 1% of the strangers."), "{text}");
+        let line = "mayhap build seen.mayhap items.txt --kind bitmap --range 13000000000..19999999999";
+        assert!(text.contains(&format!("\nIn the shell\n  {line}\n")), "{text}");
+        // Redis has bitmaps of its own.
+        assert!(!text.contains("RedisBloom") && !text.contains("MF.RESERVE"), "{text}");
+    }
+}
+
+#[test]
+fn every_row_says_how_to_make_it() {
+    let plan = json("plan --items 1e6 --fpr 0.1% --range 0..1e7 --json");
+    assert_eq!(plan["recommended"], "bitmap");
+    assert_eq!(plan["build"], "mayhap build seen.mayhap items.txt --kind bitmap --range 0..10000000");
+    assert_eq!((&plan["bf_reserve"], &plan["mf_reserve"]), (&Value::Null, &Value::Null));
+    for price in plan["prices"].as_array().unwrap() {
+        let name = price["name"].as_str().unwrap();
+        let of_ours = !price["kind"].is_null();
+        assert_eq!(price["build"].is_string(), of_ours, "{price}");
+        assert!(price["rust"].is_string(), "{price}");
+        if let Some(line) = price["build"].as_str() {
+            let kind = line.split("--kind ").nth(1).unwrap().split(' ').next().unwrap();
+            assert_eq!(kind, name.replace(' ', "-"));
+        }
+        let fixed = ["xor", "binary-fuse", "ribbon", "gcs", "bitmap", "sorted-array", "hash-set"];
+        let other = ["dual-bloom", "growable-cuckoo"];
+        let reserved = !fixed.contains(&name) && !other.contains(&name);
+        assert_eq!(price["mf_reserve"].is_string(), reserved, "{price}");
+    }
+    assert_eq!(row(&plan, "bloom")["bf_reserve"], "BF.RESERVE seen 0.001 1000000 NONSCALING");
+    assert_eq!(row(&plan, "scalable-bloom")["bf_reserve"], "BF.RESERVE seen 0.001 1000000 EXPANSION 2");
+    assert_eq!(row(&plan, "cuckoo")["cf_reserve"], "CF.RESERVE seen 33554432 BUCKETSIZE 4 MAXITERATIONS 500");
+    assert_eq!(row(&plan, "cuckoo semi-sorted")["cf_reserve"], Value::Null);
+    assert_eq!(row(&plan, "quotient")["bf_reserve"], Value::Null);
+    let dual = json("plan --items 1e6 --fpr 1% --deletes 5000 --json");
+    let line = row(&dual, "dual-bloom")["build"].as_str().unwrap().to_owned();
+    assert!(line.ends_with(" --kind dual-bloom --items 1000000 --fpr 0.01 --deletes 5000"), "{line}");
+    // Without an integer there is no bitmap, and no way to make one.
+    let bitmap = row(&dual, "bitmap");
+    assert_eq!((&bitmap["build"], &bitmap["rust"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn redis_gets_what_it_has_and_is_told_apart() {
+    let text = answer("plan --items 1e6 --fpr 1%");
+    assert!(
+        text.contains(
+            "\nIn Redis, with RedisBloom\n  BF.RESERVE seen 0.01 1000000 NONSCALING\n  # It has no blocked-bloom split; \
+             this is a bloom. 1.14 MiB, wrong for 1"
+        ),
+        "{text}"
+    );
+    let text = answer("plan --items 1e6 --fpr 1% --untrusted");
+    assert!(text.contains("  # None: RedisBloom's hash has no key"), "{text}");
+    assert!(text.contains("--fpr 0.01 --untrusted\n"), "{text}");
+    let text = answer("plan --items 1e5 --fpr 3% --deletes");
+    assert!(text.contains("\n  CF.RESERVE seen 131072 BUCKETSIZE 4 MAXITERATIONS 500\n"), "{text}");
+    let text = answer("plan --items 2e9 --fpr 1%");
+    assert!(text.replace('\n', " ").contains("at most 1,073,741,824 items, got 2,000,000,000."), "{text}");
+    // What is kept in no file is built as what comes next.
+    let text = answer("plan --items 1000 --fpr 1%");
+    assert!(text.contains("  # There is no file for a hash-set; this is "), "{text}");
+}
+
+/// The textbook's numbers, by hand: `m = -n k / ln(1 - p^(1/k))`.
+#[test]
+fn probes_are_the_fourth_number() {
+    let bloom = |plan: &Value| row(plan, "bloom").clone();
+    let near = |found: f64, hand: f64| (found / hand - 1.0).abs() < 0.003;
+    // p^(1/3) = 0.215443, -ln(1 - that) = 0.242636: 12.3642 bits for an item.
+    let bytes = json("plan --items 1e6 --fpr 1% --probes 3 --json");
+    assert_eq!((&bytes["recommended"], &bytes["probes"]), (&"bloom".into(), &3.into()));
+    assert!(near(bloom(&bytes)["bits_per_item"].as_f64().unwrap(), 12.3642), "{}", bloom(&bytes));
+    assert_eq!(bloom(&bytes)["probes"], 3);
+    assert!(bytes["rust"].as_str().unwrap().contains("BloomShape::for_probes(1_000_000, 0.01, 3)?"));
+    assert_eq!((&bytes["build"], &bytes["bf_reserve"]), (&Value::Null, &Value::Null));
+    // (1 - e^(-3e6 / 8388608))^3 = 0.027181
+    let rate = json("plan --items 1e6 --memory 1MiB --probes 3 --json");
+    assert_eq!(rate["solved_for"], "fpr");
+    assert!(near(bloom(&rate)["expected_fpr"].as_f64().unwrap(), 0.027_181), "{}", bloom(&rate));
+    // 8388608 / 12.3642 = 678 459
+    let items = json("plan --fpr 1% --memory 1MiB --probes 3 --json");
+    assert_eq!(items["solved_for"], "items");
+    assert!(near(items["items"].as_f64().unwrap(), 678_459.0), "{}", items["items"]);
+    // Seven probes at their best: 7 / ln 2 bits for an item, and a rate of 2^-7.
+    let best = json("plan --items 1e6 --probes 7 --json");
+    assert_eq!((&best["target_fpr"], &best["solved_for"]), (&0.007_812_5.into(), &"memory".into()));
+    assert!(near(bloom(&best)["bits_per_item"].as_f64().unwrap(), 10.0989), "{}", bloom(&best));
+    assert!(best["build"].is_string(), "the program takes seven anyway");
+    let best = json("plan --memory 1MiB --probes 7 --json");
+    assert_eq!((&best["target_fpr"], &best["solved_for"]), (&0.007_812_5.into(), &"items".into()));
+    assert!(near(best["items"].as_f64().unwrap(), 830_650.0), "{}", best["items"]);
+    // All four: does it fit?
+    let fits = |memory: &str| {
+        json(&format!("plan --items 1e6 --fpr 1% --probes 3 --memory {memory} --json"))["recommended"].clone()
+    };
+    assert_eq!((fits("2MiB"), fits("1MiB")), ("bloom".into(), Value::Null));
+    // What has no probes says so, and its price is there to compare.
+    let why_not = &row(&bytes, "quotient")["why_not"];
+    assert_eq!(why_not[0], "has no number of probes to choose");
+    let removed = json("plan --items 1e6 --fpr 1% --probes 3 --deletes --json");
+    assert_eq!(removed["recommended"], "counting-bloom");
+    assert!(removed["rust"].as_str().unwrap().contains("CountingShape::for_probes(1_000_000, 0.01, 3)?"));
+    let text = answer("plan --items 1e6 --fpr 1% --probes 3");
+    assert!(text.starts_with("Plan for 1,000,000 items at a rate of 1% with 3 probes\n"), "{text}");
+    assert!(
+        text.contains(
+            "- Probes: 7 would be the best number at this rate, and take 1.14 MiB; 3 cost 29% more memory."
+        ),
+        "{text}"
+    );
+    assert!(text.contains("  # None: RedisBloom takes 7 probes at this rate, not 3.\n"), "{text}");
+    assert!(text.contains("  # None: `mayhap build` takes the best number of probes.\n"), "{text}");
+}
+
+#[test]
+fn probes_that_say_too_little_or_too_much_are_refused() {
+    let said = trouble(&["plan", "--fpr", "1%", "--probes", "7"]);
+    assert!(said.contains("give --items or --memory, too"), "{said}");
+    assert!(trouble(&["plan", "--probes", "7"]).contains("--probes alone says only the rate"));
+    for probes in ["0", "65"] {
+        for rest in [["--items", "9"], ["--memory", "1MiB"]] {
+            let said = trouble(&["plan", "--probes", probes, rest[0], rest[1]]);
+            assert!(said.contains("--probes: ") && said.contains(&format!("got {probes}")), "{said}");
+        }
+    }
+    let said = trouble(&["plan", "--probes", "50", "--items", "9"]);
+    assert!(said.contains("50 are the best number at no rate, at most 49 are"), "{said}");
+    assert!(trouble(&["plan", "--probes", "-3", "--items", "9"]).contains("must not be negative"));
+    assert!(trouble(&["plan", "--probes", "5e9", "--items", "9"]).contains("at most 4294967295"));
+}
+
+#[test]
+fn every_kind_has_its_own_number_of_items() {
+    let plan = json("plan --fpr 1% --memory 64MiB --json");
+    let limit = 64 << 20;
+    for price in plan["prices"].as_array().unwrap().iter().filter(|price| price["memory_bytes"].is_u64()) {
+        let (bytes, items) = (price["memory_bytes"].as_u64().unwrap(), price["items"].as_u64().unwrap());
+        assert!(bytes <= limit, "{price}");
+        // A growable filter is sized for its end, and a hash set by powers of two.
+        let steps = ["growable-cuckoo", "hash-set"].contains(&price["name"].as_str().unwrap());
+        assert!(steps || bytes > limit / 1000 * 998, "{price}");
+        assert!(
+            (items as f64 * price["bits_per_item"].as_f64().unwrap() / 8.0 / bytes as f64 - 1.0).abs() < 1e-9
+        );
+    }
+    assert!(row(&plan, "ribbon")["items"].as_u64() > row(&plan, "bloom")["items"].as_u64());
+    assert_eq!(plan["items"], plan["prices"][0]["items"]);
+    // A bitmap holds all of its range, not what a filter of the same size does.
+    let plan = json("plan --fpr 1% --memory 1GiB --range 0..999999999 --json");
+    assert_eq!((&plan["recommended"], &plan["items"]), (&"bitmap".into(), &1_000_000_000.into()));
+    let text = answer("plan --fpr 1% --memory 64MiB");
+    assert!(
+        text.contains("  kind                  item         items   lookup  bound  can    verdict\n"),
+        "{text}"
+    );
+}
+
+/// Tags in the right order, attributes in quotes, nothing bare: enough of XML to see that this is some.
+fn elements(svg: &str) -> Vec<&str> {
+    let (mut open, mut all) = (Vec::new(), Vec::new());
+    for piece in svg.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').expect("a tag ends");
+        let entities = ["amp;", "lt;", "gt;", "quot;", "apos;"];
+        let is_entity = |rest: &str| entities.iter().any(|entity| rest.starts_with(entity));
+        assert!(!text.contains('>') && text.split('&').skip(1).all(is_entity), "{piece}");
+        assert!(tag.matches('"').count().is_multiple_of(2), "{tag}");
+        let name = tag.split([' ', '/']).find(|word| !word.is_empty()).expect("a name");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+        all.push(tag);
+    }
+    assert!(open.is_empty(), "{open:?} are never closed");
+    all
+}
+
+#[test]
+fn the_plot_has_a_line_for_every_kind() {
+    let folder = folder("lines");
+    for (name, flags) in [
+        ("plain", "--items 1e9 --fpr 1%"),
+        ("rate", "--items 50M --memory 64MiB --threads"),
+        ("items", "--fpr 1e-9 --memory 64MiB --deletes"),
+        ("range", "--items 1e6 --fpr 1% --range 0..5e6"),
+        ("one", "--items 1 --fpr 99% --grows"),
+        ("probes", "--items 1e6 --fpr 1% --probes 3"),
+        ("nothing", "--items 1e9 --fpr 1% --memory 1MiB"),
+    ] {
+        let path = folder.join(format!("{name}.svg"));
+        let plan = json(&format!("plan {flags} --json --plot {}", path.display()));
+        let svg = std::fs::read_to_string(&path).unwrap();
+        let tags = elements(&svg);
+        assert!(tags[0].starts_with("svg ") && tags[0].contains("width=\"1200\""), "{}", tags[0]);
+        for price in plan["prices"].as_array().unwrap() {
+            let drawn = !price["kind"].is_null() && !price["memory_bytes"].is_null();
+            let too_large = price["why_not"].to_string().contains("limit is");
+            let kind = price["name"].as_str().unwrap().replace(' ', "-");
+            let with_id = |chart: &str| {
+                let id = format!("id=\"{chart}-{kind}\"");
+                tags.iter().filter(|tag| tag.contains(&id)).copied().collect::<Vec<_>>()
+            };
+            let (fill, size) = (with_id("fill"), with_id("size"));
+            if kind == "bitmap" {
+                assert!(fill.is_empty() && size.len() == usize::from(drawn && !too_large), "{name}: {kind}");
+                continue;
+            }
+            assert_eq!(size.len(), usize::from(drawn), "{name}: {kind}");
+            assert!(size.iter().all(|tag| tag.starts_with("polyline ")));
+            let has_rate = drawn && !(plan["solved_for"] == "fpr" && too_large);
+            assert_eq!(fill.len(), usize::from(has_rate), "{name}: {kind}");
+        }
+        // What was only meant to be replaced is.
+        assert!(!svg.contains("#FA0"), "{name}");
+        // Everything is inside the picture.
+        for tag in tags.iter().filter(|tag| tag.starts_with("text ")) {
+            let number = |name: &str| {
+                let value = tag.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap();
+                value.parse::<f64>().unwrap()
+            };
+            assert!((0.0..4800.0).contains(&number("x")) && (0.0..4840.0).contains(&number("y")), "{tag}");
+        }
+    }
+}
+
+/// The lines are the library's numbers, not somebody's drawing.
+#[test]
+fn the_lines_of_the_plot_are_the_models() {
+    let path = folder("models").join("plan.svg");
+    answer(&format!("plan --items 1e6 --fpr 1% --plot {}", path.display()));
+    let svg = std::fs::read_to_string(&path).unwrap();
+    let points = |id: &str| -> Vec<(f64, f64)> {
+        let tag = elements(&svg).into_iter().find(|tag| tag.contains(&format!("id=\"{id}\""))).unwrap();
+        let points = tag.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        let pair = |pair: &str| pair.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
+        points.split_whitespace().filter_map(pair).collect()
+    };
+    // Two points of the classic filter give the scale, and all others must lie where the model says.
+    let bloom = mayhap::BloomShape::for_capacity(1_000_000, 0.01).unwrap();
+    let line = points("fill-bloom");
+    let (first, last) = (line[0], line[line.len() - 1]);
+    let percent = |index: usize| 300 - (line.len() - 1 - index) as u64;
+    let height = |index: usize| bloom.expected_fpr(percent(index) * 10_000).log10();
+    let units = (last.1 - first.1) / (height(line.len() - 1) - height(0));
+    for (index, point) in line.iter().enumerate() {
+        let expected = first.1 + (height(index) - height(0)) * units;
+        assert!((point.1 - expected).abs() < 2.0, "{point:?} at {} %", percent(index));
+    }
+    // It ends at three times the items; a cuckoo filter's where it is full.
+    let cuckoo = points("fill-cuckoo");
+    let width = (last.0 - first.0) / (percent(line.len() - 1) - percent(0)) as f64;
+    let full = last.0 - 200.0 * width;
+    assert!((cuckoo[cuckoo.len() - 1].0 - full).abs() < 2.0, "{:?}", cuckoo.last());
+}
+
+#[test]
+fn a_plot_appears_whole_or_not_at_all() {
+    let folder = folder("whole");
+    let plot = |path: &Path| {
+        let path = path.to_str().unwrap();
+        trouble(&["plan", "--items", "1e6", "--fpr", "1%", "--plot", path])
+    };
+    let missing = folder.join("no/such/plan.svg");
+    let said = plot(&missing);
+    assert!(said.contains("cannot write") && said.contains(missing.to_str().unwrap()), "{said}");
+    assert!(said.ends_with(": no such file or directory\n"), "{said}");
+    let other = folder.join("plan.png");
+    assert!(plot(&other).contains("only SVG is drawn, so the name must end in .svg"));
+    assert!(plot(Path::new("/dev/stdout")).contains("must end in .svg"));
+    let taken = folder.join("taken.svg");
+    std::fs::create_dir(&taken).unwrap();
+    assert!(plot(&taken).contains(taken.to_str().unwrap()), "{}", plot(&taken));
+    // Nothing is left behind, of these or of one that is written over another.
+    let path = folder.join("plan.svg");
+    std::fs::write(&path, "old").unwrap();
+    answer(&format!("plan --items 1e6 --fpr 1% --plot {}", path.display()));
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("</svg>\n"));
+    let mut left: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["plan.svg", "taken.svg"]);
+    // Readable by others, as every file.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        let plain = folder.join("plain");
+        std::fs::write(&plain, "").unwrap();
+        assert_eq!(mode, std::fs::metadata(&plain).unwrap().permissions().mode());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_too_full_for_the_plot_is_trouble() {
+    let path = folder("full").join("plan.svg");
+    // A limit on the size of files is what a full disk looks like to whoever writes.
+    let script = format!(
+        "ulimit -f 8; exec {} plan --items 1e6 --fpr 1% --plot {}",
+        env!("CARGO_BIN_EXE_mayhap"),
+        path.display()
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("mayhap: cannot write ") && said.contains("file too large"), "{said}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "nothing is left behind");
+}
+
+/// Every line the plan prints is one that `mayhap build` takes, and what comes out is of the kind it was printed for.
+#[test]
+fn every_build_line_builds() {
+    let folder = folder("build");
+    let numbers: String = (0..2_000).map(|number| format!("{number}\n")).collect();
+    std::fs::write(folder.join("items.txt"), numbers).unwrap();
+    let plan = json("plan --items 2000 --fpr 0.1% --deletes 300 --range 0..9999 --untrusted --json");
+    let mut built = 0;
+    for price in plan["prices"].as_array().unwrap() {
+        let Some(line) = price["build"].as_str() else { continue };
+        let arguments = line.strip_prefix("mayhap ").expect(line);
+        let _ = std::fs::remove_file(folder.join("seen.mayhap"));
+        let output = mayhap(arguments).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        let path = folder.join("seen.mayhap");
+        assert_eq!(mayhap::file::kind(&path).unwrap().name(), price["kind"], "{line}");
+        let filter = mayhap::file::open::<mayhap::Filter>(&path).unwrap();
+        // What is built of all items at once is as large as they take, and so is what the range says.
+        // Only how many rows of a ribbon find no place hangs on the key, and that is a new one every time.
+        if filter.kind() != mayhap::Kind::Ribbon {
+            assert_eq!(filter.memory_bytes(), price["memory_bytes"].as_u64().unwrap(), "{line}");
+        }
+        built += 1;
+    }
+    assert_eq!(built, 18, "all kinds but those that are no files");
 }

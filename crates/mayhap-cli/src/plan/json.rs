@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mayhap::BlockedLayout;
-use mayhap::advise::{Advice, Needs, Price, Structure};
+use mayhap::advise::{Advice, Needs, Price, Structure, build_line, mayhap_reserve, redis_reserve, rust_for};
 use serde::Serialize;
 
 use super::Solved;
@@ -15,12 +15,17 @@ struct PlanJson<'a> {
     /// The rate asked for, or solved for: then 0 where something exact is recommended, and null where nothing is.
     target_fpr: Option<f64>,
     memory_limit_bytes: Option<u64>,
-    /// Which of `items`, `fpr` and `memory` was not given; null if all were.
+    /// The number of probes asked for.
+    probes: Option<u32>,
+    /// Which of `items`, `fpr` and `memory` was not given; null if all were. Where probes were given with one of the others
+    /// only, the rate follows from the probes, and this is what follows from both.
     solved_for: Option<&'static str>,
     /// The name of the best that suits; null if nothing does.
     recommended: Option<&'static str>,
     why: &'a [String],
-    rust: Option<&'a str>,
+    /// How to make what is recommended; null where there is no such way.
+    #[serde(flatten)]
+    make: MakeJson,
     notes: Vec<String>,
     /// Best first.
     prices: Vec<PriceJson>,
@@ -36,6 +41,8 @@ struct PriceJson {
     layout: Option<&'static str>,
     suits: bool,
     why_not: Vec<String>,
+    /// The items it is sized for. Each has its own where they were solved for.
+    items: Option<u64>,
     memory_bytes: Option<u64>,
     /// The rate it is sized for; 0 for what is never wrong. Each has its own where the rate was solved for.
     target_fpr: Option<f64>,
@@ -46,6 +53,42 @@ struct PriceJson {
     lines_hit: Option<f64>,
     expected_fpr: Option<f64>,
     can: CanJson,
+    /// How to make it, whether it suits or not; null where there is no such way.
+    #[serde(flatten)]
+    make: MakeJson,
+}
+
+/// Ways to make one structure.
+#[derive(Default, Serialize)]
+struct MakeJson {
+    /// A `mayhap build` line.
+    build: Option<String>,
+    /// Lines of Rust.
+    rust: Option<String>,
+    /// A `BF.RESERVE` command, for a Redis with RedisBloom.
+    bf_reserve: Option<String>,
+    /// A `CF.RESERVE` command, for the same.
+    cf_reserve: Option<String>,
+    /// An `MF.RESERVE` command, for our own server, which is to come.
+    mf_reserve: Option<String>,
+}
+
+impl MakeJson {
+    fn of(price: &Price, needs: &Needs) -> Self {
+        if price.cost.is_none() {
+            return Self::default();
+        }
+        let (structure, needs) = (price.structure, &price.sized(needs));
+        let reserve = redis_reserve(structure, needs).ok().map(|reserve| reserve.line);
+        let beginning = |start: &str| reserve.clone().filter(|line| line.starts_with(start));
+        Self {
+            build: build_line(structure, needs),
+            rust: Some(rust_for(structure, needs)).filter(|lines| !lines.is_empty()),
+            bf_reserve: beginning("BF."),
+            cf_reserve: beginning("CF."),
+            mf_reserve: mayhap_reserve(structure, needs),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -66,24 +109,25 @@ pub(super) fn write(out: &mut dyn Write, needs: &Needs, solved: Solved, advice: 
             _ => Some(needs.target_fpr),
         },
         memory_limit_bytes: needs.memory_limit_bytes,
+        probes: needs.probes,
         solved_for: match solved {
-            Solved::Items => Some("items"),
+            Solved::Items | Solved::RateAndItems => Some("items"),
             Solved::Rate => Some("fpr"),
-            Solved::Memory => Some("memory"),
+            Solved::Memory | Solved::RateAndMemory => Some("memory"),
             Solved::Nothing => None,
         },
         recommended: advice.recommended().map(|price| price.structure.name()),
         why: &advice.why,
-        rust: advice.rust.as_deref(),
+        make: advice.recommended().map_or_else(MakeJson::default, |price| MakeJson::of(price, needs)),
         notes: advice.notes.iter().map(ToString::to_string).collect(),
-        prices: advice.prices.iter().map(PriceJson::from).collect(),
+        prices: advice.prices.iter().map(|price| PriceJson::of(price, needs)).collect(),
     };
     serde_json::to_writer_pretty(&mut *out, &plan)?;
     writeln!(out)
 }
 
-impl From<&Price> for PriceJson {
-    fn from(price: &Price) -> Self {
+impl PriceJson {
+    fn of(price: &Price, needs: &Needs) -> Self {
         let (cost, can) = (price.cost.as_ref(), &price.can);
         Self {
             name: price.structure.name(),
@@ -95,6 +139,7 @@ impl From<&Price> for PriceJson {
             },
             suits: price.suits(),
             why_not: price.misfits.iter().map(ToString::to_string).collect(),
+            items: cost.map(|cost| cost.items),
             memory_bytes: cost.map(|cost| cost.memory_bytes),
             target_fpr: cost.map(|cost| cost.target_fpr),
             bits_per_item: cost.map(|cost| cost.bits_per_item),
@@ -111,6 +156,7 @@ impl From<&Price> for PriceJson {
                 threads: can.threads,
                 certain_no: can.certain_no,
             },
+            make: MakeJson::of(price, needs),
         }
     }
 }

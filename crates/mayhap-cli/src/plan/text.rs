@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use mayhap::advise::{Advice, Cost, Misfit, Needs, Price, say};
+use mayhap::advise::{
+    Advice, Cost, Misfit, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve, say,
+};
 
-use super::Solved;
+use super::{Solved, circumstances, title};
 use crate::output::{ASIDE, BEST, HEADING, paragraph};
 
 pub(super) fn write(
@@ -17,14 +19,15 @@ pub(super) fn write(
     for line in textwrap::wrap(&title(needs, solved, advice), width) {
         writeln!(out, "{HEADING}{line}{HEADING:#}")?;
     }
+    let circumstances = circumstances(needs);
+    if !circumstances.is_empty() {
+        paragraph(out, &format!("({})", circumstances.join(", ")), "", width)?;
+    }
     writeln!(out)?;
     paragraph(out, &advice.why.join(" "), "", width)?;
     writeln!(out)?;
     table(out, solved, advice, width)?;
-    if let Some(rust) = &advice.rust {
-        writeln!(out, "\n{HEADING}In Rust{HEADING:#}")?;
-        rust.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
-    }
+    creation(out, needs, advice, width)?;
     if !advice.notes.is_empty() {
         writeln!(out, "\n{HEADING}Notes{HEADING:#}")?;
         advice.notes.iter().try_for_each(|note| paragraph(out, &note.to_string(), "- ", width))?;
@@ -32,24 +35,68 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What was asked, and the number that was solved for.
-fn title(needs: &Needs, solved: Solved, advice: &Advice) -> String {
-    let (items, rate) = (say::items(needs.items), say::rate(needs.target_fpr));
-    let solved_rate = advice.recommended().and_then(|price| Some(price.cost?.target_fpr));
-    let memory = say::bytes(needs.memory_limit_bytes.unwrap_or_default());
-    let exact = advice.recommended().map(|price| price.can.exact);
-    match solved {
-        Solved::Memory => format!("Plan for {items} at a rate of {rate}"),
-        Solved::Nothing => format!("Plan for {items} at a rate of {rate} in {memory}"),
-        Solved::Rate if exact == Some(true) => format!("Plan for {items} in {memory}: never wrong"),
-        Solved::Rate if exact.is_none() => format!("Plan for {items} in {memory}"),
-        Solved::Items if exact.is_none() => format!("Plan for a rate of {rate} in {memory}"),
-        Solved::Rate => {
-            let rate = solved_rate.map_or(rate, say::rate);
-            format!("Plan for {items} in {memory}: a rate of {rate}")
+/// The lines that make what is recommended, or what comes nearest to it, in the shell, in Rust and in Redis.
+fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -> io::Result<()> {
+    let Some(best) = advice.recommended() else { return Ok(()) };
+    let heading = |out: &mut dyn Write, text: &str| writeln!(out, "\n{HEADING}{text}{HEADING:#}");
+    let suiting = || advice.prices.iter().filter(|price| price.suits());
+    let by_build = |price: &Price| build_line(price.structure, &price.sized(needs));
+    if let Some((price, line)) = suiting().find_map(|price| Some((price, by_build(price)?))) {
+        heading(out, "In the shell")?;
+        writeln!(out, "  {line}")?;
+        if price != best {
+            paragraph(
+                out,
+                &format!("There is no file for a {}; this is {}.", best.structure, told(price)),
+                "  # ",
+                width,
+            )?;
         }
-        Solved::Items => format!("Plan for a rate of {rate} in {memory}: {items}"),
     }
+    if needs.probes.is_some() && suiting().all(|price| by_build(price).is_none()) {
+        heading(out, "In the shell")?;
+        paragraph(out, "None: `mayhap build` takes the best number of probes.", "  # ", width)?;
+    }
+    if let Some(rust) = &advice.rust {
+        heading(out, "In Rust")?;
+        rust.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+    }
+    // Redis has its own bitmaps, and sets.
+    if best.structure.is_filter() {
+        heading(out, "In Redis, with RedisBloom")?;
+        let in_redis = |price: &Price| redis_reserve(price.structure, &price.sized(needs));
+        match suiting().find_map(|price| Some((price, in_redis(price).ok()?))) {
+            Some((price, reserve)) => {
+                writeln!(out, "  {}", reserve.line)?;
+                let (bytes, rate) = (say::bytes(reserve.memory_bytes), say::rate(reserve.expected_fpr));
+                let instead = match price == best {
+                    true => String::new(),
+                    false => format!("It has no {}; this is a {}. ", best.structure, price.structure),
+                };
+                let grows = if price.can.grows && !price.can.refuses { " before it grows" } else { "" };
+                paragraph(out, &format!("{instead}{bytes}, wrong for {rate}{grows}."), "  # ", width)?;
+            }
+            None => {
+                // The reason of one that would suit, rather than that there is none of the best kind.
+                let reasons = || suiting().filter_map(|price| in_redis(price).err());
+                let told = reasons().find(|reason| !matches!(reason, NoReserve::OtherKind { .. }));
+                if let Some(reason) = told.or_else(|| reasons().next()) {
+                    paragraph(out, &format!("None: {reason}."), "  # ", width)?;
+                }
+            }
+        }
+    }
+    if let Some(line) = mayhap_reserve(best.structure, &best.sized(needs)) {
+        heading(out, "With `mayhap serve` (to come)")?;
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// `bloom, 1.14 MiB`.
+fn told(price: &Price) -> String {
+    let bytes = price.cost.map_or_else(String::new, |cost| format!(", {}", say::bytes(cost.memory_bytes)));
+    format!("{}{bytes}", price.structure)
 }
 
 /// A column of numbers in the table.
@@ -60,17 +107,23 @@ enum Column {
     Lines,
     OverBound,
     Rate,
+    Items,
 }
 
 impl Column {
     /// Those shown where the terminal is wide enough, and the order in which they go where it is not.
     const fn shown(solved: Solved) -> ([Self; 4], [Self; 3]) {
-        match solved {
+        match () {
             // Every structure has its own rate, so what they cost for it cannot be compared by looking.
-            Solved::Rate => {
+            () if solved.is_rate_of_each() => {
                 ([Self::Bits, Self::Memory, Self::Lines, Self::Rate], [Self::Bits, Self::Lines, Self::Memory])
             }
-            _ => (
+            // All of them fill the memory.
+            () if solved.is_items_of_each() => (
+                [Self::Bits, Self::Items, Self::Lines, Self::OverBound],
+                [Self::OverBound, Self::Lines, Self::Bits],
+            ),
+            () => (
                 [Self::Bits, Self::Memory, Self::Lines, Self::OverBound],
                 [Self::OverBound, Self::Lines, Self::Bits],
             ),
@@ -85,6 +138,7 @@ impl Column {
             Self::Lines => ("lines per", "lookup", 9),
             Self::OverBound => ("over", "bound", 7),
             Self::Rate => ("", "rate", 9),
+            Self::Items => ("", "items", 14),
         }
     }
 
@@ -95,6 +149,7 @@ impl Column {
             Self::Lines => format!("{}/{}", lines(cost.lines_miss), lines(cost.lines_hit)),
             Self::OverBound => format!("{}x", short(cost.over_bound)),
             Self::Rate => rate(cost.target_fpr),
+            Self::Items => items(cost.items),
         }
     }
 
@@ -104,6 +159,7 @@ impl Column {
             Self::Lines => "Lines per lookup: to answer no / mayhap. ",
             Self::OverBound => "Over bound: times log2(1/rate) bits an item, the least a filter can take. ",
             Self::Rate => "Rate: the lowest it reaches in this memory. ",
+            Self::Items => "Items: the most it holds in this memory at this rate. ",
             Self::Bits | Self::Memory => "",
         }
     }
@@ -174,6 +230,12 @@ fn rate(rate: f64) -> String {
     format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// A number of items in few columns: `1,243,846`, `4.40e12`.
+fn items(items: u64) -> String {
+    let said = say::count(items);
+    if said.len() < 14 { said } else { format!("{:.2e}", items as f64) }
+}
+
 /// Three or four digits.
 fn short(number: f64) -> String {
     match number {
@@ -226,6 +288,7 @@ fn few_words(misfit: &Misfit) -> &'static str {
         Misfit::GrowsToALimit => "grows to a limit",
         Misfit::NeverForgets => "never forgets",
         Misfit::ForgetsOldItems => "for --window",
+        Misfit::NoProbesToChoose => "no --probes",
         _ => "cannot be built",
     }
 }

@@ -1,0 +1,118 @@
+//! One kind: how it is built of the members and asked. Beside our filters stands the exact set everybody has at hand.
+
+use std::collections::HashSet;
+
+use mayhap::advise::{CreateError, Needs, Structure};
+use mayhap::{Answers, BuildOptions, Filter, HashScheme, InsertError};
+
+use super::people::{Arena, number};
+use crate::item_form::LineItem;
+
+/// Items handed over at once.
+pub(super) const BATCH: usize = 1024;
+
+/// A filter, or the standard library's set of the items themselves.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few at a time, and a box would be measured as well")]
+pub(super) enum Contender {
+    Filter(Filter),
+    Exact(HashSet<Box<[u8]>>),
+}
+
+/// Builds one of all members.
+pub(super) fn build(
+    structure: Structure,
+    members: &Arena,
+    needs: &Needs,
+    scheme: &HashScheme,
+) -> Result<Contender, CannotBuild> {
+    if structure == Structure::HashSet {
+        return Ok(Contender::Exact(members.iter().map(Box::from).collect()));
+    }
+    if structure.is_static() {
+        let hashes = members.iter().map(|item| scheme.hash(item));
+        // On one thread, like all others.
+        let options = BuildOptions::default().threads(1);
+        let filter = structure.build_hashes(hashes, needs.target_fpr, *scheme, &options)?;
+        return Ok(Contender::Filter(filter));
+    }
+    let mut filter = structure.create(needs, *scheme)?;
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut items = members.iter().map(|item| line_item(structure, item)).peekable();
+    while items.peek().is_some() {
+        batch.clear();
+        batch.extend(items.by_ref().take(BATCH));
+        filter.insert_batch(&batch)?;
+    }
+    Ok(Contender::Filter(filter))
+}
+
+/// Why it takes no part.
+#[derive(Clone, Debug)]
+pub(super) struct CannotBuild(pub(super) String);
+
+impl From<CreateError> for CannotBuild {
+    fn from(error: CreateError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<InsertError> for CannotBuild {
+    fn from(error: InsertError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What an item is to a filter of this sort: a bitmap wants numbers, and no number above all others is in any.
+pub(super) fn line_item(structure: Structure, item: &[u8]) -> LineItem<'_> {
+    match structure {
+        Structure::Bitmap => {
+            LineItem::Integer { value: i128::from(number(item).unwrap_or(u64::MAX)), bits: 64 }
+        }
+        _ => LineItem::Bytes(item),
+    }
+}
+
+impl Contender {
+    /// How many of them are answered mayhap, asked one by one.
+    pub(super) fn ask_each(&self, items: &[LineItem<'_>]) -> usize {
+        match self {
+            Self::Filter(filter) => items.iter().filter(|item| filter.may_contain(*item)).count(),
+            Self::Exact(set) => {
+                let contains =
+                    |item: &&LineItem<'_>| matches!(item, LineItem::Bytes(bytes) if set.contains(*bytes));
+                items.iter().filter(contains).count()
+            }
+        }
+    }
+
+    /// The same, asked in batches, which a set does not know.
+    pub(super) fn ask_batches(&self, items: &[LineItem<'_>], answers: &mut Answers) -> usize {
+        match self {
+            Self::Filter(filter) => items
+                .chunks(BATCH)
+                .map(|batch| {
+                    filter.may_contain_batch(batch, answers);
+                    answers.mayhaps()
+                })
+                .sum(),
+            Self::Exact(_) => self.ask_each(items),
+        }
+    }
+
+    /// The rate by its model.
+    pub(super) fn expected_fpr(&self) -> f64 {
+        match self {
+            Self::Filter(filter) => filter.expected_fpr(),
+            Self::Exact(_) => 0.0,
+        }
+    }
+
+    /// The memory it takes, where it knows.
+    pub(super) fn memory_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Filter(filter) => Some(filter.memory_bytes()),
+            Self::Exact(_) => None,
+        }
+    }
+}

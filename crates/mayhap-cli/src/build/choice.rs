@@ -1,0 +1,165 @@
+//! Which filter is built, and for which rate: the one that was named, or the best of ours that the advice has.
+
+use mayhap::advise::{
+    Advice, Growth, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list, say,
+};
+use mayhap::{BlockedShape, Kind};
+
+use crate::kind_name::{self, KindName};
+use crate::trouble::Trouble;
+
+/// What is built.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) structure: Structure,
+    /// What it is built for; the rate is its own where that follows from the memory.
+    pub(super) needs: Needs,
+    /// Why this one, unless it was named.
+    pub(super) why: Option<String>,
+}
+
+impl Choice {
+    /// Does every copy of an item take room, and has it to be removed as often as it came?
+    pub(super) fn counts_copies(&self) -> bool {
+        counts_copies(self.structure)
+    }
+
+    /// The kind, as `--kind` has it.
+    pub(super) fn name(&self) -> String {
+        kind_name::name_of(self.structure)
+    }
+}
+
+/// Does every copy of an item take room in such a structure?
+pub(super) fn counts_copies(structure: Structure) -> bool {
+    matches!(
+        structure,
+        Structure::CountingBloom
+            | Structure::DLeft
+            | Structure::Cuckoo
+            | Structure::CuckooSemiSorted
+            | Structure::GrowableCuckoo
+            | Structure::Quotient
+            | Structure::Growing
+    )
+}
+
+/// What to build for `needs`.
+///
+/// # Errors
+/// [`Trouble`] for needs that cannot be meant, and where the kind that was named, or none of ours, meets them.
+pub(super) fn choose(named: Option<KindName>, needs: &Needs) -> Result<Choice, Trouble> {
+    match named {
+        Some(named) => choose_named(named, needs),
+        None => choose_best(needs),
+    }
+}
+
+fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, Trouble> {
+    let structure = structure(named, needs)?;
+    // All items are there, so whatever is built of them at once can be.
+    let growth = match structure {
+        Structure::Window => Growth::Window,
+        structure if structure.is_static() => Growth::AllAtOnce,
+        _ => needs.growth,
+    };
+    let needs = needs.clone().growing(growth);
+    let prices = price_list(&needs)?;
+    let Some(price) = prices.into_iter().find(|price| price.structure == structure) else {
+        return Err(Trouble::Usage(format!("--kind: {structure} is no filter")));
+    };
+    match price.misfits.iter().find(|misfit| matters(misfit)) {
+        Some(Misfit::Unbuildable(error)) => Err(NeedsError::from(error.clone()).into()),
+        Some(misfit) => Err(Trouble::Usage(format!("--kind {}: {misfit}", kind_name::name_of(structure)))),
+        None => Ok(Choice { structure, needs: at_its_rate(&price, &needs), why: None }),
+    }
+}
+
+/// Whoever names a kind has a reason for it: only what was asked for and cannot be had is held against it.
+const fn matters(misfit: &Misfit) -> bool {
+    matches!(
+        misfit,
+        Misfit::CannotDelete
+            | Misfit::CannotGrow
+            | Misfit::NeverForgets
+            | Misfit::NeedsRange
+            | Misfit::NoProbesToChoose
+            | Misfit::OverMemory { .. }
+            | Misfit::Unbuildable(_)
+    )
+}
+
+/// The structure of this name; of the blocked ones that which fits.
+pub(super) fn structure(named: KindName, needs: &Needs) -> Result<Structure, Trouble> {
+    match named {
+        KindName::Exactly(structure) => Ok(structure),
+        KindName::BlockedBloom if needs.rate_from_memory => {
+            let blocked = |price: &Price| {
+                let rate = price.cost?.target_fpr;
+                matches!(price.structure, Structure::BlockedBloom(_)).then_some((price.structure, rate))
+            };
+            let prices = price_list(needs)?;
+            let best = prices.iter().filter_map(blocked).min_by(|one, other| one.1.total_cmp(&other.1));
+            Ok(best.map_or(Structure::Bloom, |(structure, _)| structure))
+        }
+        KindName::BlockedBloom => {
+            let shape =
+                BlockedShape::for_capacity(needs.items, needs.target_fpr).map_err(NeedsError::from)?;
+            Ok(Structure::BlockedBloom(shape.layout()))
+        }
+    }
+}
+
+fn choose_best(needs: &Needs) -> Result<Choice, Trouble> {
+    let advice = advise(needs)?;
+    let ours = |price: &&Price| price.suits() && price.structure.kind().is_some();
+    let Some(price) = advice.prices.iter().find(ours) else {
+        return Err(nothing_suits(&advice));
+    };
+    Ok(Choice {
+        structure: price.structure,
+        needs: at_its_rate(price, needs),
+        why: Some(why(price, &advice, needs)),
+    })
+}
+
+/// `blocked-bloom-split, 1.20 MiB for 1,000,000 items (10.1 bits each), one cache line per lookup`.
+fn why(price: &Price, advice: &Advice, needs: &Needs) -> String {
+    let Some(cost) = price.cost else { return String::new() };
+    let name = kind_name::name_of(price.structure);
+    let bytes = say::bytes(cost.memory_bytes);
+    let mut said = match (price.structure.kind(), needs.item) {
+        (Some(Kind::Bitmap), ItemShape::IntegerRange { low, high }) => {
+            format!("{name} of {low} to {high}, {bytes}, never wrong")
+        }
+        _ => {
+            let (items, bits) = (say::items(needs.items), cost.bits_per_item);
+            format!("{name}, {bytes} for {items} ({bits:.1} bits each)")
+        }
+    };
+    let better = advice.recommended().filter(|best| best.structure != price.structure);
+    if let Some((better, bytes)) = better.and_then(|best| Some((best.structure, best.cost?.memory_bytes))) {
+        said += &format!("; so few items would fit a {better} of {}, too", say::bytes(bytes));
+    }
+    said
+}
+
+/// What the advice says where nothing suits, as one clause.
+fn nothing_suits(advice: &Advice) -> Trouble {
+    let exact =
+        advice.recommended().map(|best| format!("only a {} suits, which is no filter", best.structure));
+    let said = exact.or_else(|| advice.why.first().cloned()).unwrap_or_default();
+    let mut letters = said.trim_end_matches('.').chars();
+    Trouble::Usage(
+        letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default(),
+    )
+}
+
+/// `needs` with the rate this structure is sized for.
+fn at_its_rate(price: &Price, needs: &Needs) -> Needs {
+    let mut needs = needs.clone();
+    if let Some(cost) = price.cost.filter(|_| needs.rate_from_memory && price.structure.is_filter()) {
+        needs.target_fpr = cost.target_fpr;
+    }
+    needs
+}

@@ -1,0 +1,232 @@
+//! Filters of other programs, built for them to read.
+
+use std::cell::RefCell;
+
+use mayhap::codec::format::{Format, RebuildError};
+use mayhap::{Filter, InsertError, Item, ItemEncoding, ItemHash, ItemValue};
+
+use super::estimate::DistinctEstimate;
+use super::kept::Kept;
+use super::{Built, DEFAULT_RATE, Work};
+use crate::filling::{self, Prepared, Taking};
+use crate::in_order::in_order;
+use crate::input::Blocks;
+use crate::item_form::ItemForm;
+use crate::trouble::Trouble;
+
+impl Work<'_> {
+    /// A filter as the format's program would make it.
+    pub(super) fn foreign(&self, format: Format) -> Result<Built, Trouble> {
+        if !format.writes() {
+            return Err(Trouble::Usage(format!("--format: {format} filters are only read")));
+        }
+        if self.args.asked.memory.is_some() {
+            let what = "--memory: the other program sizes its filters by --items and --fpr";
+            return Err(Trouble::Usage(what.into()));
+        }
+        // Redis' own dump of a filter is that filter in an envelope.
+        let made_as = if format == Format::RedisDump { Format::RedisBloom } else { format };
+        let encoding = self.encoding(made_as)?;
+        let rate = self.args.asked.fpr.unwrap_or(DEFAULT_RATE);
+        let told = self.args.asked.items;
+        let made = |items: u64| {
+            let made = made_as.build(std::iter::empty::<&[u8]>(), items, rate, encoding);
+            made.map_err(|error| trouble(format, &error))
+        };
+        let (filter, read) = match told {
+            _ if built_at_once(made_as) => self.foreign_at_once(made_as, rate, encoding)?,
+            Some(items) => {
+                let mut filter = made(items)?;
+                let read = self.stream(&mut filter)?;
+                (filter, read)
+            }
+            None => match Taking::of(&made(1)?) {
+                taking @ Taking::Hashes(..) => {
+                    let (mut kept, read, estimate) = self.foreign_hashes(taking)?;
+                    let mut filter = made(estimate.at_most(read))?;
+                    kept.for_each(|hashes| {
+                        let taken = filling::insert_hashes(&mut filter, hashes);
+                        taken.map(drop).map_err(|refused| self.refused(&refused.cause))
+                    })?;
+                    (filter, read)
+                }
+                _ => {
+                    let items = self.count_items("--format", "")?;
+                    let mut filter = made(items)?;
+                    let read = self.stream(&mut filter)?;
+                    (filter, read)
+                }
+            },
+        };
+        Ok(Built {
+            format,
+            read,
+            distinct: None,
+            kind: format.name().into(),
+            target_fpr: rate,
+            told: told.filter(|_| !matches!(filter, Filter::ScalableBloom(_) | Filter::ScalableCuckoo(_))),
+            filter,
+            why: None,
+            spilled_bytes: 0,
+        })
+    }
+
+    /// How the items become bytes: never guessed, but where there is only one way.
+    fn encoding(&self, format: Format) -> Result<ItemEncoding, Trouble> {
+        match (self.args.items_as, format) {
+            (Some(encoding), _) => Ok(encoding),
+            (None, Format::RedisBloom | Format::RedisCuckoo | Format::Dcso | Format::DcsoGzip) => {
+                Ok(ItemEncoding::Bytes)
+            }
+            (None, format) => {
+                let names: Vec<_> = ItemEncoding::all().map(|encoding| encoding.to_string()).collect();
+                let what = format!(
+                    "--format {format}: say with --items-as how its program makes bytes of items: {}",
+                    names.join(", ")
+                );
+                Err(Trouble::Usage(what))
+            }
+        }
+    }
+
+    /// The hashes of all items as the format has them, and about how many differ, by a hash of ours.
+    fn foreign_hashes(&self, taking: Taking) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), Trouble> {
+        let mut kept = self.kept();
+        let mut estimate = DistinctEstimate::new();
+        let mut read = 0;
+        let ours = Taking::Hashes(0.into(), ItemForm::Bytes);
+        in_order(
+            self.args.input.open(self.progress)?,
+            self.threads,
+            |block| Ok((taking.prepare(block)?, ours.prepare(block)?)),
+            |block, prepared| {
+                read += block.len() as u64;
+                self.progress.add_items(block.len() as u64);
+                if let (Prepared::Hashes(theirs), Prepared::Hashes(ours)) = prepared {
+                    ours.iter().for_each(|&hash| estimate.add(hash));
+                    kept.push(theirs)?;
+                }
+                Ok(())
+            },
+        )?;
+        Ok((kept, read, estimate))
+    }
+
+    /// A filter that its program builds of all items at once.
+    fn foreign_at_once(
+        &self,
+        format: Format,
+        rate: f64,
+        encoding: ItemEncoding,
+    ) -> Result<(Filter, u64), Trouble> {
+        let form = ItemForm::of_encoding(encoding);
+        let lines = RefCell::new(Lines::new(self.args.input.open(self.progress)?, form));
+        let items = std::iter::from_fn(|| {
+            let line = lines.borrow_mut().next()?;
+            self.progress.add_items(1);
+            Some(line)
+        });
+        let built = format.build(items, 1, rate, encoding);
+        let lines = lines.into_inner();
+        if let Some(trouble) = lines.trouble {
+            return Err(trouble);
+        }
+        let filter = built.map_err(|error| trouble(format, &error))?;
+        Ok((filter, lines.read))
+    }
+
+    fn refused(&self, cause: &InsertError) -> Trouble {
+        Trouble::Filter { name: self.target.name(), what: cause.to_string() }
+    }
+}
+
+/// Is it a set that never changes?
+const fn built_at_once(format: Format) -> bool {
+    matches!(
+        format,
+        Format::FuseC
+            | Format::FuseCPacked
+            | Format::FuseGo
+            | Format::FuseXorf
+            | Format::FuseXorfJson
+            | Format::XorC
+    )
+}
+
+fn trouble(format: Format, error: &RebuildError) -> Trouble {
+    match error {
+        RebuildError::NotSo { instead, .. } => {
+            Trouble::Usage(format!("--format: {format} filters are not built so: {instead}"))
+        }
+        error => Trouble::Usage(format!("--format {format}: {error}")),
+    }
+}
+
+/// The lines of the input one by one, until one is trouble.
+struct Lines {
+    blocks: Blocks,
+    block: Option<crate::input::Block>,
+    at: usize,
+    form: ItemForm,
+    read: u64,
+    trouble: Option<Trouble>,
+}
+
+impl Lines {
+    fn new(blocks: Blocks, form: ItemForm) -> Self {
+        Self { blocks, block: None, at: 0, form, read: 0, trouble: None }
+    }
+
+    fn next(&mut self) -> Option<Line> {
+        loop {
+            if let Some(block) = &self.block
+                && self.at < block.len()
+            {
+                let line = block.item(self.at);
+                self.at += 1;
+                self.read += 1;
+                return match filling::item(self.form, block, self.at - 1, line) {
+                    Ok(_) => Some(Line { bytes: line.to_vec(), form: self.form }),
+                    Err(trouble) => {
+                        self.trouble = Some(trouble);
+                        None
+                    }
+                };
+            }
+            if let Some(block) = self.block.take() {
+                self.blocks.reuse(block);
+            }
+            self.at = 0;
+            match self.blocks.next() {
+                Ok(Some(block)) => self.block = Some(block),
+                Ok(None) => return None,
+                Err(trouble) => {
+                    self.trouble = Some(trouble);
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// A line that is an item of its form.
+struct Line {
+    bytes: Vec<u8>,
+    form: ItemForm,
+}
+
+impl Item for Line {
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        match self.form.item(&self.bytes) {
+            Ok(item) => item.with_bytes(read),
+            Err(_) => read(&self.bytes),
+        }
+    }
+
+    fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
+        match self.form.item(&self.bytes) {
+            Ok(item) => item.with_value(read),
+            Err(_) => read(ItemValue::Bytes(&self.bytes)),
+        }
+    }
+}

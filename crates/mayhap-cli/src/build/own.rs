@@ -1,0 +1,363 @@
+//! Filters of our own: streamed into, or made of hashes that were kept.
+
+use mayhap::advise::{CreateError, Growth, Structure, say};
+use mayhap::codec::format::Format;
+use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
+
+use super::choice::{self, Choice, choose};
+use super::distinct::Distinct;
+use super::estimate::DistinctEstimate;
+use super::kept::Kept;
+use super::{Built, Work};
+use crate::filling::{self, Prepared, Refused, Taking};
+use crate::in_order::in_order;
+use crate::item_form::ItemForm;
+use crate::kind_name::KindName;
+use crate::trouble::Trouble;
+
+/// Filters are made anew so often, each a little larger, before it is taken for a fault of ours.
+const ATTEMPTS: u32 = 16;
+/// A model's rounding is no broken promise.
+const ROUNDING: f64 = 1.0 + 1e-6;
+
+/// Hashes that were kept.
+pub(super) enum Hashes {
+    /// As they came.
+    AsTheyCame(Kept<ItemHash>),
+    /// Each once.
+    Once(Distinct),
+}
+
+impl Hashes {
+    fn for_each<E: From<Trouble>>(
+        &mut self,
+        each: impl FnMut(&[ItemHash]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::AsTheyCame(kept) => kept.for_each(each),
+            Self::Once(distinct) => distinct.for_each(each),
+        }
+    }
+
+    fn spilled_bytes(&self) -> u64 {
+        match self {
+            Self::AsTheyCame(kept) => kept.spilled_bytes(),
+            Self::Once(distinct) => distinct.spilled_bytes(),
+        }
+    }
+}
+
+/// Why a filter was not filled.
+enum NotFilled {
+    /// It took no more.
+    Refused(InsertError),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for NotFilled {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<Refused> for NotFilled {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused.cause)
+    }
+}
+
+impl Work<'_> {
+    /// Builds what is known beforehand.
+    pub(super) fn known(&self, choice: &Choice) -> Result<Built, Trouble> {
+        let scheme = self.args.scheme()?;
+        let told = self.args.asked.items;
+        match choice.structure {
+            structure if structure.is_static() => {
+                let mut kept = self.kept();
+                let read = self.hashes(scheme, |hashes| kept.push(hashes))?;
+                self.at_once(choice, kept, scheme, read)
+            }
+            _ if choice.counts_copies() && !self.args.copies => {
+                let mut distinct = self.distinct();
+                let read = self.hashes(scheme, |hashes| distinct.push(&hashes))?;
+                let count = distinct.count()?;
+                self.of_hashes(choice, Hashes::Once(distinct), scheme, (read, Some(count)), told)
+            }
+            structure => {
+                let mut filter = structure.create(&choice.needs, scheme)?;
+                let read = self.stream(&mut filter)?;
+                Ok(self.built(choice, filter, read, None, told, 0))
+            }
+        }
+    }
+
+    /// Counts the items, chooses, and builds: in one pass, but for numbers that may become a bitmap or not.
+    pub(super) fn counted(&self) -> Result<Built, Trouble> {
+        let scheme = self.args.scheme()?;
+        let structure = match self.args.kind {
+            Some(KindName::Exactly(Structure::Bitmap)) => return self.bitmap_of_found_range(),
+            None if self.args.asked.range.is_some() => return self.counted_beforehand(scheme),
+            Some(KindName::Exactly(structure)) => Some(structure),
+            _ => None,
+        };
+        if structure.is_some_and(choice::counts_copies) && !self.args.copies {
+            let mut distinct = self.distinct();
+            let read = self.hashes(scheme, |hashes| distinct.push(&hashes))?;
+            return self.of_distinct(distinct, scheme, read);
+        }
+        let mut kept = self.kept();
+        let mut estimate = DistinctEstimate::new();
+        let mut streamed = None;
+        let grows = self.args.asked.grows;
+        let read = self.hashes(scheme, |hashes| {
+            if let Some((_, filter)) = &mut streamed {
+                return self.take(filter, &hashes);
+            }
+            hashes.iter().for_each(|&hash| estimate.add(hash));
+            if grows && kept.is_full(hashes.len()) {
+                // It grows by itself from here: what was seen so far is the first guess.
+                let choice = choose(self.args.kind, &self.args.needs(estimate.at_most(u64::MAX))?)?;
+                if !choice.structure.is_static() && !choice.counts_copies() {
+                    let mut filter = choice.structure.create(&choice.needs, scheme)?;
+                    kept.for_each(|hashes| self.take(&mut filter, hashes))?;
+                    self.take(&mut filter, &hashes)?;
+                    kept = self.kept();
+                    streamed = Some((choice, filter));
+                    return Ok(());
+                }
+            }
+            kept.push(hashes)
+        })?;
+        if let Some((choice, filter)) = streamed {
+            return Ok(self.built(&choice, filter, read, None, None, 0));
+        }
+        let mut choice = choose(self.args.kind, &self.args.needs(estimate.at_most(read))?)?;
+        if self.args.copies && choice.counts_copies() {
+            // Every copy takes room.
+            choice = choose(self.args.kind, &self.args.needs(read.max(1))?)?;
+        }
+        match choice.structure {
+            structure if structure.is_static() => self.at_once(&choice, kept, scheme, read),
+            _ if choice.counts_copies() && !self.args.copies => {
+                let mut distinct = self.distinct();
+                kept.for_each(|hashes| distinct.push(hashes))?;
+                drop(kept);
+                self.of_distinct(distinct, scheme, read)
+            }
+            _ => self.of_hashes(&choice, Hashes::AsTheyCame(kept), scheme, (read, None), None),
+        }
+    }
+
+    /// What it will be depends on the number of items, and so does what has to be kept of them: the input is read twice.
+    fn counted_beforehand(&self, scheme: HashScheme) -> Result<Built, Trouble> {
+        let items = self.count_items("--range", "or --kind bitmap ")?;
+        // An estimate may be a little more than there can be.
+        let possible =
+            self.args.asked.range.map_or(u64::MAX, |(low, high)| high.saturating_sub(low).saturating_add(1));
+        let items = items.min(possible);
+        let choice = choose(None, &self.args.needs(items)?)?;
+        let mut built = match choice.structure {
+            Structure::Bitmap => {
+                let mut filter = choice.structure.create(&choice.needs, scheme)?;
+                let read = self.stream(&mut filter)?;
+                self.built(&choice, filter, read, None, None, 0)
+            }
+            _ => self.known(&choice)?,
+        };
+        built.told = None;
+        Ok(built)
+    }
+
+    /// Reads everything to count the different items, before everything is read again.
+    pub(super) fn count_items(&self, because_of: &str, or: &str) -> Result<u64, Trouble> {
+        if !self.args.reads_twice() {
+            let what = format!(
+                "{because_of}: say with --items how many there are {or}(the input cannot be read twice)"
+            );
+            return Err(Trouble::Usage(what));
+        }
+        let mut estimate = DistinctEstimate::new();
+        let read = self.hashes(HashScheme::fast(0), |hashes| {
+            hashes.iter().for_each(|&hash| estimate.add(hash));
+            Ok(())
+        })?;
+        self.progress.phase("reading again", None);
+        Ok(estimate.at_most(read))
+    }
+
+    /// A filter of hashes that are known to be different.
+    fn of_distinct(&self, mut distinct: Distinct, scheme: HashScheme, read: u64) -> Result<Built, Trouble> {
+        let count = distinct.count()?;
+        let choice = choose(self.args.kind, &self.args.needs(count.max(1))?)?;
+        self.of_hashes(&choice, Hashes::Once(distinct), scheme, (read, Some(count)), None)
+    }
+
+    /// A filter made of all its hashes at once.
+    fn at_once(
+        &self,
+        choice: &Choice,
+        kept: Kept<ItemHash>,
+        scheme: HashScheme,
+        read: u64,
+    ) -> Result<Built, Trouble> {
+        self.progress.phase("building", None);
+        let spilled = kept.spilled_bytes();
+        let options = BuildOptions::default().threads(self.threads);
+        let rate = choice.needs.target_fpr;
+        let filter = choice.structure.build_hashes(kept.into_iter()?, rate, scheme, &options)?;
+        Ok(self.built(choice, filter, read, None, None, spilled))
+    }
+
+    /// A filter that hashes which were kept are put into one by one. If not told how many there are it is made larger until it keeps
+    /// its promise.
+    fn of_hashes(
+        &self,
+        choice: &Choice,
+        mut hashes: Hashes,
+        scheme: HashScheme,
+        (read, distinct): (u64, Option<u64>),
+        told: Option<u64>,
+    ) -> Result<Built, Trouble> {
+        let mut needs = choice.needs.clone();
+        for _ in 0..ATTEMPTS {
+            self.progress.phase("inserting", None);
+            self.progress.expect_items(distinct.unwrap_or(read));
+            let mut filter = choice.structure.create(&needs, scheme)?;
+            let filled = hashes.for_each(|hashes| {
+                filling::insert_hashes(&mut filter, hashes)?;
+                self.progress.add_items(hashes.len() as u64);
+                Ok(())
+            });
+            match (filled, told) {
+                (Ok(()), told) if told.is_some() || keeps_its_promise(&filter, choice.needs.target_fpr) => {
+                    return Ok(self.built(choice, filter, read, distinct, told, hashes.spilled_bytes()));
+                }
+                (Err(NotFilled::Refused(cause)), Some(told)) => {
+                    return Err(self.no_room(choice, told, distinct, &cause));
+                }
+                (Err(NotFilled::Trouble(trouble)), _) => return Err(trouble),
+                (Ok(()) | Err(NotFilled::Refused(_)), _) => {
+                    let items = needs.items.max(filter.inserted());
+                    needs.items = items.saturating_add(items / 50 + 8);
+                }
+            }
+        }
+        let what = format!("no {} of these items kept its rate", choice.structure);
+        Err(Trouble::Filter { name: self.target.name(), what })
+    }
+
+    /// More came than was told, and the kind does not take them.
+    fn no_room(&self, choice: &Choice, told: u64, distinct: Option<u64>, cause: &InsertError) -> Trouble {
+        let what = match distinct.filter(|&got| got > told) {
+            Some(got) => {
+                let (told, got, kind) = (say::count(told), say::count(got), choice.structure);
+                format!(
+                    "told {told} items, got {got} different: a {kind} has no room for them, raise --items or leave it out"
+                )
+            }
+            None => format!("{cause}; raise --items or leave it out"),
+        };
+        Trouble::Filter { name: self.target.name(), what }
+    }
+
+    /// Puts every item of the input into `filter`, and says how many were read.
+    pub(super) fn stream(&self, filter: &mut Filter) -> Result<u64, Trouble> {
+        let blocks = self.args.input.open(self.progress)?;
+        let taking = Taking::of(filter);
+        let mut read = 0;
+        in_order(
+            blocks,
+            self.threads,
+            |block| taking.prepare(block),
+            |block, prepared| {
+                let taken = filling::insert(filter, block, &prepared);
+                taken.map_err(|refused| {
+                    let what = format!("{}; raise --items or leave it out", refused.cause);
+                    let what = match refused.cause {
+                        InsertError::Full { .. } => what,
+                        cause => cause.to_string(),
+                    };
+                    Trouble::Input { name: block.place(refused.index), what }
+                })?;
+                read += block.len() as u64;
+                self.progress.add_items(block.len() as u64);
+                Ok(())
+            },
+        )?;
+        Ok(read)
+    }
+
+    /// Calls `each` with the hashes of the input's items, block by block, and says how many there were.
+    pub(super) fn hashes(
+        &self,
+        scheme: HashScheme,
+        mut each: impl FnMut(Vec<ItemHash>) -> Result<(), Trouble>,
+    ) -> Result<u64, Trouble> {
+        let blocks = self.args.input.open(self.progress)?;
+        let taking = Taking::Hashes(scheme, ItemForm::Bytes);
+        let mut read = 0;
+        in_order(
+            blocks,
+            self.threads,
+            |block| taking.prepare(block),
+            |block, prepared| {
+                read += block.len() as u64;
+                self.progress.add_items(block.len() as u64);
+                match prepared {
+                    Prepared::Hashes(hashes) => each(hashes),
+                    Prepared::Numbers(_) | Prepared::Items => Ok(()),
+                }
+            },
+        )?;
+        Ok(read)
+    }
+
+    /// Puts hashes into a filter that takes whatever comes.
+    fn take(&self, filter: &mut Filter, hashes: &[ItemHash]) -> Result<(), Trouble> {
+        let taken = filling::insert_hashes(filter, hashes);
+        taken
+            .map(drop)
+            .map_err(|refused| Trouble::Filter { name: self.target.name(), what: refused.cause.to_string() })
+    }
+
+    pub(super) fn kept<T: super::kept::Record>(&self) -> Kept<T> {
+        Kept::new(self.args.hash_memory, self.target.folder())
+    }
+
+    fn distinct(&self) -> Distinct {
+        Distinct::new(self.args.hash_memory, self.target.folder())
+    }
+
+    pub(super) fn built(
+        &self,
+        choice: &Choice,
+        filter: Filter,
+        read: u64,
+        distinct: Option<u64>,
+        told: Option<u64>,
+        spilled_bytes: u64,
+    ) -> Built {
+        Built {
+            filter,
+            format: Format::Mayhap,
+            read,
+            distinct,
+            kind: choice.name(),
+            target_fpr: choice.needs.target_fpr,
+            told: told.filter(|_| !matches!(choice.needs.growth, Growth::Unknown | Growth::Window)),
+            why: choice.why.clone(),
+            spilled_bytes,
+        }
+    }
+}
+
+/// Is it wrong as seldom as it was to be?
+fn keeps_its_promise(filter: &Filter, target_fpr: f64) -> bool {
+    filter.expected_fpr() <= target_fpr * ROUNDING
+}
+
+impl From<mayhap::BuildError> for Trouble {
+    fn from(error: mayhap::BuildError) -> Self {
+        CreateError::from(error).into()
+    }
+}

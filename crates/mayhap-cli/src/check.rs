@@ -1,0 +1,272 @@
+//! `mayhap check`: which of these records are mayhap in the filter, which certainly are not.
+
+mod ask;
+mod selection;
+mod write;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use self::ask::Asker;
+use self::selection::Selection;
+use self::write::{Form, Writer};
+use crate::filter_file::{self, ForeignArgs};
+use crate::in_order::{in_order_until, threads};
+use crate::input::InputArgs;
+use crate::progress::{Progress, ProgressArgs};
+use crate::trouble::Trouble;
+use crate::{Verdict, health, output, quantity};
+
+/// Print the lines that are mayhap in a filter, or those that certainly are not
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A line that is printed is mayhap in the filter: wrong as often as the filter
+was made to be. A line that is not printed certainly is not in it. With -v it
+is the other way round.
+
+Lines are bytes, as they are, without their end. A filter of another program
+that holds numbers takes lines that are numbers; a line that is none stops the
+work, unless --allow-misfits: then it certainly is not in.
+
+With -k, --csv or --jsonl it is that field which is asked about; whole lines are
+printed, those of CSV below their header. What comes from a pipe is answered as
+soon as it is there.
+
+A filter of ours is mapped, not read: one of many gigabytes answers at once.
+
+Exit codes: 0 a line was selected, 1 none was, 2 trouble.
+
+Examples:
+  mayhap check seen.mayhap urls.txt               lines that are mayhap in
+  mayhap check -v seen.mayhap urls.txt.gz         lines that certainly are not
+  mayhap check -c seen.mayhap urls.txt            how many
+  mayhap check --json seen.mayhap urls.txt        how many, and how many wrongly
+  mayhap check -q seen.mayhap --item ada && echo mayhap
+  tail -f access.log | mayhap check --annotate -k 1 bad.mayhap
+  mayhap check -v --csv email blocked.mayhap people.csv > allowed.csv
+  mayhap check users.bloom --items-as utf8 names.txt
+                                                  a filter of Guava")]
+pub(crate) struct Check {
+    /// The filter: ours, or one of another program
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    /// Select the lines that certainly are not in the filter
+    #[arg(short = 'v', long)]
+    invert_match: bool,
+    /// Print only how many lines were selected
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing: the exit code is the answer, known at the first selected line
+    #[arg(short, long, conflicts_with_all = ["count", "json", "annotate"])]
+    quiet: bool,
+    /// Ask about this item; may be given several times, and then files are read only if there are any
+    #[arg(long, value_name = "TEXT")]
+    item: Vec<OsString>,
+    /// Print every line behind its answer, `mayhap` or `no`, and a tab
+    #[arg(long, visible_alias = "tag", conflicts_with = "count")]
+    annotate: bool,
+    /// Print the number of the line in its file in front of it
+    #[arg(short = 'n', long)]
+    line_number: bool,
+    /// Stop after so many selected lines
+    #[arg(short, long, value_name = "N", value_parser = quantity::count)]
+    max_count: Option<u64>,
+    /// Write out what is selected at once, however little it is
+    #[arg(long)]
+    line_buffered: bool,
+    /// A line that is no item of the filter, such as text where it holds numbers, certainly is not in it
+    #[arg(long)]
+    allow_misfits: bool,
+    /// Threads that work; as many as there are cores unless told otherwise
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+    /// Print only how many lines are in and out, as one JSON object
+    #[arg(long, conflicts_with = "annotate")]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    lines: u64,
+    mayhap: u64,
+    selected: u64,
+}
+
+/// The counts as a program reads them. Field names are a promise.
+#[derive(Serialize)]
+struct Report<'a> {
+    filter: String,
+    lines: u64,
+    mayhap: u64,
+    no: u64,
+    /// The rate by the model, for what is in the filter now.
+    expected_fpr: f64,
+    target_fpr: f64,
+    /// How many of the mayhaps are wrong, as far as the model knows.
+    expected_wrong_mayhaps: f64,
+    over_capacity: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    items: &'a [ItemReport],
+}
+
+#[derive(Serialize)]
+struct ItemReport {
+    item: String,
+    mayhap: bool,
+}
+
+impl Check {
+    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        match self.ask() {
+            // Whoever read the answers has seen enough.
+            Err(Trouble::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
+            done => done,
+        }
+    }
+
+    fn ask(&self) -> Result<Verdict, Trouble> {
+        let filter = filter_file::open(&self.filter, &self.foreign)?;
+        if !self.quiet {
+            for warning in health::warnings(&filter) {
+                output::warn(format_args!("{}: {warning}", self.filter.display()));
+            }
+        }
+        let asker = Asker::new(&filter, self.allow_misfits);
+        let mut counts = Counts::default();
+        let mut writer = Writer::new(self.form(), self.input.terminator(), self.line_buffered)?;
+        let items = self.ask_items(&asker, &mut writer, &mut counts)?;
+        let asks_files = self.item.is_empty() || !self.input.files.is_empty();
+        if asks_files && !self.has_enough(&counts) {
+            self.ask_files(&asker, &mut writer, &mut counts)?;
+        }
+        writer.flush()?;
+        if self.json {
+            let report = Report {
+                filter: self.filter.display().to_string(),
+                lines: counts.lines,
+                mayhap: counts.mayhap,
+                no: counts.lines - counts.mayhap,
+                expected_fpr: filter.expected_fpr(),
+                target_fpr: filter.target_fpr(),
+                expected_wrong_mayhaps: wrong_mayhaps(counts, filter.expected_fpr()),
+                over_capacity: health::is_over_capacity(&filter),
+                items: &items,
+            };
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        } else if self.count {
+            output::to_stdout(|out, _| Ok(writeln!(out, "{}", counts.selected)?))?;
+        }
+        Ok(if counts.selected > 0 { Verdict::Yes } else { Verdict::No })
+    }
+
+    fn form(&self) -> Form {
+        match () {
+            () if self.quiet || self.count || self.json => Form::Nothing,
+            () if self.annotate => Form::Annotated { numbers: self.line_number },
+            () if self.line_number => Form::Numbered,
+            () => Form::Plain,
+        }
+    }
+
+    /// The most lines to select.
+    fn most(&self) -> u64 {
+        if self.quiet { 1 } else { self.max_count.unwrap_or(u64::MAX) }
+    }
+
+    fn has_enough(&self, counts: &Counts) -> bool {
+        counts.selected >= self.most()
+    }
+
+    /// Those of the command line.
+    fn ask_items(
+        &self,
+        asker: &Asker<'_>,
+        writer: &mut Writer,
+        counts: &mut Counts,
+    ) -> Result<Vec<ItemReport>, Trouble> {
+        let mut reports = Vec::new();
+        for item in &self.item {
+            if self.has_enough(counts) {
+                break;
+            }
+            let bytes = item.as_encoded_bytes();
+            let mayhap = asker.ask_one(bytes)?;
+            let selected = mayhap != self.invert_match;
+            counts.lines += 1;
+            counts.mayhap += u64::from(mayhap);
+            counts.selected += u64::from(selected);
+            writer.item(bytes, mayhap, selected, counts.lines)?;
+            if self.json {
+                reports.push(ItemReport { item: String::from_utf8_lossy(bytes).into_owned(), mayhap });
+            }
+        }
+        Ok(reports)
+    }
+
+    fn ask_files(&self, asker: &Asker<'_>, writer: &mut Writer, counts: &mut Counts) -> Result<(), Trouble> {
+        // Where lines go to the terminal, the bar would be among them.
+        let shows_lines = self.form() != Form::Nothing && io::stdout().is_terminal();
+        let progress = if shows_lines && !self.progress.progress {
+            Progress::unseen()
+        } else {
+            Progress::start(self.progress)
+        };
+        let mut blocks = self.input.open(&progress)?;
+        if let Some(header) = blocks.header()? {
+            writer.header(&header)?;
+        }
+        let work = |block: &_| asker.ask(block);
+        let done = in_order_until(blocks, threads(self.threads), work, |block, mayhaps: Selection| {
+            let left = self.most().saturating_sub(counts.selected);
+            let mut selected = if self.invert_match { mayhaps.inverted() } else { mayhaps.clone() };
+            let asked = selected.cut_after(left);
+            counts.lines += asked as u64;
+            counts.mayhap += mayhaps.count_first(asked);
+            counts.selected += selected.count_first(asked);
+            progress.add_items(asked as u64);
+            writer.block(block, &mayhaps, &selected, asked)?;
+            Ok(if self.has_enough(counts) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        });
+        drop(progress);
+        if !self.quiet {
+            self.input.warn_of_skipped();
+        }
+        done
+    }
+}
+
+/// How many of the mayhaps are wrong, if lines are different from each other: of the strangers among the lines, the filter
+/// says no to all but `rate`. So those that got a no are that part of the strangers, and the others follow.
+fn wrong_mayhaps(counts: Counts, rate: f64) -> f64 {
+    let (mayhap, no) = (counts.mayhap as f64, (counts.lines - counts.mayhap) as f64);
+    if rate >= 1.0 { mayhap } else { (no * rate / (1.0 - rate)).min(mayhap) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noes_tell_how_many_mayhaps_are_wrong() {
+        let counts = |lines, mayhap| Counts { lines, mayhap, selected: 0 };
+        // 990 noes at 1 % are what is left of 1,000 strangers: 10 of the mayhaps are wrong.
+        assert!((wrong_mayhaps(counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
+        assert_eq!(wrong_mayhaps(counts(500, 500), 0.01), 0.0);
+        assert_eq!(wrong_mayhaps(counts(1_000, 1), 0.5), 1.0, "never more than there are");
+        assert_eq!(wrong_mayhaps(counts(1_000, 1_000), 1.0), 1_000.0);
+        assert_eq!(wrong_mayhaps(counts(0, 0), 0.01), 0.0);
+    }
+}

@@ -1,0 +1,38 @@
+//! `mayhap completions`: what a shell needs in order to complete verbs, options and their values.
+
+use std::io::Write;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::Cli;
+use crate::trouble::Trouble;
+
+/// Write the completion script of a shell
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The script goes to the standard output. Write it where your shell looks for it,
+once, and again after an update of mayhap.
+
+Examples:
+  bash        mayhap completions bash > ~/.local/share/bash-completion/completions/mayhap
+  zsh         mayhap completions zsh > \"${fpath[1]}/_mayhap\"
+  fish        mayhap completions fish > ~/.config/fish/completions/mayhap.fish
+  elvish      mayhap completions elvish >> ~/.config/elvish/rc.elv
+  powershell  mayhap completions powershell >> $PROFILE
+  for now     source <(mayhap completions bash)")]
+pub(crate) struct Completions {
+    /// bash, zsh, fish, elvish or powershell
+    #[arg(value_enum, hide_possible_values = true)]
+    shell: Shell,
+}
+
+impl Completions {
+    /// Writes the script.
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Trouble> {
+        // It must not fail half-way through: what it writes to can.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "mayhap", &mut script);
+        Ok(out.write_all(&script)?)
+    }
+}

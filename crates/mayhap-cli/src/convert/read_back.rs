@@ -1,0 +1,61 @@
+//! Reading back what is about to be written, and comparing it with what it was made of.
+
+use mayhap::codec::block_filter;
+use mayhap::codec::cassandra::BitOrder;
+use mayhap::codec::format::{Format, ReadOptions};
+use mayhap::codec::redisson;
+use mayhap::{Answers, Filter, ForeignHash, HashScheme, ItemEncoding};
+
+use crate::filter_file;
+use crate::item_form::ItemForm;
+
+/// So many items are asked about.
+const PROBES: u64 = 100_000;
+
+/// Reads `bytes` in `format` and compares with `filter`: the answers about many items, and what it is written as. How many items.
+///
+/// # Errors
+/// What is different, in one clause.
+pub(super) fn compare(filter: &Filter, format: Format, attached: &[u8], bytes: &[u8]) -> Result<u64, String> {
+    let read = format.read(bytes, &options(filter)).map_err(|error| error.to_string())?;
+    let mut again = Vec::with_capacity(bytes.len());
+    filter_file::write(&read, format, attached, &mut again).map_err(|error| error.to_string())?;
+    if again != bytes {
+        return Err("written a second time, it has other bytes".into());
+    }
+    let form = ItemForm::of(filter);
+    let texts: Vec<String> = (0..PROBES).map(|number| number.to_string()).collect();
+    let items: Vec<_> = texts.iter().filter_map(|text| form.item(text.as_bytes()).ok()).collect();
+    let (mut ours, mut theirs) = (Answers::new(), Answers::new());
+    filter.may_contain_batch(&items, &mut ours);
+    read.may_contain_batch(&items, &mut theirs);
+    match ours.iter().zip(theirs.iter()).position(|(ours, theirs)| ours != theirs) {
+        Some(index) => Err(format!("it answers otherwise about {:?}", texts[index])),
+        None => Ok(items.len() as u64),
+    }
+}
+
+/// What the bytes of the new file do not say: as the filter has it.
+fn options(filter: &Filter) -> ReadOptions {
+    let options = ReadOptions::default()
+        .items(filter.items().unwrap_or(ItemEncoding::Bytes))
+        .cassandra(BitOrder::Since40)
+        .unpacked_limit(u64::MAX);
+    match filter {
+        Filter::Bloom(bloom) => match redisson::config(bloom) {
+            Ok(config) => options.redisson(config),
+            Err(_) => options,
+        },
+        Filter::Gcs(set) => match (block_filter::parameters(set), set.scheme()) {
+            (Some(parameters), HashScheme::Foreign(foreign)) => match foreign.function() {
+                ForeignHash::BlockFilter { key } => options.golomb(parameters, key),
+                _ => options,
+            },
+            _ => options,
+        },
+        Filter::BinaryFuse8(_) => options.fingerprint_bits(8),
+        Filter::BinaryFuse16(_) => options.fingerprint_bits(16),
+        Filter::BinaryFuse32(_) => options.fingerprint_bits(32),
+        _ => options,
+    }
+}

@@ -1,0 +1,243 @@
+//! Filters in files: ours through a memory map, those of other programs as their formats have them.
+
+mod foreign;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use mayhap::codec::WriteError;
+use mayhap::codec::dcso::{self, Packing};
+use mayhap::codec::format::{Argument, Format, ReadError, Sniffed};
+use mayhap::codec::parquet::ParquetFilters;
+use mayhap::file::{FileError, Readers};
+use mayhap::{DecodeError, Filter, ItemEncoding, file};
+
+pub(crate) use self::foreign::ForeignArgs;
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::trouble::Trouble;
+
+/// A filter, and what its file was.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) filter: Filter,
+    pub(crate) format: Format,
+    /// How many bytes the file has.
+    pub(crate) file_bytes: u64,
+    /// Nobody said how items become bytes: the filter can be described, but not asked.
+    pub(crate) encoding_unknown: bool,
+}
+
+impl Opened {
+    /// Reads every byte of a file of ours, which opening does not; those of other programs were read to the end.
+    pub(crate) fn check_all(&self, path: &Path) -> Result<(), Trouble> {
+        if self.format == Format::Mayhap { Ok(file::verify::<Filter>(path)?) } else { Ok(()) }
+    }
+}
+
+/// Whether a filter will be asked about items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Asking,
+    /// How items become bytes does not matter.
+    Describing,
+}
+
+/// Opens the filter in `path`, of whatever kind: ours at once, whatever its size.
+pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Filter, Trouble> {
+    open_for(path, foreign, Purpose::Asking).map(|opened| opened.filter)
+}
+
+/// [`open`] for who writes the filter again, and which format the file is in. Every byte is checked first: damage must not get a new
+/// checksum.
+pub(crate) fn open_with_format(path: &Path, foreign: &ForeignArgs) -> Result<(Filter, Format), Trouble> {
+    let opened = open_for(path, foreign, Purpose::Asking)?;
+    opened.check_all(path)?;
+    Ok((opened.filter, opened.format))
+}
+
+/// [`open`] for who asks nothing about items: nobody needs to say how those become bytes.
+pub(crate) fn open_to_describe(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
+    open_for(path, foreign, Purpose::Describing)
+}
+
+fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Opened, Trouble> {
+    let name = path.display().to_string();
+    let unreadable = |cause| Trouble::Read { name: name.clone(), cause };
+    let file_bytes = fs::metadata(path).map_err(unreadable)?.len();
+    let known = |filter, format| Opened { filter, format, file_bytes, encoding_unknown: false };
+    if matches!(foreign.from, None | Some(Format::Mayhap)) {
+        match file::open::<Filter>(path) {
+            Ok(filter) => return Ok(known(filter, Format::Mayhap)),
+            Err(FileError::Decode {
+                cause: DecodeError::BadMagic | DecodeError::TooShort { .. }, ..
+            }) if foreign.from.is_none() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let told = |error: ReadError, format: Format| {
+        let (name, what) = (name.clone(), foreign::said(&error, format, &name));
+        match error {
+            ReadError::Decode { .. } | ReadError::Parquet(_) => Trouble::NotSuch { name, format, what },
+            _ => Trouble::Input { name, what },
+        }
+    };
+    if foreign.from == Some(Format::Parquet) || (foreign.from.is_none() && is_parquet(path)) {
+        let filter = parquet_column(path, foreign).map_err(|error| match error {
+            Wanting::File(cause) => unreadable(cause),
+            Wanting::Read(error) => told(error, Format::Parquet),
+        })?;
+        return Ok(known(filter, Format::Parquet));
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    let format = match foreign.from {
+        Some(format) => format,
+        None => told_apart(&bytes).map_err(|what| Trouble::Input { name: name.clone(), what })?,
+    };
+    let options = foreign.read_options()?;
+    match format.read(&bytes, &options) {
+        Ok(filter) => Ok(known(filter, format)),
+        Err(ReadError::Needs { argument: Argument::Items, .. }) if purpose == Purpose::Describing => {
+            let read = format.read(&bytes, &options.items(ItemEncoding::Bytes));
+            let filter = read.map_err(|error| told(error, format))?;
+            Ok(Opened { encoding_unknown: true, ..known(filter, format) })
+        }
+        Err(error) => Err(told(error, format)),
+    }
+}
+
+/// How every Parquet file begins.
+const PARQUET: &[u8; 4] = b"PAR1";
+
+/// Whether a file is one of Parquet, of which only the footer and a filter are read, however large it is.
+pub(crate) fn is_parquet(path: &Path) -> bool {
+    let mut begins = [0; PARQUET.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *PARQUET
+}
+
+/// Why a column's filter was not read.
+enum Wanting {
+    File(io::Error),
+    Read(ReadError),
+}
+
+/// The filter of the column that was named.
+fn parquet_column(path: &Path, foreign: &ForeignArgs) -> Result<Filter, Wanting> {
+    let file = File::open(path).map_err(Wanting::File)?;
+    let read = |error| Wanting::Read(ReadError::Parquet(error));
+    let mut filters = ParquetFilters::open(file).map_err(read)?;
+    let needs = || Wanting::Read(ReadError::Needs { format: Format::Parquet, argument: Argument::Column });
+    let column = foreign.column.as_ref().ok_or_else(needs)?;
+    let row_group = match (foreign.row_group, filters.row_groups().len()) {
+        (Some(row_group), _) => row_group,
+        (None, 0 | 1) => 0,
+        (None, _) => return Err(needs()),
+    };
+    let found = filters
+        .filters()
+        .iter()
+        .find(|filter| filter.row_group == row_group && *filter.column == **column)
+        .cloned();
+    let Some(found) = found else {
+        let there = filters.filters().iter().take(20);
+        let there = there.map(|filter| format!("{} in {}", filter.column, filter.row_group)).collect();
+        let path = column.clone();
+        return Err(Wanting::Read(ReadError::NoSuchColumn { row_group, path, there }));
+    };
+    let filter = match foreign.items_as {
+        Some(items) => filters.read_as(&found, items),
+        None => filters.read(&found),
+    };
+    Ok(Filter::BlockedBloom(filter.map_err(read)?))
+}
+
+/// The one format these bytes can be, or what to say where it is not one.
+fn told_apart(bytes: &[u8]) -> Result<Format, String> {
+    match Format::sniff(bytes) {
+        Sniffed::Is(format) => Ok(format),
+        Sniffed::CouldBe(formats) => match formats[..] {
+            [format] => Ok(format),
+            _ => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                Err(format!("its bytes could be {}: say which with --from", names.join(" or ")))
+            }
+        },
+        _ if bytes.is_empty() => Err("an empty file is no filter".into()),
+        _ => Err("no filter that mayhap knows; `mayhap sniff` says more".into()),
+    }
+}
+
+/// Saves `filter` in `path` in one step, showing how far it is; `attached` is what a DCSO file carries besides the filter. After
+/// Ctrl-C what was there is there, and nothing else.
+pub(crate) fn save_as(
+    filter: &Filter,
+    format: Format,
+    attached: &[u8],
+    path: &Path,
+    progress: &Progress,
+) -> Result<(), Trouble> {
+    let _polite = interrupt::polite();
+    progress.phase("saving", Some(filter.memory_bytes()));
+    let watch = |written| {
+        progress.done_bytes(written);
+        interrupt::check().map_err(|_| io::Error::other("interrupted"))
+    };
+    let mut refused = None;
+    let saved = match format {
+        Format::Mayhap => file::save_watched(filter, path, watch),
+        format => file::replace(path, Readers::AsUsual, watch, |out| {
+            write(filter, format, attached, out).map_err(|error| match error {
+                WriteError::Io(cause) => cause,
+                error => {
+                    refused = Some(error.to_string());
+                    io::Error::other("refused")
+                }
+            })
+        }),
+    };
+    // What is saved is saved, whoever asked to end meanwhile.
+    if saved.is_err() {
+        interrupt::check()?;
+    }
+    match refused {
+        Some(what) => Err(Trouble::Filter { name: path.display().to_string(), what }),
+        None => Ok(saved?),
+    }
+}
+
+/// Replaces `path` by these bytes in one step; only its owner may read a new file that is `secret`.
+pub(crate) fn save_bytes(
+    bytes: &[u8],
+    secret: bool,
+    path: &Path,
+    progress: &Progress,
+) -> Result<(), Trouble> {
+    let _polite = interrupt::polite();
+    progress.phase("saving", Some(bytes.len() as u64));
+    let readers = if secret { Readers::Owner } else { Readers::AsUsual };
+    let watch = |written| {
+        progress.done_bytes(written);
+        interrupt::check().map_err(|_| io::Error::other("interrupted"))
+    };
+    let saved = file::replace(path, readers, watch, |out| out.write_all(bytes));
+    if saved.is_err() {
+        interrupt::check()?;
+    }
+    Ok(saved?)
+}
+
+/// Writes `filter` in `format`.
+pub(crate) fn write(
+    filter: &Filter,
+    format: Format,
+    attached: &[u8],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    match (format, filter) {
+        (Format::Dcso, Filter::Bloom(filter)) => dcso::write(filter, attached, Packing::Plain, out),
+        (Format::DcsoGzip, Filter::Bloom(filter)) => dcso::write(filter, attached, Packing::Gzip, out),
+        _ => format.write(filter, out),
+    }
+}

@@ -1,0 +1,227 @@
+//! What a file of another program does not say about itself, and the flags that say it.
+
+use std::path::Path;
+
+use clap::Args;
+use mayhap::ItemEncoding;
+use mayhap::codec::block_filter::{self, Parameters};
+use mayhap::codec::cassandra::BitOrder;
+use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions};
+use mayhap::codec::{pybloom_live, redisson};
+
+use crate::trouble::Trouble;
+
+/// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
+const HEADING: &str = "Filters of other programs";
+
+/// What a file of another program does not say about itself.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ForeignArgs {
+    /// The filter's format, where its bytes do not tell (`mayhap sniff` names what it could be)
+    #[arg(help_heading = HEADING, long, value_name = "FORMAT")]
+    pub(crate) from: Option<Format>,
+    /// How the other program makes bytes of items: utf8, i64le, kryo5, … (never guessed)
+    #[arg(help_heading = HEADING, long, value_name = "ENCODING")]
+    pub(crate) items_as: Option<ItemEncoding>,
+    /// Parquet: the column whose filter is meant, with dots for nested ones
+    #[arg(help_heading = HEADING, id = "parquet-column", long = "column", value_name = "PATH", hide_short_help = true)]
+    pub(crate) column: Option<String>,
+    /// Parquet: the row group, counted from 0; needed where there are several
+    #[arg(help_heading = HEADING, long, value_name = "N", hide_short_help = true, requires = "parquet-column")]
+    pub(crate) row_group: Option<usize>,
+    /// Redisson: what HGETALL {name}:config says, as name=value,… or in a file
+    #[arg(help_heading = HEADING, long, value_name = "FIELDS", hide_short_help = true)]
+    pub(crate) redisson_config: Option<String>,
+    /// Golomb-coded sets: remainder bits and values per item [default: 19,784931 as in BIP 158]
+    #[arg(help_heading = HEADING, long, value_name = "P,M", value_parser = golomb, hide_short_help = true)]
+    pub(crate) golomb: Option<Parameters>,
+    /// Golomb-coded sets: the key of the hash, 32 hex digits
+    #[arg(help_heading = HEADING, long, value_name = "HEX", value_parser = golomb_key, hide_short_help = true)]
+    pub(crate) golomb_key: Option<[u8; 16]>,
+    /// BIP 158: the block's hash as explorers show it, 64 hex digits, instead of --golomb-key
+    #[arg(help_heading = HEADING, long, value_name = "HEX", value_parser = block_hash, hide_short_help = true, conflicts_with = "golomb_key")]
+    pub(crate) block_hash: Option<[u8; 16]>,
+    /// pybloom_live: the version that wrote it, 3 or 4
+    #[arg(help_heading = HEADING, long, value_name = "VERSION", value_parser = pybloom_version, hide_short_help = true)]
+    pub(crate) pybloom_version: Option<pybloom_live::Version>,
+    /// Cassandra: the version that wrote it, for example 3.11 or 4.1
+    #[arg(help_heading = HEADING, long, value_name = "VERSION", value_parser = cassandra_version, hide_short_help = true)]
+    pub(crate) cassandra_version: Option<BitOrder>,
+    /// Fuse filters of xorf in JSON: 8, 16 or 32
+    #[arg(help_heading = HEADING, long, value_name = "BITS", hide_short_help = true)]
+    pub(crate) fingerprint_bits: Option<u32>,
+}
+
+impl ForeignArgs {
+    /// All of it, for the library.
+    pub(crate) fn read_options(&self) -> Result<ReadOptions, Trouble> {
+        let mut options = ReadOptions::default();
+        if let Some(items) = self.items_as {
+            options = options.items(items);
+        }
+        if let Some(fields) = &self.redisson_config {
+            options = options.redisson(redisson_config(fields)?);
+        }
+        if let Some(key) = self.golomb_key.or(self.block_hash) {
+            options = options.golomb(self.golomb.unwrap_or(block_filter::BASIC), key);
+        }
+        if let Some(version) = self.pybloom_version {
+            options = options.pybloom_live(version);
+        }
+        if let Some(order) = self.cassandra_version {
+            options = options.cassandra(order);
+        }
+        if let Some(column) = &self.column {
+            options = options.column(self.row_group.unwrap_or(0), column);
+        }
+        if let Some(bits) = self.fingerprint_bits {
+            options = options.fingerprint_bits(bits);
+        }
+        Ok(options)
+    }
+}
+
+/// What to say of a file that was not read: with the flag that is missing.
+pub(super) fn said(error: &ReadError, format: Format, name: &str) -> String {
+    match error {
+        ReadError::Needs { argument, .. } => {
+            format!("{format} files do not say {}", missing(*argument, name))
+        }
+        error => error.to_string(),
+    }
+}
+
+fn missing(argument: Argument, name: &str) -> String {
+    match argument {
+        Argument::Items => "how items became bytes: give --items-as (utf8 for most text, i64le for 64-bit numbers, bytes; \
+                            docs/formats.md has the one for each program)"
+            .into(),
+        Argument::RedissonConfig => {
+            "their size: give --redisson-config size=…,hashIterations=…,expectedInsertions=…,falseProbability=…, \
+             which HGETALL {name}:config says"
+                .into()
+        }
+        Argument::Golomb => "the key of their hash: give --golomb-key or --block-hash, and --golomb P,M unless they \
+                             are those of BIP 158"
+            .into(),
+        Argument::PybloomLive => "which pybloom_live wrote them: give --pybloom-version 3 or 4".into(),
+        Argument::Cassandra => {
+            "which Cassandra wrote them: give --cassandra-version, for example 3.11 or 4.1".into()
+        }
+        Argument::Column => format!(
+            "which of their filters is meant: give --column, and --row-group where there are several \
+             (`mayhap info {name}` lists them)"
+        ),
+        Argument::FingerprintBits => "how wide their fingerprints are: give --fingerprint-bits 8, 16 or 32".into(),
+        _ => "something this version of mayhap has no flag for".into(),
+    }
+}
+
+/// `name=value,…`, or the name of a file with `name=value` lines, or with names and values in turn as redis-cli prints them.
+fn redisson_config(text: &str) -> Result<redisson::Config, Trouble> {
+    let trouble = |what: String| Trouble::Usage(format!("--redisson-config: {what}"));
+    let held;
+    let fields = if text.contains('=') {
+        text
+    } else {
+        held = std::fs::read_to_string(Path::new(text))
+            .map_err(|cause| Trouble::Read { name: text.to_owned(), cause })?;
+        &held
+    };
+    let words: Vec<&str> = fields
+        .split(['=', ',', '\n'])
+        .map(|word| word.trim().trim_matches('"'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    // `1) "size"`, as redis-cli prints for people.
+    let bare = |word: &str| match word.split_once(") ") {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            rest.trim_matches('"').to_owned()
+        }
+        _ => word.to_owned(),
+    };
+    let pairs = words.chunks_exact(2).map(|pair| (bare(pair[0]), bare(pair[1])));
+    redisson::Config::from_fields(pairs).map_err(|error| trouble(error.to_string()))
+}
+
+fn golomb(text: &str) -> Result<Parameters, String> {
+    let numbers = text.split_once(',').and_then(|(low_bits, values)| {
+        Some(Parameters {
+            low_bits: low_bits.trim().parse().ok()?,
+            values_per_item: values.trim().parse().ok()?,
+        })
+    });
+    numbers.ok_or_else(|| "write the two numbers as 19,784931".into())
+}
+
+fn golomb_key(text: &str) -> Result<[u8; 16], String> {
+    hex(text).ok_or_else(|| "a key is 32 hex digits".into())
+}
+
+/// Explorers show hashes the other way round.
+fn block_hash(text: &str) -> Result<[u8; 16], String> {
+    let mut hash: [u8; 32] = hex(text).ok_or("a block's hash is 64 hex digits")?;
+    hash.reverse();
+    Ok(block_filter::key_of_block(&hash))
+}
+
+fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+    }
+    Some(bytes)
+}
+
+fn major(text: &str) -> Option<u32> {
+    text.split('.').next()?.parse().ok()
+}
+
+fn pybloom_version(text: &str) -> Result<pybloom_live::Version, String> {
+    match major(text) {
+        Some(3) => Ok(pybloom_live::Version::V3),
+        Some(4) => Ok(pybloom_live::Version::V4),
+        _ => Err("the versions that can be read are 3 and 4".into()),
+    }
+}
+
+fn cassandra_version(text: &str) -> Result<BitOrder, String> {
+    match major(text) {
+        Some(3) => Ok(BitOrder::Before40),
+        Some(4..) => Ok(BitOrder::Since40),
+        _ => Err("the versions that can be read are 3.0 and later".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_paste_is_read() {
+        let given = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
+        let config = redisson_config(given).unwrap();
+        assert_eq!((config.size(), config.hash_iterations(), config.expected_insertions()), (9585, 7, 1000));
+        let shown = tempfile::NamedTempFile::new().unwrap();
+        let text = "1) \"size\"\n2) \"9585\"\n3) \"hashIterations\"\n4) \"7\"\n5) \"expectedInsertions\"\n6) \"1000\"\n\
+                    7) \"falseProbability\"\n8) \"0.01\"\n";
+        std::fs::write(shown.path(), text).unwrap();
+        assert_eq!(redisson_config(shown.path().to_str().unwrap()).unwrap().size(), 9585);
+        let error = redisson_config("size=9585").unwrap_err().to_string();
+        assert!(error.starts_with("--redisson-config: "), "{error}");
+
+        assert_eq!(golomb("19,784931"), Ok(block_filter::BASIC));
+        assert!(golomb("19").is_err() && golomb_key("00").is_err() && golomb_key(&"0g".repeat(16)).is_err());
+        assert_eq!(golomb_key(&"01".repeat(16)), Ok([1; 16]));
+        let shown = "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943";
+        assert_eq!(block_hash(shown).unwrap()[..4], [0x43, 0x49, 0x7f, 0xd7]);
+        assert_eq!(cassandra_version("3.11"), Ok(BitOrder::Before40));
+        assert_eq!(cassandra_version("4.1"), Ok(BitOrder::Since40));
+        assert!(cassandra_version("2.1").is_err() && pybloom_version("2").is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! Many threads work on blocks; their results come in the order of the input.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::input::{Block, Blocks};
+use crate::trouble::Trouble;
+
+/// More than any machine has cores for, and no more than a system gives.
+const MOST_THREADS: usize = 256;
+
+/// As many threads as `asked`, or as the machine has cores for.
+pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
+    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get).min(MOST_THREADS)
+}
+
+/// Calls `work` on every block, by `threads` threads, and `then` here with each block and its result, in order.
+///
+/// # Errors
+/// The first in the order of the input: of the input itself, of `work`, or of `then`.
+pub(crate) fn in_order<T: Send>(
+    blocks: Blocks,
+    threads: usize,
+    work: impl Fn(&Block) -> Result<T, Trouble> + Sync,
+    mut then: impl FnMut(&Block, T) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    in_order_until(blocks, threads, work, |block, done| then(block, done).map(ControlFlow::Continue))
+}
+
+/// [`in_order`] until `then` has enough: what was read ahead is left alone.
+///
+/// # Errors
+/// As [`in_order`], of what was taken.
+pub(crate) fn in_order_until<T: Send>(
+    mut blocks: Blocks,
+    threads: usize,
+    work: impl Fn(&Block) -> Result<T, Trouble> + Sync,
+    mut then: impl FnMut(&Block, T) -> Result<ControlFlow<()>, Trouble>,
+) -> Result<(), Trouble> {
+    if threads <= 1 {
+        while let Some(block) = blocks.next()? {
+            let done = work(&block)?;
+            if then(&block, done)?.is_break() {
+                return Ok(());
+            }
+            blocks.reuse(block);
+        }
+        return Ok(());
+    }
+    let work = &work;
+    let (todo, todo_out) = mpsc::sync_channel::<(u64, Block)>(2 * threads);
+    let (done_in, done) = mpsc::channel();
+    // Held by one thread at a time, while it waits for a block.
+    let todo_out = &Mutex::new(todo_out);
+    thread::scope(|scope| {
+        // Gone when this ends, however it does: then the threads end, too.
+        let todo = todo;
+        for started in 0..threads {
+            let done_in = done_in.clone();
+            let worker = move || {
+                loop {
+                    let next = todo_out.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((number, mut block)) = next else { return };
+                    let result = block.find_items().and_then(|()| work(&block));
+                    if done_in.send((number, block, result)).is_err() {
+                        return;
+                    }
+                }
+            };
+            // Fewer do as well. Where there is not even one, this thread's work would be lost, and that is said.
+            match thread::Builder::new().spawn_scoped(scope, worker) {
+                Ok(_) => {}
+                Err(cause) if started == 0 => {
+                    return Err(Trouble::Usage(format!("cannot start a thread ({cause}): use -j 1")));
+                }
+                Err(_) => break,
+            }
+        }
+        let (mut sent, mut taken) = (0_u64, 0_u64);
+        let mut early = BTreeMap::new();
+        let mut input = Ok(true);
+        loop {
+            // So many are under way at most: what comes too early for `then` must not pile up. And nobody waits for input while
+            // there are results: a line that was typed is answered before the next one is.
+            while matches!(input, Ok(true)) && sent < taken + 2 * threads as u64 {
+                let next = if sent == taken {
+                    blocks.next_without_items()
+                } else {
+                    match blocks.ready_without_items() {
+                        Some(next) => next,
+                        None => break,
+                    }
+                };
+                match next {
+                    Ok(Some(block)) => {
+                        // The threads live as long as this does.
+                        let _ = todo.send((sent, block));
+                        sent += 1;
+                    }
+                    Ok(None) => input = Ok(false),
+                    Err(trouble) => input = Err(trouble),
+                }
+            }
+            if taken == sent {
+                return input.map(drop);
+            }
+            if let Ok((number, block, result)) = done.recv() {
+                early.insert(number, (block, result));
+            }
+            while let Some((block, result)) = early.remove(&taken) {
+                taken += 1;
+                if then(&block, result?)?.is_break() {
+                    return Ok(());
+                }
+                blocks.reuse(block);
+            }
+        }
+    })
+}

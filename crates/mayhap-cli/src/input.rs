@@ -1,0 +1,183 @@
+//! What is read: files or the standard input, unpacked, cut into records, in blocks of whole ones, and the item in each.
+//!
+//! ```text
+//! file, pipe ─▶ unpacked bytes ─▶ whole records ─▶ Block ══ channel ══▶ items ─▶ the verb
+//!   (source)     (compression)   (lines, csv, reader)       (Blocks)   (item, fields, csv, json)
+//! ```
+//!
+//! A thread of its own reads, so that the verb works while the next block arrives, and so that Ctrl-C finds somebody at home
+//! while nothing arrives at all. Items are looked for by whoever takes the blocks: the threads of
+//! [`in_order`](crate::in_order), where there are several.
+
+mod block;
+mod compression;
+mod csv;
+#[cfg(test)]
+mod drip;
+mod fields;
+mod item;
+mod json;
+mod lines;
+mod reader;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use mayhap::advise::say;
+
+pub(crate) use self::block::Block;
+pub(crate) use self::lines::Terminator;
+pub(crate) use self::reader::{Blocks, Message};
+
+use self::compression::Unpacked;
+use self::item::{Asked, Column, Rule};
+use self::json::Path;
+use crate::output;
+use crate::progress::Progress;
+use crate::trouble::Trouble;
+
+/// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
+const HEADING: &str = "Input";
+
+/// Where records come from and what in them is the item.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct InputArgs {
+    /// Files to read, compressed (gzip, zstd, bzip2, xz) or not; none or -: the standard input
+    #[arg(help_heading = HEADING, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Records end with a zero byte, as `find -print0` writes them
+    #[arg(help_heading = HEADING, short = '0', long)]
+    null: bool,
+    /// Lines end with CR LF: the CR is no part of the item
+    #[arg(help_heading = HEADING, long, conflicts_with = "null")]
+    crlf: bool,
+    /// White space at both ends is no part of the item
+    #[arg(help_heading = HEADING, long)]
+    trim: bool,
+    /// The item is field N of each line, counted from 1; fields are apart by blanks, or as -t says
+    #[arg(help_heading = HEADING, short, long, value_name = "N", group = "item_field")]
+    key: Option<NonZero<usize>>,
+    /// The byte between fields for -k (then empty fields count) and for --csv: `,`, `;`, `tab`
+    #[arg(help_heading = HEADING, short = 't', long, value_name = "C", value_parser = delimiter, requires = "item_field", conflicts_with = "jsonl")]
+    delimiter: Option<u8>,
+    /// The item is this column of CSV: its name in the first line, or its number
+    #[arg(help_heading = HEADING, long, value_name = "COLUMN", group = "item_field", conflicts_with = "null")]
+    csv: Option<String>,
+    /// The first line of CSV is a record like the others; COLUMN is a number
+    #[arg(help_heading = HEADING, long, requires = "csv")]
+    no_header: bool,
+    /// The item is this field of each line of JSON: `user.id`, `tags.0`
+    #[arg(help_heading = HEADING, long, value_name = "FIELD.PATH", group = "item_field")]
+    jsonl: Option<Path>,
+    /// Skip records without that field or column, which are trouble otherwise; they are counted
+    #[arg(help_heading = HEADING, long, requires = "item_field")]
+    skip_missing: bool,
+    /// Take compressed files as they are
+    #[arg(help_heading = HEADING, long)]
+    no_decompress: bool,
+    /// Records that were skipped.
+    #[arg(skip)]
+    skipped: Arc<AtomicU64>,
+}
+
+impl InputArgs {
+    /// Begins to read. All files are looked at first: a wrong name is told at once, not after an hour.
+    pub(crate) fn open(&self, progress: &Progress) -> Result<Blocks, Trouble> {
+        let asked = self.asked()?;
+        let sources = source::find_all(&self.files)?;
+        self.skipped.store(0, Ordering::Relaxed);
+        Ok(reader::start(sources, asked, progress))
+    }
+
+    /// What ends a record, here and in what is written.
+    pub(crate) fn terminator(&self) -> Terminator {
+        match () {
+            () if self.null => Terminator::Null,
+            () if self.crlf => Terminator::CrLf,
+            () => Terminator::Lf,
+        }
+    }
+
+    /// How many records were skipped since the input was opened last, because they have no item.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+
+    /// Says on the standard error how many records were skipped, if any were.
+    pub(crate) fn warn_of_skipped(&self) {
+        let (records, what) = match (self.skipped(), &self.key, &self.csv, &self.jsonl) {
+            (0, ..) => return,
+            (records, Some(key), _, _) => (records, format!("field {key}")),
+            (records, _, Some(column), _) => (records, format!("column {column:?}")),
+            (records, _, _, Some(path)) => (records, format!("field {path}")),
+            (records, None, None, None) => (records, "an item".into()),
+        };
+        let said = if records == 1 { "1 record".into() } else { format!("{} records", say::count(records)) };
+        output::warn(format_args!("skipped {said} without {what}"));
+    }
+
+    fn asked(&self) -> Result<Asked, Trouble> {
+        let comma = || self.delimiter.unwrap_or(b',');
+        let column = match (&self.key, &self.csv, &self.jsonl) {
+            (Some(number), _, _) => {
+                Column::Known(Rule::Field { delimiter: self.delimiter, number: number.get() })
+            }
+            (_, Some(_), _) if self.delimiter == Some(b'"') => {
+                return Err(Trouble::Usage("-t: the quote cannot be what is between fields of CSV".into()));
+            }
+            (_, Some(name), _) if self.no_header => {
+                let number = csv::number(name).ok_or_else(|| {
+                    Trouble::Usage(format!("--csv: with --no-header a column is a number, got {name:?}"))
+                })?;
+                Column::Known(Rule::Csv { delimiter: comma(), name: name.clone(), number })
+            }
+            (_, Some(name), _) => Column::InHeader { delimiter: comma(), name: name.clone() },
+            (_, _, Some(path)) => Column::Known(Rule::Json(path.clone())),
+            (None, None, None) => Column::Known(Rule::Whole),
+        };
+        Ok(Asked {
+            terminator: self.terminator(),
+            unpack: !self.no_decompress,
+            trim: self.trim,
+            column,
+            skipped: self.skip_missing.then(|| Arc::clone(&self.skipped)),
+        })
+    }
+}
+
+/// The first bytes of a file, `most` of them at most, unpacked; and how it was packed, if it was. What cannot be unpacked ends.
+pub(crate) fn first_bytes(
+    path: &std::path::Path,
+    most: usize,
+) -> io::Result<(Option<&'static str>, Vec<u8>)> {
+    let mut unpacked = Unpacked::new(Box::new(File::open(path)?))?;
+    let mut first = vec![0; most];
+    let mut filled = 0;
+    while filled < most {
+        match unpacked.read(&mut first[filled..]) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => filled += read,
+        }
+    }
+    first.truncate(filled);
+    Ok((unpacked.packing(), first))
+}
+
+/// One byte, or the name of one that is hard to type.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"\n" | b"\r" => Err("lines end there: it cannot be between fields, too".into()),
+        &[byte] => Ok(byte),
+        [] => Err("it is empty, write for example , or tab".into()),
+        _ => Err("it must be one byte, for example , or ; or tab".into()),
+    }
+}

@@ -1,0 +1,392 @@
+//! The thread that reads ahead, and what it hands over.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread;
+
+use mayhap::advise::say;
+
+use super::block::Block;
+use super::compression::Unpacked;
+use super::csv;
+use super::item::{Asked, Origin};
+use super::lines::{self, Terminator};
+use super::source::Source;
+use crate::interrupt;
+use crate::progress::{Progress, Reading};
+use crate::trouble::Trouble;
+
+/// Bytes of a block, unless a record is longer.
+const BLOCK_BYTES: usize = 1 << 18;
+/// No record is longer; what is, is most likely no text.
+const RECORD_LIMIT: usize = 1 << 28;
+/// Blocks read ahead.
+const AHEAD: usize = 2;
+
+/// What comes from the reader: a block, `None` after the last, or what went wrong. After one of the latter two nothing comes.
+pub(crate) type Message = Result<Option<Block>, Trouble>;
+
+/// The records of all sources, one after the other.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    blocks: Receiver<Message>,
+    /// Blocks that were used, for their memory.
+    used: Sender<Block>,
+    /// Came when only the header was asked for.
+    early: Option<Message>,
+    /// A header comes first, unless there is nothing at all.
+    header_comes: bool,
+    ended: bool,
+}
+
+/// Begins to read `sources`.
+pub(super) fn start(sources: Vec<Source>, asked: Asked, progress: &Progress) -> Blocks {
+    let reading = progress.reading(sources.iter().map(|source| source.bytes).sum());
+    start_with(asked, move |reader| {
+        let mut sources = sources.into_iter().peekable();
+        while let Some(source) = sources.next() {
+            let next_may_wait = sources.peek().is_some_and(Source::may_wait);
+            if !reader.read(&source, &reading, next_may_wait)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// Begins to do what `read` does: `true` if all was read.
+pub(super) fn start_with(
+    asked: Asked,
+    read: impl FnOnce(&mut Reader) -> Result<bool, Trouble> + Send + 'static,
+) -> Blocks {
+    let (blocks_in, blocks) = mpsc::sync_channel(AHEAD);
+    let (used, used_out) = mpsc::channel();
+    interrupt::wake(blocks_in.clone());
+    let header_comes = asked.header_comes();
+    let mut reader = Reader { blocks: blocks_in, used: used_out, asked, header_comes, paused: true };
+    // Nobody waits for the thread: when the verb has enough, it ends with the process or at its next block.
+    thread::spawn(move || {
+        // Should it fail, its end is not that of the input.
+        let _ended = SaysWhenItFails(reader.blocks.clone());
+        match read(&mut reader) {
+            Ok(false) => {}
+            Ok(true) => _ = reader.send(Ok(None)),
+            Err(trouble) => _ = reader.send(Err(trouble)),
+        }
+    });
+    Blocks { blocks, used, early: None, header_comes, ended: false }
+}
+
+impl Blocks {
+    /// The next records; `None` after the last.
+    ///
+    /// # Errors
+    /// What is wrong with the input, and [`Trouble::Interrupted`].
+    pub(crate) fn next(&mut self) -> Result<Option<Block>, Trouble> {
+        with_items(self.next_without_items())
+    }
+
+    /// The header of CSV, with the end of its line, for those who write records: that of the first file that has one.
+    ///
+    /// # Errors
+    /// What is wrong with the input before the first record.
+    pub(crate) fn header(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+        if !self.header_comes || self.early.is_some() {
+            return Ok(None);
+        }
+        match self.wait() {
+            Ok(Some(block)) if block.is_header => {
+                self.header_comes = false;
+                Ok(Some(block.bytes))
+            }
+            Err(trouble) => Err(trouble),
+            next => {
+                self.early = Some(next);
+                Ok(None)
+            }
+        }
+    }
+
+    /// [`next`](Self::next), for who calls [`find_items`](Block::find_items) in a thread of its own.
+    pub(crate) fn next_without_items(&mut self) -> Message {
+        match self.ready_without_items() {
+            Some(next) => next,
+            None => self.wait_for_records(),
+        }
+    }
+
+    /// [`next_without_items`](Self::next_without_items) if nobody has to wait for it.
+    pub(crate) fn ready_without_items(&mut self) -> Option<Message> {
+        loop {
+            if let Some(early) = self.early.take() {
+                return Some(early);
+            }
+            if self.ended {
+                return Some(Ok(None));
+            }
+            let next = self.blocks.try_recv().ok()?;
+            match self.take(next) {
+                Ok(Some(header)) if header.is_header => self.header_comes = false,
+                next => return Some(next),
+            }
+        }
+    }
+
+    fn wait_for_records(&mut self) -> Message {
+        loop {
+            match self.wait() {
+                Ok(Some(header)) if header.is_header => self.header_comes = false,
+                next => return next,
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Message {
+        if self.ended {
+            return Ok(None);
+        }
+        // The reader never leaves without a word.
+        let next = self.blocks.recv().unwrap_or(Ok(None));
+        self.take(next)
+    }
+
+    fn take(&mut self, next: Message) -> Message {
+        self.ended = !matches!(next, Ok(Some(_)));
+        interrupt::check()?;
+        next
+    }
+
+    /// Gives back a block that is done with, for its memory.
+    pub(crate) fn reuse(&self, block: Block) {
+        // The reader may be done.
+        let _ = self.used.send(block);
+    }
+}
+
+fn with_items(message: Message) -> Message {
+    let Ok(Some(mut block)) = message else { return message };
+    block.find_items()?;
+    Ok(Some(block))
+}
+
+/// Tells that the reader is gone, should it panic.
+struct SaysWhenItFails(SyncSender<Message>);
+
+impl Drop for SaysWhenItFails {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.0.send(Err(Trouble::Input {
+                name: "input".into(),
+                what: "the thread that reads it has failed, which is a fault of mayhap".into(),
+            }));
+        }
+    }
+}
+
+/// What the thread has.
+pub(super) struct Reader {
+    blocks: SyncSender<Message>,
+    used: Receiver<Block>,
+    asked: Asked,
+    /// A header was promised and not sent yet.
+    header_comes: bool,
+    /// Nothing was sent since it was last said that a pause follows.
+    paused: bool,
+}
+
+/// How records end, and what is known in between.
+enum Ends {
+    Lines(Terminator),
+    Csv(csv::Records),
+}
+
+impl Ends {
+    fn find(&mut self, bytes: &[u8], looked_at: usize, ends: &mut Vec<u32>) {
+        match self {
+            Self::Lines(terminator) => lines::find_ends(bytes, looked_at, *terminator, ends),
+            Self::Csv(records) => records.find_ends(bytes, looked_at, ends),
+        }
+    }
+
+    /// How many lines these bytes are, that are so many records.
+    fn lines(&self, bytes: &[u8], records: usize) -> u64 {
+        match self {
+            Self::Lines(_) => records as u64,
+            Self::Csv(_) => csv::lines(bytes),
+        }
+    }
+
+    /// What is looked at ends in quotes that do not.
+    fn in_quotes(&self) -> bool {
+        matches!(self, Self::Csv(records) if records.in_quotes())
+    }
+}
+
+/// A source while it is read: what is known of its records.
+struct Records {
+    name: String,
+    ends: Ends,
+    /// Not known before the header is.
+    origin: Option<Arc<Origin>>,
+    lines_before: u64,
+}
+
+impl Records {
+    /// Where the record that begins behind these bytes stands.
+    fn place(&self, before: &[u8], records: usize) -> String {
+        let line = self.lines_before + self.ends.lines(before, records) + 1;
+        let line_name = self.origin.as_ref().map_or("line", |origin| origin.line_name());
+        format!("{}, {line_name} {}", self.name, say::count(line))
+    }
+
+    /// A record that goes on and on.
+    fn too_long(&self) -> Trouble {
+        let ask = if self.ends.in_quotes() { "is a quote missing?" } else { "is this text?" };
+        let what = format!("a record is longer than {} MiB: {ask}", RECORD_LIMIT >> 20);
+        Trouble::Input { name: self.place(&[], 0), what }
+    }
+
+    /// The last record gets its end, if it has none.
+    fn end(&self, block: &mut Block, terminator: Terminator) -> Result<(), Trouble> {
+        let whole = block.whole();
+        if block.bytes.len() == whole {
+            return Ok(());
+        }
+        if self.ends.in_quotes() {
+            let what = "a field in quotes has no end: is a quote missing, or the end of the file?".into();
+            return Err(Trouble::Input { name: self.place(&block.bytes[..whole], block.len()), what });
+        }
+        block.bytes.extend_from_slice(terminator.bytes());
+        block.ends.push(block.bytes.len() as u32);
+        Ok(())
+    }
+
+    /// Takes the header from the beginning of `block`, and what is blank before it; so much of it is filled.
+    fn take_header(&mut self, block: &mut Block, filled: &mut usize) -> Option<Vec<u8>> {
+        let is_blank = |record: &[u8]| record.trim_ascii().is_empty();
+        let blank = (0..block.len()).take_while(|&index| is_blank(block.record(index))).count();
+        let header = (blank < block.len()).then(|| block.record(blank).to_vec());
+        let taken = blank + usize::from(header.is_some());
+        let bytes = block.records(0..taken).len();
+        self.lines_before += csv::lines(&block.bytes[..bytes]);
+        block.bytes.drain(..bytes);
+        *filled -= bytes;
+        block.ends.drain(..taken);
+        block.ends.iter_mut().for_each(|end| *end -= bytes as u32);
+        header
+    }
+}
+
+impl Reader {
+    /// Hands over all records of `source`. `false`: nobody wants more.
+    fn read(&mut self, source: &Source, reading: &Reading, next_may_wait: bool) -> Result<bool, Trouble> {
+        let open = source.open()?;
+        let bytes = open.bytes(reading.clone());
+        let unpacked = if self.asked.unpack { Unpacked::new(bytes) } else { Ok(Unpacked::plain(bytes)) };
+        let unpacked = unpacked.map_err(|cause| Trouble::Read { name: source.name.clone(), cause })?;
+        self.read_records(source.name.clone(), unpacked, || open.would_wait(), next_may_wait)
+    }
+
+    /// Hands over all records of `input`, before a read that `would_wait` at the latest.
+    pub(super) fn read_records(
+        &mut self,
+        name: String,
+        mut input: Unpacked,
+        would_wait: impl Fn() -> bool,
+        next_may_wait: bool,
+    ) -> Result<bool, Trouble> {
+        if self.asked.may_have_mark() {
+            input.drop_mark().map_err(|cause| input.trouble(&name, cause))?;
+        }
+        let ends = match self.asked.csv_delimiter() {
+            Some(delimiter) => Ends::Csv(csv::Records::new(delimiter)),
+            None => Ends::Lines(self.asked.terminator),
+        };
+        let origin = self.asked.origin(&name).map(Arc::new);
+        let mut records = Records { name, ends, origin, lines_before: 0 };
+        let (mut block, mut filled) = (self.empty_block(), 0);
+        loop {
+            let whole = block.whole();
+            let pause_follows = would_wait();
+            if pause_follows && (whole > 0 || !self.paused) || whole > 0 && filled >= BLOCK_BYTES {
+                let mut next = self.empty_block();
+                let rest = &block.bytes[whole..filled];
+                filled = rest.len();
+                next.bytes.resize(next.bytes.len().max(filled), 0);
+                next.bytes[..filled].copy_from_slice(rest);
+                if !self.hand_over(block, &mut records, pause_follows) {
+                    return Ok(false);
+                }
+                block = next;
+            } else if whole == 0 && filled > RECORD_LIMIT {
+                return Err(records.too_long());
+            }
+            let read = fill(&mut input, &mut block.bytes, filled);
+            let read = read.map_err(|cause| input.trouble(&records.name, cause))?;
+            let at_end = read == 0;
+            records.ends.find(&block.bytes[..filled + read], filled, &mut block.ends);
+            filled += read;
+            if at_end {
+                block.bytes.truncate(filled);
+                records.end(&mut block, self.asked.terminator)?;
+                filled = block.bytes.len();
+            }
+            if records.origin.is_none()
+                && let Some(header) = records.take_header(&mut block, &mut filled)
+            {
+                records.origin = Some(Arc::new(self.asked.origin_below(&records.name, &header)?));
+                if !self.send_header(header) {
+                    return Ok(false);
+                }
+            }
+            if at_end {
+                return Ok(block.len() == 0 || self.hand_over(block, &mut records, next_may_wait));
+            }
+        }
+    }
+
+    /// Without records. Its bytes are whatever they are: they will be read over, and need not be cleared for that.
+    fn empty_block(&self) -> Block {
+        let mut block = self.used.try_recv().unwrap_or_default();
+        block.clear();
+        block.terminator_bytes = self.asked.terminator.bytes().len();
+        block
+    }
+
+    /// Sends `block`. `false`: nobody wants more.
+    fn hand_over(&mut self, mut block: Block, records: &mut Records, pause_follows: bool) -> bool {
+        block.bytes.truncate(block.whole());
+        block.origin.clone_from(&records.origin);
+        block.lines_before = records.lines_before;
+        block.pause_follows = pause_follows;
+        self.paused = pause_follows;
+        records.lines_before += records.ends.lines(&block.bytes, block.len());
+        self.send(Ok(Some(block)))
+    }
+
+    /// Sends the first header there is. `false`: nobody wants more.
+    fn send_header(&mut self, bytes: Vec<u8>) -> bool {
+        if !self.header_comes {
+            return true;
+        }
+        self.header_comes = false;
+        self.paused = false;
+        self.send(Ok(Some(Block { bytes, is_header: true, ..Block::default() })))
+    }
+
+    /// `false`: nobody wants more, or there is no more to say.
+    fn send(&self, message: Message) -> bool {
+        let good = message.is_ok();
+        self.blocks.send(message).is_ok() && good
+    }
+}
+
+/// Reads once, to the end of a block at most, behind the bytes that were read before. How much came.
+fn fill(input: &mut Unpacked, bytes: &mut Vec<u8>, filled: usize) -> io::Result<usize> {
+    let end = BLOCK_BYTES.max(filled + BLOCK_BYTES / 4);
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    input.read(&mut bytes[filled..end])
+}

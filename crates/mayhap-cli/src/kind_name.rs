@@ -1,0 +1,86 @@
+//! The names of kinds on the command line.
+
+use std::fmt;
+
+use mayhap::BlockedLayout;
+use mayhap::advise::Structure;
+
+/// A kind as `--kind` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KindName {
+    /// Exactly this.
+    Exactly(Structure),
+    /// A blocked Bloom filter, in the layout that fits best.
+    BlockedBloom,
+}
+
+/// Short names for long ones.
+const ALIASES: [(&str, &str); 7] = [
+    ("blocked", "blocked-bloom"),
+    ("fuse", "binary-fuse"),
+    ("counting", "counting-bloom"),
+    ("dual", "dual-bloom"),
+    ("scalable", "scalable-bloom"),
+    ("dleft", "d-left"),
+    ("golomb", "gcs"),
+];
+
+/// No such kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownKind;
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no such kind, the known ones are {}", names().collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl std::error::Error for UnknownKind {}
+
+/// The kind of this name.
+pub(crate) fn parse(text: &str) -> Result<KindName, UnknownKind> {
+    let text = text.to_ascii_lowercase().replace([' ', '_'], "-");
+    let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text.as_str(), |(_, name)| name);
+    if name == "blocked-bloom" {
+        return Ok(KindName::BlockedBloom);
+    }
+    buildable().find(|&structure| name_of(structure) == name).map(KindName::Exactly).ok_or(UnknownKind)
+}
+
+/// How `--kind` calls a structure.
+pub(crate) fn name_of(structure: Structure) -> String {
+    structure.name().replace(' ', "-")
+}
+
+/// Every name, aliases apart.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    buildable().flat_map(|structure| {
+        let any_layout = structure == Structure::BlockedBloom(BlockedLayout::Split256);
+        any_layout.then(|| "blocked-bloom".to_owned()).into_iter().chain([name_of(structure)])
+    })
+}
+
+/// All but those that are no filters of ours.
+fn buildable() -> impl Iterator<Item = Structure> {
+    Structure::all().filter(|structure| structure.kind().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_and_said_alike() {
+        assert!(names().count() >= 18);
+        for name in names().filter(|name| name != "blocked-bloom") {
+            let KindName::Exactly(structure) = parse(&name).unwrap() else { panic!("{name}") };
+            assert_eq!(name_of(structure), name);
+        }
+        assert_eq!(parse("blocked_bloom"), Ok(KindName::BlockedBloom));
+        for (alias, name) in ALIASES {
+            assert_eq!(parse(alias), parse(name), "{alias}");
+        }
+        assert_eq!(parse("hash-set"), Err(UnknownKind), "none of ours");
+        assert!(UnknownKind.to_string().contains("binary-fuse"));
+    }
+}

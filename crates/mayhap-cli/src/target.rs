@@ -1,0 +1,143 @@
+//! Where a filter goes: a file that appears whole or not at all, or the standard output.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use mayhap::Filter;
+use mayhap::codec::WriteError;
+use mayhap::codec::format::Format;
+
+use crate::file_lock::FileLock;
+use crate::filter_file;
+use crate::output;
+use crate::progress::Progress;
+use crate::trouble::Trouble;
+
+/// A place for a filter, known to be one before hours of work go into the filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The standard output.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Target {
+    /// `out`, or the standard output if it is `-`. A file that is there is replaced only if `force` says so.
+    pub(crate) fn new(out: &Path, force: bool) -> Result<Self, Trouble> {
+        if out == Path::new("-") {
+            return if io::stdout().is_terminal() {
+                Err(Trouble::Usage(
+                    "a filter is not for a terminal: name a file, or pipe it somewhere".into(),
+                ))
+            } else {
+                Ok(Self::Stdout)
+            };
+        }
+        let trouble = |what: &str| Trouble::Filter { name: out.display().to_string(), what: what.into() };
+        let cannot = |cause| Trouble::NoPlace { path: out.to_owned(), cause };
+        match fs::metadata(out) {
+            Ok(about) if about.is_dir() => return Err(trouble("is a directory: name a file in it")),
+            Ok(about) if !about.is_file() => return Err(trouble("is not a regular file")),
+            Ok(_) if !force => return Err(trouble("is there already: --force replaces it")),
+            Ok(_) => {}
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(cannot(cause)),
+        }
+        let target = Self::File(out.to_owned());
+        // Whether the folder is there and may be written to is better known now than in the end.
+        tempfile::tempfile_in(target.folder()).map_err(cannot)?;
+        Ok(target)
+    }
+
+    /// Keeps others from changing the file that is there, if one is.
+    pub(crate) fn lock(&self, quiet: bool) -> Result<Option<FileLock>, Trouble> {
+        match self {
+            Self::File(path) if path.exists() => FileLock::wait_for(path, quiet).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// As messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdout => "standard output".into(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Where what does not fit in memory may wait: beside the file, for there must be room for that, too.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match self {
+            Self::Stdout => env::temp_dir(),
+            Self::File(path) => {
+                // A link is followed when the file is replaced.
+                let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                match path.parent() {
+                    Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+                    _ => PathBuf::from("."),
+                }
+            }
+        }
+    }
+
+    /// Writes `filter` there and says how many bytes that were; `attached` is what a DCSO file carries besides the filter.
+    pub(crate) fn save(
+        &self,
+        filter: &Filter,
+        format: Format,
+        attached: &[u8],
+        progress: &Progress,
+    ) -> Result<u64, Trouble> {
+        match self {
+            Self::Stdout => {
+                progress.phase("writing", Some(filter.memory_bytes()));
+                let mut out = Counted { out: output::records()?, bytes: 0, progress };
+                filter_file::write(filter, format, attached, &mut out).map_err(|error| match error {
+                    WriteError::Io(cause) => Trouble::Write(cause),
+                    error => Trouble::Filter { name: self.name(), what: error.to_string() },
+                })?;
+                out.flush()?;
+                Ok(out.bytes)
+            }
+            Self::File(path) => {
+                filter_file::save_as(filter, format, attached, path, progress)?;
+                let about = fs::metadata(path);
+                Ok(about.map_err(|cause| Trouble::Read { name: self.name(), cause })?.len())
+            }
+        }
+    }
+
+    /// Writes a filter there that is bytes already; `secret` if a key is among them.
+    pub(crate) fn save_bytes(&self, bytes: &[u8], secret: bool, progress: &Progress) -> Result<(), Trouble> {
+        match self {
+            Self::Stdout => {
+                let mut out = output::records()?;
+                out.write_all(bytes)?;
+                Ok(out.flush()?)
+            }
+            Self::File(path) => filter_file::save_bytes(bytes, secret, path, progress),
+        }
+    }
+}
+
+/// Counts what is written.
+struct Counted<'a, W> {
+    out: W,
+    bytes: u64,
+    progress: &'a Progress,
+}
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        self.progress.done_bytes(self.bytes);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,114 @@
+//! `--count`: the lines themselves, in the order of their first appearance, and how often each came.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use mayhap::HashScheme;
+use mayhap::advise::say;
+
+use crate::hashed_already::HashedAlready;
+use crate::input::Block;
+use crate::trouble::Trouble;
+
+/// Lines come in pieces of this size, so that a few more do not mean moving all.
+const PIECE_BYTES: usize = 1 << 20;
+/// What the map takes for an entry, when it has just doubled: a number of 8 bytes, a place of 4 in 8, a byte, and as much again.
+const MAP_ENTRY_BYTES: u64 = 2 * (8 + 8 + 1);
+
+/// All different lines and how often they came.
+#[derive(Debug)]
+pub(super) struct Counts {
+    limit_bytes: u64,
+    pub(super) lines: u64,
+    /// Where in `entries` the line with this hash is.
+    places: HashMap<u64, u32, HashedAlready>,
+    entries: Vec<Entry>,
+    /// All lines with their ends, one behind the other; none is in two pieces.
+    pieces: Vec<Vec<u8>>,
+    pieces_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    count: u64,
+    bytes: u32,
+}
+
+impl Counts {
+    pub(super) fn new(limit_bytes: u64) -> Self {
+        Self {
+            limit_bytes,
+            lines: 0,
+            places: HashMap::default(),
+            entries: Vec::new(),
+            pieces: Vec::new(),
+            pieces_bytes: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, block: &Block) -> Result<(), Trouble> {
+        let scheme = HashScheme::fast(0);
+        for index in 0..block.len() {
+            let fingerprint = scheme.hash(block.item(index)).to_u128() as u64;
+            self.lines += 1;
+            if let Some(&place) = self.places.get(&fingerprint) {
+                self.entries[place as usize].count += 1;
+                continue;
+            }
+            let line = block.record(index);
+            self.check_room(line.len() as u64)?;
+            if self.pieces.last().is_none_or(|piece| piece.capacity() - piece.len() < line.len()) {
+                let piece = Vec::with_capacity(PIECE_BYTES.max(line.len()));
+                self.pieces_bytes += piece.capacity() as u64;
+                self.pieces.push(piece);
+            }
+            if let Some(piece) = self.pieces.last_mut() {
+                piece.extend_from_slice(line);
+            }
+            self.places.insert(fingerprint, self.entries.len() as u32);
+            self.entries.push(Entry { count: 1, bytes: line.len() as u32 });
+        }
+        Ok(())
+    }
+
+    fn check_room(&self, bytes: u64) -> Result<(), Trouble> {
+        let different = self.entries.len() as u64;
+        let entry_bytes = MAP_ENTRY_BYTES + 2 * size_of::<Entry>() as u64;
+        let needed = self.pieces_bytes + bytes + (different + 1) * entry_bytes;
+        if needed <= self.limit_bytes && different < u64::from(u32::MAX) {
+            return Ok(());
+        }
+        Err(Trouble::Usage(format!(
+            "--count holds the lines themselves, and {} of them fill --memory {}: give more, or use `sort | uniq -c`",
+            say::count(different),
+            say::bytes(self.limit_bytes)
+        )))
+    }
+
+    /// Different lines.
+    pub(super) fn different(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.pieces_bytes + self.different() * (MAP_ENTRY_BYTES + 2 * size_of::<Entry>() as u64)
+    }
+
+    /// Writes each line with its count in front, as `uniq -c` does; only those that came more than once if `repeated`.
+    pub(super) fn write(&self, out: &mut dyn Write, repeated: bool) -> io::Result<()> {
+        let (mut pieces, mut piece, mut at) = (self.pieces.iter(), &[][..], 0);
+        for entry in &self.entries {
+            if at == piece.len() {
+                piece = pieces.next().map_or(&[], Vec::as_slice);
+                at = 0;
+            }
+            let line = &piece[at..at + entry.bytes as usize];
+            at += line.len();
+            if !repeated || entry.count > 1 {
+                write!(out, "{:>7} ", entry.count)?;
+                out.write_all(line)?;
+            }
+        }
+        out.flush()
+    }
+}

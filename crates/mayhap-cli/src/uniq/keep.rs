@@ -1,0 +1,115 @@
+//! What is written: runs of neighbouring lines in one piece.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use crate::input::Block;
+use crate::output;
+use crate::trouble::Trouble;
+
+/// Which lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// Those that were not seen before.
+    New,
+    /// Those that were.
+    Dropped,
+    /// Those that were seen once before.
+    Repeated,
+}
+
+/// The standard output, and which lines of the present block go there.
+#[derive(Debug)]
+pub(super) struct Kept {
+    selection: Selection,
+    line_buffered: bool,
+    out: BufWriter<File>,
+    /// Bit `i` of word `w` is line `64 w + i` of the block.
+    lines: Vec<u64>,
+    /// Lines noted so far.
+    noted: usize,
+}
+
+impl Kept {
+    pub(super) fn new(selection: Selection, line_buffered: bool) -> Result<Self, Trouble> {
+        Ok(Self { selection, line_buffered, out: output::records()?, lines: Vec::new(), noted: 0 })
+    }
+
+    pub(super) const fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    pub(super) fn begin(&mut self, block: &Block) {
+        self.lines.clear();
+        self.lines.resize(block.len().div_ceil(64), 0);
+        self.noted = 0;
+    }
+
+    /// Of the next `count` lines those are written whose bits are set. But for the last of a block, counts are whole words.
+    pub(super) fn note(&mut self, bits: &[u64], count: usize) {
+        debug_assert!(self.noted.is_multiple_of(64));
+        let first = self.noted / 64;
+        self.lines[first..first + bits.len()].copy_from_slice(bits);
+        self.noted += count;
+    }
+
+    /// Writes the lines of the block that were noted.
+    pub(super) fn end(&mut self, block: &Block) -> Result<(), Trouble> {
+        let mut at = 0;
+        while let Some(start) = next(&self.lines, at, 0).filter(|&start| start < block.len()) {
+            let end = next(&self.lines, start, u64::MAX).unwrap_or(block.len()).min(block.len());
+            self.out.write_all(block.records(start..end))?;
+            at = end;
+        }
+        // Who reads along should not wait for what there is.
+        if self.line_buffered || block.pause_follows() { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes something that is no record.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Trouble> {
+        Ok(self.out.flush()?)
+    }
+
+    /// A pipe nobody reads any more is no trouble.
+    pub(super) fn unless_reader_left(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+        match trouble {
+            Trouble::Write(error) => output::unless_reader_left(Err(error)),
+            trouble => {
+                // What was kept until then is good.
+                let _ = self.out.flush();
+                Err(trouble)
+            }
+        }
+    }
+}
+
+/// The first line from `at` on whose bit is not that of `skipped`.
+fn next(lines: &[u64], at: usize, skipped: u64) -> Option<usize> {
+    let mut word = at / 64;
+    let mut found = (lines.get(word)? ^ skipped) >> (at % 64) << (at % 64);
+    while found == 0 {
+        word += 1;
+        found = lines.get(word)? ^ skipped;
+    }
+    Some(word * 64 + found.trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next;
+
+    #[test]
+    fn runs_are_found_as_by_looking_at_every_line() {
+        let lines = [0, u64::MAX, 0b1011, 1 << 63, u64::MAX, 1, 0];
+        let bit = |at: usize| lines[at / 64] >> (at % 64) & 1 == 1;
+        for at in 0..64 * lines.len() {
+            assert_eq!(next(&lines, at, 0), (at..64 * lines.len()).find(|&at| bit(at)), "{at}");
+            assert_eq!(next(&lines, at, u64::MAX), (at..64 * lines.len()).find(|&at| !bit(at)), "{at}");
+        }
+        assert_eq!(next(&lines, 64 * lines.len(), 0), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! What `uniq` says at the end.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use mayhap::advise::say;
+use serde::Serialize;
+
+use super::Uniq;
+use super::count::Counts;
+use super::loss::{CONFIDENCE, Loss};
+use super::memory::Memory;
+use super::state::State;
+use crate::input::InputArgs;
+use crate::output;
+use crate::trouble::Trouble;
+use crate::whole_file;
+
+/// Where the report goes.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ReportArgs {
+    /// Say nothing at the end, and warn of nothing
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+    /// Report as one JSON object on the standard error
+    #[arg(long)]
+    json: bool,
+    /// Write the report as JSON to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+}
+
+/// The names of the fields are a promise.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// Lines read.
+    lines: u64,
+    /// Records left out because they have no item.
+    skipped: u64,
+    /// Lines that were not seen before.
+    kept: u64,
+    /// Lines that were.
+    dropped: u64,
+    remembered: Remembered,
+    wrongly_dropped: WronglyDropped,
+    /// The state that was saved.
+    state: Option<String>,
+    /// By Ctrl-C: this is about the lines until then.
+    interrupted: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Remembered {
+    /// `fingerprints`, `window` or `lines`.
+    by: &'static str,
+    memory_bytes: u64,
+    /// Bits of the fingerprints and the first line for which they had as many; empty for others.
+    stages: Vec<StageReport>,
+    /// The first line that was not remembered any more, if there is one.
+    full_from_line: Option<u64>,
+    /// How many new lines were not remembered.
+    not_remembered: u64,
+    /// Of a window: how long, or how many lines.
+    window: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct StageReport {
+    bits: u32,
+    from_line: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct WronglyDropped {
+    /// How many different lines, on average over many such runs.
+    expected: f64,
+    /// No more than so many, with this confidence.
+    at_most: u64,
+    confidence: f64,
+}
+
+impl From<&Loss> for WronglyDropped {
+    fn from(loss: &Loss) -> Self {
+        Self { expected: loss.expected(), at_most: loss.at_most(), confidence: CONFIDENCE }
+    }
+}
+
+impl Report {
+    pub(super) fn of(memory: &Memory, uniq: &Uniq, state: Option<&State>, interrupted: bool) -> Self {
+        let fingerprints = memory.fingerprints();
+        let stages = fingerprints.map_or(&[][..], |fingerprints| &fingerprints.stages);
+        Self {
+            lines: memory.lines,
+            skipped: uniq.input.skipped(),
+            kept: memory.kept,
+            dropped: memory.lines - memory.kept,
+            remembered: Remembered {
+                by: if fingerprints.is_some() { "fingerprints" } else { "window" },
+                memory_bytes: memory.memory_bytes(),
+                stages: stages
+                    .iter()
+                    .map(|stage| StageReport { bits: stage.bits, from_line: stage.from_line })
+                    .collect(),
+                full_from_line: fingerprints.and_then(|fingerprints| fingerprints.full_from_line),
+                not_remembered: fingerprints.map_or(0, |fingerprints| fingerprints.forgotten),
+                window: memory.window().map(super::window::Recent::said),
+            },
+            wrongly_dropped: (&memory.loss).into(),
+            state: state.map(|state| state.path().display().to_string()),
+            interrupted,
+        }
+    }
+
+    pub(super) fn of_counts(counts: &Counts, uniq: &Uniq, interrupted: bool) -> Self {
+        let mut loss = Loss::default();
+        let different = counts.different();
+        loss.add(different, counts.lines - different, different as f64 / 2.0 / 2_f64.powi(64));
+        Self {
+            lines: counts.lines,
+            skipped: uniq.input.skipped(),
+            kept: different,
+            dropped: counts.lines - different,
+            remembered: Remembered {
+                by: "lines",
+                memory_bytes: counts.memory_bytes(),
+                stages: vec![StageReport { bits: 64, from_line: 1 }],
+                full_from_line: None,
+                not_remembered: 0,
+                window: None,
+            },
+            wrongly_dropped: (&loss).into(),
+            state: None,
+            interrupted,
+        }
+    }
+
+    fn text(&self) -> String {
+        let Remembered { by, memory_bytes, stages, full_from_line, not_remembered, window } =
+            &self.remembered;
+        let memory = say::bytes(*memory_bytes);
+        let how = match (window, &stages[..]) {
+            (Some(window), _) => format!("remembered for {window}, in {memory}"),
+            (None, [StageReport { bits: 64, .. }]) if *by == "lines" => format!("counted in {memory}"),
+            (None, stages) => {
+                let since = |stage: &StageReport| {
+                    let StageReport { bits, from_line } = *stage;
+                    if from_line <= 1 {
+                        format!("{bits} bits")
+                    } else {
+                        format!("{bits} from line {} on", say::count(from_line))
+                    }
+                };
+                let stages: Vec<String> = stages.iter().map(since).collect();
+                format!("remembered by fingerprints of {}, in {memory}", stages.join(", "))
+            }
+        };
+        let full = full_from_line.map_or_else(String::new, |line| {
+            format!(
+                "\nmayhap: {} new lines from line {} on were not remembered",
+                say::count(*not_remembered),
+                say::count(line)
+            )
+        });
+        format!(
+            "mayhap: read {} {}, kept {}, dropped {}\nmayhap: {how}{full}\nmayhap: {}",
+            say::count(self.lines),
+            if self.lines == 1 { "line" } else { "lines" },
+            say::count(self.kept),
+            say::count(self.dropped),
+            self.wrongly_dropped.text()
+        )
+    }
+}
+
+impl WronglyDropped {
+    fn text(&self) -> String {
+        // Below this it is simpler to say in how many runs it happens at all.
+        const SELDOM: f64 = 0.01;
+        match self.expected {
+            expected if expected <= 0.0 => "nothing was dropped wrongly".into(),
+            expected if expected < SELDOM => {
+                let runs = three_digits(1.0 / expected);
+                format!("a line is dropped wrongly in 1 of {runs} such runs")
+            }
+            expected => format!(
+                "expected to be dropped wrongly: {} lines, and at most {} (with {}% confidence)",
+                if expected < 10.0 { format!("{expected:.2}") } else { three_digits(expected) },
+                say::count(self.at_most),
+                self.confidence * 100.0
+            ),
+        }
+    }
+}
+
+/// `753,000` for 752,911; `2e18` for what nobody can count.
+fn three_digits(number: f64) -> String {
+    if number >= 1e15 {
+        return format!("{number:.0e}");
+    }
+    let unit = 10_f64.powf((number.max(1.0).log10().floor() - 2.0).max(0.0));
+    say::count(((number / unit).round() * unit) as u64)
+}
+
+impl ReportArgs {
+    pub(super) fn warn_of_skipped(&self, input: &InputArgs) {
+        if !self.quiet && !self.json {
+            input.warn_of_skipped();
+        }
+    }
+
+    pub(super) fn write(&self, report: &Report) -> Result<(), Trouble> {
+        if let Some(path) = &self.report {
+            let mut bytes = Vec::new();
+            output::json(&mut bytes, report)?;
+            whole_file::write(path, &bytes)?;
+        }
+        let mut out = anstream::stderr();
+        match () {
+            () if self.json => output::json(&mut out, report)?,
+            () if !self.quiet => {
+                // If it cannot be said there is nobody to tell.
+                let _ = writeln!(out, "{}", report.text());
+            }
+            () => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_said_as_people_understand_them() {
+        let said = |expected, at_most| WronglyDropped { expected, at_most, confidence: CONFIDENCE }.text();
+        assert_eq!(said(0.0, 0), "nothing was dropped wrongly");
+        assert_eq!(said(1.328e-6, 0), "a line is dropped wrongly in 1 of 753,000 such runs");
+        assert_eq!(said(1e-19, 0), "a line is dropped wrongly in 1 of 1e19 such runs");
+        assert_eq!(
+            said(0.19, 3),
+            "expected to be dropped wrongly: 0.19 lines, and at most 3 (with 99.9% confidence)"
+        );
+        assert_eq!(
+            said(312.4, 381),
+            "expected to be dropped wrongly: 312 lines, and at most 381 (with 99.9% confidence)"
+        );
+    }
+}

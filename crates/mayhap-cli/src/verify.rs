@@ -1,0 +1,153 @@
+//! `mayhap verify`: is a filter's file intact, to the last byte?
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mayhap::codec::format::Format;
+use mayhap::file::FileError;
+use mayhap::{DecodeError, Filter, file};
+use serde::Serialize;
+
+use crate::filter_file::{self, ForeignArgs};
+use crate::progress::{Progress, ProgressArgs};
+use crate::trouble::Trouble;
+use crate::{Verdict, interrupt, output};
+
+/// Check every byte of filters
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A file of mayhap has checksums of its header and of everything behind it: all of
+it is read, and a single flipped bit is found. Opening a filter, as `check` does,
+looks at the header alone.
+
+Files of other programs mostly have no checksum. They are read whole, and what
+cannot be is found; a flipped bit among the bits of a filter cannot be.
+
+Exit codes: 0 all are intact, 1 one is damaged, 2 one cannot be read.
+
+Examples:
+  mayhap verify seen.mayhap
+  mayhap verify *.mayhap && cp *.mayhap /backup/
+  mayhap verify --json seen.mayhap
+  mayhap verify --progress huge.mayhap            a line a second
+  mayhap verify words.bloom                       a filter of another program")]
+pub(crate) struct Verify {
+    /// Filters: ours, or those of other programs
+    #[arg(value_name = "FILTER", required = true)]
+    filters: Vec<PathBuf>,
+    /// Print nothing: the exit code is the answer
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// What became of the check of one file. The field names are those of `--json`, and a promise.
+#[derive(Debug, Serialize)]
+struct Found {
+    file: String,
+    format: &'static str,
+    intact: bool,
+    /// There is a checksum, and it was compared.
+    checksum: bool,
+    /// What is wrong with it.
+    damage: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    files: Vec<Found>,
+}
+
+impl Verify {
+    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        let progress = Progress::start(self.progress);
+        let mut files = Vec::new();
+        let mut first_trouble = None;
+        for path in &self.filters {
+            match self.check(path, &progress) {
+                Ok(found) => files.push(found),
+                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+                // The others are checked all the same; one line says what went wrong, and more are warnings.
+                Err(trouble) if first_trouble.is_none() => first_trouble = Some(trouble),
+                Err(trouble) => output::warn(trouble),
+            }
+        }
+        drop(progress);
+        let all_intact = files.iter().all(|found| found.intact);
+        if self.json {
+            output::to_stdout(|out, _| output::json(out, &Report { files }))?;
+        } else if !self.quiet {
+            output::to_stdout(|out, _| {
+                files.iter().try_for_each(|found| Ok(writeln!(out, "{}", found.said())?))
+            })?;
+        }
+        match first_trouble {
+            Some(trouble) => Err(trouble),
+            None if all_intact => Ok(Verdict::Yes),
+            None => Ok(Verdict::No),
+        }
+    }
+
+    fn check(&self, path: &Path, progress: &Progress) -> Result<Found, Trouble> {
+        let found = |format: Format, damage: Option<String>| Found {
+            file: path.display().to_string(),
+            format: format.name(),
+            intact: damage.is_none(),
+            checksum: matches!(format, Format::Mayhap | Format::RedisDump | Format::DcsoGzip),
+            damage,
+        };
+        if matches!(self.foreign.from, None | Some(Format::Mayhap)) {
+            let bytes = std::fs::metadata(path).ok().map(|about| about.len());
+            progress.phase("checking", bytes);
+            let _polite = interrupt::polite();
+            let checked = file::verify_watched::<Filter>(path, |bytes| {
+                progress.done_bytes(bytes);
+                interrupt::check().map_err(|_| io::Error::other("interrupted"))
+            });
+            interrupt::check()?;
+            match checked {
+                Ok(()) => return Ok(found(Format::Mayhap, None)),
+                Err(FileError::Decode {
+                    cause: DecodeError::BadMagic | DecodeError::TooShort { .. },
+                    ..
+                }) if self.foreign.from.is_none() && !begins_like_ours(path) => {}
+                Err(FileError::Decode { cause, .. }) => {
+                    return Ok(found(Format::Mayhap, Some(cause.to_string())));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match filter_file::open_to_describe(path, &self.foreign) {
+            Ok(opened) => Ok(found(opened.format, None)),
+            // Told what it is, it is that and damaged; otherwise it may be anything.
+            Err(Trouble::NotSuch { format, what, .. }) => Ok(found(format, Some(what))),
+            Err(trouble) => Err(trouble),
+        }
+    }
+}
+
+/// A file of ours that was cut off is damaged, not unknown.
+fn begins_like_ours(path: &Path) -> bool {
+    let unknown = |error| !matches!(error, FileError::Decode { cause: DecodeError::BadMagic, .. });
+    let long_enough = std::fs::metadata(path).is_ok_and(|about| about.len() >= 8);
+    long_enough && file::kind(path).map_or_else(unknown, |_| true)
+}
+
+impl Found {
+    fn said(&self) -> String {
+        match (&self.damage, self.checksum) {
+            (Some(damage), _) => format!("{}: damaged: {damage}", self.file),
+            (None, true) => format!("{}: intact", self.file),
+            (None, false) => {
+                format!("{}: reads as a whole {} file, which has no checksum", self.file, self.format)
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `mayhap bench` as its users run it: on their own items, in a pipe, and for programs.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn mayhap(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mayhap"));
+    command.args(arguments).env_remove("CLICOLOR_FORCE").env_remove("COLUMNS").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    mayhap(arguments).output().expect("the program starts")
+}
+
+fn answer(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let trouble = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), trouble.as_str()), (Some(0), ""), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&answer(&[arguments, &["--json"]].concat())).expect("one JSON object")
+}
+
+/// The one line it says when something is wrong.
+fn trouble(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    assert!(output.stdout.is_empty(), "{arguments:?} wrote to the standard output");
+    assert!(said.starts_with("mayhap: ") && said.lines().count() == 1, "{arguments:?}: {said}");
+    said
+}
+
+/// A file of its own for each test.
+fn file(name: &str, text: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn kind<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let kinds = report["kinds"].as_array().unwrap();
+    kinds.iter().find(|kind| kind["kind"] == name).unwrap_or_else(|| panic!("no {name} in {report:#}"))
+}
+
+fn urls(count: u64) -> String {
+    (0..count).map(|number| format!("https://example.org/page/{number}\n")).collect()
+}
+
+/// Every kind is there, none loses a member, and each rate is what its own model says.
+#[test]
+fn all_kinds_on_a_file_keep_their_promises() {
+    // Every line twice: what is measured are the distinct ones.
+    let text = urls(40_000).repeat(2);
+    let report = json(&["bench", "--rounds", "3", "--fpr", "2%", &file("all.txt", &text)]);
+    assert_eq!((&report["source"], &report["records"]), (&"files".into(), &80_000.into()));
+    let (members, strangers) = (report["members"].as_u64().unwrap(), report["strangers"].as_u64().unwrap());
+    let altered = report["altered_strangers"].as_u64().unwrap();
+    assert_eq!(members + strangers - altered, 40_000, "every distinct item is a member or held back");
+    assert!((3_600..4_400).contains(&(strangers - altered)), "a tenth is held back: {strangers} {altered}");
+    assert_eq!(strangers, 50_000, "enough for a thousand wrong answers");
+    let kinds = report["kinds"].as_array().unwrap();
+    assert!(kinds.len() >= 14, "only {} kinds", kinds.len());
+    let mut judged = 0;
+    for kind in kinds {
+        let number = |field: &str| kind[field].as_f64().unwrap_or_else(|| panic!("{field} of {kind:#}"));
+        assert_eq!(kind["members_lost"], 0, "{kind:#}");
+        let (low, observed, high) =
+            (number("observed_fpr_low"), number("observed_fpr"), number("observed_fpr_high"));
+        // Its model, two per cent off at most, within a band that one run in a million leaves.
+        let expected = number("expected_fpr");
+        if kind["kind"] == "hash-set" {
+            assert_eq!((kind["wrong_answers"].as_u64(), expected, high), (Some(0), 0.0, 0.0));
+            continue;
+        }
+        assert!(low < observed && observed < high, "{kind:#}");
+        let wrong = kind["wrong_answers"].as_u64().unwrap();
+        // Kinds with widths of their own are far better than asked: too few wrong answers to judge.
+        if expected * strangers as f64 >= 300.0 {
+            let band = mayhap_testkit::band_with_model_error(strangers, expected, 1e-6, 0.02);
+            assert!(band.contains(&wrong), "{wrong} wrong answers, not {band:?}: {kind:#}");
+            judged += 1;
+        }
+        assert!(expected <= 0.02, "{kind:#}");
+        assert!((number("bits_per_item") - number("memory_bytes") * 8.0 / members as f64).abs() < 1e-6);
+        for time in ["no_each", "no_batch", "mayhap_each", "mayhap_batch"] {
+            let nanoseconds = kind["lookup_ns_per_item"][time].as_f64().unwrap();
+            assert!((0.5..100_000.0).contains(&nanoseconds), "{time}: {kind:#}");
+        }
+        assert!(number("build_ns_per_item") > 0.5);
+    }
+    assert!(judged >= 10, "only {judged} rates were judged");
+    // Sorted by memory, with ratios to the first.
+    let memory: Vec<_> = kinds.iter().map(|kind| kind["memory_bytes"].as_u64().unwrap()).collect();
+    assert!(memory.is_sorted(), "{memory:?}");
+    assert_eq!(kinds[0]["memory_ratio"], 1.0);
+    assert!(kinds.iter().any(|kind| kind["lookup_ratio"] == 1.0));
+}
+
+/// The star is `plan`'s own.
+#[test]
+fn the_star_is_what_plan_recommends() {
+    let report = json(&["bench", "--rounds", "1", "--items", "300000", "--fpr", "0.1%"]);
+    let plan = answer(&["plan", "--items", "300000", "--fpr", "0.1%", "--item-bytes", "16", "--json"]);
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let recommended = report["recommended"].as_str().unwrap();
+    assert!(plan.to_string().contains(&recommended.replace("-split", " split")), "{recommended}: {plan:#}");
+    let starred: Vec<_> =
+        report["kinds"].as_array().unwrap().iter().filter(|kind| kind["recommended"] == true).collect();
+    assert_eq!(starred.len(), 1);
+    assert_eq!(starred[0]["kind"], recommended);
+    assert_eq!((&report["source"], &report["records"]), (&"generated".into(), &Value::Null));
+}
+
+#[test]
+fn needs_choose_kinds() {
+    let input = file("needs.txt", &urls(3_000));
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let report = json(&[&["bench", "--rounds", "1", &input], arguments].concat());
+        let kinds = report["kinds"].as_array().unwrap();
+        kinds.iter().map(|kind| kind["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let deleting = names(&["--deletes"]);
+    assert!(deleting.contains(&"cuckoo".into()) && !deleting.contains(&"bloom".into()), "{deleting:?}");
+    assert_eq!(names(&["--window"]), ["window"]);
+    let growing = names(&["--grows"]);
+    assert!(growing.contains(&"growing".into()) && !growing.contains(&"ribbon".into()), "{growing:?}");
+    assert!(names(&["--static"]).contains(&"ribbon".into()));
+    let mut named = names(&["--kinds", "blocked,fuse,dual"]);
+    named.sort();
+    assert_eq!(named, ["binary-fuse", "blocked-bloom-line", "blocked-bloom-split", "dual-bloom"]);
+}
+
+/// Integers take part in a bitmap, which is never wrong.
+#[test]
+fn integers_have_a_bitmap() {
+    let text: String = (0..20_000).map(|number| format!("{}\n", 13_000_000_000_u64 + number * 7)).collect();
+    let report = json(&["bench", "--rounds", "1", &file("phones.txt", &text)]);
+    let bitmap = kind(&report, "bitmap");
+    assert_eq!((&bitmap["wrong_answers"], &bitmap["members_lost"]), (&0.into(), &0.into()));
+    assert_eq!(report["recommended"], "bitmap");
+    let text = answer(&["bench", "--rounds", "1", &file("phones.txt", &text)]);
+    let row = text.lines().find(|line| line.starts_with("* bitmap")).unwrap_or_else(|| panic!("{text}"));
+    assert!(row.contains("exact"), "{row}");
+    let text = answer(&["bench", "--rounds", "1", &file("words.txt", &urls(1_000))]);
+    assert!(text.replace('\n', " ").contains("bitmap (needs integers in a known range)"), "{text}");
+    // Of few words the best filter is none, and it takes part.
+    assert!(text.contains("\n* hash-set "), "{text}");
+}
+
+#[test]
+fn what_takes_too_much_memory_is_sampled_and_said() {
+    let input = file("large.txt", &urls(60_000));
+    let report = json(&["bench", "--rounds", "1", "--kinds", "bloom", "--memory", "2MiB", &input]);
+    let sampled = report["sampled_one_in"].as_u64().unwrap();
+    assert!(sampled >= 4 && sampled.is_power_of_two(), "{sampled}");
+    let distinct = (report["members"].as_u64().unwrap() + report["strangers"].as_u64().unwrap()
+        - report["altered_strangers"].as_u64().unwrap())
+        * sampled;
+    assert!((57_000..63_000).contains(&distinct), "{distinct} of 60,000");
+    let text = answer(&["bench", "--rounds", "1", "--kinds", "bloom", "--memory", "2MiB", &input]);
+    let flowing = text.replace('\n', " ");
+    assert!(flowing.contains(&format!("a sample: one in {sampled} of the distinct items")), "{text}");
+    assert!(trouble(&["bench", "--items", "1e9"]).contains("limit is 1.00 GiB (--memory)"));
+}
+
+#[test]
+fn the_table_fits_and_explains_itself() {
+    let input = file("table.txt", &urls(2_000));
+    for width in ["60", "80", "100", "110"] {
+        let output = mayhap(&["bench", "--rounds", "1", &input]).env("COLUMNS", width).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width.parse().unwrap(), "{widest} columns of {width}\n{text}");
+        assert!(text.starts_with("Measured with 1,"), "{text}");
+        assert!(text.contains("No member was lost.") && text.contains("CPU nanoseconds"), "{text}");
+        assert!(!text.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn other_orders() {
+    let input = file("order.txt", &urls(3_000));
+    for (order, field) in
+        [("build", "build_ns_per_item"), ("rate", "observed_fpr"), ("lookup", "lookup_ratio")]
+    {
+        let report = json(&["bench", "--rounds", "1", "--sort", order, &input]);
+        let values: Vec<_> =
+            report["kinds"].as_array().unwrap().iter().map(|kind| kind[field].as_f64().unwrap()).collect();
+        assert!(values.is_sorted(), "{order}: {values:?}");
+    }
+}
+
+#[test]
+fn few_items_and_odd_ones() {
+    // One item, and bytes that are no text, and an empty line, and no final newline.
+    for (name, text) in
+        [("one.txt", &b"a\n"[..]), ("odd.txt", b"\xff\xfe\n\n\x80\r\nx"), ("two.txt", b"7\n8")]
+    {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), text).unwrap();
+        let report = json(&["bench", "--rounds", "1", folder.join(name).to_str().unwrap()]);
+        assert!(report["members"].as_u64().unwrap() >= 1, "{name}");
+        assert!(report["strangers"].as_u64().unwrap() >= 20_000, "{name}: {report:#}");
+    }
+}
+
+#[test]
+fn trouble_is_one_line() {
+    let empty = file("empty.txt", "");
+    assert!(trouble(&["bench", &empty]).contains("the input is empty"));
+    assert!(trouble(&["bench", "/no/such/file"]).contains("cannot read /no/such/file: no such file"));
+    assert!(trouble(&["bench", env!("CARGO_TARGET_TMPDIR")]).contains("directory"));
+    assert!(trouble(&["bench", "--items", "0"]).contains("at least 1 item, got 0"));
+    assert!(trouble(&["bench", "--kinds", "bloom,sieve", &empty]).contains("no such kind"));
+    assert!(trouble(&["bench", "--items", "5", &empty]).contains("--items"));
+    assert!(
+        trouble(&["bench", "--kinds", "bitmap", &file("word.txt", "word\n")])
+            .contains("nothing to measure: bitmap")
+    );
+    let full = Command::new("sh")
+        .args([
+            "-c",
+            "\"$0\" bench --rounds 1 --items 1000 --kinds bloom > /dev/full",
+            env!("CARGO_BIN_EXE_mayhap"),
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(full.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&full.stderr),
+        "mayhap: cannot write the answer: no space left on device\n"
+    );
+}
+
+#[test]
+fn the_standard_input_will_do() {
+    let mut child = mayhap(&["bench", "--rounds", "1", "--kinds", "bloom", "--json", "--progress"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(urls(5_000).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["records"], 5_000);
+    let shown = String::from_utf8(output.stderr).unwrap();
+    assert!(shown.lines().all(|line| line.starts_with("mayhap: ")) && !shown.is_empty(), "{shown}");
+}

@@ -1,0 +1,270 @@
+//! `mayhap convert` and `mayhap sniff` as their users run them.
+
+mod program;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mayhap::codec::format::{Format, ReadOptions};
+use mayhap::{Bloom, Filter, ItemEncoding, file};
+use serde_json::Value;
+
+use program::{run, trouble};
+
+fn folder(name: &str) -> PathBuf {
+    program::empty_folder("convert", name)
+}
+
+fn vector(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// To a file of ours and back: the very bytes the other program wrote.
+#[test]
+fn what_another_program_wrote_comes_back_byte_for_byte() {
+    let folder = folder("and-back");
+    let redisson = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
+    let redisson = ["--from", "redisson", "--items-as", "kryo5", "--redisson-config", redisson];
+    let cases: [(&str, &[&str], &str); 9] = [
+        ("guava/mitz64_n1000_p0.01.bin", &["--items-as", "utf8"], "guava"),
+        ("guava/mitz32_n1000_p0.01.bin", &["--items-as", "utf16le"], "guava"),
+        ("spark/v1_n1000_p0.01.bin", &["--items-as", "utf8"], "spark"),
+        ("spark/v2_seed42_n1000_p0.01.bin", &["--items-as", "utf8"], "spark"),
+        ("dcso/n1000_p0.01.bloom", &[], "dcso"),
+        ("fuse/c_bfuse8_n1000.bin", &["--from", "fuse-c", "--items-as", "u64le"], "fuse-c"),
+        ("fuse/go_bfuse16_n1000.bin", &["--from", "fuse-go", "--items-as", "u64le"], "fuse-go"),
+        (
+            "go_bits_and_blooms/n1000_p0.01.bin",
+            &["--from", "bits-and-blooms", "--items-as", "utf8"],
+            "bits-and-blooms",
+        ),
+        ("redisson/kryo5_n1000_p0.01.bin", &redisson, "redisson"),
+    ];
+    for (name, flags, format) in cases {
+        let (code, out, error) = run(
+            &folder,
+            &[&["convert", &vector(name), "ours.mayhap", "--to", "mayhap", "--force"], flags].concat(),
+        );
+        assert_eq!((code, out.as_str()), (0, ""), "{name}: {error}");
+        assert!(
+            error.starts_with("mayhap: ours.mayhap: ") && error.ends_with("read back and compared\n"),
+            "{error}"
+        );
+        file::verify::<Filter>(folder.join("ours.mayhap")).unwrap();
+        let (code, _, error) =
+            run(&folder, &["convert", "ours.mayhap", "theirs", "--to", format, "--force", "-q"]);
+        assert_eq!((code, error.as_str()), (0, ""), "{name}");
+        assert!(fs::read(folder.join("theirs")).unwrap() == fs::read(vector(name)).unwrap(), "{name}");
+    }
+    // Of what the file forgot, ours remembers the encoding: no flag is needed any more.
+    let (_, out, _) = run(&folder, &["check", "ours.mayhap", "--item", "item-7"]);
+    assert_eq!(out, "item-7\n");
+    assert_eq!(files(&folder), ["ours.mayhap", "theirs"], "nothing is left beside them");
+}
+
+#[test]
+fn formats_that_place_alike_become_each_other() {
+    let folder = folder("alike");
+    let convert = |from: &str, out: &str, to: &str, flags: &[&str]| {
+        let (code, _, error) = run(&folder, &[&["convert", from, out, "--to", to], flags].concat());
+        assert_eq!(code, 0, "{from} to {to}: {error}");
+    };
+    convert(&vector("fuse/c_bfuse8_n1000.bin"), "fuse.go", "fuse-go", &["--from", "fuse-c"]);
+    convert("fuse.go", "fuse.json", "fuse-xorf-json", &["--from", "fuse-go"]);
+    convert("fuse.json", "fuse.xorf", "fuse-xorf", &["--fingerprint-bits", "8"]);
+    let key = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fs::write(folder.join("keys"), (1..=1_000).map(|n| format!("{}\n", key(n))).collect::<String>()).unwrap();
+    let (_, out, _) =
+        run(&folder, &["check", "-c", "fuse.xorf", "--from", "fuse-xorf", "--items-as", "u64le", "keys"]);
+    assert_eq!(out, "1000\n");
+
+    // What stands in a DCSO file behind the filter goes along.
+    convert(&vector("dcso/words_data.bloom"), "words.gz", "dcso-gzip", &[]);
+    convert("words.gz", "words.bloom", "dcso", &[]);
+    assert!(
+        fs::read(folder.join("words.bloom")).unwrap() == fs::read(vector("dcso/words_data.bloom")).unwrap()
+    );
+
+    convert(&vector("parquet_sbbf/pyarrow.parquet"), "s.sbbf", "sbbf", &["--column", "s"]);
+    let blob = fs::read(folder.join("s.sbbf")).unwrap();
+    let filter = Format::Sbbf.read(&blob, &ReadOptions::default().items(ItemEncoding::Utf8)).unwrap();
+    assert!((0..1_000).all(|number| filter.may_contain(&format!("item-{number}"))));
+
+    let dump = Format::RedisBloom.build(["ada", "grace"], 100, 0.01, ItemEncoding::Bytes).unwrap();
+    let mut bytes = Vec::new();
+    Format::RedisBloom.write(&dump, &mut bytes).unwrap();
+    fs::write(folder.join("seen.bf"), bytes).unwrap();
+    convert("seen.bf", "seen.dump", "redis-dump", &[]);
+    let (_, out, _) = run(&folder, &["check", "seen.dump", "--item", "ada", "--item", "linus"]);
+    assert_eq!(out, "ada\n");
+}
+
+#[test]
+fn what_cannot_move_is_refused_with_the_way_out() {
+    let folder = folder("refused");
+    let mut ours = Bloom::for_capacity(100, 0.01, 1).unwrap();
+    ours.insert("ada");
+    file::save(&ours, folder.join("seen.mayhap")).unwrap();
+    let to = |format: &str| trouble(&folder, &["convert", "seen.mayhap", "out", "--to", format]);
+    let said = to("guava");
+    assert!(said.contains("seen.mayhap: cannot become a guava file"), "{said}");
+    assert!(
+        said.contains(
+            "cannot be rehashed without its items: build it from them with `mayhap build --format guava`"
+        ),
+        "{said}"
+    );
+    assert!(to("redis-bloom").contains("those hold scalable-bloom filters, this is a bloom filter"));
+    assert!(to("rbloom").contains("rbloom files are only read, not written"));
+    assert!(to("nonsense").contains("format \"nonsense\" is not known"));
+    assert!(trouble(&folder, &["convert", "seen.mayhap", "out"]).contains("--to <FORMAT>"));
+    let guava = vector("guava/mitz64_n1000_p0.01.bin");
+    assert!(trouble(&folder, &["convert", &guava, "out", "--to", "mayhap"]).contains("give --items-as"));
+    assert!(trouble(&folder, &["convert", &guava, "out", "--to", "spark"]).contains("Guava's murmur3"));
+    assert_eq!(files(&folder), ["seen.mayhap"], "nothing was written");
+}
+
+#[test]
+fn a_file_that_is_there_stays_unless_told() {
+    let folder = folder("there");
+    let words = vector("dcso/words.bloom");
+    fs::write(folder.join("out"), "precious").unwrap();
+    assert!(trouble(&folder, &["convert", &words, "out", "--to", "mayhap"]).contains("--force"));
+    assert_eq!(fs::read(folder.join("out")).unwrap(), b"precious");
+    assert_eq!(run(&folder, &["convert", &words, "out", "--to", "mayhap", "--force"]).0, 0);
+    assert!(
+        trouble(&folder, &["convert", &words, "no/such/folder/out", "--to", "mayhap"])
+            .contains("no/such/folder/out")
+    );
+    let (_, out, _) = run(&folder, &["convert", &words, "again", "--to", "dcso", "--json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&report["from"], &report["to"], &report["kind"]),
+        (&"dcso".into(), &"dcso".into(), &"bloom".into())
+    );
+    assert_eq!(report["bytes"], fs::metadata(folder.join("again")).unwrap().len());
+    assert_eq!(report["compared_items"], 100_000);
+    // To a pipe.
+    let output = Command::new(env!("CARGO_BIN_EXE_mayhap"))
+        .args(["convert", &words, "-", "--to", "dcso"])
+        .output()
+        .unwrap();
+    assert!(output.stdout == fs::read(&words).unwrap());
+}
+
+#[test]
+fn redisson_is_told_what_belongs_beside_the_bitmap() {
+    let folder = folder("redisson");
+    let filter = Format::Redisson.build(["ada"], 1_000, 0.01, ItemEncoding::Kryo5).unwrap();
+    file::save(&filter, folder.join("seen.mayhap")).unwrap();
+    let (code, _, error) = run(&folder, &["convert", "seen.mayhap", "bits", "--to", "redisson"]);
+    assert_eq!(code, 0);
+    assert!(
+        error.contains(
+            "HSET {NAME}:config size 9585 hashIterations 7 expectedInsertions 1000 falseProbability 0.01"
+        ),
+        "{error}"
+    );
+    // And what was said is what is asked for.
+    let config = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
+    let arguments =
+        ["check", "bits", "--from", "redisson", "--items-as", "kryo5", "--redisson-config", config];
+    assert_eq!(run(&folder, &[&arguments[..], &["--item", "ada"]].concat()).1, "ada\n");
+    fs::write(
+        folder.join("config.txt"),
+        "size\n9585\nhashIterations\n7\nexpectedInsertions\n1000\nfalseProbability\n0.01\n",
+    )
+    .unwrap();
+    let arguments =
+        ["check", "bits", "--from", "redisson", "--items-as", "kryo5", "--redisson-config", "config.txt"];
+    assert_eq!(run(&folder, &[&arguments[..], &["--item", "ada"]].concat()).1, "ada\n");
+}
+
+#[test]
+fn sniff_names_what_it_is_and_how_to_open_it() {
+    let folder = folder("sniff");
+    let mut ours = Bloom::for_capacity(100, 0.01, 1).unwrap();
+    ours.insert("ada");
+    file::save(&ours, folder.join("seen.mayhap")).unwrap();
+    let sniff = |name: &str| run(&folder, &["sniff", name]);
+    assert_eq!(
+        sniff("seen.mayhap"),
+        (0, "seen.mayhap: a bloom filter of mayhap; opens as it is\n".into(), String::new())
+    );
+    let (code, out, _) = sniff(&vector("guava/mitz64_n1000_p0.01.bin"));
+    assert_eq!(code, 0);
+    assert!(
+        out.ends_with("could be guava (Guava's BloomFilter.writeTo); open it with --items-as ENCODING\n"),
+        "{out}"
+    );
+    assert!(
+        sniff(&vector("dcso/words.bloom"))
+            .1
+            .ends_with("could be dcso (DCSO's .bloom file); opens as it is\n")
+    );
+    assert!(sniff(&vector("dcso/words_gzip.bloom.gz")).1.contains("could be dcso-gzip"));
+    assert!(
+        sniff(&vector("parquet_sbbf/pyarrow.parquet"))
+            .1
+            .contains("a Parquet file; `mayhap info` lists the filters in it; open it with --column PATH")
+    );
+
+    fs::write(folder.join("urls.txt"), "https://example.org/\n".repeat(1_000)).unwrap();
+    assert_eq!(
+        sniff("urls.txt"),
+        (
+            1,
+            "urls.txt: text, not a filter; build one with `mayhap build OUT urls.txt`\n".into(),
+            String::new()
+        )
+    );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all("https://example.org/\n".repeat(1_000).as_bytes()).unwrap();
+    fs::write(folder.join("urls.gz"), gzip.finish().unwrap()).unwrap();
+    let (code, out, _) = sniff("urls.gz");
+    assert_eq!(
+        (code, out.as_str()),
+        (1, "urls.gz: a gzip file of text, not a filter; build one with `mayhap build OUT urls.gz`\n")
+    );
+    let packed = zstd::encode_all(&b"ada\ngrace\n"[..], 1).unwrap();
+    fs::write(folder.join("names.zst"), packed).unwrap();
+    assert!(sniff("names.zst").1.starts_with("names.zst: a zstd file of text"));
+    fs::write(folder.join("empty"), "").unwrap();
+    assert_eq!(sniff("empty"), (1, "empty: an empty file\n".into(), String::new()));
+    assert!(trouble(&folder, &["sniff", "not-there"]).contains("no such file"));
+    assert!(trouble(&folder, &["sniff", "."]).contains("is a directory"));
+
+    let (code, out, _) = run(
+        &folder,
+        &["sniff", "--json", "seen.mayhap", "urls.txt", &vector("guava/mitz64_n1000_p0.01.bin")],
+    );
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 1, "one of them is none");
+    assert_eq!((&report["files"][0]["known"], &report["files"][1]["known"]), (&true.into(), &false.into()));
+    assert_eq!(report["files"][0]["formats"][0]["certain"], true);
+    assert_eq!(report["files"][2]["formats"][0]["flags"][0], "--items-as ENCODING");
+}
+
+/// Ten gibibytes that are a hole: only their beginning is looked at.
+#[test]
+fn sniff_does_not_read_huge_files() {
+    let folder = folder("huge");
+    let file = fs::File::create(folder.join("huge")).unwrap();
+    file.set_len(10 << 30).unwrap();
+    let (code, out, _) = run(&folder, &["sniff", "huge"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("more than 1 GiB are not looked at closer"), "{out}");
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,148 @@
+//! What people do to programs: files named twice, damaged filters, far too little memory, many processes at once.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use program::{mayhap_in, names, run, trouble};
+use serde_json::Value;
+
+fn folder(name: &str) -> PathBuf {
+    program::empty_folder("hard-use", name)
+}
+
+fn numbers(range: std::ops::Range<u64>) -> String {
+    range.map(|number| format!("{number}\n")).collect()
+}
+
+/// All lines differ, so whatever is dropped is dropped wrongly.
+fn lost(folder: &Path, arguments: &[&str]) -> (u64, u64) {
+    let arguments = [&["uniq", "--quiet", "--report", "report.json", "numbers.txt"], arguments].concat();
+    let (code, _, error) = run(folder, &arguments);
+    assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}");
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
+    let at_most = report["wrongly_dropped"]["at_most"].as_u64().unwrap();
+    (report["dropped"].as_u64().unwrap(), at_most)
+}
+
+#[test]
+fn uniq_loses_no_more_than_it_says_however_little_memory_it_has() {
+    let folder = folder("loss");
+    fs::write(folder.join("numbers.txt"), numbers(0..300_000)).unwrap();
+    let mut all_lost = 0;
+    for memory in ["16K", "64K", "300K", "1M"] {
+        let (dropped, at_most) = lost(&folder, &["--fpr", "0.1%", "--memory", memory]);
+        assert!(dropped <= at_most, "--memory {memory}: {dropped} lost, and it said {at_most} at most");
+        all_lost += dropped;
+    }
+    assert!(all_lost > 100, "only {all_lost} were lost, which proves nothing");
+    for memory in ["64K", "1M"] {
+        let (dropped, at_most) = lost(&folder, &["--window", "1h", "--fpr", "1%", "--memory", memory]);
+        assert!(
+            dropped > 1_000 && dropped <= at_most,
+            "--memory {memory}: {dropped} lost, it said {at_most}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let folder = folder("over");
+    let lines = numbers(0..10);
+    fs::write(folder.join("in.txt"), &lines).unwrap();
+    for flag in ["--suspects", "--report", "--state"] {
+        let said = trouble(&folder, &["uniq", "in.txt", flag, "./in.txt"]);
+        assert_eq!(said, format!("mayhap: {flag}: ./in.txt is an input, too\n"));
+    }
+    let said = trouble(&folder, &["uniq", "in.txt", "--state", "s", "--report", "s"]);
+    assert_eq!(said, "mayhap: --report: s is --state, too\n");
+    let said = trouble(&folder, &["uniq", "in.txt", "--report", "no/such/folder"]);
+    assert!(said.contains("cannot write no/such/folder"), "{said}");
+    assert_eq!(run(&folder, &["build", "f.mayhap", "in.txt"]).0, 0);
+    let filter = fs::read(folder.join("f.mayhap")).unwrap();
+    assert!(trouble(&folder, &["explain", "f.mayhap", "7", "--svg", "f.mayhap"]).contains("is the filter"));
+    assert_eq!(fs::read(folder.join("f.mayhap")).unwrap(), filter);
+    assert_eq!(fs::read_to_string(folder.join("in.txt")).unwrap(), lines);
+    // A device is written to, not replaced.
+    assert_eq!(run(&folder, &["uniq", "in.txt", "--suspects", "/dev/null", "--report", "/dev/null"]).0, 0);
+    assert_eq!(names(&folder), ["f.mayhap", "in.txt"]);
+}
+
+/// A damaged filter that is written again would have a good checksum, and lost items.
+#[test]
+fn damage_gets_no_new_checksum() {
+    let folder = folder("damage");
+    fs::write(folder.join("in.txt"), numbers(0..1_000)).unwrap();
+    assert_eq!(run(&folder, &["build", "f.mayhap", "in.txt", "--kind", "bloom"]).0, 0);
+    let mut bytes = fs::read(folder.join("f.mayhap")).unwrap();
+    bytes[600..700].fill(0);
+    fs::write(folder.join("f.mayhap"), &bytes).unwrap();
+    for verb in [
+        &["add", "f.mayhap", "in.txt"][..],
+        &["merge", "g.mayhap", "f.mayhap", "f.mayhap"],
+        &["convert", "f.mayhap", "g.mayhap", "--to", "mayhap"],
+        &["uniq", "--state", "f.mayhap", "in.txt"],
+    ] {
+        let said = trouble(&folder, verb);
+        assert!(said.contains("f.mayhap"), "{verb:?}: {said}");
+    }
+    assert_eq!(fs::read(folder.join("f.mayhap")).unwrap(), bytes);
+    assert_eq!(names(&folder), ["f.mayhap", "in.txt"]);
+}
+
+#[test]
+fn more_threads_than_there_can_be_are_no_trouble() {
+    let folder = folder("threads");
+    fs::write(folder.join("in.txt"), numbers(0..1_000)).unwrap();
+    assert_eq!(run(&folder, &["build", "f.mayhap", "in.txt", "-j", "100000"]).0, 0);
+    let (code, out, _) = run(&folder, &["check", "f.mayhap", "in.txt", "-j", "100000"]);
+    assert_eq!((code, out.lines().count()), (0, 1_000));
+}
+
+#[test]
+fn of_runs_that_begin_one_state_together_one_has_it() {
+    let folder = folder("together");
+    for round in 0..10 {
+        let runs: Vec<_> = (0..4_u64)
+            .map(|number| {
+                let input = folder.join(format!("{number}.txt"));
+                fs::write(&input, numbers(number * 1_000..(number + 1) * 1_000)).unwrap();
+                let mut command = mayhap_in(&folder);
+                command.args(["uniq", "--quiet", "--state", "state"]).arg(input).stdout(Stdio::null());
+                command.stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let ended: Vec<_> = runs.into_iter().map(|run| run.wait_with_output().unwrap()).collect();
+        for (number, output) in ended.iter().enumerate() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            match output.status.code() {
+                Some(0) => {
+                    let input = format!("{number}.txt");
+                    let (code, out, _) = run(&folder, &["check", "-c", "state", &input]);
+                    assert_eq!(
+                        (code, out.trim()),
+                        (0, "1000"),
+                        "round {round}: run {number} has lost its lines"
+                    );
+                }
+                Some(2) => assert!(said.contains("another process"), "{said}"),
+                code => panic!("{code:?}: {said}"),
+            }
+        }
+        assert!(ended.iter().any(|output| output.status.success()), "somebody has it");
+        fs::remove_file(folder.join("state")).unwrap();
+    }
+}
+
+#[test]
+fn items_are_added_to_what_uniq_has_seen() {
+    let folder = folder("seen");
+    fs::write(folder.join("in.txt"), numbers(0..100)).unwrap();
+    assert_eq!(run(&folder, &["uniq", "--quiet", "--state", "state", "in.txt"]).0, 0);
+    fs::write(folder.join("more.txt"), "grace\n").unwrap();
+    assert_eq!(run(&folder, &["add", "state", "more.txt"]).0, 0);
+    let (code, out, _) = run(&folder, &["uniq", "--quiet", "--state", "state", "in.txt", "more.txt"]);
+    assert_eq!((code, out.as_str()), (0, ""));
+}

@@ -1,0 +1,298 @@
+//! `mayhap info` and `mayhap verify` as their users run them.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mayhap::{BlockedBloom, Bloom, Filter, HashScheme, ScalableBloom, SecretKey, Window, file};
+use serde_json::Value;
+
+use program::{run, trouble};
+
+fn folder(name: &str) -> PathBuf {
+    program::empty_folder("info", name)
+}
+
+/// What it says of one filter, when all goes well.
+fn facts(folder: &Path, arguments: &[&str]) -> Value {
+    let (code, out, error) = run(folder, &[&["info", "--json"], arguments].concat());
+    assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    report["filters"][0].clone()
+}
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/golden")
+}
+
+fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors")
+}
+
+fn filled(items: u64) -> Bloom {
+    let mut filter = Bloom::for_capacity(1_000, 0.01, 7).unwrap();
+    (0..items).for_each(|item| {
+        filter.insert(&format!("item-{item}"));
+    });
+    filter
+}
+
+#[test]
+fn the_text_says_what_how_much_and_how_wrong() {
+    let folder = folder("text");
+    file::save(&filled(1_000), folder.join("seen.mayhap")).unwrap();
+    let (code, out, error) = run(&folder, &["info", "seen.mayhap"]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    let line = |name: &str| {
+        let found = out.lines().find(|line| line.trim_start().starts_with(name));
+        found.unwrap_or_else(|| panic!("no {name} in\n{out}"))[17..].to_owned()
+    };
+    assert!(out.starts_with("seen.mayhap\n"), "{out}");
+    assert!(line("kind").starts_with("bloom: "), "{out}");
+    assert_eq!(line("hash"), "XXH3-128, seed 7");
+    assert_eq!(line("made for"), "1,000 items at a rate of 1%");
+    assert!(line("holds").starts_with("99") || line("holds").starts_with("1,000"), "{out}");
+    assert!(line("wrong now").contains("of the strangers, by the count; "), "{out}");
+    assert!(line("fill").contains("% of the bits, which speaks of about "), "{out}");
+    assert!(line("bits per item").contains(" times the 6.64 that no filter"), "{out}");
+    assert_eq!(line("can"), "answer, add, merge; not remove, grow");
+    assert!(!out.contains("warning") && !out.contains('\u{1b}'), "{out}");
+}
+
+/// Of every kind there is, as files of the past have them: the numbers are those of the library.
+#[test]
+fn every_kind_is_described_with_the_numbers_of_the_library() {
+    let folder = folder("kinds");
+    let mut described = 0;
+    for entry in fs::read_dir(golden()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "mayhap") {
+            continue;
+        }
+        let filter: Filter = file::open(&path).unwrap();
+        let facts = facts(&folder, &[path.to_str().unwrap()]);
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(facts["kind"], filter.kind().name(), "{name}");
+        assert_eq!(facts["format"], "mayhap", "{name}");
+        assert_eq!(facts["capacity"], filter.capacity(), "{name}");
+        assert_eq!(facts["inserted"], filter.inserted(), "{name}");
+        // Reading a decimal number may lose the last bit.
+        let same = |field: &str, number: f64| {
+            let said = facts[field].as_f64().unwrap();
+            assert!((said - number).abs() <= 1e-14 * number, "{name}: {field} {said} {number}");
+        };
+        same("target_fpr", filter.target_fpr());
+        same("expected_fpr", filter.expected_fpr());
+        assert_eq!(facts["memory_bytes"], filter.memory_bytes(), "{name}");
+        assert_eq!(facts["file_bytes"], fs::metadata(&path).unwrap().len(), "{name}");
+        same("bits_per_item", filter.memory_bytes() as f64 * 8.0 / filter.capacity() as f64);
+        assert!(run(&folder, &["info", path.to_str().unwrap()]).1.contains("bits per item"), "{name}");
+        described += 1;
+    }
+    assert!(described >= 30, "{described}");
+}
+
+#[test]
+fn parts_of_filters_that_grow_or_forget_are_listed() {
+    let folder = folder("parts");
+    let mut scalable = ScalableBloom::for_capacity(100, 0.01, 1).unwrap();
+    let mut window = Window::of_items(100, 0.01, 1).unwrap();
+    (0..500).for_each(|item: u64| {
+        scalable.insert(&item).unwrap();
+        window.insert(&item);
+    });
+    file::save(&scalable, folder.join("scalable.mayhap")).unwrap();
+    file::save(&window, folder.join("window.mayhap")).unwrap();
+    let layers = facts(&folder, &["scalable.mayhap"])["layers"].clone();
+    assert_eq!(layers.as_array().unwrap().len(), scalable.layers().len());
+    assert_eq!(layers[1]["inserted"], scalable.layers()[1].inserted());
+    let generations = facts(&folder, &["window.mayhap"])["generations"].clone();
+    assert_eq!(generations.as_array().unwrap().len(), window.generations().len());
+    assert!(run(&folder, &["info", "scalable.mayhap"]).1.contains("\n  layer "));
+}
+
+#[test]
+fn a_secret_key_is_never_shown() {
+    let folder = folder("secret");
+    let key = *b"0123456789abcdef";
+    let mut filter = Bloom::for_capacity(100, 0.01, HashScheme::keyed(SecretKey::new(key))).unwrap();
+    filter.insert("ada");
+    file::save(&filter, folder.join("keyed.mayhap")).unwrap();
+    for arguments in [&["info", "keyed.mayhap"][..], &["info", "--json", "keyed.mayhap"]] {
+        let (_, out, _) = run(&folder, arguments);
+        assert!(out.contains("secret key"), "{out}");
+        for shown in ["0123456789abcdef", "30313233", "3332313", "48, 49"] {
+            assert!(!out.contains(shown), "{out}");
+        }
+    }
+    assert_eq!(facts(&folder, &["keyed.mayhap"])["secret_key"], true);
+}
+
+#[test]
+fn too_much_in_it_and_bits_nobody_counted_are_told() {
+    let folder = folder("warnings");
+    file::save(&filled(5_000), folder.join("over.mayhap")).unwrap();
+    let over = facts(&folder, &["over.mayhap"]);
+    assert_eq!(over["over_capacity"], true);
+    assert!(
+        over["warnings"][0].as_str().unwrap().starts_with("over capacity: it was made for 1,000 items"),
+        "{over}"
+    );
+    let (code, out, _) = run(&folder, &["info", "over.mayhap"]);
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("\n  warning        over capacity: it was made for 1,000 items and holds "),
+        "{out}"
+    );
+
+    // Bits of 900 items under a count of 300: as after an attack, or a lost count.
+    let (few, many) = (filled(300).encode(), filled(900).encode());
+    let mixed = [&few[..192], &many[192..]].concat();
+    fs::write(folder.join("mixed.mayhap"), mixed).unwrap(); // the payload's checksum is not looked at here
+    let mixed = facts(&folder, &["mixed.mayhap"]);
+    let warning = mixed["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("more bits are set than 300 items set: they speak of "), "{warning}");
+    let estimated = mixed["estimated_items"].as_u64().unwrap();
+    assert!((800..1_000).contains(&estimated), "{estimated}");
+    fs::write(folder.join("fewer.mayhap"), [&many[..192], &few[192..]].concat()).unwrap();
+    assert!(
+        facts(&folder, &["fewer.mayhap"])["warnings"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("fewer bits are set than ")
+    );
+    for items in [0, 10, 100, 300, 900, 1_000] {
+        file::save(&filled(items), folder.join("good.mayhap")).unwrap();
+        assert_eq!(facts(&folder, &["good.mayhap"])["warnings"], Value::Array(Vec::new()), "{items} items");
+    }
+}
+
+#[test]
+fn large_filters_are_not_read_unless_asked() {
+    let folder = folder("large");
+    let filter = BlockedBloom::for_capacity(60_000_000, 0.01, 1).unwrap(); // some 75 MiB
+    file::save(&filter, folder.join("large.mayhap")).unwrap();
+    let large = facts(&folder, &["large.mayhap"]);
+    assert_eq!((&large["fill"], &large["fill_not_counted"]), (&Value::Null, &true.into()));
+    assert!(run(&folder, &["info", "large.mayhap"]).1.contains("--fill reads all of it"));
+    let asked = facts(&folder, &["--fill", "large.mayhap"]);
+    assert_eq!((&asked["fill"], &asked["fill_not_counted"]), (&0.0.into(), &false.into()));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn filters_of_other_programs_are_described_without_flags() {
+    let folder = folder("foreign");
+    let vector = |name: &str| vectors().join(name).to_str().unwrap().to_owned();
+    let guava = facts(&folder, &[&vector("guava/mitz64_n1000_p0.01.bin")]);
+    assert_eq!((&guava["format"], &guava["kind"]), (&"guava".into(), &"bloom".into()));
+    assert_eq!((&guava["items_as_unknown"], &guava["items_as"]), (&true.into(), &Value::Null));
+    assert_eq!((&guava["capacity_guessed"], &guava["over_capacity"]), (&true.into(), &false.into()));
+    let told = facts(&folder, &[&vector("guava/mitz64_n1000_p0.01.bin"), "--items-as", "utf8"]);
+    assert_eq!((&told["items_as_unknown"], &told["items_as"]), (&false.into(), &"utf8".into()));
+    let dcso = facts(&folder, &[&vector("dcso/words.bloom")]);
+    assert_eq!(
+        (&dcso["format"], &dcso["capacity"], &dcso["inserted"]),
+        (&"dcso".into(), &20.into(), &12.into())
+    );
+
+    let parquet = facts(&folder, &[&vector("parquet_sbbf/pyarrow.parquet")]);
+    assert_eq!((&parquet["format"], &parquet["row_groups"]), (&"parquet".into(), &1.into()));
+    let columns = parquet["columns"].as_array().unwrap();
+    assert_eq!(columns.len(), 5);
+    assert_eq!((&columns[1]["column"], &columns[1]["items_as"]), (&"i32".into(), &"i32le".into()));
+    let column = facts(&folder, &[&vector("parquet_sbbf/pyarrow.parquet"), "--column", "i32"]);
+    assert_eq!((&column["kind"], &column["items_as"]), (&"blocked-bloom".into(), &"i32le".into()));
+    let (_, out, _) = run(&folder, &["info", &vector("parquet_sbbf/pyarrow.parquet")]);
+    assert!(out.contains("1 row group, 5 filters") && out.contains("--column s --row-group 0"), "{out}");
+}
+
+#[test]
+fn several_files_are_described_and_what_is_none_is_told() {
+    let folder = folder("several");
+    file::save(&filled(10), folder.join("a.mayhap")).unwrap();
+    file::save(&filled(20), folder.join("b.mayhap")).unwrap();
+    let (code, out, _) = run(&folder, &["info", "a.mayhap", "b.mayhap"]);
+    assert_eq!((code, out.matches("made for").count()), (0, 2));
+    let (code, out, error) = run(&folder, &["info", "a.mayhap", "not-there", "b.mayhap"]);
+    assert_eq!((code, out.matches("made for").count()), (2, 2), "the others are described all the same");
+    assert_eq!(error, "mayhap: cannot read not-there: no such file or directory\n");
+    assert!(trouble(&folder, &["info", "."]).starts_with("mayhap: "));
+    fs::write(folder.join("text.txt"), "ada\n").unwrap();
+    assert!(
+        trouble(&folder, &["info", "text.txt"])
+            .contains("no filter that mayhap knows; `mayhap sniff` says more")
+    );
+    assert!(trouble(&folder, &["info"]).contains("<FILTER>"));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mayhap"))
+        .args(["info", "a.mayhap"])
+        .current_dir(&folder)
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn verify_finds_every_flipped_bit() {
+    let folder = folder("verify");
+    let good = filled(500).encode();
+    fs::write(folder.join("good.mayhap"), &good).unwrap();
+    assert_eq!(run(&folder, &["verify", "good.mayhap"]), (0, "good.mayhap: intact\n".into(), String::new()));
+    assert_eq!(run(&folder, &["verify", "-q", "good.mayhap"]), (0, String::new(), String::new()));
+    let bits: Vec<usize> = (0..good.len() * 8).step_by(397).chain([64 * 8, good.len() * 8 - 1]).collect();
+    for bit in bits {
+        if bit < 64 {
+            continue; // without its mark it is no file of ours
+        }
+        let mut damaged = good.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        fs::write(folder.join("bad.mayhap"), &damaged).unwrap();
+        let (code, out, error) = run(&folder, &["verify", "bad.mayhap"]);
+        assert_eq!((code, error.as_str()), (1, ""), "bit {bit}: {out}");
+        assert!(out.starts_with("bad.mayhap: damaged: "), "bit {bit}: {out}");
+        // What is opened, not verified, answers all the same as long as the header is good and nothing is set behind the end.
+        if bit < 192 * 8 {
+            assert_eq!(run(&folder, &["info", "bad.mayhap"]).0, 2, "bit {bit}");
+        } else if bit < good.len() * 8 - 512 {
+            assert_eq!(run(&folder, &["info", "bad.mayhap"]).0, 0, "bit {bit}");
+        }
+    }
+    for length in [8, 100, 192, good.len() - 1] {
+        fs::write(folder.join("bad.mayhap"), &good[..length]).unwrap();
+        let (code, out, _) = run(&folder, &["verify", "bad.mayhap", "good.mayhap"]);
+        assert_eq!(code, 1, "{length} bytes");
+        assert!(out.starts_with("bad.mayhap: damaged: ") && out.ends_with("good.mayhap: intact\n"), "{out}");
+    }
+    let (_, out, _) = run(&folder, &["verify", "--json", "bad.mayhap", "good.mayhap"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&report["files"][0]["intact"], &report["files"][1]["intact"]), (&false.into(), &true.into()));
+    assert!(report["files"][0]["damage"].is_string() && report["files"][1]["damage"].is_null());
+    assert!(trouble(&folder, &["verify", "not-there"]).contains("no such file"));
+    fs::write(folder.join("text.txt"), "ada\n").unwrap();
+    assert!(trouble(&folder, &["verify", "text.txt"]).contains("no filter that mayhap knows"));
+}
+
+#[test]
+fn every_kind_is_verified_and_filters_of_others_are_read() {
+    let folder = folder("verify-kinds");
+    for entry in fs::read_dir(golden()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "mayhap") {
+            let (code, out, _) = run(&folder, &["verify", path.to_str().unwrap()]);
+            assert!(code == 0 && out.ends_with(": intact\n"), "{out}");
+        }
+    }
+    let guava = vectors().join("guava/mitz64_n1000_p0.01.bin");
+    let (code, out, _) = run(&folder, &["verify", guava.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    assert!(out.ends_with("reads as a whole guava file, which has no checksum\n"), "{out}");
+    let bytes = fs::read(&guava).unwrap();
+    fs::write(folder.join("cut.bin"), &bytes[..bytes.len() - 8]).unwrap();
+    let (code, out, _) = run(&folder, &["verify", "--from", "guava", "cut.bin"]);
+    assert_eq!(code, 1, "told what it is, it is damaged");
+    assert!(out.starts_with("cut.bin: damaged: not a whole guava file"), "{out}");
+}
