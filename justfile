@@ -6,7 +6,7 @@ test:
 
 # Ten million random operations per kind against a model, with all suites of the library. Static sets are rebuilt for every change, so they get a million.
 promises:
-    MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test scalable_cuckoo --test cuckoo --test dleft --test quotient --test growing --test window -- --nocapture
+    MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test scalable_cuckoo --test cuckoo --test dleft --test quotient --test growing --test window --test fingerprints -- --nocapture
     MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor --test binary_fuse --test ribbon --test gcs -- --nocapture
 
 # docs/accuracy.md: promised, expected and observed rates of every kind. Minutes.
@@ -36,3 +36,19 @@ golden:
 # Licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
 deny:
     cargo deny check licenses bans sources
+
+# `mayhap build` and `check` against Debian's DCSO `bloom` on 10 million URLs: CPU, bytes, rates. 1 GB in `folder`, minutes.
+dcso-race folder="/tmp/mayhap-race":
+    cargo build --release -p mayhap-cli
+    tools/dcso-race.py "${CARGO_TARGET_DIR:-target}/release/mayhap" {{folder}}
+
+# A billion items from a pipe: time, memory, and whether the time it says is left is true. 1.3 GB in `folder`, minutes.
+billion folder="/tmp/mayhap-billion":
+    cargo build --release -p mayhap-cli
+    tools/billion.py "${CARGO_TARGET_DIR:-target}/release/mayhap" {{folder}}
+
+# `mayhap uniq` against huniq, `sort -u` and awk on ten million URLs, in one run: CPU, memory, the same lines. 1.5 GB of disk, minutes.
+uniq-race lines="10000000" rounds="2":
+    cargo build --release -p mayhap-cli
+    cargo install --quiet huniq --version 2.7.0 --root "${CARGO_TARGET_DIR:-target}/rivals"
+    tools/uniq-race.py "${CARGO_TARGET_DIR:-target}/release/mayhap" "${CARGO_TARGET_DIR:-target}/uniq-race" --lines {{lines}} --rounds {{rounds}} --huniq "${CARGO_TARGET_DIR:-target}/rivals/bin/huniq"
