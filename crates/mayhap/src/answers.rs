@@ -57,6 +57,23 @@ impl Answers {
         (0..self.len).map(|index| self.words[index / 64] >> (index % 64) & 1 == 1)
     }
 
+    /// The answers to `len` questions from question `from` on, as answers of their own; none for questions that were not asked.
+    #[must_use]
+    pub fn part(&self, from: usize, len: usize) -> Self {
+        let len = len.min(self.len.saturating_sub(from));
+        let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
+        let (first, shift) = (from / 64, from % 64);
+        let joined = |index: usize| match shift {
+            0 => word(first + index),
+            _ => word(first + index) >> shift | word(first + index + 1) << (64 - shift),
+        };
+        let mut part = Self { words: (0..len.div_ceil(64)).map(joined).collect(), len };
+        if let Some(last) = part.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
+            *last &= (1 << (len % 64)) - 1;
+        }
+        part
+    }
+
     /// The answers as bits, question 0 in the lowest bit of word 0; bits past the last answer are clear.
     #[must_use]
     pub fn words(&self) -> &[u64] {
@@ -65,8 +82,11 @@ impl Answers {
 
     /// Forgets the old answers and makes room for `len` new ones, all *no*.
     pub(crate) fn reset(&mut self, len: usize) {
-        self.words.clear();
-        self.words.resize(len.div_ceil(64), 0);
+        let words = len.div_ceil(64);
+        if self.words.len() != words {
+            self.words.resize(words, 0);
+        }
+        self.words.fill(0);
         self.len = len;
     }
 
@@ -111,6 +131,16 @@ mod tests {
         for (len, mayhaps) in [(500, 130), (129, 129), (128, 128), (70, 70), (64, 64), (3, 3), (0, 0)] {
             answers.truncate(len);
             assert_eq!((answers.mayhaps(), answers.len()), (mayhaps, mayhaps), "{len}");
+        }
+        answers.reset(200);
+        (0..200).filter(|index| index % 3 == 0).for_each(|index| answers.set(index));
+        for (from, len) in
+            [(0, 200), (0, 64), (1, 1), (3, 61), (63, 66), (64, 128), (130, 500), (200, 1), (300, 9)]
+        {
+            let part = answers.part(from, len);
+            let plain: Vec<bool> = answers.iter().skip(from).take(len).collect();
+            assert_eq!(part.iter().collect::<Vec<_>>(), plain, "{len} from {from}");
+            assert_eq!(part.mayhaps(), plain.iter().filter(|&&answer| answer).count());
         }
         answers.reset(0);
         assert!(answers.is_empty() && answers.iter().next().is_none());

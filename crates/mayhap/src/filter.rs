@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
-use crate::error::{InsertError, MergeError, RemoveError};
+use crate::error::{BuildError, InsertError, MergeError, RemoveError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::{Item, ItemEncoding};
 use crate::kind::Kind;
@@ -210,6 +210,15 @@ impl Filter {
         });
     }
 
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed with this filter's [`scheme`](Self::scheme). A bitmap and
+    /// a `WideBloom` answer as to [`may_contain_hash`](Self::may_contain_hash).
+    pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
+        each!(self, filter => filter.may_contain_hash_batch(hashes, answers), bitmap _bitmap => answers.reset(hashes.len()), wide _wide => {
+            answers.reset(hashes.len());
+            (0..hashes.len()).for_each(|index| answers.set(index));
+        });
+    }
+
     /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was.
     ///
     /// # Errors
@@ -242,6 +251,30 @@ impl Filter {
             | Self::BinaryFuse32(_)
             | Self::Ribbon(_)
             | Self::Gcs(_) => Err(InsertError::NeverChanges { kind: self.kind() }),
+        }
+    }
+
+    /// [`insert`](Self::insert) for an item already hashed with this filter's [`scheme`](Self::scheme).
+    ///
+    /// # Errors
+    /// As [`insert_hash_batch`](Self::insert_hash_batch).
+    pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
+        match self {
+            Self::Bitmap(_) => Err(InsertError::NotANumber),
+            Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
+            Self::BlockedBloom(filter) => Ok(filter.insert_hash(hash)),
+            Self::CountingBloom(filter) => Ok(filter.insert_hash(hash)),
+            Self::DualBloom(filter) => filter.insert_hash(hash),
+            Self::ScalableBloom(filter) => filter.insert_hash(hash),
+            Self::DLeft(filter) => filter.insert_hash(hash),
+            Self::Cuckoo(filter) => filter.insert_hash(hash),
+            Self::GrowableCuckoo(filter) => filter.insert_hash(hash),
+            Self::Quotient(filter) => filter.insert_hash(hash),
+            Self::Growing(filter) => filter.insert_hash(hash),
+            Self::ScalableCuckoo(filter) => filter.insert_hash(hash),
+            Self::Fingerprints(filter) => filter.insert_hash(hash),
+            Self::Window(filter) => Ok(filter.insert_hash(hash)),
+            _ => Err(InsertError::NeverChanges { kind: self.kind() }),
         }
     }
 
@@ -334,6 +367,77 @@ impl Filter {
             Self::ScalableCuckoo(filter) => Ok(filter.remove(item)),
             _ => Err(RemoveError::CannotRemove { kind: self.kind() }),
         }
+    }
+
+    /// How many copies of `item` are in, as far as it can tell, mayhap more; nothing for a kind that does not count copies.
+    #[must_use]
+    pub fn count<I: Item + ?Sized>(&self, item: &I) -> Option<u64> {
+        Some(match self {
+            Self::Bitmap(_) => u64::from(self.may_contain(item)),
+            Self::CountingBloom(filter) => filter.count_estimate(item).into(),
+            Self::DLeft(filter) => filter.count_estimate(item).into(),
+            Self::Cuckoo(filter) => filter.count(item),
+            Self::GrowableCuckoo(filter) => filter.count(item),
+            Self::Quotient(filter) => filter.count(item),
+            Self::Growing(filter) => filter.count_estimate(item),
+            Self::ScalableCuckoo(filter) => filter.count(item),
+            _ => return None,
+        })
+    }
+
+    /// Forgets every item. `false`: a set that never changes, which has not.
+    pub fn clear(&mut self) -> bool {
+        match self {
+            Self::Bitmap(bitmap) => bitmap.clear_all(),
+            Self::Bloom(filter) => filter.clear(),
+            Self::BlockedBloom(filter) => filter.clear(),
+            Self::CountingBloom(filter) => filter.clear(),
+            Self::DualBloom(filter) => filter.clear(),
+            Self::ScalableBloom(filter) => filter.clear(),
+            Self::DLeft(filter) => filter.clear(),
+            Self::Cuckoo(filter) => filter.clear(),
+            Self::GrowableCuckoo(filter) => filter.clear(),
+            Self::Quotient(filter) => filter.clear(),
+            Self::Growing(filter) => filter.clear(),
+            Self::ScalableCuckoo(filter) => filter.clear(),
+            Self::Fingerprints(filter) => filter.clear(),
+            Self::Window(filter) => filter.clear(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(match self {
+            Self::Bitmap(filter) => Self::Bitmap(filter.try_clone()?),
+            Self::Bloom(filter) => Self::Bloom(filter.try_clone()?),
+            Self::BlockedBloom(filter) => Self::BlockedBloom(filter.try_clone()?),
+            Self::CountingBloom(filter) => Self::CountingBloom(filter.try_clone()?),
+            Self::DualBloom(filter) => Self::DualBloom(filter.try_clone()?),
+            Self::ScalableBloom(filter) => Self::ScalableBloom(filter.try_clone()?),
+            Self::DLeft(filter) => Self::DLeft(filter.try_clone()?),
+            Self::Cuckoo(filter) => Self::Cuckoo(filter.try_clone()?),
+            Self::GrowableCuckoo(filter) => Self::GrowableCuckoo(filter.try_clone()?),
+            Self::Quotient(filter) => Self::Quotient(filter.try_clone()?),
+            Self::Xor8(filter) => Self::Xor8(filter.try_clone()?),
+            Self::Xor16(filter) => Self::Xor16(filter.try_clone()?),
+            Self::Xor32(filter) => Self::Xor32(filter.try_clone()?),
+            Self::BinaryFuse8(filter) => Self::BinaryFuse8(filter.try_clone()?),
+            Self::BinaryFuse16(filter) => Self::BinaryFuse16(filter.try_clone()?),
+            Self::BinaryFuse32(filter) => Self::BinaryFuse32(filter.try_clone()?),
+            Self::Ribbon(filter) => Self::Ribbon(filter.try_clone()?),
+            Self::Gcs(filter) => Self::Gcs(filter.try_clone()?),
+            Self::Window(filter) => Self::Window(filter.try_clone()?),
+            Self::Growing(filter) => Self::Growing(filter.try_clone()?),
+            #[cfg(feature = "formats")]
+            Self::WideBloom(filter) => Self::WideBloom(filter.try_clone()?),
+            Self::ScalableCuckoo(filter) => Self::ScalableCuckoo(filter.try_clone()?),
+            Self::Fingerprints(filter) => Self::Fingerprints(filter.try_clone()?),
+        })
     }
 
     /// Adds everything `other` holds.
@@ -485,5 +589,59 @@ impl Storable for Filter {
                 _ => Self::BinaryFuse32(BinaryFuse32::restore(header, body)?),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::{Deletes, ItemShape, Needs, Structure};
+
+    /// What only [`Filter`] has is what the kinds do one by one.
+    #[test]
+    fn hashes_copies_counts_and_clearing_are_those_of_every_kind() {
+        let needs = Needs::new(1_000, 0.01)
+            .of(ItemShape::IntegerRange { low: 0, high: 9_999 })
+            .deleting(Deletes::UpTo(100));
+        let mut made = 0;
+        for structure in Structure::all() {
+            let Ok(mut filter) = structure.create(&needs, HashScheme::fast(3)) else { continue };
+            made += 1;
+            let scheme = filter.scheme().copied();
+            for item in 0..500_u64 {
+                let new = match scheme {
+                    Some(scheme) => filter.insert_hash(scheme.hash(&item)),
+                    None => filter.insert(&item),
+                };
+                assert!(new.is_ok(), "{structure}");
+            }
+            let copy = filter.try_clone().unwrap();
+            assert_eq!(copy.encode(), filter.encode(), "{structure}");
+            if let Some(scheme) = scheme {
+                let hashes: Vec<ItemHash> = (0..2_000_u64).map(|item| scheme.hash(&item)).collect();
+                let (mut by_hash, mut by_item) = (Answers::new(), Answers::new());
+                filter.may_contain_hash_batch(&hashes, &mut by_hash);
+                filter.may_contain_batch(&(0..2_000_u64).collect::<Vec<_>>(), &mut by_item);
+                assert_eq!(by_hash, by_item, "{structure}");
+                assert!(by_hash.mayhaps() >= 500);
+            }
+            if let Some(count) = filter.count(&7_u64) {
+                assert!(count >= 1, "{structure}");
+                assert!(filter.remove(&7_u64).unwrap());
+                assert!(filter.count(&7_u64) < Some(count), "{structure}");
+            }
+            assert!(filter.clear() && filter.inserted() == 0, "{structure}");
+            assert!((0..500_u64).all(|item| !filter.may_contain(&item)), "{structure}");
+            assert!((0..500_u64).all(|item| copy.may_contain(&item)), "{structure}");
+        }
+        assert!(made >= 12, "{made}");
+        let fixed = Structure::Ribbon.build_hashes(
+            (0..100_u64).map(ItemHash::from_unmixed),
+            0.01,
+            HashScheme::fast(0),
+            &crate::BuildOptions::default(),
+        );
+        let mut fixed = fixed.unwrap();
+        assert!(!fixed.clear() && fixed.inserted() == 100 && fixed.count(&1_u64).is_none());
     }
 }

@@ -108,7 +108,7 @@ pub use kind::Kind;
 pub use probe::BloomPlacement;
 pub use quotient::{Quotient, QuotientFingerprint, QuotientShape};
 pub use ribbon::{Ribbon, RibbonShape};
-pub use scalable::{ScalableBloom, ScalableShape};
+pub use scalable::{AtomicScalableBloom, ScalableBloom, ScalableShape};
 pub use scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
 pub use statics::{BuildOptions, Fingerprint};

@@ -125,6 +125,24 @@ impl<F: Shareable> Shared<F> {
         self.insert_all(hashes)
     }
 
+    /// [`insert_hash_batch`](Self::insert_hash_batch) that says of every item whether it changed the filter: set is *certainly new*.
+    pub fn insert_hash_batch_each(&self, hashes: &[ItemHash], new: &mut Answers) -> u64 {
+        const CHUNK: usize = 16;
+        new.reset(hashes.len());
+        let mut changed = 0;
+        for (number, chunk) in hashes.chunks(CHUNK).enumerate() {
+            chunk.iter().for_each(|&hash| self.filter.prefetch(hash));
+            for (index, &hash) in chunk.iter().enumerate() {
+                if self.set(hash) {
+                    changed += 1;
+                    new.set(number * CHUNK + index);
+                }
+            }
+        }
+        self.inserted.add(hashes.as_ptr() as u64 / 64, changed);
+        changed
+    }
+
     fn insert_all<H: Hashed>(&self, items: &[H]) -> u64 {
         const CHUNK: usize = 16;
         let start = |hash| {
@@ -227,6 +245,12 @@ impl<F: Shareable> Shared<F> {
         self.filter.estimated_items()
     }
 
+    /// The plain filter to look at. Its bits are those of now; its own count is not kept, [`inserted`](Self::inserted) has that.
+    #[must_use]
+    pub const fn plain(&self) -> &F {
+        &self.filter
+    }
+
     /// A plain copy. It holds every item whose `insert` had returned before, and mayhap some that came meanwhile.
     ///
     /// # Errors
@@ -247,5 +271,28 @@ impl<F: Shareable> Shared<F> {
 impl<F: Shareable> From<F> for Shared<F> {
     fn from(filter: F) -> Self {
         Self { inserted: StripedCount::new(filter.inserted()), filter }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_answers_for_each_item_changes_what_one_by_one_would() -> Result<(), BuildError> {
+        let one_by_one = AtomicBloom::for_capacity(1_000, 0.05, 3)?;
+        let batched = AtomicBloom::for_capacity(1_000, 0.05, 3)?;
+        let hashes: Vec<ItemHash> = (0..2_000_u64).map(|item| batched.hash(&(item % 1_500))).collect();
+        let mut new = Answers::new();
+        for batch in hashes.chunks(71) {
+            let changed = batched.insert_hash_batch_each(batch, &mut new);
+            assert_eq!(changed, new.mayhaps() as u64);
+            let expected: Vec<bool> = batch.iter().map(|&hash| one_by_one.insert_hash(hash)).collect();
+            assert_eq!(new.iter().collect::<Vec<_>>(), expected);
+        }
+        assert_eq!(batched.inserted(), one_by_one.inserted());
+        assert_eq!(batched.plain().fill(), one_by_one.fill());
+        assert_eq!(batched.into_inner().encode(), one_by_one.into_inner().encode());
+        Ok(())
     }
 }

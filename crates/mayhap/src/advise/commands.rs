@@ -21,7 +21,7 @@
 use std::fmt;
 
 use super::needs::{ItemShape, Needs};
-use super::price::{Structure, removals};
+use super::price::{GROWABLE_TO, Structure, removals};
 use super::say;
 use crate::bloom::BloomShape;
 use crate::counting::CountingShape;
@@ -228,17 +228,27 @@ fn cuckoo_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
     }
 }
 
-/// The `MF.RESERVE` line that makes `structure` for `needs` on our own server; nothing for what is built of all its items at once,
-/// for what is no filter, and for what takes more than items and a rate to make.
+/// The `MF.RESERVE` line that makes `structure` for `needs` on our own server; nothing for what is no filter of ours, and for a bitmap of
+/// what are no integers. A set that is built of all its items at once is then built with `MF.BUILD`.
 #[must_use]
 pub fn mayhap_reserve(structure: Structure, needs: &Needs) -> Option<String> {
-    let by_items_and_rate = structure.is_filter()
-        && !structure.is_static()
-        && !matches!(structure, Structure::DualBloom | Structure::GrowableCuckoo)
-        && has_best_probes(structure, needs);
-    by_items_and_rate.then_some(())?;
-    let (kind, rate) = (argument(structure)?, plain_rate(needs.target_fpr));
-    Some(format!("MF.RESERVE {NAME} KIND {kind} CAPACITY {} FPR {rate}", needs.items))
+    let (kind, items) = (argument(structure)?, needs.items);
+    if structure == Structure::Bitmap {
+        let ItemShape::IntegerRange { low, high } = needs.item else { return None };
+        return Some(format!("MF.RESERVE {NAME} KIND {kind} RANGE {low} {high}"));
+    }
+    let mut line =
+        format!("MF.RESERVE {NAME} KIND {kind} CAPACITY {items} FPR {}", plain_rate(needs.target_fpr));
+    match structure {
+        // The second filter is sized by it.
+        Structure::DualBloom => line += &format!(" DELETES {}", removals(needs)),
+        Structure::GrowableCuckoo => line += &format!(" MAX {}", items.saturating_mul(GROWABLE_TO)),
+        _ => {}
+    }
+    if let Some(probes) = needs.probes.filter(|_| !has_best_probes(structure, needs)) {
+        line += &format!(" PROBES {probes}");
+    }
+    Some(line)
 }
 
 /// The kind as one word: `blocked-bloom-split`.
@@ -340,7 +350,15 @@ mod tests {
         // The program takes the best number of probes, so it is no way to any other.
         assert_eq!(build_line(Structure::Bloom, &needs.clone().probing(3)), None);
         assert!(build_line(Structure::Bloom, &needs.clone().probing(10)).is_some());
-        assert_eq!(mayhap_reserve(Structure::Gcs, &needs), None);
+        let reserve = |structure, needs: &Needs| mayhap_reserve(structure, needs).unwrap_or_default();
+        assert_eq!(reserve(Structure::Gcs, &needs), "MF.RESERVE seen KIND gcs CAPACITY 200000 FPR 0.001");
+        assert!(reserve(Structure::Bloom, &needs.clone().probing(3)).ends_with("FPR 0.001 PROBES 3"));
+        assert!(reserve(Structure::DualBloom, &needs).ends_with("FPR 0.001 DELETES 20000"));
+        assert!(reserve(Structure::GrowableCuckoo, &needs).ends_with("FPR 0.001 MAX 3200000"));
+        assert_eq!(
+            reserve(Structure::Bitmap, &Needs::new(5, 0.01).of(range)),
+            "MF.RESERVE seen KIND bitmap RANGE 10 99"
+        );
         assert_eq!(
             mayhap_reserve(Structure::Window, &Needs::new(7, 1e-9)).unwrap(),
             "MF.RESERVE seen KIND window CAPACITY 7 FPR 1e-9"

@@ -2,7 +2,7 @@
 
 use super::BlockedShape;
 use crate::hash::{ItemHash, reduce};
-use crate::probe::{Probes, Stream as _};
+use crate::probe::{Probes, Range, Stream as _};
 use crate::simd::generic::{LINE_WORDS, SPLIT_WORDS};
 
 /// Where one item's bits are: the first word of its block, and the 32 bits that choose among the block's.
@@ -36,7 +36,7 @@ pub(crate) fn parquet(hash: ItemHash, blocks: u64) -> Place {
 pub(crate) fn lines<const R: usize>(hash: ItemHash, shape: &BlockedShape) -> [Place; R] {
     let mut stream = Probes::new(hash);
     std::array::from_fn(|region| {
-        let line = region as u64 * shape.blocks() + stream.next(shape.blocks());
+        let line = region as u64 * shape.blocks() + stream.next(Range::of(shape.blocks()));
         let bits = (hash.high.wrapping_mul(REGION_MULTIPLIERS[region]) >> 32) as u32;
         Place { word: line as usize * LINE_WORDS, bits }
     })

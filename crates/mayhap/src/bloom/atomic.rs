@@ -7,7 +7,7 @@ use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::{BloomPlacement, ForeignProbes, Probes, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes, Probes, RedisProbes, Stream};
 use crate::shared::Shareable;
 use crate::simd::prefetch;
 use crate::sizing::counted;
@@ -81,6 +81,7 @@ impl Shareable for Bloom {
     fn prefetch(&self, hash: ItemHash) {
         match self.placement {
             BloomPlacement::Mayhap => self.prefetch_at(Probes::new(hash)),
+            BloomPlacement::RedisBloom => self.prefetch_at(RedisProbes::new(hash)),
             placement => self.prefetch_at(ForeignProbes::new(placement, hash)),
         }
     }
@@ -89,6 +90,7 @@ impl Shareable for Bloom {
     fn set_shared(&self, hash: ItemHash) -> bool {
         match self.placement {
             BloomPlacement::Mayhap => self.set_shared_at(Probes::new(hash)),
+            BloomPlacement::RedisBloom => self.set_shared_at(RedisProbes::new(hash)),
             placement => self.set_shared_at(ForeignProbes::new(placement, hash)),
         }
     }
@@ -98,7 +100,7 @@ impl Bloom {
     #[inline(always)]
     fn prefetch_at<P: Stream>(&self, mut stream: P) {
         for _ in 0..self.shape.probes() {
-            prefetch(self.bits.words(), (stream.next(self.shape.bits()) / 64) as usize);
+            prefetch(self.bits.words(), (stream.next(self.shape.range()) / 64) as usize);
         }
     }
 
@@ -110,7 +112,7 @@ impl Bloom {
         let words = self.bits.words();
         let mut changed = 0;
         for _ in 0..self.shape.probes() {
-            let position = stream.next(self.shape.bits());
+            let position = stream.next(self.shape.range());
             let bit = 1 << (position % 64);
             changed |= bit & !words[(position / 64) as usize].fetch_or(bit, Ordering::Relaxed);
         }

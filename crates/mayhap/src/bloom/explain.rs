@@ -19,7 +19,8 @@ impl Bloom {
     fn trace_stream(&self, mut stream: impl Stream) -> BitLookup {
         let (bits, words) = (self.shape.bits(), self.bits.words());
         let never_taken = stream.is_nowhere();
-        let probes = (0..self.shape.probes()).map(|_| probe(words, stream.next(bits))).collect();
+        let probes =
+            (0..self.shape.probes()).map(|_| probe(words, stream.next(self.shape.range()))).collect();
         BitLookup { bits, probes, never_taken }
     }
 

@@ -9,6 +9,20 @@ use crate::store::Bits;
 /// Bits tested together before the first branch.
 const FIRST_GROUP: u32 = 3;
 
+/// How many hashes are answered in one word.
+pub(crate) const WORD: usize = 64;
+
+/// Where most lines of a filter are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Distance {
+    /// In a cache of this core's own: the CPU itself runs far enough ahead.
+    Near,
+    /// In the cache all cores share.
+    Cache,
+    /// Past all of them.
+    Memory,
+}
+
 /// A bit array as the lookups see it, with `probes` bits per item.
 #[derive(Clone, Copy)]
 pub(super) struct BitArray<'a> {
@@ -46,6 +60,56 @@ impl BitArray<'_> {
             }
         }
         true
+    }
+
+    /// Answers up to 64 hashes at once, the first in the lowest bit. Nothing is set up for that, so that it is as good for one
+    /// item as for many: what is left of an item after its first bits is drawn anew from its hash.
+    #[inline(always)]
+    pub(super) fn answer_word<P: Stream>(
+        &self,
+        positions: impl Fn(ItemHash) -> P,
+        hashes: &[ItemHash],
+        distance: Distance,
+    ) -> u64 {
+        let hashes = &hashes[..hashes.len().min(WORD)];
+        if let [hash] = hashes {
+            return u64::from(self.covers(positions(*hash)));
+        }
+        if distance != Distance::Near {
+            for &hash in hashes {
+                let mut stream = positions(hash);
+                for _ in 0..FIRST_GROUP.min(self.probes) {
+                    self.bits.prefetch(stream);
+                    stream.advance();
+                }
+            }
+        }
+        let (mut running, mut left) = ([0_u8; WORD], 0);
+        for (&hash, index) in hashes.iter().zip(0..) {
+            // Written always, kept only if the bits were set: there is no branch to mispredict.
+            running[left] = index;
+            left += self.first_group(&mut positions(hash)) as usize;
+        }
+        let behind_first = |index: u8| {
+            let mut stream = positions(hashes[usize::from(index)]);
+            (0..FIRST_GROUP.min(self.probes)).for_each(|_| stream.advance());
+            stream
+        };
+        if distance == Distance::Memory {
+            for &index in &running[..left] {
+                let mut stream = behind_first(index);
+                for _ in FIRST_GROUP..self.probes {
+                    self.bits.prefetch(stream);
+                    stream.advance();
+                }
+            }
+        }
+        let mut answers = 0;
+        for &index in &running[..left] {
+            let stream = behind_first(index);
+            answers |= u64::from(self.others(stream) && !stream.is_nowhere()) << index;
+        }
+        answers
     }
 
     /// Answers a batch in two rounds: the first three bits of every item, then the others of those still in the running.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::BuildError;
-use crate::probe::{BloomPlacement, MAX_PROBES};
+use crate::probe::{BloomPlacement, MAX_PROBES, Range};
 use crate::sizing::{self, MAX_BITS, classic};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
@@ -21,7 +21,7 @@ use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BloomShape {
-    bits: u64,
+    bits: Range,
     probes: u32,
     capacity: u64,
     target_fpr: f64,
@@ -35,7 +35,7 @@ impl BloomShape {
     pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
         let (bits, probes) = classic::size(capacity, target_fpr);
-        Self { bits, probes, capacity, target_fpr }.checked()
+        Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
     /// The best use of `bytes` bytes for `capacity` items; [`target_fpr`](Self::target_fpr) says how good that is.
@@ -50,7 +50,7 @@ impl BloomShape {
         }
         let probes = classic::best_probes(bits, capacity);
         let target_fpr = classic::rate_in_memory(bytes, bits, probes, capacity)?;
-        Self { bits, probes, capacity, target_fpr }.checked()
+        Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
     /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
@@ -72,7 +72,7 @@ impl BloomShape {
         let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
         let probes = sizing::check_probes(probes)?;
         let bits = classic::bits_for(capacity, target_fpr, probes);
-        Self { bits, probes, capacity, target_fpr }.checked()
+        Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
     /// Exactly `bits` bits and `probes` probes, meant for `capacity` items: for matching another system's filter.
@@ -81,7 +81,7 @@ impl BloomShape {
     /// [`BuildError`] for a zero, or a number past its limit.
     pub fn exactly(bits: u64, probes: u32, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
-        let shape = Self { bits, probes, capacity, target_fpr: 1.0 }.checked()?;
+        let shape = Self { bits: Range::of(bits), probes, capacity, target_fpr: 1.0 }.checked()?;
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
@@ -118,7 +118,7 @@ impl BloomShape {
         if !(0.0..=1.0).contains(&target_fpr) {
             return Err(BuildError::RateOutOfRange { got: target_fpr });
         }
-        Self { bits, probes, capacity, target_fpr }.checked_up_to(placement.max_probes())
+        Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked_up_to(placement.max_probes())
     }
 
     fn checked(self) -> Result<Self, BuildError> {
@@ -126,8 +126,9 @@ impl BloomShape {
     }
 
     fn checked_up_to(self, limit: u32) -> Result<Self, BuildError> {
-        if self.bits == 0 || self.bits > MAX_BITS {
-            return Err(BuildError::BitsOutOfRange { got: self.bits, limit: MAX_BITS });
+        let bits = self.bits();
+        if bits == 0 || bits > MAX_BITS {
+            return Err(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS });
         }
         if self.probes == 0 || self.probes > limit {
             return Err(BuildError::ProbesOutOfRange { got: self.probes, limit });
@@ -147,6 +148,12 @@ impl BloomShape {
     /// Bits in the array.
     #[must_use]
     pub const fn bits(&self) -> u64 {
+        self.bits.len()
+    }
+
+    /// The bits as what positions are drawn from.
+    #[inline(always)]
+    pub(crate) const fn range(&self) -> Range {
         self.bits
     }
 
@@ -171,13 +178,13 @@ impl BloomShape {
     /// The rate by the model once `items` distinct items are in, within 2 %.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
-        classic::expected_fpr(self.bits, self.probes, items)
+        classic::expected_fpr(self.bits(), self.probes, items)
     }
 
     /// Memory the bits take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
-        self.bits.div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64
+        self.bits().div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64
     }
 
     /// Bits of memory per item at capacity.
@@ -188,7 +195,7 @@ impl BloomShape {
 
     /// The words that hold bits; the array is rounded up to whole lines behind them.
     pub(crate) const fn words(&self) -> u64 {
-        self.bits.div_ceil(64)
+        self.bits().div_ceil(64)
     }
 
     pub(crate) fn lines(&self) -> usize {
@@ -197,12 +204,12 @@ impl BloomShape {
 
     /// Do a bit and its neighbours mean the same in both? Capacity and target may differ.
     pub(crate) fn places_like(&self, other: &Self) -> bool {
-        (self.bits, self.probes) == (other.bits, other.probes)
+        (self.bits(), self.probes) == (other.bits(), other.probes)
     }
 }
 
 impl fmt::Display for BloomShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bits with {} probes", self.bits, self.probes)
+        write!(f, "{} bits with {} probes", self.bits(), self.probes)
     }
 }

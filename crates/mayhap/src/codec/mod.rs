@@ -273,3 +273,11 @@ pub(crate) fn write_bytes(lines: &Lines, count: u64, out: &mut dyn Write) -> io:
 pub fn kind_of(bytes: &[u8]) -> Result<Kind, DecodeError> {
     Ok(Bytes(bytes).header_at(0)?.kind)
 }
+
+/// How many bytes the encoded filter has that these bytes begin with, judging by the header alone.
+///
+/// # Errors
+/// [`DecodeError`] if they do not begin with an intact header.
+pub fn length_of(bytes: &[u8]) -> Result<u64, DecodeError> {
+    Ok(Bytes(bytes).header_at(0)?.payload_bytes.saturating_add(HEADER_BYTES as u64))
+}

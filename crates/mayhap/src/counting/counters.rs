@@ -4,7 +4,7 @@
 //! because from then on nobody knows how many probes it stands for. Up and down go probe by probe, so an item whose
 //! probes meet in one counter raises it twice and lowers it twice.
 
-use crate::probe::{Probes, Stream as _};
+use crate::probe::{Probes, Range, Stream as _};
 use crate::sizing::counting::{COUNTER_BITS, MAX_COUNT};
 
 /// Counters in a 64-bit word.
@@ -41,7 +41,7 @@ pub(super) struct Raised {
 pub(super) fn raise(words: &mut [u64], mut stream: Probes, counters: u64, probes: u32) -> Raised {
     let mut raised = Raised::default();
     for _ in 0..probes {
-        let position = stream.next(counters);
+        let position = stream.next(Range::of(counters));
         let (word, shift) = (&mut words[word_of(position)], shift_of(position));
         let count = *word >> shift & MAX_COUNT;
         raised.fresh += u64::from(count == 0);
@@ -58,7 +58,7 @@ pub(super) fn lower(words: &mut [u64], stream: Probes, counters: u64, probes: u3
     let mut freed = 0;
     let mut ahead = stream;
     for done in 0..probes {
-        let position = ahead.next(counters);
+        let position = ahead.next(Range::of(counters));
         let (word, shift) = (&mut words[word_of(position)], shift_of(position));
         match *word >> shift & MAX_COUNT {
             0 => {
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn probes_that_meet_go_up_and_down_alike_even_where_counters_stick() {
         for (counters, probes) in [(1, 1), (1, 5), (2, 7), (3, 3), (5, 16), (16, 7), (17, 20), (40, 4)] {
-            let positions = |mut stream: Probes| (0..probes).map(move |_| stream.next(counters) as usize);
+            let positions =
+                |mut stream: Probes| (0..probes).map(move |_| stream.next(Range::of(counters)) as usize);
             let mut words = [0_u64; 3];
             let mut truth = vec![0_u64; counters as usize];
             let mut sticks = vec![false; counters as usize];

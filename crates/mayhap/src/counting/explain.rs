@@ -6,7 +6,7 @@ use super::CountingBloom;
 use super::counters::{COUNTERS_PER_WORD, occupied, word_of};
 use crate::explain::{CounterLookup, CounterProbe, Density};
 use crate::hash::ItemHash;
-use crate::probe::{Probes, Stream as _};
+use crate::probe::{Probes, Range, Stream as _};
 use crate::sizing::counting::MAX_COUNT;
 
 impl CountingBloom {
@@ -14,7 +14,7 @@ impl CountingBloom {
     pub(crate) fn trace(&self, hash: ItemHash) -> CounterLookup {
         let (array, mut stream) = (self.array(), Probes::new(hash));
         let probes = (0..array.probes).map(|_| {
-            let position = stream.next(array.counters);
+            let position = stream.next(Range::of(array.counters));
             let word = array.words[word_of(position)].load(Ordering::Relaxed);
             CounterProbe { position, count: array.count(position), word }
         });

@@ -6,7 +6,7 @@ use super::counters::{shift_of, word_of};
 use crate::answers::Answers;
 use crate::batch::{Hashed, one_chunk_behind};
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::{Probes, Stream as _};
+use crate::probe::{Probes, Range, Stream as _};
 use crate::simd::prefetch;
 use crate::sizing::counting::MAX_COUNT;
 
@@ -39,13 +39,13 @@ impl CounterArray<'_> {
         let mut stream = Probes::new(hash);
         let mut all = 1;
         for _ in 0..FIRST_GROUP.min(self.probes) {
-            all &= self.bit(stream.next(self.counters));
+            all &= self.bit(stream.next(Range::of(self.counters)));
         }
         if all == 0 {
             return false;
         }
         for _ in FIRST_GROUP..self.probes {
-            all &= self.bit(stream.next(self.counters));
+            all &= self.bit(stream.next(Range::of(self.counters)));
         }
         all == 1
     }
@@ -54,12 +54,12 @@ impl CounterArray<'_> {
     #[inline]
     pub(super) fn lowest(&self, hash: ItemHash) -> u64 {
         let mut stream = Probes::new(hash);
-        (0..self.probes).map(|_| self.count(stream.next(self.counters))).min().unwrap_or(0)
+        (0..self.probes).map(|_| self.count(stream.next(Range::of(self.counters)))).min().unwrap_or(0)
     }
 
     #[inline(always)]
     fn prefetch(&self, stream: Probes) {
-        prefetch(self.words, word_of(stream.position(self.counters)));
+        prefetch(self.words, word_of(stream.position(Range::of(self.counters))));
     }
 
     /// Answers a batch round by round: one counter of every item still in the running, while its next is on its way.
@@ -83,7 +83,7 @@ impl CounterArray<'_> {
                 let mut kept = 0;
                 for i in 0..left {
                     let (mut stream, index): (Probes, u32) = running[i];
-                    let set = self.bit(stream.next(self.counters));
+                    let set = self.bit(stream.next(Range::of(self.counters)));
                     self.prefetch(stream);
                     // Written always, kept only if the counter was set: there is no branch to mispredict.
                     running[kept] = (stream, index);

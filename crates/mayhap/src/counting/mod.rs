@@ -18,7 +18,7 @@ use crate::error::{BuildError, MergeError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::probe::{Probes, Stream as _};
+use crate::probe::{Probes, Range, Stream as _};
 use crate::simd::prefetch_words;
 use crate::sizing::classic;
 use crate::sizing::counting::COUNTER_BITS;
@@ -142,7 +142,7 @@ impl CountingBloom {
             let stream = Probes::new(item.hashed(&scheme));
             let mut ahead = stream;
             for _ in 0..probes {
-                prefetch.at(counters::word_of(ahead.next(counters)));
+                prefetch.at(counters::word_of(ahead.next(Range::of(counters))));
             }
             stream
         };

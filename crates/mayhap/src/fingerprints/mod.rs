@@ -440,6 +440,14 @@ impl FingerprintSet {
         self.limit_bytes = limit_bytes;
     }
 
+    /// A copy of its own.
+    ///
+    /// # Errors
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self { lines: self.lines.try_clone()?, ..*self })
+    }
+
     /// The set as the bytes of a `.mayhap` file; `docs/format.md` draws them. The limit is not in them.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

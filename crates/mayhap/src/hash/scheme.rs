@@ -8,9 +8,11 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::ItemHash;
 #[cfg(feature = "formats")]
-use super::foreign::ForeignScheme;
+use super::foreign::{ForeignScheme, redis_bloom_hash};
 use crate::error::BuildError;
 use crate::item::Item;
+#[cfg(feature = "formats")]
+use crate::item::ItemValue;
 
 /// How a filter hashes its items: a numbered scheme and its seed or key.
 ///
@@ -91,7 +93,11 @@ impl HashScheme {
             }),
             Self::Keyed { key } => item.with_bytes(|bytes| keyed_hash(key, bytes)),
             #[cfg(feature = "formats")]
-            Self::Foreign(foreign) => item.with_value(|value| foreign.hash(value)),
+            Self::Foreign(foreign) => item.with_value(|value| match value {
+                // What a server is asked all day: no encoding, no choice among functions.
+                ItemValue::Bytes(bytes) if foreign.is_redis_bloom() => redis_bloom_hash(bytes),
+                value => foreign.hash(value),
+            }),
         }
     }
 }

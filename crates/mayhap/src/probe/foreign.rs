@@ -4,7 +4,7 @@
 //! Guava64      low, low + high, low + 2·high …          each & 2^63-1, mod bits
 //! Guava32      a + b, a + 2b …  in 32 bits              negative: all bits flipped; mod bits
 //! Redisson     low, + high, + low, + high …             each & 2^63-1, mod bits
-//! RedisBloom   low, low + high, low + 2·high …          mod bits
+//! RedisBloom   low, low + high, low + 2·high …          mod bits; `redis` draws the same without dividing
 //! Spark2       a·(2^31-1) + b, + 2b …                   negative: all bits flipped; mod bits
 //! Dcso         low·g mod p, ·g mod p …                  mod bits
 //! DataSketches low + high, low + 2·high …               >> 1, mod bits; low odd, high even: nowhere
@@ -13,7 +13,7 @@
 //! Cassandra    high, high + low, …    signed            |mod bits|
 //! ```
 
-use super::Stream;
+use super::{Range, Stream};
 #[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};
@@ -147,7 +147,7 @@ impl ForeignProbes {
 
 impl Stream for ForeignProbes {
     #[inline]
-    fn position(&self, range: u64) -> u64 {
+    fn position(&self, range: Range) -> u64 {
         let drawn = match self.rule {
             BloomPlacement::Mayhap | BloomPlacement::RedisBloom | BloomPlacement::Dcso => self.state,
             BloomPlacement::Guava64 | BloomPlacement::Redisson => self.state & (u64::MAX >> 1),
@@ -164,11 +164,11 @@ impl Stream for ForeignProbes {
             BloomPlacement::Rbloom => self.low >> 32 | self.high << 32,
             BloomPlacement::LevelDb => u64::from(self.state as u32),
             BloomPlacement::Cassandra => {
-                let signed = i64::try_from(range).unwrap_or(i64::MAX);
+                let signed = i64::try_from(range.len()).unwrap_or(i64::MAX);
                 return (self.state as i64 % signed).unsigned_abs();
             }
         };
-        drawn % range
+        drawn % range.len()
     }
 
     #[inline]
@@ -222,7 +222,10 @@ mod tests {
             for (low, high) in [(0, 0), (u64::MAX, u64::MAX), (1 << 63, 1 << 31), (0xdead_beef, 7)] {
                 for range in [1, 2, 63, 1 << 40, (1 << 63) + 1] {
                     let mut probes = ForeignProbes::new(rule, ItemHash { low, high });
-                    assert!((0..300).all(|_| probes.next(range) < range), "{rule:?} {low} {high} {range}");
+                    assert!(
+                        (0..300).all(|_| probes.next(Range::of(range)) < range),
+                        "{rule:?} {low} {high} {range}"
+                    );
                 }
             }
         }

@@ -15,9 +15,13 @@
 //! multiplication in its place, which takes longer.
 
 mod foreign;
+mod range;
+mod redis;
 
 pub use foreign::BloomPlacement;
 pub(crate) use foreign::ForeignProbes;
+pub(crate) use range::Range;
+pub(crate) use redis::RedisProbes;
 
 use crate::hash::{ItemHash, reduce};
 
@@ -30,8 +34,8 @@ pub(crate) const MAX_REDIS_PROBES: u32 = 1075;
 
 /// The positions of one item, one after the other and without an end.
 pub(crate) trait Stream: Copy + Default {
-    /// The current position, always below `range`; what reads without a bounds check relies on it.
-    fn position(&self, range: u64) -> u64;
+    /// The current position, always in `range`; what reads without a bounds check relies on it.
+    fn position(&self, range: Range) -> u64;
 
     /// On to the next position.
     fn advance(&mut self);
@@ -44,7 +48,7 @@ pub(crate) trait Stream: Copy + Default {
 
     /// The current position, moving on.
     #[inline(always)]
-    fn next(&mut self, range: u64) -> u64 {
+    fn next(&mut self, range: Range) -> u64 {
         let position = self.position(range);
         self.advance();
         position
@@ -71,8 +75,8 @@ impl Probes {
 
 impl Stream for Probes {
     #[inline(always)]
-    fn position(&self, range: u64) -> u64 {
-        reduce(self.state, range)
+    fn position(&self, range: Range) -> u64 {
+        reduce(self.state, range.len())
     }
 
     #[inline(always)]
@@ -89,10 +93,10 @@ mod tests {
     fn positions_stay_in_range_and_never_change() {
         let hash = ItemHash { low: 0x0123_4567_89ab_cdef, high: 0xfedc_ba98_7654_3210 };
         let mut probes = Probes::new(hash);
-        let positions: Vec<u64> = (0..6).map(|_| probes.next(1_000_003)).collect();
+        let positions: Vec<u64> = (0..6).map(|_| probes.next(Range::of(1_000_003))).collect();
         assert_eq!(positions, GOLDEN, "placement scheme 1 is frozen");
         let mut probes = Probes::new(hash);
-        assert!((0..1000).all(|_| probes.next(7) < 7));
+        assert!((0..1000).all(|_| probes.next(Range::of(7)) < 7));
     }
 
     const GOLDEN: [u64; 6] = [4444, 1_000_002, 764_446, 280_065, 737_845, 65];

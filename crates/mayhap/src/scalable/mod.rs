@@ -1,21 +1,24 @@
 //! The scalable Bloom filter.
 
+mod atomic;
 mod explain;
 mod pending;
 mod plan;
 mod shape;
+mod word;
 
+pub use atomic::AtomicScalableBloom;
 pub use shape::ScalableShape;
 
 use self::pending::Pending;
 pub(crate) use self::plan::Plan;
 #[cfg(feature = "formats")]
-pub(crate) use self::plan::{redis_bits_agree, redis_probes};
+pub(crate) use self::plan::{COMPACT_TIGHTENING, REDIS_TIGHTENING, redis_bits_agree, redis_probes};
 pub(crate) use self::plan::{redis_bits_for_probes, redis_layer};
-use self::shape::{MAX_TIERS, layer_fpr_now};
+use self::shape::{MAX_TIERS, NO_LIMIT, layer_fpr_now};
 use crate::answers::Answers;
 use crate::batch::Hashed;
-use crate::bloom::{Bloom, BloomShape};
+use crate::bloom::{Bloom, BloomShape, WORD};
 use crate::codec::{self, Body, DecodeError, Encoding, Header, MAX_INSERTED, Parts, Storable};
 use crate::error::{BuildError, InsertError};
 use crate::hash::{HashScheme, ItemHash};
@@ -88,6 +91,9 @@ pub struct ScalableBloom {
 
 /// Items sent through the layers together: their hashes and answers stay in the cache.
 const BLOCK: usize = 4096;
+
+/// Up to here a batch goes through the layers 64 items at a time, without an allocation.
+const SMALL_BATCH: usize = 256;
 
 impl ScalableBloom {
     /// A filter that begins with room for `initial_capacity` items and keeps `target_fpr` however much it grows.
@@ -239,7 +245,13 @@ impl ScalableBloom {
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
         match &self.layers[..] {
             [only] => only.may_contain_hash_batch(hashes, answers),
-            _ => self.ask_all(hashes, answers),
+            _ if hashes.len() > SMALL_BATCH => self.ask_all(hashes, answers),
+            _ => {
+                answers.reset(hashes.len());
+                for (word, hashes) in answers.words_mut().iter_mut().zip(hashes.chunks(WORD)) {
+                    *word = self.answer_word(hashes);
+                }
+            }
         }
     }
 
@@ -383,18 +395,19 @@ impl ScalableBloom {
 }
 
 impl Plan {
-    /// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash. 2 and 3: layers of RedisBloom's
-    /// placement, sized by its rule.
+    /// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash. 2, 3 and 4: layers of RedisBloom's
+    /// placement, sized by its rule; with 4, the tightening is free.
     const fn number(self) -> u16 {
         match self {
             Self::Mayhap => 1,
             Self::RedisBloom => 2,
             Self::RedisBloomFixed => 3,
+            Self::RedisBloomTightened => 4,
         }
     }
 
     fn from_number(number: u16) -> Option<Self> {
-        [Self::Mayhap, Self::RedisBloom, Self::RedisBloomFixed]
+        [Self::Mayhap, Self::RedisBloom, Self::RedisBloomFixed, Self::RedisBloomTightened]
             .into_iter()
             .find(|plan| plan.number() == number)
     }
@@ -455,9 +468,6 @@ impl Storable for ScalableBloom {
         }
     }
 }
-
-/// How "no limit" travels.
-const NO_LIMIT: u64 = u64::MAX;
 
 impl ScalableBloom {
     /// Are the decoded layers those of the plan? Their bits and probes are their own business: they were sized by

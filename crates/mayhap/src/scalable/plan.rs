@@ -10,7 +10,10 @@ pub(super) const MAX_LAYERS: usize = 64;
 const MAX_REDIS_LAYERS: usize = 1024;
 
 /// The rate of every layer of RedisBloom's relative to the one before, and of the first relative to the promise.
-pub(super) const REDIS_TIGHTENING: f64 = 0.5;
+pub(crate) const REDIS_TIGHTENING: f64 = 0.5;
+/// The tightening that takes the least memory over many growths; see [`Plan::RedisBloomTightened`].
+#[cfg(feature = "formats")]
+pub(crate) const COMPACT_TIGHTENING: f64 = 0.85;
 /// ln 2 squared, to the digits RedisBloom has it. With others the number of probes can differ by one.
 const LN_2_SQUARED: f64 = 0.480453013918201;
 /// ln 2, likewise.
@@ -26,13 +29,17 @@ pub(crate) enum Plan {
     RedisBloom,
     /// RedisBloom's `NONSCALING`: one layer, which has all of it.
     RedisBloomFixed,
+    /// Layers RedisBloom reads, with rates of ours: the first has half the promise, as RedisBloom's has, and the others share the
+    /// other half by the tightening ratio `r`, `(1 - r) / 2`, `(1 - r) r / 2`, … Later layers are larger, so that a bit for each of
+    /// their items costs more: they get more of the promise than by halving. With `r = 1/2` it is RedisBloom's own plan.
+    RedisBloomTightened,
 }
 
 impl Plan {
     pub(crate) const fn max_layers(self) -> usize {
         match self {
             Self::Mayhap => MAX_LAYERS,
-            Self::RedisBloom => MAX_REDIS_LAYERS,
+            Self::RedisBloom | Self::RedisBloomTightened => MAX_REDIS_LAYERS,
             Self::RedisBloomFixed => 1,
         }
     }
@@ -42,6 +49,14 @@ impl Plan {
         match self {
             Self::RedisBloomFixed => target_fpr,
             _ => target_fpr * REDIS_TIGHTENING,
+        }
+    }
+
+    /// What the layer behind `layers` others promises, the last of which promises `last`.
+    pub(super) fn rate_behind(self, layers: usize, last: f64, tightening: f64) -> f64 {
+        match self {
+            Self::RedisBloomTightened if layers == 1 => last * (1.0 - tightening),
+            _ => last * tightening,
         }
     }
 
@@ -61,7 +76,8 @@ impl Plan {
         if !(least..=MOST).contains(&growth) || growth.fract() != 0.0 {
             return Err(BuildError::GrowthOutOfRange { got: growth, limit: MOST });
         }
-        if tightening != REDIS_TIGHTENING {
+        let free = self == Self::RedisBloomTightened && tightening > 0.0 && tightening < 1.0;
+        if !free && tightening != REDIS_TIGHTENING {
             return Err(BuildError::TighteningOutOfRange { got: tightening });
         }
         if tiers != 1 {

@@ -12,6 +12,8 @@ use crate::sizing::{self, MAX_CAPACITY, counted, scalable};
 pub(super) const MAX_TIERS: usize = 5;
 /// The largest growth factor.
 const MAX_GROWTH: f64 = 32_768.0;
+/// What stands for no limit.
+pub(super) const NO_LIMIT: u64 = u64::MAX;
 /// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
 const DEFAULT_GROWTH: f64 = 3.5;
 /// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
@@ -46,7 +48,8 @@ pub struct ScalableShape {
     growth: f64,
     tightening: f64,
     target_fpr: f64,
-    limit_bytes: Option<u64>,
+    /// The largest number where there is none, which no memory reaches.
+    limit_bytes: u64,
 }
 
 impl ScalableShape {
@@ -72,7 +75,7 @@ impl ScalableShape {
             *tier = sizing::check_capacity(capacity)?;
         }
         let (growth, tightening) = (DEFAULT_GROWTH, DEFAULT_TIGHTENING);
-        Self { plan: Plan::Mayhap, tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
+        Self { plan: Plan::Mayhap, tiers, growth, tightening, target_fpr, limit_bytes: NO_LIMIT }.checked()
     }
 
     /// RedisBloom's plan for a filter it made, or would make, with this rate: the first layer holds `entries` items.
@@ -82,11 +85,12 @@ impl ScalableShape {
         entries: u64,
         target_fpr: f64,
         growth: u32,
+        tightening: f64,
     ) -> Result<Self, BuildError> {
         let mut tiers = [0; MAX_TIERS];
         tiers[0] = sizing::check_capacity(entries)?;
-        let (growth, tightening) = (growth.into(), plan::REDIS_TIGHTENING);
-        Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: None }.checked()
+        let growth = growth.into();
+        Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: NO_LIMIT }.checked()
     }
 
     /// What an encoded filter says its shape is, checked like every other.
@@ -98,7 +102,7 @@ impl ScalableShape {
         target_fpr: f64,
         limit_bytes: Option<u64>,
     ) -> Result<Self, BuildError> {
-        let shape = Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: None };
+        let shape = Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: NO_LIMIT };
         if shape.tiers().is_empty() {
             return Err(BuildError::TiersOutOfRange { got: 0, limit: MAX_TIERS });
         }
@@ -115,9 +119,7 @@ impl ScalableShape {
             plan => plan.check(self.tiers().len(), self.growth, self.tightening, self.target_fpr)?,
         }
         let first = self.layer(0)?;
-        if let Some(limit) = self.limit_bytes {
-            sizing::check_memory(first.memory_bytes(), limit)?;
-        }
+        sizing::check_memory(first.memory_bytes(), self.limit_bytes)?;
         Ok(self)
     }
 
@@ -155,7 +157,7 @@ impl ScalableShape {
     /// # Errors
     /// [`BuildError::TooLarge`] if not even the first layer fits.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
-        Self { limit_bytes: Some(limit_bytes), ..self }.checked()
+        Self { limit_bytes, ..self }.checked()
     }
 
     /// The shape of layer `index`, the first being 0.
@@ -191,7 +193,8 @@ impl ScalableShape {
         if capacity > MAX_CAPACITY as f64 {
             return Err(BuildError::CapacityOutOfRange { got: capacity as u64, limit: MAX_CAPACITY });
         }
-        plan::redis_layer(capacity as u64, last.target_fpr() * self.tightening)
+        let rate = self.plan.rate_behind(layers, last.target_fpr(), self.tightening);
+        plan::redis_layer(capacity as u64, rate)
     }
 
     /// What layer `index` holds. Multiplied out step by step, so that every machine comes to the same number.
@@ -212,7 +215,9 @@ impl ScalableShape {
     pub(super) fn layer_fpr(&self, index: usize) -> f64 {
         match self.plan {
             Plan::Mayhap => self.target_fpr * scalable::share(self.tightening, index),
-            plan => (0..index).fold(plan.first_rate(self.target_fpr), |rate, _| rate * self.tightening),
+            plan => (1..=index).fold(plan.first_rate(self.target_fpr), |rate, layers| {
+                plan.rate_behind(layers, rate, self.tightening)
+            }),
         }
     }
 
@@ -261,12 +266,16 @@ impl ScalableShape {
     /// The memory of all layers once `layer` joins layers of `bytes` bytes, if it may.
     pub(super) fn grown(&self, bytes: u64, layer: &BloomShape) -> Result<u64, BuildError> {
         let grown = bytes.saturating_add(layer.memory_bytes());
-        sizing::check_memory(grown, self.limit_bytes.unwrap_or(u64::MAX))?;
+        sizing::check_memory(grown, self.limit_bytes)?;
         Ok(grown)
     }
 
     /// The same plan with another limit, which need not allow for what is there already.
     pub(super) const fn limited(self, limit_bytes: Option<u64>) -> Self {
+        let limit_bytes = match limit_bytes {
+            Some(limit) => limit,
+            None => NO_LIMIT,
+        };
         Self { limit_bytes, ..self }
     }
 
@@ -291,7 +300,9 @@ impl ScalableShape {
     pub(super) const fn placement(&self) -> BloomPlacement {
         match self.plan {
             Plan::Mayhap => BloomPlacement::Mayhap,
-            Plan::RedisBloom | Plan::RedisBloomFixed => BloomPlacement::RedisBloom,
+            Plan::RedisBloom | Plan::RedisBloomFixed | Plan::RedisBloomTightened => {
+                BloomPlacement::RedisBloom
+            }
         }
     }
 
@@ -322,7 +333,7 @@ impl ScalableShape {
     /// The memory all layers together may take, if there is a limit.
     #[must_use]
     pub const fn limit_bytes(&self) -> Option<u64> {
-        self.limit_bytes
+        if self.limit_bytes == NO_LIMIT { None } else { Some(self.limit_bytes) }
     }
 }
 

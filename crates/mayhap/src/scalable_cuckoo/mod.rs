@@ -177,6 +177,22 @@ impl ScalableCuckoo {
         Ok(())
     }
 
+    /// [`insert_copy_hash`](Self::insert_copy_hash), but looks for the shortest way to a free slot before the filter grows, which RedisBloom does not: its order of
+    /// moves ends in a circle. Tables fill to 0.85 with buckets of two and 0.95 with buckets of four, so that a filter takes half the memory. Everything else reads
+    /// such filters as any other, and both ways of inserting may be mixed.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_copy_hash_thorough(&mut self, hash: ItemHash) -> Result<(), InsertError> {
+        let place = Place::of(hash);
+        while !self.tables.put(place) && !self.tables.put_by_searching(place) {
+            // The table this adds is empty: the next round ends it.
+            self.grow()?;
+        }
+        self.inserted = (self.inserted + 1).min(self.capacity());
+        Ok(())
+    }
+
     /// Puts `item` in unless mayhap it is in already. `true`: it was certainly not, and is now. `false`: nothing changed. `CF.ADDNX`.
     ///
     /// # Errors
@@ -336,15 +352,18 @@ impl ScalableCuckoo {
     }
 
     /// Moves what is in newer tables into free slots of older ones, and gives tables back that are empty then. `CF.COMPACT`.
-    pub fn compact(&mut self) {
-        self.compact_tables(true);
+    ///
+    /// `false`: nothing could be moved or given back, no removals were counted, and nothing changed.
+    pub fn compact(&mut self) -> bool {
+        self.compact_tables(true)
     }
 
-    fn compact_tables(&mut self, all: bool) {
-        self.tables.compact(all);
+    fn compact_tables(&mut self, all: bool) -> bool {
+        let changed = self.tables.compact(all) || self.removed > 0;
         self.removed = 0;
         // A count that came from elsewhere may be wrong, but never says more than there is room for.
         self.inserted = self.inserted.min(self.capacity());
+        changed
     }
 
     /// Forgets everything, and gives all tables but the first back.

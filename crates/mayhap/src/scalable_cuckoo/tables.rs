@@ -1,5 +1,6 @@
 //! The tables: bytes in words, all of them one behind the other.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shape::{FINGERPRINTS, ScalableCuckooShape};
@@ -13,6 +14,17 @@ const OTHER_BUCKET: u64 = 0x5bd1_e995;
 
 /// More than there can be of tables that grow: a growth doubles at least, up to 2^32 slots.
 const MANY_TABLES: usize = 64;
+
+/// The most buckets that are searched for a way to a free slot.
+const MAX_SEARCHED: usize = 512;
+
+/// A bucket on the way to a free slot.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    bucket: u64,
+    /// What would move here: the step whose bucket it is in, and its slot. `None`: the search began here.
+    from: Option<(usize, usize)>,
+}
 
 /// Where an item may be: two buckets, to be cut to the number of buckets of each table, and what stands there for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -253,10 +265,52 @@ impl Tables {
         false
     }
 
-    /// Moves what is in table `index` into free slots of older ones, as far as there are any. `true`: it is empty now.
-    fn move_to_older(&mut self, index: usize, not_full_from: &mut [u32]) -> bool {
+    /// Makes room in the newest table by the shortest chain of moves that there is within [`MAX_SEARCHED`] buckets, or leaves everything as it was.
+    pub(super) fn put_by_searching(&mut self, place: Place) -> bool {
+        let Some(&newest) = self.tables.last() else { return false };
+        let mut seen = HashSet::new();
+        let mut steps: Vec<Step> = Vec::new();
+        for bucket in place.buckets.map(|bucket| bucket & newest.mask) {
+            if seen.insert(bucket) {
+                steps.push(Step { bucket, from: None });
+            }
+        }
+        let mut at = 0;
+        while let Some(&step) = steps.get(at) {
+            let start = self.bucket(newest, step.bucket).at;
+            for slot in start..start + self.bucket_size {
+                let other = Place::of_bucket(step.bucket, self.get(slot)).buckets[1] & newest.mask;
+                if let Some(free) = self.bucket(newest, other).find(self.slots.words(), FREE) {
+                    self.move_along(&steps, at, slot, free, place.fingerprint);
+                    return true;
+                }
+                if steps.len() < MAX_SEARCHED && seen.insert(other) {
+                    steps.push(Step { bucket: other, from: Some((at, slot)) });
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Moves what is in `slot`, of a bucket of step `at`, to the free one, and so on back to a bucket that the search began with, where the fingerprint then has room.
+    fn move_along(&mut self, steps: &[Step], mut at: usize, slot: usize, free: usize, fingerprint: u8) {
+        let (mut slot, mut free) = (slot, free);
+        loop {
+            let moved = self.get(slot);
+            self.set(free, moved);
+            free = slot;
+            let Some((before, from)) = steps[at].from else { break };
+            (at, slot) = (before, from);
+        }
+        self.set(free, fingerprint);
+    }
+
+    /// Moves what is in table `index` into free slots of older ones, as far as there are any. Is it empty now,
+    /// and was anything moved?
+    fn move_to_older(&mut self, index: usize, not_full_from: &mut [u32]) -> (bool, bool) {
         let (start, length) = self.range(index);
-        let mut emptied = true;
+        let (mut emptied, mut moved) = (true, false);
         for slot in start..start + length {
             let fingerprint = self.get(slot);
             if fingerprint == FREE {
@@ -266,11 +320,12 @@ impl Tables {
             // Older tables have as many buckets, or fewer by a power of two: a bucket's number says its number there.
             if self.put_before(index, place, not_full_from) {
                 self.set(slot, FREE);
+                moved = true;
             } else {
                 emptied = false;
             }
         }
-        emptied
+        (emptied, moved)
     }
 
     /// Puts the fingerprint into a free slot of one of its buckets, in the oldest table before `index` that has one.
@@ -296,11 +351,13 @@ impl Tables {
     }
 
     /// Empties newer tables into older ones and gives those at the end back that nothing is left of. `all`: goes on past one that
-    /// cannot be emptied.
-    pub(super) fn compact(&mut self, all: bool) {
+    /// cannot be emptied. `false`: there was nothing to move and nothing to give back.
+    pub(super) fn compact(&mut self, all: bool) -> bool {
+        let mut changed = false;
         let mut not_full_from = self.rooms();
         for index in (1..self.count()).rev() {
-            let emptied = self.move_to_older(index, &mut not_full_from);
+            let (emptied, moved) = self.move_to_older(index, &mut not_full_from);
+            changed |= emptied || moved;
             if emptied && index + 1 == self.count() {
                 self.tables.pop();
             } else if !all {
@@ -308,6 +365,7 @@ impl Tables {
             }
         }
         self.shrink();
+        changed
     }
 
     /// What [`put_before`](Self::put_before) remembers while tables are emptied, which only fills those before them. Only where there are many tables, and so
@@ -454,6 +512,32 @@ mod tests {
         }
     }
 
+    /// What is in is in still, and tables fill to what two buckets of this size allow for.
+    #[test]
+    fn a_search_for_room_loses_nothing_and_fills_tables() {
+        for (buckets, size, least) in [(1024, 1, 0.4), (1024, 2, 0.85), (256, 4, 0.95), (64, 8, 0.97)] {
+            let shape = ScalableCuckooShape::from_parts(buckets, size, 20, 1).unwrap();
+            let mut tables = Tables::new(&shape, 1).unwrap();
+            let mut places = Vec::new();
+            loop {
+                let low = (places.len() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let place = Place::of(ItemHash { low: low ^ low >> 29, high: 0 });
+                let before = tables.slots.checksum();
+                if !tables.put(place) && !tables.put_by_searching(place) {
+                    assert_eq!(tables.slots.checksum(), before, "nothing was moved in vain");
+                    break;
+                }
+                places.push(place);
+                assert_eq!(tables.taken(0), places.len() as u64);
+            }
+            assert!(places.iter().all(|&place| tables.holds(place)));
+            let fill = places.len() as f64 / tables.len() as f64;
+            assert!(fill > least, "buckets of {size} filled to {fill}");
+            places.iter().for_each(|&place| assert!(tables.take(place)));
+            assert_eq!(tables.slots.ones(), 0);
+        }
+    }
+
     /// Many tables are compacted with a memory of where room may be, and to the same bytes as without.
     #[test]
     fn many_tables_are_compacted_as_few_are() {
@@ -472,7 +556,7 @@ mod tests {
                 assert!(!quick.rooms().is_empty());
                 quick.compact(all);
                 for index in (1..plain.count()).rev() {
-                    let emptied = plain.move_to_older(index, &mut []);
+                    let (emptied, _) = plain.move_to_older(index, &mut []);
                     if emptied && index + 1 == plain.count() {
                         plain.tables.pop();
                     } else if !all {

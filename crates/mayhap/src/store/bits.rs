@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probe::Stream;
+use crate::probe::{Range, Stream};
 use crate::simd::{Prefetch, prefetch, prefetch_words};
 
 /// The first `bits` bits of `words`, to be read.
@@ -11,15 +11,15 @@ use crate::simd::{Prefetch, prefetch, prefetch_words};
 pub(crate) struct Bits<'a> {
     words: &'a [AtomicU64],
     /// At most 64 for every word: checked when made, and what the unchecked reads rely on.
-    bits: u64,
+    bits: Range,
 }
 
 impl<'a> Bits<'a> {
     /// # Panics
     /// If there are fewer words than `bits` need.
     #[inline(always)]
-    pub(crate) fn new(words: &'a [AtomicU64], bits: u64) -> Self {
-        assert!(bits > 0 && bits.div_ceil(64) <= words.len() as u64, "{bits} bits need more words");
+    pub(crate) fn new(words: &'a [AtomicU64], bits: Range) -> Self {
+        check(bits, words.len());
         Self { words, bits }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Bits<'a> {
     #[inline(always)]
     pub(crate) fn next<P: Stream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
-        // SAFETY: `Stream::next(range)` is below `range`, here `bits`, and `new` made sure of a word for every one of those.
+        // SAFETY: `Stream::next(range)` is in `range`, here `bits`, and `new` made sure of a word for every one of those.
         let word = unsafe { self.words.get_unchecked((position / 64) as usize) };
         word.load(Ordering::Relaxed) >> (position % 64) & 1
     }
@@ -41,19 +41,27 @@ impl<'a> Bits<'a> {
     }
 }
 
+/// # Panics
+/// If there are fewer words than `bits` need.
+#[inline(always)]
+fn check(bits: Range, words: usize) {
+    let bits = bits.len();
+    assert!(bits > 0 && bits.div_ceil(64) <= words as u64, "{bits} bits need more words");
+}
+
 /// The first `bits` bits of `words`, to be set by their only user.
 pub(crate) struct BitsMut<'a> {
     words: &'a mut [u64],
     /// At most 64 for every word: checked when made, and what the unchecked writes rely on.
-    bits: u64,
+    bits: Range,
 }
 
 impl<'a> BitsMut<'a> {
     /// # Panics
     /// If there are fewer words than `bits` need.
     #[inline(always)]
-    pub(crate) fn new(words: &'a mut [u64], bits: u64) -> Self {
-        assert!(bits > 0 && bits.div_ceil(64) <= words.len() as u64, "{bits} bits need more words");
+    pub(crate) fn new(words: &'a mut [u64], bits: Range) -> Self {
+        check(bits, words.len());
         Self { words, bits }
     }
 
@@ -110,7 +118,7 @@ impl<'a> BitsMut<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct BitsPrefetch {
     words: Prefetch,
-    bits: u64,
+    bits: Range,
 }
 
 impl BitsPrefetch {
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_is_set_is_read_at_any_size() {
-        for bits in [1, 63, 64, 65, 511, 512, 1_000] {
+        for bits in [1, 63, 64, 65, 511, 512, 1_000].map(Range::of) {
             let mut lines = Lines::zeroed(2).unwrap();
             for item in 0..20 {
                 let stream = Probes::new(ItemHash::from_unmixed(item));
@@ -169,7 +177,7 @@ mod tests {
                     ours & theirs == ours
                 }));
             }
-            assert_eq!(lines.check_zero_from(bits), Ok(()));
+            assert_eq!(lines.check_zero_from(bits.len()), Ok(()));
         }
     }
 
@@ -177,6 +185,6 @@ mod tests {
     #[should_panic(expected = "need more words")]
     fn more_bits_than_words_are_refused() {
         let lines = Lines::zeroed(1).unwrap();
-        let _ = Bits::new(lines.words(), 513);
+        let _ = Bits::new(lines.words(), Range::of(513));
     }
 }

@@ -33,20 +33,20 @@ const LARGEST_PAGE_BYTES: usize = 64 << 10;
 /// A fixed number of zeroed 64-byte lines.
 #[doc(hidden)]
 pub struct Lines {
-    /// Aligned to [`LINE_BYTES`]; valid for `words` words as long as `owner` lives.
+    /// Aligned to [`LINE_BYTES`]; valid for `room_words` words as long as this lives.
     start: NonNull<u64>,
     words: usize,
     /// Words there is memory for, at least `words`; those behind them are zero.
     room_words: usize,
-    owner: Owner,
+    /// Anonymous pages, or a private (copy-on-write) view of a file; unmapped when dropped. Behind a pointer, because there may be a
+    /// hundred million small arrays, which have none: theirs is heap memory of [`heap_layout`], unless there are no words at all.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))]
+    pages: Option<Box<MmapMut>>,
 }
 
-/// What keeps the memory alive.
-enum Owner {
-    Nobody,
-    Heap(Layout),
-    /// Anonymous pages, or a private (copy-on-write) view of a file. Unmapped when dropped.
-    Pages(#[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))] MmapMut),
+/// How heap memory of so many bytes is asked for and given back.
+fn heap_layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, LINE_BYTES).ok()
 }
 
 // SAFETY: `Lines` owns its memory alone. Through `&self` it hands out only atomics, through `&mut self` plain words,
@@ -61,17 +61,17 @@ impl Lines {
         let refused = || BuildError::OutOfMemory { bytes: (lines as u64).saturating_mul(LINE_BYTES as u64) };
         if lines == 0 {
             let start = NonNull::<Aligned>::dangling().cast();
-            return Ok(Self { start, words: 0, room_words: 0, owner: Owner::Nobody });
+            return Ok(Self { start, words: 0, room_words: 0, pages: None });
         }
         let bytes = lines.checked_mul(LINE_BYTES).ok_or_else(refused)?;
         if bytes >= OWN_PAGES_FROM_BYTES {
             return Self::on_huge_pages(bytes).ok_or_else(refused);
         }
-        let layout = Layout::from_size_align(bytes, LINE_BYTES).map_err(|_| refused())?;
+        let layout = heap_layout(bytes).ok_or_else(refused)?;
         // SAFETY: the layout is not empty: `lines` is not 0.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }.cast()).ok_or_else(refused)?;
         let words = lines * WORDS_PER_LINE;
-        Ok(Self { start, words, room_words: words, owner: Owner::Heap(layout) })
+        Ok(Self { start, words, room_words: words, pages: None })
     }
 
     /// Fresh pages from the system, starting on a huge-page boundary; untouched ones cost no memory.
@@ -85,7 +85,7 @@ impl Lines {
             pages.advise_range(memmap2::Advice::HugePage, offset, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
         let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
         let words = bytes / size_of::<u64>();
-        Some(Self { start, words, room_words: words, owner: Owner::Pages(pages) })
+        Some(Self { start, words, room_words: words, pages: Some(Box::new(pages)) })
     }
 
     /// `lines` lines of `file` from byte `offset` on, mapped copy-on-write: writes stay private to this process.
@@ -108,7 +108,7 @@ impl Lines {
             return None;
         }
         let words = lines * WORDS_PER_LINE;
-        Some(Self { start: start.cast(), words, room_words: words, owner: Owner::Pages(pages) })
+        Some(Self { start: start.cast(), words, room_words: words, pages: Some(Box::new(pages)) })
     }
 
     /// All words, to be read (and by atomic twins written) from any thread.
@@ -174,7 +174,7 @@ impl Lines {
     pub(crate) fn give_back(&mut self, words: std::ops::Range<usize>) {
         assert!(words.start <= words.end && words.end <= self.words);
         #[cfg(unix)]
-        if let Owner::Pages(pages) = &self.owner {
+        if let Some(pages) = &self.pages {
             // By their addresses: a map of a file begins where its payload does, which is in the middle of a page.
             let (map, start) = (pages.as_ptr().addr(), self.start.as_ptr().addr());
             let page =
@@ -301,8 +301,12 @@ struct Aligned;
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        if let Owner::Heap(layout) = self.owner {
-            // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once.
+        if self.pages.is_some() || self.room_words == 0 {
+            return;
+        }
+        if let Some(layout) = heap_layout(self.room_words * size_of::<u64>()) {
+            // SAFETY: there are words and no pages, so `start` came from `alloc_zeroed` with the layout of as many bytes, which
+            // `room_words` remembers and nothing changes. It is freed once.
             unsafe { alloc::dealloc(self.start.as_ptr().cast(), layout) };
         }
     }

@@ -144,6 +144,40 @@ fn counts_are_those_redis_bloom_pins() {
     assert!(grown.layers().windows(2).all(|two| two[1].target_fpr() == two[0].target_fpr() / 2.0));
 }
 
+/// Placement 4 is frozen: the rates of its layers, their bits, and what an encoded filter grows into.
+#[test]
+fn tightened_layers_are_those_of_their_plan_and_grow_on_after_decoding() {
+    let scaling = Scaling::Tightened { by: 2, tightening: redis_bloom::COMPACT };
+    let mut filter = redis_bloom::create(100, 0.01, scaling).unwrap();
+    for i in 0..1_000_u32 {
+        let mut decoded = ScalableBloom::decode(&filter.encode()).unwrap();
+        for filter in [&mut filter, &mut decoded] {
+            filter.insert(&i.to_string()).unwrap();
+        }
+        assert!(filter.encode() == decoded.encode());
+    }
+    let layers: Vec<(u64, u64, u32)> = filter
+        .layers()
+        .iter()
+        .map(|layer| (layer.capacity(), layer.shape().bits(), layer.shape().probes()))
+        .collect();
+    assert_eq!(layers, [(100, 1_152, 8), (200, 3_008, 11), (400, 6_144, 11), (800, 12_544, 11)]);
+    let rates: Vec<f64> = filter.layers().iter().map(Bloom::target_fpr).collect();
+    assert_eq!(rates[..2], [0.005, 0.005 * (1.0 - redis_bloom::COMPACT)]);
+    assert!(filter.layers().windows(2).skip(1).all(|two| two[1].target_fpr() == two[0].target_fpr() * 0.85));
+    // RedisBloom reads it as its own, and goes on by halving.
+    let read = redis_bloom::read(&written(&filter)).unwrap();
+    assert_eq!((read.inserted(), read.target_fpr()), (filter.inserted(), 0.01));
+    // With 1/2 it is RedisBloom's own plan.
+    let half = redis_bloom::shape(100, 0.01, Scaling::Tightened { by: 2, tightening: 0.5 }).unwrap();
+    let theirs = redis_bloom::shape(100, 0.01, Scaling::By(2)).unwrap();
+    assert!((0..20).all(|index| half.layer(index) == theirs.layer(index)));
+    for tightening in [0.0, 1.0, -0.5, f64::NAN] {
+        let refused = redis_bloom::shape(100, 0.01, Scaling::Tightened { by: 2, tightening });
+        assert!(matches!(refused, Err(BuildError::TighteningOutOfRange { .. })), "{tightening}");
+    }
+}
+
 #[test]
 fn a_filter_that_never_grows_refuses_the_item_past_its_capacity_and_stays_as_it_was() {
     let mut filter = redis_bloom::create(3, 0.01, Scaling::Never).unwrap();

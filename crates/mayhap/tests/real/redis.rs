@@ -2,18 +2,71 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Folder, PATIENCE, Running, find};
 
-/// A server that keeps nothing and ends with this, and one connection to it.
+/// A server that keeps nothing and ends with this.
+///
+/// It listens on a socket file in a folder of its own: a free port found beforehand may be somebody else's by the time the
+/// server asks for it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    socket: PathBuf,
+    _process: Running,
+    _folder: Folder,
+}
+
+impl Server {
+    /// `None`: no such program here, and that was said.
+    pub(crate) fn start() -> Option<Self> {
+        let program = find("MAYHAP_TEST_REDIS_SERVER", "redis-server")?;
+        let folder = Folder::short("redis");
+        let socket = folder.path().join("socket");
+        let child = Command::new(&program)
+            .args(["--port", "0", "--databases", "1", "--unixsocket"])
+            .arg(&socket)
+            .arg("--dir")
+            .arg(folder.path())
+            .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|cause| panic!("{program:?}: {cause}"));
+        let mut process = Running(child);
+        let start = Instant::now();
+        while let Err(cause) = UnixStream::connect(&socket) {
+            let ended = process.0.try_wait().unwrap();
+            assert!(ended.is_none(), "{program:?} ended at once: {ended:?}");
+            assert!(start.elapsed() < PATIENCE, "{program:?} does not listen on {socket:?}: {cause}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(Self { socket, _process: process, _folder: folder })
+    }
+
+    /// A connection that does not wait for ever.
+    pub(crate) fn connect(&self) -> BufReader<UnixStream> {
+        connect(&self.socket)
+    }
+}
+
+/// A connection to whoever listens on `socket`, that does not wait for ever.
+pub(crate) fn connect(socket: &Path) -> BufReader<UnixStream> {
+    let stream = UnixStream::connect(socket).unwrap_or_else(|cause| panic!("{socket:?}: {cause}"));
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    BufReader::new(stream)
+}
+
+/// A server of our own and one connection to it.
 #[derive(Debug)]
 pub(crate) struct Redis {
     connection: BufReader<UnixStream>,
-    _server: Running,
-    _folder: Folder,
+    _server: Server,
 }
 
 /// What the server answers; errors are panics.
@@ -38,40 +91,9 @@ const AT_ONCE: usize = 200;
 
 impl Redis {
     /// `None`: no such program here, and that was said.
-    ///
-    /// The server listens on a socket file in a folder of its own: a free port found beforehand may be somebody else's by
-    /// the time the server asks for it.
     pub(crate) fn start() -> Option<Self> {
-        let program = find("MAYHAP_TEST_REDIS_SERVER", "redis-server")?;
-        let folder = Folder::short("redis");
-        let socket = folder.path().join("socket");
-        let child = Command::new(&program)
-            .args(["--port", "0", "--unixsocket"])
-            .arg(&socket)
-            .arg("--dir")
-            .arg(folder.path())
-            .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|cause| panic!("{program:?}: {cause}"));
-        let mut server = Running(child);
-        let start = Instant::now();
-        let stream = loop {
-            match UnixStream::connect(&socket) {
-                Ok(stream) => break stream,
-                Err(cause) => {
-                    let ended = server.0.try_wait().unwrap();
-                    assert!(ended.is_none(), "{program:?} ended at once: {ended:?}");
-                    assert!(start.elapsed() < PATIENCE, "{program:?} does not listen on {socket:?}: {cause}");
-                    thread::sleep(Duration::from_millis(10));
-                }
-            }
-        };
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Some(Self { connection: BufReader::new(stream), _server: server, _folder: folder })
+        let server = Server::start()?;
+        Some(Self { connection: server.connect(), _server: server })
     }
 
     pub(crate) fn ask<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Reply {

@@ -6,7 +6,8 @@ use super::{HEADER_BYTES, LINK_BYTES, layer_bytes, scheme};
 use crate::bloom::{Bloom, BloomShape};
 use crate::probe::BloomPlacement;
 use crate::scalable::{
-    Plan, ScalableBloom, ScalableShape, redis_bits_agree, redis_bits_for_probes, redis_probes,
+    Plan, REDIS_TIGHTENING, ScalableBloom, ScalableShape, redis_bits_agree, redis_bits_for_probes,
+    redis_probes,
 };
 
 /// Sizes are not rounded up to powers of two.
@@ -24,7 +25,9 @@ const NEVER_GROWS: u32 = 8;
 pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
     // Only a `.mayhap` file that nobody wrote can have its plan and other items.
     match filter.shape().plan() {
-        Plan::RedisBloom if *filter.scheme() == scheme() => Ok(NOT_ROUNDED | HASH_64),
+        Plan::RedisBloom | Plan::RedisBloomTightened if *filter.scheme() == scheme() => {
+            Ok(NOT_ROUNDED | HASH_64)
+        }
         Plan::RedisBloomFixed if *filter.scheme() == scheme() => Ok(NOT_ROUNDED | HASH_64 | NEVER_GROWS),
         _ => Err(WriteError::OtherPlacement {
             needs: "RedisBloom's MurmurHash64A of bytes, in layers sized by its rule",
@@ -201,5 +204,5 @@ fn plan(items: u64, options: u32, growth: u32, links: &[Link]) -> Result<Scalabl
         Plan::RedisBloomFixed => first.error,
         _ => (first.error * 2.0).min(1.0),
     };
-    Ok(ScalableShape::of_redis_bloom(plan, first.entries, target_fpr, growth)?)
+    Ok(ScalableShape::of_redis_bloom(plan, first.entries, target_fpr, growth, REDIS_TIGHTENING)?)
 }

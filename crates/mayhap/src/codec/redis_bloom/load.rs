@@ -2,7 +2,7 @@
 
 use super::super::DecodeError;
 use super::super::cursor::Cursor;
-use super::super::redis_chunk::{LoadError, offset_of};
+use super::super::redis_chunk::{Coverage, LoadError, offset_of};
 use super::{layer_bytes, link};
 use crate::scalable::ScalableBloom;
 use crate::sizing;
@@ -19,6 +19,17 @@ pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableBloom, Dec
     cursor.finish()?;
     sizing::check_memory(head.memory_bytes()?, limit_bytes)?;
     head.filter()
+}
+
+/// How many bytes of bitmaps follow this header, for who takes a dump from somebody else and must know when to stop.
+///
+/// # Errors
+/// [`DecodeError`] for a header RedisBloom would not take.
+pub fn bytes_behind(header: &[u8]) -> Result<u64, DecodeError> {
+    let mut cursor = Cursor::new(header);
+    let head = link::Head::read(&mut cursor)?;
+    cursor.finish()?;
+    Ok(head.links.iter().fold(0_u64, |sum, link| sum.saturating_add(link.bytes)))
 }
 
 /// Puts a chunk where it belongs: `BF.LOADCHUNK key iterator chunk` for a filter that is there. The chunk replaces what was in its place.
@@ -52,22 +63,30 @@ pub fn load_chunk(filter: &mut ScalableBloom, iterator: i64, chunk: &[u8]) -> Re
 pub struct Loader {
     limit_bytes: u64,
     filter: Option<ScalableBloom>,
+    coverage: Coverage,
 }
 
 impl Loader {
     /// Nothing yet. The filter will take no more than `limit_bytes`, whatever its header says.
     #[must_use]
     pub const fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, filter: None }
+        Self { limit_bytes, filter: None, coverage: Coverage::new() }
     }
 
     /// Takes `BF.LOADCHUNK key iterator chunk`.
     ///
     /// # Errors
-    /// [`LoadError`] for what RedisBloom refuses; nothing has changed then.
+    /// [`LoadError`] for what belongs nowhere, and for chunks scattered so widely that it is too much to remember which bytes came;
+    /// nothing has changed then.
     pub fn load(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.filter {
-            Some(filter) => load_chunk(filter, iterator, chunk),
+            Some(filter) => {
+                let start = offset_of(iterator, chunk)?;
+                self.coverage.check(start, chunk.len() as u64)?;
+                load_chunk(filter, iterator, chunk)?;
+                self.coverage.add(start, chunk.len() as u64);
+                Ok(())
+            }
             None if iterator == 1 => {
                 self.filter = Some(from_header(chunk, self.limit_bytes).map_err(LoadError::BadHeader)?);
                 Ok(())
@@ -76,7 +95,27 @@ impl Loader {
         }
     }
 
-    /// The filter. Whether all chunks came is not known: what did not has no bit set.
+    /// The filter so far, once its header came. What did not come yet has no bit set.
+    #[must_use]
+    pub const fn filter(&self) -> Option<&ScalableBloom> {
+        self.filter.as_ref()
+    }
+
+    /// How many bytes of the filter came, each counted once, and how many there are; 0 of 0 before the header.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        let bytes = |filter: &ScalableBloom| filter.layers().iter().map(layer_bytes).sum();
+        (self.coverage.bytes(), self.filter.as_ref().map_or(0, bytes))
+    }
+
+    /// Has every byte of the filter come?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let (came, all) = self.progress();
+        self.filter.is_some() && came == all
+    }
+
+    /// The filter, whether it [is complete](Self::is_complete) or not: what did not come has no bit set.
     ///
     /// # Errors
     /// [`DecodeError::TooShort`] if not even the header came.

@@ -36,7 +36,7 @@
 
 mod load;
 
-pub use load::{Loader, from_header, load_chunk};
+pub use load::{Loader, bytes_behind, from_header, load_chunk};
 
 use std::io::Write;
 

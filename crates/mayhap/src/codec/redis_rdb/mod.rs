@@ -168,11 +168,11 @@ pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError>
     let (Some((&value_type, value)), true) = (body.split_first(), body.len() > 2) else {
         return Err(too_short);
     };
-    if value_type != MODULE_2 {
-        return Err(DecodeError::BadField { field: "type of the value", got: value_type.into() });
-    }
     if crc64(body) != u64::from_le_bytes(*checksum) {
         return Err(DecodeError::PayloadDamaged);
+    }
+    if value_type != MODULE_2 {
+        return Err(DecodeError::BadField { field: "type of the value", got: value_type.into() });
     }
     // Which RDB version it was is of no matter: the fields of a module have been the same in all of them.
     let mut fields = DumpFields::new(&value[..value.len() - 2]);

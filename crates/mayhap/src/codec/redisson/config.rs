@@ -6,7 +6,7 @@ use super::scheme;
 use crate::bloom::BloomShape;
 use crate::error::BuildError;
 use crate::item::{Item, ItemEncoding};
-use crate::probe::{BloomPlacement, ForeignProbes, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes, Range, Stream};
 use crate::sizing;
 
 /// Where Redisson keeps the config of the filter called `name`.
@@ -200,7 +200,7 @@ impl Iterator for Positions {
 
     fn next(&mut self) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
-        Some(self.probes.next(self.size))
+        Some(self.probes.next(Range::of(self.size)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
