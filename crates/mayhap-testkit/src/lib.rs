@@ -36,6 +36,7 @@ pub mod items;
 pub mod model;
 pub mod rebuilt;
 pub mod rng;
+pub mod script;
 pub mod subject;
 pub mod suite;
 

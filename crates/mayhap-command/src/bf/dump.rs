@@ -1,0 +1,90 @@
+//! `BF.SCANDUMP`, `BF.LOADCHUNK`.
+
+use mayhap::codec::DecodeError;
+use mayhap::codec::redis_bloom::{self, LoadError, Loader};
+use mayhap::{AtomicScalableBloom, BuildError};
+
+use crate::args;
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Slot};
+use crate::value::Value;
+
+/// `BF.SCANDUMP key iterator`. The filter is held for oneself, so that its counts are those of its bits; nothing changes.
+pub(super) fn scandump(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    _: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let filter = match slot.get_mut() {
+        None => return Err(Refusal::NotFound),
+        Some(Value::Bloom(filter)) => filter.get_mut(),
+        Some(Value::LoadingBloom(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        Some(_) => return Err(Refusal::WrongType),
+    };
+    let iterator = args::integer(request.words[2]).ok_or(Refusal::ScanNotNumeric)?;
+    let (next, chunk) = redis_bloom::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
+    Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bulk(chunk)]))
+}
+
+/// `BF.LOADCHUNK key iterator data`. A filter answers once every byte of it came.
+pub(super) fn loadchunk(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let iterator = args::integer(request.words[2]).ok_or(Refusal::LoadNotNumeric)?;
+    let chunk = request.words[3];
+    match slot.get_mut() {
+        None if iterator == 1 => {
+            let mut loader = Loader::new(context.allowance(0));
+            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            slot.put(Value::LoadingBloom(Box::new(loader)));
+        }
+        None => return Err(Refusal::NotFound),
+        Some(Value::LoadingBloom(loader)) => {
+            let before = loader.progress();
+            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            let changed = loader.progress() != before || !chunk.is_empty();
+            if loader.is_complete() {
+                finish(slot);
+            } else if changed {
+                slot.mark_changed();
+            }
+        }
+        Some(Value::Bloom(filter)) => {
+            redis_bloom::load_chunk(filter.get_mut(), iterator, chunk)
+                .map_err(|error| refused(&error, context))?;
+            if !chunk.is_empty() {
+                slot.mark_changed();
+            }
+        }
+        Some(_) => return Err(Refusal::WrongType),
+    }
+    Ok(Reply::Ok)
+}
+
+/// The last byte came: it is a filter as any other.
+fn finish(slot: &mut Slot<'_>) {
+    if let Some(Value::LoadingBloom(loader)) = slot.take()
+        && let Ok(filter) = loader.finish()
+    {
+        slot.put(Value::Bloom(Box::new(AtomicScalableBloom::from(filter))));
+    }
+}
+
+fn refused(error: &LoadError, context: &Context<'_>) -> Refusal {
+    match error {
+        LoadError::NoLayer { .. } => Refusal::NoLink,
+        LoadError::TooBig { .. } => Refusal::ChunkTooBig,
+        LoadError::Scattered { .. } => Refusal::ChunkScattered,
+        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => {
+            match context.admit(*bytes, *bytes) {
+                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
+                _ => Refusal::BadData,
+            }
+        }
+        _ => Refusal::BadData,
+    }
+}

@@ -1,0 +1,153 @@
+//! `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS`.
+
+use mayhap::{Answers, AtomicScalableBloom, BuildError, InsertError};
+
+use super::create;
+use crate::context::Context;
+use crate::pipeline::{GROUP, ITEMS_FROM, ask_all, group, hash_all, is_many, nothing_in, refuse_all, reply};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Scratch, Slot, Together};
+use crate::value::Value;
+
+/// `BF.EXISTS`, `BF.MEXISTS`: a missing filter holds nothing, and neither does something that is no Bloom filter.
+pub(crate) fn ask(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Together {
+    match value {
+        Some(Value::Bloom(filter)) => ask_all(
+            requests,
+            scratch,
+            replies,
+            |item| filter.hash(item),
+            |hashes, answers| filter.may_contain_hash_batch(hashes, answers),
+        ),
+        Some(Value::LoadingBloom(loader)) => {
+            refuse_all(requests, &Refusal::half_loaded(loader.progress()), replies)
+        }
+        _ => nothing_in(requests, replies),
+    }
+}
+
+/// `BF.ADD`, `BF.MADD` for as long as the filter is there and need not grow.
+pub(crate) fn add_together(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    _context: &Context<'_>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Together {
+    let mut together = Together::default();
+    (scratch.begun, scratch.begun_at) = (0, 0);
+    let Some(Value::Bloom(filter)) = value else { return together };
+    while together.done < requests.len() {
+        let now = group(&requests[together.done..]);
+        hash_all(now, &mut scratch.hashes, |item| filter.hash(item));
+        let added = filter.insert_hash_batch(&scratch.hashes, &mut scratch.answers);
+        together.changed |= scratch.answers.mayhaps() > 0;
+        scratch.added += scratch.answers.mayhaps() as u64;
+        let mut at = 0;
+        for request in now {
+            let items = request.words.len() - ITEMS_FROM;
+            if at + items > added {
+                (scratch.begun, scratch.begun_at) = (added - at, at);
+                return together;
+            }
+            replies.push(reply(request, &scratch.answers, at));
+            together.done += 1;
+            at += items;
+        }
+    }
+    together
+}
+
+/// `BF.ADD`, `BF.MADD` with the filter for oneself: it may be made, and may grow.
+pub(crate) fn add_alone(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+) -> Result<Reply, Refusal> {
+    let begun = std::mem::take(&mut scratch.begun);
+    // What was new a moment ago, when the filter was shared, was new to this request.
+    let was_new = scratch.answers.part(scratch.begun_at, begun);
+    let booked = Value::booked_bytes(slot.get());
+    if slot.get().is_none() {
+        slot.put(create::by_default(context)?);
+    }
+    let mut replies = add(slot, booked, &request.words[ITEMS_FROM..], context)?;
+    for (reply, was_new) in replies.iter_mut().zip(was_new.iter()) {
+        if was_new {
+            *reply = Reply::Boolean(true);
+        }
+    }
+    match is_many(request) {
+        true => Ok(Reply::Array(replies)),
+        false => Ok(replies.pop().unwrap_or(Reply::Null)),
+    }
+}
+
+/// Adds `items` to the filter that is there, of which `booked` bytes were there before the request. The last reply may be a refusal, and then there are fewer replies than items.
+pub(super) fn add(
+    slot: &mut Slot<'_>,
+    booked: u64,
+    items: &[&[u8]],
+    context: &Context<'_>,
+) -> Result<Vec<Reply>, Refusal> {
+    let filter = match slot.get_mut() {
+        None => return Err(Refusal::NotFound),
+        Some(Value::Bloom(filter)) => filter,
+        Some(Value::LoadingBloom(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        Some(_) => return Err(Refusal::WrongType),
+    };
+    let besides = size_of::<AtomicScalableBloom>() as u64;
+    filter.get_mut().limit_memory(Some(context.allowance(booked).saturating_sub(besides)));
+    let (mut replies, mut changed) = (Vec::with_capacity(items.len()), false);
+    let (mut hashes, mut answers) = (Vec::new(), Answers::new());
+    'all: for group in items.chunks(GROUP) {
+        hashes.clear();
+        hashes.extend(group.iter().map(|item| filter.hash(*item)));
+        let mut left = &hashes[..];
+        while !left.is_empty() {
+            let added = filter.insert_hash_batch(left, &mut answers);
+            changed |= answers.mayhaps() > 0;
+            replies.extend(answers.iter().map(Reply::Boolean));
+            left = &left[added..];
+            // The one that needs another layer.
+            let [next, rest @ ..] = left else { break };
+            match filter.get_mut().insert_hash(*next) {
+                Ok(new) => {
+                    changed |= new;
+                    replies.push(Reply::Boolean(new));
+                }
+                Err(error) => {
+                    replies.push(refused(filter, &error, booked, context).into());
+                    break 'all;
+                }
+            }
+            left = rest;
+        }
+    }
+    filter.get_mut().limit_memory(None);
+    if changed {
+        slot.mark_changed();
+    }
+    Ok(replies)
+}
+
+/// Why a filter did not grow: `booked` is what it took when the request began.
+fn refused(filter: &AtomicScalableBloom, error: &InsertError, booked: u64, context: &Context<'_>) -> Refusal {
+    if !filter.uncounted().shape().grows() {
+        return Refusal::NonScalingFull;
+    }
+    if let InsertError::CannotGrow { cause: BuildError::TooLarge { bytes: needs, .. }, .. } = error
+        && context.grow(needs.saturating_add(size_of::<AtomicScalableBloom>() as u64), booked)
+            == Err(Refusal::OutOfMemory)
+    {
+        return Refusal::OutOfMemory;
+    }
+    Refusal::ProblemInserting
+}

@@ -1,0 +1,158 @@
+//! `BF.*`: Bloom filters as RedisBloom has them, in its layout, so that dumps move both ways.
+//!
+//! | where | commands |
+//! |---|---|
+//! | `create` | `BF.RESERVE`, `BF.INSERT` |
+//! | `items` | `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS` |
+//! | `info` | `BF.INFO`, `BF.CARD`, `BF.DEBUG` |
+//! | `dump` | `BF.SCANDUMP`, `BF.LOADCHUNK` |
+//!
+//! Where RedisBloom reads past the end of a request, or looks for options in the name of the filter, we do not: an option that lacks
+//! its value is refused, and a filter may be called `nonscaling`. Writes that change nothing are not counted as writes.
+
+mod create;
+mod dump;
+mod info;
+mod items;
+
+pub(crate) use items::{add_alone, add_together, ask};
+
+use crate::command::{Arity, Command, Family, Flags, Names};
+use crate::run::{Batch, Run};
+
+/// The family's rows of the table.
+pub static COMMANDS: &[Command] = &[
+    Command {
+        name: "bf.reserve",
+        arity: Arity::AtLeast(4),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Creates a new Bloom Filter",
+        syntax: "key error_rate capacity [EXPANSION expansion] [NONSCALING]",
+        since: "1.0.0",
+        complexity: "O(1)",
+        run: Run::Change(create::reserve),
+    },
+    Command {
+        name: "bf.add",
+        arity: Arity::Exactly(3),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Adds an item to a Bloom Filter",
+        syntax: "key item",
+        since: "1.0.0",
+        complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
+        run: Run::Items(Batch::BloomAdd),
+    },
+    Command {
+        name: "bf.madd",
+        arity: Arity::AtLeast(3),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Adds one or more items to a Bloom Filter. A filter will be created if it does not exist",
+        syntax: "key item [item ...]",
+        since: "1.0.0",
+        complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
+        run: Run::Items(Batch::BloomAdd),
+    },
+    Command {
+        name: "bf.insert",
+        arity: Arity::AtLeast(4),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Adds one or more items to a Bloom Filter. A filter will be created if it does not exist",
+        syntax: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] \
+                 [TIGHTENING ratio] [VALIDATESCALETO capacity] ITEMS item [item ...]",
+        since: "1.0.0",
+        complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
+        run: Run::Change(create::insert),
+    },
+    Command {
+        name: "bf.exists",
+        arity: Arity::Exactly(3),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Checks whether an item exists in a Bloom Filter",
+        syntax: "key item",
+        since: "1.0.0",
+        complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
+        run: Run::Items(Batch::BloomAsk),
+    },
+    Command {
+        name: "bf.mexists",
+        arity: Arity::AtLeast(3),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Checks whether one or more items exist in a Bloom Filter",
+        syntax: "key item [item ...]",
+        since: "1.0.0",
+        complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
+        run: Run::Items(Batch::BloomAsk),
+    },
+    Command {
+        name: "bf.card",
+        arity: Arity::Exactly(2),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Returns the cardinality of a Bloom filter",
+        syntax: "key",
+        since: "2.4.4",
+        complexity: "O(1)",
+        run: Run::Look(info::card),
+    },
+    Command {
+        name: "bf.info",
+        arity: Arity::AtLeast(2),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Returns information about a Bloom Filter",
+        syntax: "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
+        since: "1.0.0",
+        complexity: "O(1)",
+        run: Run::Look(info::info),
+    },
+    Command {
+        name: "bf.debug",
+        arity: Arity::Exactly(2),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Returns the measurements of every sub-filter of a Bloom Filter",
+        syntax: "key",
+        since: "1.0.0",
+        complexity: "O(n), where n is the number of sub-filters",
+        run: Run::Look(info::debug),
+    },
+    Command {
+        name: "bf.scandump",
+        arity: Arity::Exactly(3),
+        flags: Flags::READ,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Begins an incremental save of the bloom filter",
+        syntax: "key iterator",
+        since: "1.0.0",
+        complexity: "O(n), where n is the capacity",
+        run: Run::Change(dump::scandump),
+    },
+    Command {
+        name: "bf.loadchunk",
+        arity: Arity::Exactly(4),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Bloom,
+        summary: "Restores a filter previously saved using SCANDUMP",
+        syntax: "key iterator data",
+        since: "1.0.0",
+        complexity: "O(n), where n is the capacity",
+        run: Run::Change(dump::loadchunk),
+    },
+];

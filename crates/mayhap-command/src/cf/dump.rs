@@ -1,0 +1,96 @@
+//! `CF.SCANDUMP`, `CF.LOADCHUNK`.
+
+use mayhap::BuildError;
+use mayhap::codec::DecodeError;
+use mayhap::codec::redis_cuckoo::{self, LoadError, Loader};
+
+use crate::args;
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Slot};
+use crate::value::Value;
+
+/// `CF.SCANDUMP key iterator`. An empty filter has no dump.
+pub(super) fn scandump(
+    request: &Request<'_>,
+    value: Option<&Value>,
+    _: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let filter = match value {
+        None => return Err(Refusal::NotFound),
+        Some(Value::Cuckoo(filter)) => filter,
+        Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        Some(_) => return Err(Refusal::WrongType),
+    };
+    let iterator = args::integer(request.words[2]).ok_or(Refusal::InvalidPosition)?;
+    let (next, chunk) = redis_cuckoo::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
+    let chunk = if next == 0 { Reply::Null } else { Reply::Bulk(chunk) };
+    Ok(Reply::Array(vec![Reply::Integer(next), chunk]))
+}
+
+/// `CF.LOADCHUNK key iterator data`. A filter answers once every byte of it came.
+pub(super) fn loadchunk(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let iterator = args::integer(request.words[2]).filter(|&iterator| iterator > 0);
+    let iterator = iterator.ok_or(Refusal::InvalidPosition)?;
+    let chunk = request.words[3];
+    match slot.get_mut() {
+        None if iterator == 1 => {
+            let mut loader = Loader::new(context.allowance(0));
+            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            let widest = loader.filter().map_or(0, |filter| filter.shape().bucket_size());
+            if u64::from(widest) > context.parameters.max_bucket_size() {
+                return Err(Refusal::InvalidHeader);
+            }
+            slot.put(Value::LoadingCuckoo(Box::new(loader)));
+        }
+        None => return Err(Refusal::NotFound),
+        Some(Value::LoadingCuckoo(_) | Value::Cuckoo(_)) if iterator == 1 => return Err(Refusal::Exists),
+        Some(Value::LoadingCuckoo(loader)) => {
+            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            if loader.is_complete() {
+                finish(slot);
+            } else if !chunk.is_empty() {
+                slot.mark_changed();
+            }
+        }
+        Some(Value::Cuckoo(filter)) => {
+            redis_cuckoo::load_chunk(filter, iterator, chunk).map_err(|error| refused(&error, context))?;
+            if !chunk.is_empty() {
+                slot.mark_changed();
+            }
+        }
+        Some(_) => return Err(Refusal::WrongType),
+    }
+    Ok(Reply::Ok)
+}
+
+/// The last byte came: it is a filter as any other.
+fn finish(slot: &mut Slot<'_>) {
+    if let Some(Value::LoadingCuckoo(loader)) = slot.take()
+        && let Ok(filter) = loader.finish()
+    {
+        slot.put(Value::Cuckoo(Box::new(filter)));
+    }
+}
+
+fn refused(error: &LoadError, context: &Context<'_>) -> Refusal {
+    match error {
+        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => {
+            match context.admit(*bytes, *bytes) {
+                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
+                _ => Refusal::ChunkNotCreated,
+            }
+        }
+        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::OutOfMemory { .. })) => {
+            Refusal::ChunkNotCreated
+        }
+        LoadError::BadHeader(_) => Refusal::InvalidHeader,
+        LoadError::Scattered { .. } => Refusal::ChunkScattered,
+        _ => Refusal::ChunkNotLoaded,
+    }
+}

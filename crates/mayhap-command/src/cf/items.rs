@@ -1,0 +1,192 @@
+//! `CF.ADD`, `CF.ADDNX`, `CF.EXISTS`, `CF.MEXISTS`, `CF.COUNT`, `CF.DEL`, `CF.COMPACT`.
+
+use mayhap::codec::redis_cuckoo;
+use mayhap::{BuildError, InsertError, ScalableCuckoo};
+
+use super::create;
+use crate::context::Context;
+use crate::parameters::Eviction;
+use crate::pipeline::{ITEMS_FROM, ask_all, nothing_in, refuse_all};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Scratch, Slot, Together};
+use crate::value::Value;
+
+/// `CF.EXISTS`, `CF.MEXISTS`: a missing filter holds nothing, and neither does something that is no cuckoo filter.
+pub(crate) fn ask(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Together {
+    match value {
+        Some(Value::Cuckoo(filter)) => ask_all(
+            requests,
+            scratch,
+            replies,
+            |item| filter.hash(item),
+            |hashes, answers| filter.may_contain_hash_batch(hashes, answers),
+        ),
+        Some(Value::LoadingCuckoo(loader)) => {
+            refuse_all(requests, &Refusal::half_loaded(loader.progress()), replies)
+        }
+        _ => nothing_in(requests, replies),
+    }
+}
+
+/// `CF.COUNT key item`.
+pub(super) fn count(request: &Request<'_>, value: Option<&Value>, _: &Context<'_>) -> Result<Reply, Refusal> {
+    match value {
+        Some(Value::Cuckoo(filter)) => Ok(Reply::count(redis_cuckoo::count(filter, request.words[2]))),
+        Some(Value::LoadingCuckoo(loader)) => Err(Refusal::half_loaded(loader.progress())),
+        _ => Ok(Reply::Integer(0)),
+    }
+}
+
+/// `CF.DEL key item`: takes one copy out.
+pub(super) fn del(request: &Request<'_>, slot: &mut Slot<'_>, _: &Context<'_>) -> Result<Reply, Refusal> {
+    let removed = match slot.get_mut() {
+        Some(Value::Cuckoo(filter)) => filter.remove(request.words[2]),
+        Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        _ => return Err(Refusal::CuckooItemNotFound),
+    };
+    if removed {
+        slot.mark_changed();
+    }
+    Ok(Reply::Boolean(removed))
+}
+
+/// `CF.COMPACT key`.
+pub(super) fn compact(request: &Request<'_>, slot: &mut Slot<'_>, _: &Context<'_>) -> Result<Reply, Refusal> {
+    if request.words.len() != 2 {
+        return Err(Refusal::WrongArity { command: request.command.name });
+    }
+    let changed = match slot.get_mut() {
+        Some(Value::Cuckoo(filter)) => filter.compact(),
+        Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        _ => return Err(Refusal::CuckooNotFound),
+    };
+    if changed {
+        slot.mark_changed();
+    }
+    Ok(Reply::Ok)
+}
+
+/// `CF.ADD key item`.
+pub(super) fn add(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    one(request, slot, Copies::Any, context)
+}
+
+/// `CF.ADDNX key item`.
+pub(super) fn addnx(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    one(request, slot, Copies::One, context)
+}
+
+fn one(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    copies: Copies,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let booked = Value::booked_bytes(slot.get());
+    if slot.get().is_none() {
+        slot.put(create::by_default(context.parameters.cf_initial_size, context)?);
+    }
+    let outcomes = add_all(slot, booked, &request.words[ITEMS_FROM..], copies, context)?;
+    match outcomes.into_iter().next() {
+        Some(Outcome::Refused(refusal)) => Err(refusal),
+        outcome => Ok(Reply::Boolean(matches!(outcome, Some(Outcome::Added)))),
+    }
+}
+
+/// How many copies of an item may be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    /// Any number.
+    Any,
+    /// `NX`: one.
+    One,
+}
+
+/// What became of an item.
+#[derive(Debug, PartialEq)]
+pub(super) enum Outcome {
+    Added,
+    /// Mayhap it is in already.
+    IsIn,
+    /// It did not fit.
+    Refused(Refusal),
+}
+
+/// Adds `items` to the filter that is there, of which `booked` bytes were there before the request, unless it grew as often as it may: that is asked once, as RedisBloom does, so that many items at
+/// once may make it grow further.
+pub(super) fn add_all(
+    slot: &mut Slot<'_>,
+    booked: u64,
+    items: &[&[u8]],
+    copies: Copies,
+    context: &Context<'_>,
+) -> Result<Vec<Outcome>, Refusal> {
+    let filter = match slot.get_mut() {
+        None => return Err(Refusal::NotFound),
+        Some(Value::Cuckoo(filter)) => filter,
+        Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
+        Some(_) => return Err(Refusal::WrongType),
+    };
+    if filter.tables() as u64 >= context.parameters.cf_max_expansions {
+        return Err(Refusal::MaxExpansions);
+    }
+    let besides = size_of::<ScalableCuckoo>() as u64;
+    filter.limit_memory(Some(context.allowance(booked).saturating_sub(besides)));
+    let eviction = context.parameters.cf_eviction;
+    let add = |item: &&[u8]| match add_one(filter, item, copies, eviction) {
+        Ok(true) => Outcome::Added,
+        Ok(false) => Outcome::IsIn,
+        Err(error) => Outcome::Refused(refused(&error, booked, context)),
+    };
+    let outcomes: Vec<Outcome> = items.iter().map(add).collect();
+    filter.limit_memory(None);
+    if outcomes.contains(&Outcome::Added) {
+        slot.mark_changed();
+    }
+    Ok(outcomes)
+}
+
+fn add_one(
+    filter: &mut ScalableCuckoo,
+    item: &[u8],
+    copies: Copies,
+    eviction: Eviction,
+) -> Result<bool, InsertError> {
+    let hash = filter.hash(item);
+    if copies == Copies::One && filter.may_contain_hash(hash) {
+        return Ok(false);
+    }
+    match eviction {
+        Eviction::RedisBloom => filter.insert_copy_hash(hash)?,
+        Eviction::Thorough => filter.insert_copy_hash_thorough(hash)?,
+    }
+    Ok(true)
+}
+
+/// Why an item did not fit: `booked` is what the filter took when the request began.
+fn refused(error: &InsertError, booked: u64, context: &Context<'_>) -> Refusal {
+    match error {
+        InsertError::CannotGrow { cause: BuildError::TooLarge { bytes: needs, .. }, .. } => {
+            match context.grow(needs.saturating_add(size_of::<ScalableCuckoo>() as u64), booked) {
+                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
+                _ => Refusal::CuckooInsufficientMemory,
+            }
+        }
+        InsertError::CannotGrow { .. } => Refusal::CuckooInsufficientMemory,
+        _ => Refusal::CuckooFull,
+    }
+}

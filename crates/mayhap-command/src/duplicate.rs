@@ -1,0 +1,26 @@
+//! A copy of what a name holds.
+
+use mayhap::{AtomicScalableBloom, BuildError};
+
+use crate::refusal::Refusal;
+use crate::value::Value;
+
+impl Value {
+    /// A copy of its own. Ask for the memory first.
+    ///
+    /// # Errors
+    /// [`Refusal::InsufficientMemory`] if the system refuses it, [`Refusal::HalfLoaded`] for a filter that is not all there.
+    pub fn try_clone(&self) -> Result<Self, Refusal> {
+        let refused = |_: BuildError| Refusal::InsufficientMemory;
+        Ok(match self {
+            Self::Bloom(filter) => {
+                Self::Bloom(Box::new(AtomicScalableBloom::from(filter.snapshot().map_err(refused)?)))
+            }
+            Self::Cuckoo(filter) => Self::Cuckoo(Box::new(filter.try_clone().map_err(refused)?)),
+            Self::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
+            Self::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
+            Self::Text(text) => Self::Text(text.clone()),
+            Self::Filter(holder) => Self::Filter(Box::new(holder.try_clone().map_err(refused)?)),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! What answers for a filter: the filter itself, in the form that fits its size and kind.
+
+use mayhap::{
+    Answers, AtomicBlockedBloom, AtomicBloom, AtomicScalableBloom, BuildError, Filter, ItemHash, Kind,
+};
+
+use super::list::List;
+
+/// From this size on Bloom filters are filled by many threads at once. Below, that costs more memory than it is worth: two kibibytes.
+const SHARED_FROM_BYTES: u64 = 64 << 10;
+
+/// A filter in the form it is served in. All is behind one pointer.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// There is none yet.
+    Nothing,
+    /// The first few items.
+    List(List),
+    /// A growing chain, which threads fill together until it grows.
+    Scalable(Box<AtomicScalableBloom>),
+    /// A large classic filter, which threads fill together.
+    Bloom(Box<AtomicBloom>),
+    /// A large blocked filter, which threads fill together.
+    Blocked(Box<AtomicBlockedBloom>),
+    /// Any other: one at a time changes it.
+    Plain(Box<Filter>),
+}
+
+impl Body {
+    /// The form in which `filter` is served.
+    pub(crate) fn of(filter: Filter) -> Self {
+        let large = filter.memory_bytes() >= SHARED_FROM_BYTES;
+        match filter {
+            Filter::ScalableBloom(filter) => Self::Scalable(Box::new(filter.into())),
+            Filter::Bloom(filter) if large => Self::Bloom(Box::new(filter.into())),
+            Filter::BlockedBloom(filter) if large => Self::Blocked(Box::new(filter.into())),
+            filter => Self::Plain(Box::new(filter)),
+        }
+    }
+
+    /// The plain filter; nothing where there is none, and for a list.
+    pub(crate) fn into_filter(self) -> Option<Filter> {
+        match self {
+            Self::Nothing | Self::List(_) => None,
+            Self::Scalable(filter) => Some(Filter::ScalableBloom(filter.into_inner())),
+            Self::Bloom(filter) => Some(Filter::Bloom(filter.into_inner())),
+            Self::Blocked(filter) => Some(Filter::BlockedBloom(filter.into_inner())),
+            Self::Plain(filter) => Some(*filter),
+        }
+    }
+
+    /// A plain copy; nothing where there is none, and for a list.
+    pub(crate) fn copy(&self) -> Option<Result<Filter, BuildError>> {
+        match self {
+            Self::Nothing | Self::List(_) => None,
+            Self::Scalable(filter) => Some(filter.snapshot().map(Filter::ScalableBloom)),
+            Self::Bloom(filter) => Some(filter.snapshot().map(Filter::Bloom)),
+            Self::Blocked(filter) => Some(filter.snapshot().map(Filter::BlockedBloom)),
+            Self::Plain(filter) => Some(filter.try_clone()),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Nothing | Self::List(_) => None,
+            Self::Scalable(_) => Some(Kind::ScalableBloom),
+            Self::Bloom(_) => Some(Kind::Bloom),
+            Self::Blocked(_) => Some(Kind::BlockedBloom),
+            Self::Plain(filter) => Some(filter.kind()),
+        }
+    }
+
+    /// Can it be asked by hashes?
+    pub(crate) fn takes_hashes(&self) -> bool {
+        match self {
+            Self::Plain(filter) => filter.scheme().is_some() && filter.items().is_none(),
+            Self::Nothing => false,
+            _ => true,
+        }
+    }
+
+    /// Asks about all `hashes` at once, at time `now_ms`; not for lists.
+    pub(crate) fn ask_all(&self, hashes: &[ItemHash], now_ms: u64, answers: &mut Answers) {
+        match self {
+            Self::Nothing | Self::List(_) => {}
+            Self::Scalable(filter) => filter.may_contain_hash_batch(hashes, answers),
+            Self::Bloom(filter) => filter.may_contain_hash_batch(hashes, answers),
+            Self::Blocked(filter) => filter.may_contain_hash_batch(hashes, answers),
+            Self::Plain(filter) => match &**filter {
+                Filter::Window(window) => window.may_contain_hash_batch_at(hashes, now_ms, answers),
+                filter => filter.may_contain_hash_batch(hashes, answers),
+            },
+        }
+    }
+
+    /// Bytes behind its pointer.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        /// The counters of a filter that threads fill together.
+        const STRIPES_BYTES: u64 = 16 * 128;
+        match self {
+            Self::Nothing => 0,
+            Self::List(list) => list.memory_bytes(),
+            Self::Scalable(filter) => size_of::<AtomicScalableBloom>() as u64 + filter.memory_bytes(),
+            Self::Bloom(filter) => size_of::<AtomicBloom>() as u64 + STRIPES_BYTES + filter.memory_bytes(),
+            Self::Blocked(filter) => {
+                size_of::<AtomicBlockedBloom>() as u64 + STRIPES_BYTES + filter.memory_bytes()
+            }
+            Self::Plain(filter) => size_of::<Filter>() as u64 + filter.memory_bytes(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `MF.RESERVE`, `MF.DEL`, `MF.COUNT`, `MF.CARD`, `MF.CLEAR`.
+
+use mayhap::Filter;
+
+use super::body::Body;
+use super::holder::Holder;
+use super::options::{Options, number};
+use super::refused::{MayhapRefusal, NotReady, unbuildable};
+use super::served::Served;
+use super::{holder_mut, holder_of};
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Expiry, Request, Slot};
+use crate::value::Value;
+
+/// `MF.RESERVE name [option …]`.
+pub(super) fn reserve(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    if slot.get().is_some() {
+        return Err(Refusal::Exists);
+    }
+    let options = Options::parse(&request.words[2..])?;
+    let recipe = options.recipe()?;
+    let now_ms = context.environment.now_ms();
+    let served = Served::begin(recipe.shared(), options.scheme(context), context)?;
+    slot.put(Value::Filter(Box::new(Holder::new(served, now_ms))));
+    if let Some(seconds) = options.expire_secs() {
+        slot.expire(Expiry::At(now_ms.saturating_add(seconds.saturating_mul(1_000))));
+    }
+    Ok(Reply::Ok)
+}
+
+/// `MF.DEL name item`.
+pub(super) fn delete(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    _context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
+    let item = request.words[2];
+    let removed = match &mut served.body {
+        Body::Plain(filter) => match (&**filter, number(item)) {
+            (Filter::Bitmap(_), Some(number)) => filter.remove(&number),
+            (Filter::Bitmap(_), None) => Ok(false),
+            _ => filter.remove(item),
+        },
+        _ => match served.kind() {
+            Some(kind) => Err(mayhap::RemoveError::CannotRemove { kind }),
+            None => Ok(false),
+        },
+    };
+    let removed = removed.map_err(MayhapRefusal::Remove)?;
+    if removed {
+        slot.mark_changed();
+    }
+    Ok(Reply::Boolean(removed))
+}
+
+/// `MF.COUNT name item`.
+pub(super) fn count(
+    request: &Request<'_>,
+    value: Option<&Value>,
+    _context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let served = holder_of(value)?.ok_or(NotReady::Missing)?.ready()?;
+    let item = request.words[2];
+    let copies = match &served.body {
+        Body::Plain(filter) => match (&**filter, number(item)) {
+            (Filter::Bitmap(_), Some(number)) => filter.count(&number),
+            (Filter::Bitmap(_), None) => Some(0),
+            _ => filter.count(item),
+        },
+        _ => None,
+    };
+    match (copies, served.kind()) {
+        (Some(copies), _) => Ok(Reply::count(copies)),
+        (None, Some(kind)) => Err(MayhapRefusal::CountsNoCopies { kind }.into()),
+        (None, None) => Err(NotReady::Missing.into()),
+    }
+}
+
+/// `MF.CARD name`.
+pub(super) fn card(
+    _request: &Request<'_>,
+    value: Option<&Value>,
+    _context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let served = holder_of(value)?.ok_or(NotReady::Missing)?.ready()?;
+    Ok(Reply::count(super::facts::of(served).inserted))
+}
+
+/// `MF.CLEAR name`.
+pub(super) fn clear(
+    _request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    _context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?.clear();
+    slot.mark_changed();
+    Ok(Reply::Ok)
+}
+
+/// `MF.EXPLAIN name item`.
+pub(super) fn explain(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
+    let item = request.words[2];
+    let now_ms = context.environment.now_ms();
+    let explained = served.with_filter(|filter| {
+        if let Filter::Window(window) = filter {
+            window.advance(now_ms);
+        }
+        match (&*filter, number(item)) {
+            (Filter::Bitmap(_), Some(number)) => filter.explain(&number).reason(),
+            _ => filter.explain(item).reason(),
+        }
+    });
+    match explained {
+        Some(text) => Ok(Reply::Text(text.map_err(unbuildable)?)),
+        None => Err(NotReady::Missing.into()),
+    }
+}

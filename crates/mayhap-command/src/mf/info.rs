@@ -1,0 +1,49 @@
+//! `MF.INFO name [field]`.
+
+use super::holder_of;
+use super::refused::{MayhapRefusal, NotReady};
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::Request;
+use crate::value::Value;
+
+/// `MF.INFO name [field]`: also of a filter that does not serve yet.
+pub(super) fn info(
+    request: &Request<'_>,
+    value: Option<&Value>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let holder = holder_of(value)?.ok_or(NotReady::Missing)?;
+    let facts = holder.facts();
+    let age_ms = context.environment.now_ms().saturating_sub(facts.created_ms);
+    let bits_per_item = match facts.inserted {
+        0 => 0.0,
+        inserted => facts.memory_bytes as f64 * 8.0 / inserted as f64,
+    };
+    let fields = [
+        ("kind", Reply::bulk(facts.kind.map_or("unknown", mayhap::Kind::name))),
+        ("state", Reply::bulk(facts.state)),
+        ("next", Reply::bulk(facts.next)),
+        ("generation", Reply::Integer(facts.generation.into())),
+        ("age_secs", Reply::count(age_ms / 1_000)),
+        ("placement", Reply::bulk(facts.placement)),
+        ("keyed", Reply::Boolean(facts.keyed)),
+        ("capacity", Reply::count(facts.capacity)),
+        ("inserted", Reply::count(facts.inserted)),
+        ("target_fpr", Reply::Double(facts.target_fpr)),
+        ("expected_fpr", Reply::Double(facts.expected_fpr)),
+        ("fill", Reply::Double(facts.fill)),
+        ("layers", Reply::count(facts.layers)),
+        ("memory_bytes", Reply::count(facts.memory_bytes)),
+        ("bits_per_item", Reply::Double(bits_per_item)),
+    ];
+    match request.words.get(2) {
+        None => Ok(Reply::Map(fields.map(|(name, value)| (Reply::bulk(name), value)).into())),
+        Some(word) => fields
+            .into_iter()
+            .find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+            .ok_or_else(|| MayhapRefusal::UnknownField { word: MayhapRefusal::quote(word) }.into()),
+    }
+}

@@ -1,0 +1,135 @@
+//! `MF.ADD`, `MF.MADD`, `MF.EXISTS`, `MF.MEXISTS`: many items, and many requests, at once.
+
+use mayhap::Answers;
+
+use super::body::Body;
+use super::refused::NotReady;
+use super::served::Served;
+use super::{holder_mut, holder_of};
+use crate::context::Context;
+use crate::pipeline::{ITEMS_FROM, ask_all, is_many, refuse_all};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Scratch, Slot, Together};
+use crate::value::Value;
+
+/// What the name holds, if it answers.
+fn served(value: Option<&Value>) -> Result<&Served, Refusal> {
+    holder_of(value)?.ok_or(NotReady::Missing)?.ready()
+}
+
+/// `MF.EXISTS`, `MF.MEXISTS`.
+pub(crate) fn ask(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Together {
+    let served = match served(value) {
+        Ok(served) => served,
+        Err(refusal) => return refuse_all(requests, &refusal, replies),
+    };
+    let now_ms = context.environment.now_ms();
+    if served.body.takes_hashes() && !matches!(served.body, Body::List(_)) {
+        let hash = |item: &[u8]| served.scheme.hash(item);
+        return ask_all(requests, scratch, replies, hash, |hashes, answers| {
+            served.body.ask_all(hashes, now_ms, answers);
+        });
+    }
+    let mut together = Together { done: requests.len(), ..Together::default() };
+    let mut answer = |item: &[u8]| {
+        let held = served.may_contain(item, now_ms);
+        *(if held { &mut together.hits } else { &mut together.misses }) += 1;
+        Reply::Boolean(held)
+    };
+    for request in requests {
+        replies.push(match is_many(request) {
+            true => Reply::Array(request.words[ITEMS_FROM..].iter().map(|item| answer(item)).collect()),
+            false => answer(request.words[ITEMS_FROM]),
+        });
+    }
+    together
+}
+
+/// `MF.ADD`, `MF.MADD` as far as threads can add together: to large Bloom filters, as long as they need not grow.
+pub(crate) fn add_together(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Together {
+    scratch.begun = 0;
+    let served = match served(value) {
+        Ok(served) => served,
+        Err(refusal) => return refuse_all(requests, &refusal, replies),
+    };
+    let mut together = Together::default();
+    for request in requests {
+        let items = &request.words[ITEMS_FROM..];
+        scratch.hashes.clear();
+        if !matches!(served.body, Body::Nothing | Body::List(_) | Body::Plain(_)) {
+            scratch.hashes.extend(items.iter().map(|item| served.scheme.hash(*item)));
+        }
+        let (hashes, new) = (&scratch.hashes[..], &mut scratch.answers);
+        let added = match &served.body {
+            Body::Scalable(filter) if served.body.takes_hashes() => filter.insert_hash_batch(hashes, new),
+            Body::Bloom(filter) => {
+                filter.insert_hash_batch_each(hashes, new);
+                hashes.len()
+            }
+            Body::Blocked(filter) => {
+                filter.insert_hash_batch_each(hashes, new);
+                hashes.len()
+            }
+            _ => return together,
+        };
+        together.changed |= new.mayhaps() > 0;
+        scratch.added += new.mayhaps() as u64;
+        if added < items.len() {
+            scratch.begun = added;
+            return together;
+        }
+        replies.push(match is_many(request) {
+            true => Reply::Booleans(std::mem::take(&mut scratch.answers)),
+            false => Reply::Boolean(scratch.answers.get(0).unwrap_or(false)),
+        });
+        together.done += 1;
+    }
+    together
+}
+
+/// `MF.ADD`, `MF.MADD` with the filter for oneself. Every item has an answer of its own: what was refused does not hinder the others.
+pub(crate) fn add_alone(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+) -> Result<Reply, Refusal> {
+    let begun = std::mem::take(&mut scratch.begun);
+    let done: Answers = if begun > 0 { std::mem::take(&mut scratch.answers) } else { Answers::new() };
+    let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
+    let items = &request.words[ITEMS_FROM..];
+    let mut replies = Vec::with_capacity(items.len());
+    // Those that went in a moment ago, when the filter was shared.
+    replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
+    let mut changed = false;
+    served.add(items.get(begun..).unwrap_or_default(), context, |outcome| {
+        changed |= !matches!(outcome, Ok(false) | Err(_));
+        replies.push(outcome.map_or_else(Reply::from, Reply::Boolean));
+    });
+    // A counting filter takes a copy of what it has already, and a window an item that is in it.
+    let takes_copies =
+        !matches!(served.body, Body::List(_) | Body::Scalable(_) | Body::Bloom(_) | Body::Blocked(_));
+    if changed || (takes_copies && replies.iter().any(|reply| matches!(reply, Reply::Boolean(_)))) {
+        slot.mark_changed();
+    }
+    match (is_many(request), replies.pop()) {
+        (false, Some(Reply::Refused(refusal))) => Err(*refusal),
+        (false, Some(reply)) => Ok(reply),
+        (_, last) => {
+            replies.extend(last);
+            Ok(Reply::Array(replies))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The first items of a small filter: their hashes, one behind the other, until the filter itself takes no more memory than they do.
+
+use mayhap::{BuildError, Filter, HashScheme, InsertError, ItemHash};
+
+use super::recipe::Recipe;
+
+/// Hashes in the order they came, each once. Never wrong: they have 128 bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct List(Vec<ItemHash>);
+
+impl List {
+    /// The list of these hashes, each once.
+    pub(crate) const fn of(hashes: Vec<ItemHash>) -> Self {
+        Self(hashes)
+    }
+
+    pub(crate) fn hashes(&self) -> &[ItemHash] {
+        &self.0
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn contains(&self, hash: ItemHash) -> bool {
+        self.0.contains(&hash)
+    }
+
+    /// Puts `hash`, which is not in, behind the others. There may be a hundred million lists, so they keep little room for more.
+    pub(crate) fn push(&mut self, hash: ItemHash) {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact((self.0.len() / 4).max(4));
+        }
+        self.0.push(hash);
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<ItemHash>()) as u64
+    }
+
+    /// The filter that was filled with the same items in the same order.
+    pub(crate) fn filter(&self, recipe: &Recipe, scheme: HashScheme) -> Result<Filter, BuildError> {
+        let mut filter = recipe.make(scheme)?;
+        for &hash in &self.0 {
+            // There is room: a list holds no more than the filter's first tier.
+            if let Err(InsertError::CannotGrow { cause, .. }) = filter.insert_hash(hash) {
+                return Err(cause);
+            }
+        }
+        Ok(filter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mayhap::ScalableShape;
+
+    #[test]
+    fn a_list_is_never_longer_than_what_its_filter_takes_without_growing() -> Result<(), BuildError> {
+        let scheme = HashScheme::fast(1);
+        for capacity in [1, 2, 3, 4, 5, 50, 1_000] {
+            for target_fpr in [0.01, 1e-6, 1e-14] {
+                // Room for the first tier and no other.
+                let shape = ScalableShape::for_capacity(capacity, target_fpr)?;
+                let recipe = Recipe::Scalable(shape.within(shape.layer(0)?.memory_bytes())?);
+                let most = recipe.listed_items().unwrap_or(0) as u64;
+                assert!(most <= capacity);
+                let list = List::of((0..most).map(|item| scheme.hash(&item)).collect());
+                let filter = list.filter(&recipe, scheme)?;
+                assert!((0..most).all(|item| filter.may_contain(&item)), "{capacity}, {target_fpr}");
+            }
+        }
+        Ok(())
+    }
+}

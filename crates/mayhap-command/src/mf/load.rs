@@ -1,0 +1,136 @@
+//! `MF.LOAD name iterator data`: a filter from the pieces of a `.mayhap` file.
+//!
+//! The pieces come in order, each with the iterator that `MF.DUMP` was asked with for it; for a file that is the number of its first byte.
+//! The first one has the header, which says how long the filter is: that much is admitted before anything is kept. Only when the last byte
+//! is there, and the whole is an intact filter, does it serve; until then the generation before it does, or none.
+
+use mayhap::{Filter, codec};
+
+use super::dump::iterator;
+use super::holder::{Holder, Next};
+use super::holder_mut;
+use super::refused::MayhapRefusal;
+use super::served::Served;
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::run::{Request, Slot};
+use crate::value::Value;
+
+/// Pieces of a filter.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// What has come.
+    bytes: Vec<u8>,
+    /// How many there will be.
+    total: u64,
+}
+
+impl Load {
+    /// The load that begins with this piece.
+    fn begin(piece: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
+        let total = codec::length_of(piece).map_err(MayhapRefusal::Decode)?;
+        // The bytes and the filter made of them are there at the same time.
+        context.admit(total, total.saturating_mul(2))?;
+        let mut load = Self { bytes: Vec::new(), total };
+        load.push(piece)?;
+        Ok(load)
+    }
+
+    /// Takes the next piece. Memory follows what has come, not what was announced.
+    fn push(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+        let length = self.bytes.len() as u64 + piece.len() as u64;
+        if length > self.total {
+            return Err(MayhapRefusal::TooLong { extra: length - self.total }.into());
+        }
+        let free = self.bytes.capacity() - self.bytes.len();
+        if free < piece.len() {
+            let left = usize::try_from(self.total - self.bytes.len() as u64).unwrap_or(usize::MAX);
+            let more = piece.len().max(self.bytes.len()).min(left);
+            self.bytes.try_reserve_exact(more).map_err(|_| Refusal::OutOfMemory)?;
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    pub(crate) fn missing(&self) -> u64 {
+        self.total - self.bytes.len() as u64
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.bytes.capacity() as u64
+    }
+}
+
+/// `MF.LOAD name iterator data`. Answers how many bytes are missing; 0: it serves.
+pub(super) fn load(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let (_, offset) = iterator(request.words[2])?;
+    let piece = request.words[3];
+    let now_ms = context.environment.now_ms();
+    match holder_mut(slot)? {
+        Some(holder) => {
+            if let Some(Next::Building(_)) = holder.next() {
+                return Err(MayhapRefusal::Busy { with: "build" }.into());
+            }
+            let load = if offset == 0 {
+                Load::begin(piece, context)?
+            } else {
+                let expected = match holder.next() {
+                    Some(Next::Loading(load)) => load.bytes.len() as u64,
+                    _ => 0,
+                };
+                if offset != expected {
+                    return Err(MayhapRefusal::OutOfOrder { expected, got: offset }.into());
+                }
+                let Some(Next::Loading(mut load)) = holder.take_next() else {
+                    return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into());
+                };
+                if let Err(refusal) = load.push(piece) {
+                    // What has come is as good as it was.
+                    *holder.next_mut() = Some(Next::Loading(load));
+                    return Err(refusal);
+                }
+                load
+            };
+            *holder.next_mut() = Some(Next::Loading(load));
+        }
+        None if offset == 0 => {
+            let load = Load::begin(piece, context)?;
+            let holder = Holder::awaiting(Next::Loading(load), now_ms);
+            slot.put(Value::Filter(Box::new(holder)));
+        }
+        None => return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into()),
+    }
+    finish(slot, now_ms)
+}
+
+/// Serves what has come, if all of it has.
+fn finish(slot: &mut Slot<'_>, now_ms: u64) -> Result<Reply, Refusal> {
+    let Some(Value::Filter(holder)) = slot.get_mut() else { return Err(Refusal::WrongType) };
+    let missing = match holder.next() {
+        Some(Next::Loading(load)) => load.missing(),
+        _ => 0,
+    };
+    if missing > 0 {
+        return Ok(Reply::count(missing));
+    }
+    let Some(Next::Loading(load)) = holder.take_next() else { return Err(Refusal::WrongType) };
+    match Filter::decode(&load.bytes) {
+        Ok(filter) => {
+            drop(load);
+            holder.serve(Served::loaded(filter), now_ms);
+            slot.mark_changed();
+            Ok(Reply::Integer(0))
+        }
+        Err(error) => {
+            if !holder.is_ready() && holder.served.recipe.is_none() {
+                slot.take();
+            }
+            Err(MayhapRefusal::Decode(error).into())
+        }
+    }
+}

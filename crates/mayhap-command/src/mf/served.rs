@@ -1,0 +1,325 @@
+//! One generation of a filter: what answers, what it was made from and how it hashes.
+
+use std::sync::Arc;
+
+use mayhap::{BuildError, Filter, HashScheme, InsertError, Kind};
+
+use super::body::Body;
+use super::list::List;
+use super::options::number;
+use super::recipe::Recipe;
+use super::refused::{MayhapRefusal, unbuildable};
+use crate::context::Context;
+use crate::refusal::Refusal;
+
+/// One generation of a filter.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) body: Body,
+    /// Nothing for a filter that was loaded.
+    pub(crate) recipe: Option<Arc<Recipe>>,
+    pub(crate) scheme: HashScheme,
+}
+
+impl Served {
+    /// An empty one. A set that never changes is not there yet; a small Bloom filter begins as a list.
+    pub(crate) fn begin(
+        recipe: Arc<Recipe>,
+        scheme: HashScheme,
+        context: &Context<'_>,
+    ) -> Result<Self, Refusal> {
+        let body = if recipe.is_static() {
+            Body::Nothing
+        } else if recipe.listed_items().is_some() {
+            Body::List(List::default())
+        } else {
+            let bytes = recipe.memory_bytes().map_err(unbuildable)?;
+            context.admit(bytes, bytes)?;
+            Body::of(recipe.make(scheme).map_err(unbuildable)?)
+        };
+        Ok(Self { body, recipe: Some(recipe), scheme })
+    }
+
+    /// A filter that came from elsewhere.
+    pub(crate) fn loaded(filter: Filter) -> Self {
+        let scheme = filter.scheme().copied().unwrap_or(HashScheme::fast(0));
+        Self { body: Body::of(filter), recipe: None, scheme }
+    }
+
+    /// The kind, also of what is not there yet.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.body.kind().or_else(|| self.recipe.as_ref().map(|recipe| recipe.kind()))
+    }
+
+    /// Items in it, by its own count; 0 for a bitmap, whose bits would have to be counted one by one.
+    pub(crate) fn items(&self) -> u64 {
+        match &self.body {
+            Body::Nothing => 0,
+            Body::List(list) => list.len() as u64,
+            Body::Scalable(filter) => filter.inserted(),
+            Body::Bloom(filter) => filter.inserted(),
+            Body::Blocked(filter) => filter.inserted(),
+            Body::Plain(filter) => match &**filter {
+                Filter::Bitmap(_) => 0,
+                filter => filter.inserted(),
+            },
+        }
+    }
+
+    /// `false`: certainly not in. `true`: mayhap. One item at time `now_ms`.
+    pub(crate) fn may_contain(&self, item: &[u8], now_ms: u64) -> bool {
+        match &self.body {
+            Body::Nothing => false,
+            Body::List(list) => list.contains(self.scheme.hash(item)),
+            Body::Scalable(filter) => filter.may_contain_hash(self.scheme.hash(item)),
+            Body::Bloom(filter) => filter.may_contain_hash(self.scheme.hash(item)),
+            Body::Blocked(filter) => filter.may_contain_hash(self.scheme.hash(item)),
+            Body::Plain(filter) => match &**filter {
+                Filter::Bitmap(_) => number(item).is_some_and(|number| filter.may_contain(&number)),
+                Filter::Window(window) => window.may_contain_at(item, now_ms),
+                filter => filter.may_contain(item),
+            },
+        }
+    }
+
+    /// Puts `items` in, one after the other, and hands the outcome for each to `each`: `true` is certainly new.
+    pub(crate) fn add(
+        &mut self,
+        items: &[&[u8]],
+        context: &Context<'_>,
+        mut each: impl FnMut(Result<bool, Refusal>),
+    ) {
+        let mut items = items;
+        if let Body::List(_) = self.body {
+            items = self.add_to_list(items, context, &mut each);
+        }
+        if items.is_empty() {
+            return;
+        }
+        let room = context.allowance(self.body.memory_bytes());
+        let scheme = self.scheme;
+        match &mut self.body {
+            Body::Nothing | Body::List(_) => {}
+            Body::Bloom(filter) => {
+                items.iter().for_each(|item| each(Ok(filter.insert_hash(scheme.hash(*item)))));
+            }
+            Body::Blocked(filter) => {
+                items.iter().for_each(|item| each(Ok(filter.insert_hash(scheme.hash(*item)))));
+            }
+            Body::Scalable(shared) => {
+                let filter = shared.get_mut();
+                let own = filter.shape().limit_bytes();
+                filter.limit_memory(Some(own.unwrap_or(u64::MAX).min(room)));
+                for item in items {
+                    let outcome = filter.insert_hash(scheme.hash(*item));
+                    each(outcome.map_err(|error| refused(error, own, context)));
+                }
+                filter.limit_memory(own);
+            }
+            Body::Plain(filter) => add_to_plain(filter, items, room, context, &mut each),
+        }
+    }
+
+    /// Puts as many of `items` in as the list holds. Those that are left are for the filter that has taken its place; where that cannot be
+    /// had, they are refused.
+    fn add_to_list<'i>(
+        &mut self,
+        items: &'i [&'i [u8]],
+        context: &Context<'_>,
+        each: &mut impl FnMut(Result<bool, Refusal>),
+    ) -> &'i [&'i [u8]] {
+        let most = self.recipe.as_ref().and_then(|recipe| recipe.listed_items()).unwrap_or(0);
+        for (index, item) in items.iter().enumerate() {
+            let Body::List(list) = &mut self.body else { return &items[index..] };
+            let hash = self.scheme.hash(*item);
+            if list.contains(hash) {
+                each(Ok(false));
+            } else if list.len() < most {
+                list.push(hash);
+                each(Ok(true));
+            } else {
+                match self.make_of_list(context) {
+                    Ok(()) => return &items[index..],
+                    Err(refusal) => each(Err(refusal)),
+                }
+            }
+        }
+        &[]
+    }
+
+    /// The filter takes the place of its list.
+    pub(crate) fn make_of_list(&mut self, context: &Context<'_>) -> Result<(), Refusal> {
+        let (Body::List(list), Some(recipe)) = (&self.body, &self.recipe) else { return Ok(()) };
+        let bytes = recipe.memory_bytes().map_err(unbuildable)?;
+        context.admit(bytes, bytes)?;
+        self.body = Body::of(list.filter(recipe, self.scheme).map_err(unbuildable)?);
+        Ok(())
+    }
+
+    /// Does `work` with the plain filter. A list lends one that is made for the purpose: changes to it are lost, unless
+    /// [`make_of_list`](Self::make_of_list) was called before.
+    pub(crate) fn with_filter<T>(
+        &mut self,
+        work: impl FnOnce(&mut Filter) -> T,
+    ) -> Option<Result<T, BuildError>> {
+        if let (Body::List(list), Some(recipe)) = (&self.body, &self.recipe) {
+            return Some(list.filter(recipe, self.scheme).map(|mut filter| work(&mut filter)));
+        }
+        if let Body::Plain(filter) = &mut self.body {
+            return Some(Ok(work(filter)));
+        }
+        let mut filter = std::mem::replace(&mut self.body, Body::Nothing).into_filter()?;
+        let outcome = work(&mut filter);
+        self.body = Body::of(filter);
+        Some(Ok(outcome))
+    }
+
+    /// A plain copy of the filter; nothing where there is none.
+    pub(crate) fn copy(&self) -> Option<Result<Filter, BuildError>> {
+        match (&self.body, &self.recipe) {
+            (Body::List(list), Some(recipe)) => Some(list.filter(recipe, self.scheme)),
+            (body, _) => body.copy(),
+        }
+    }
+
+    /// Another one like it, with all its items.
+    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+        let body = match &self.body {
+            Body::Nothing => Body::Nothing,
+            Body::List(list) => Body::List(list.clone()),
+            body => match body.copy() {
+                Some(copy) => Body::of(copy?),
+                None => Body::Nothing,
+            },
+        };
+        Ok(Self { body, recipe: self.recipe.clone(), scheme: self.scheme })
+    }
+
+    /// Forgets all items; a set that never changes is not there any more.
+    pub(crate) fn clear(&mut self) {
+        if self.recipe.as_ref().is_some_and(|recipe| recipe.listed_items().is_some()) {
+            self.body = Body::List(List::default());
+            return;
+        }
+        let cleared = self.with_filter(Filter::clear);
+        if !matches!(cleared, Some(Ok(true))) {
+            self.body = Body::Nothing;
+        }
+    }
+}
+
+/// A refused item in the words of whoever refused the memory: our limits, or the filter's own.
+fn refused(error: InsertError, own_limit: Option<u64>, context: &Context<'_>) -> Refusal {
+    match error {
+        InsertError::CannotGrow { cause: BuildError::OutOfMemory { .. }, .. } => Refusal::OutOfMemory,
+        InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. }
+            if own_limit.is_none_or(|limit| bytes <= limit) =>
+        {
+            match context.limits.filter_bytes {
+                limit if bytes > limit => Refusal::TooLarge { bytes, limit },
+                _ => Refusal::OutOfMemory,
+            }
+        }
+        error => MayhapRefusal::Insert(error).into(),
+    }
+}
+
+/// Items whose memory is brought near together, before they are put in one by one.
+const AHEAD: usize = 32;
+/// From this size on that pays.
+const AHEAD_FROM_BYTES: u64 = 1 << 20;
+
+fn add_to_plain(
+    filter: &mut Filter,
+    items: &[&[u8]],
+    room: u64,
+    context: &Context<'_>,
+    each: &mut impl FnMut(Result<bool, Refusal>),
+) {
+    let own = limit_growth(filter, Limit::AtMost(room));
+    if let Filter::Window(window) = filter {
+        window.advance(context.environment.now_ms());
+    }
+    let by_hash = filter.items().is_none();
+    match filter.scheme().copied() {
+        Some(scheme) if by_hash => {
+            let mut answers = mayhap::Answers::new();
+            for chunk in items.chunks(AHEAD) {
+                let mut hashes = [mayhap::ItemHash::default(); AHEAD];
+                for (hash, item) in hashes.iter_mut().zip(chunk) {
+                    *hash = scheme.hash(*item);
+                }
+                let hashes = &hashes[..chunk.len()];
+                if chunk.len() > 1 && filter.memory_bytes() >= AHEAD_FROM_BYTES {
+                    filter.may_contain_hash_batch(hashes, &mut answers);
+                }
+                for &hash in hashes {
+                    let outcome = may_grow(filter, context).and_then(|()| {
+                        filter.insert_hash(hash).map_err(|error| refused(error, own, context))
+                    });
+                    each(outcome);
+                }
+            }
+        }
+        _ => {
+            for item in items {
+                let outcome = match (&*filter, number(item)) {
+                    (Filter::Bitmap(_), Some(number)) => filter.insert(&number),
+                    (Filter::Bitmap(_), None) => {
+                        each(Err(MayhapRefusal::NotANumber.into()));
+                        continue;
+                    }
+                    _ => filter.insert(*item),
+                };
+                each(outcome.map_err(|error| refused(error, own, context)));
+            }
+        }
+    }
+    limit_growth(filter, Limit::Own(own));
+}
+
+/// How a filter's growth is to be limited.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// By this, or by its own limit if that is less.
+    AtMost(u64),
+    /// By its own limit again.
+    Own(Option<u64>),
+}
+
+/// Limits how far a filter grows and says what its own limit is. That one is written into dumps, so it has to come back.
+fn limit_growth(filter: &mut Filter, limit: Limit) -> Option<u64> {
+    let own = match filter {
+        Filter::Growing(filter) => filter.shape().limit_bytes(),
+        Filter::ScalableCuckoo(filter) => filter.shape().limit_bytes(),
+        Filter::ScalableBloom(filter) => filter.shape().limit_bytes(),
+        Filter::Fingerprints(filter) => Some(filter.memory_limit_bytes()).filter(|&limit| limit != u64::MAX),
+        _ => return None,
+    };
+    let new = match limit {
+        Limit::AtMost(room) => Some(own.unwrap_or(u64::MAX).min(room)),
+        Limit::Own(own) => own,
+    };
+    match filter {
+        Filter::Growing(filter) => filter.limit_memory(new),
+        Filter::ScalableCuckoo(filter) => filter.limit_memory(new),
+        Filter::ScalableBloom(filter) => filter.limit_memory(new),
+        Filter::Fingerprints(filter) => filter.set_memory_limit_bytes(new.unwrap_or(u64::MAX)),
+        _ => {}
+    }
+    own
+}
+
+/// A growable cuckoo filter has no limit of its own: where it might double with the next item, the memory must be there.
+fn may_grow(filter: &Filter, context: &Context<'_>) -> Result<(), Refusal> {
+    /// Smaller ones double when they like; that takes next to nothing.
+    const SMALL_BYTES: u64 = 4 << 10;
+    let Filter::GrowableCuckoo(cuckoo) = filter else { return Ok(()) };
+    let (now, doublings) = (cuckoo.memory_bytes(), cuckoo.doublings());
+    let near = cuckoo.inserted() >= cuckoo.capacity_now() / 4 * 3 || now < SMALL_BYTES;
+    if !near || doublings >= cuckoo.shape().max_doublings() {
+        return Ok(());
+    }
+    let doubled = cuckoo.shape().memory_bytes(doublings + 1);
+    context.admit(doubled, doubled.saturating_sub(now))
+}

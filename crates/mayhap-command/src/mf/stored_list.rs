@@ -1,0 +1,178 @@
+//! A list as the bytes of a snapshot: its hashes, then the filter it stands for with nothing in, without that one's zeroes.
+//!
+//! ```text
+//! items u32 │ items × hash, 16 bytes │ length of the empty filter u32 │ runs: literals u32 │ literal bytes │ zeroes u32 │ …
+//! ```
+//!
+//! A million small filters take a third of a gigabyte so, and not two.
+
+use std::io::{self, Write};
+
+use mayhap::{DecodeError, Filter, HashScheme, ItemHash, WellMixed};
+
+use super::body::Body;
+use super::list::List;
+use super::recipe::Recipe;
+use super::served::Served;
+
+/// Longer than any empty filter that begins as a list: its first tier and its headers.
+const MAX_EMPTY_BYTES: usize = 128 << 10;
+/// Zeroes that are worth a run of their own.
+const SHORTEST_RUN: usize = 16;
+const HASH_BYTES: usize = size_of::<u128>();
+
+/// Writes the list of `recipe`.
+pub(super) fn store(list: &List, recipe: &Recipe, scheme: HashScheme, out: &mut dyn Write) -> io::Result<()> {
+    let empty = recipe.make(scheme).map_err(|_| io::ErrorKind::OutOfMemory)?.encode();
+    let mut bytes = Vec::with_capacity(list.len() * HASH_BYTES + 512);
+    put(list.len(), &mut bytes);
+    for hash in list.hashes() {
+        bytes.extend_from_slice(&hash.to_u128().to_le_bytes());
+    }
+    put(empty.len(), &mut bytes);
+    let mut rest = &empty[..];
+    while !rest.is_empty() {
+        let zeroes_from = next_run(rest);
+        let zeroes = rest[zeroes_from..].iter().take_while(|&&byte| byte == 0).count();
+        put(zeroes_from, &mut bytes);
+        bytes.extend_from_slice(&rest[..zeroes_from]);
+        put(zeroes, &mut bytes);
+        rest = &rest[zeroes_from + zeroes..];
+    }
+    out.write_all(&bytes)
+}
+
+/// Where the next long run of zeroes begins, or the end.
+fn next_run(bytes: &[u8]) -> usize {
+    let mut zeroes = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        zeroes = if byte == 0 { zeroes + 1 } else { 0 };
+        if zeroes == SHORTEST_RUN {
+            return at + 1 - SHORTEST_RUN;
+        }
+    }
+    bytes.len()
+}
+
+fn put(number: usize, bytes: &mut Vec<u8>) {
+    // A list and what it stands for are far shorter than that.
+    bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+/// What [`store`] wrote. Takes no more memory than in proportion to `bytes`, and what an empty filter takes.
+pub(super) fn load(bytes: &[u8]) -> Result<Served, DecodeError> {
+    let mut rest = bytes;
+    let items = take_number(&mut rest)?;
+    let hashes = take(&mut rest, items.saturating_mul(HASH_BYTES))?;
+    let length = take_number(&mut rest)?;
+    if length > MAX_EMPTY_BYTES {
+        return Err(DecodeError::BadField { field: "length of an empty filter", got: length as u64 });
+    }
+    let mut empty = Vec::with_capacity(length);
+    while empty.len() < length {
+        let literals = take_number(&mut rest)?;
+        empty.extend_from_slice(take(&mut rest, literals)?);
+        let zeroes = take_number(&mut rest)?;
+        if literals + zeroes == 0 || zeroes > length.saturating_sub(empty.len()) {
+            return Err(DecodeError::BadField { field: "zeroes of an empty filter", got: zeroes as u64 });
+        }
+        empty.resize(empty.len() + zeroes, 0);
+    }
+    if empty.len() != length || !rest.is_empty() {
+        return Err(DecodeError::BadField { field: "bytes behind a list", got: rest.len() as u64 });
+    }
+    let (recipe, scheme) = made_from(&Filter::decode(&empty)?)?;
+    let recipe = recipe.shared();
+    if recipe.listed_items().is_none_or(|most| items > most) {
+        return Err(DecodeError::BadField { field: "items of a list", got: items as u64 });
+    }
+    let hashes = hashes.as_chunks::<HASH_BYTES>().0.iter();
+    let hashes = hashes.map(|hash| ItemHash::from(WellMixed(u128::from_le_bytes(*hash))));
+    Ok(Served { body: Body::List(List::of(hashes.collect())), recipe: Some(recipe), scheme })
+}
+
+/// What an empty filter was made from.
+fn made_from(filter: &Filter) -> Result<(Recipe, HashScheme), DecodeError> {
+    match filter {
+        Filter::Bloom(filter) => Ok((Recipe::Bloom(*filter.shape()), *filter.scheme())),
+        Filter::BlockedBloom(filter) => Ok((Recipe::Blocked(*filter.shape()), *filter.scheme())),
+        Filter::ScalableBloom(filter) => Ok((Recipe::Scalable(*filter.shape()), *filter.scheme())),
+        other => {
+            Err(DecodeError::BadField { field: "kind of a list", got: u64::from(other.kind().number()) })
+        }
+    }
+}
+
+fn take_number(rest: &mut &[u8]) -> Result<usize, DecodeError> {
+    let Some((number, behind)) = rest.split_first_chunk() else {
+        return Err(DecodeError::TooShort { need: 4, got: rest.len() as u64 });
+    };
+    *rest = behind;
+    Ok(u32::from_le_bytes(*number) as usize)
+}
+
+fn take<'b>(rest: &mut &'b [u8], bytes: usize) -> Result<&'b [u8], DecodeError> {
+    let Some((taken, behind)) = rest.split_at_checked(bytes) else {
+        return Err(DecodeError::TooShort { need: bytes as u64, got: rest.len() as u64 });
+    };
+    *rest = behind;
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mayhap::{BlockedShape, BloomShape, BuildError, ScalableShape, SecretKey};
+
+    fn recipes() -> Result<Vec<Recipe>, BuildError> {
+        Ok(vec![
+            Recipe::Bloom(BloomShape::for_capacity(1_000, 0.01)?),
+            Recipe::Blocked(BlockedShape::for_capacity(1_000, 0.01)?),
+            Recipe::Scalable(ScalableShape::with_tiers(&[1_000, 10_000, 100_000], 0.01)?),
+        ])
+    }
+
+    fn stored(items: u64, recipe: &Recipe, scheme: HashScheme) -> Vec<u8> {
+        let list = List::of((0..items).map(|item| scheme.hash(&item)).collect());
+        let mut bytes = Vec::new();
+        store(&list, recipe, scheme, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_list_comes_back_with_its_recipe_and_its_key() -> Result<(), BuildError> {
+        let scheme = HashScheme::Keyed { key: SecretKey::new([7; 16]) };
+        for recipe in recipes()? {
+            for items in [0, 1, 20] {
+                let bytes = stored(items, &recipe, scheme);
+                assert!(bytes.len() < 600 + items as usize * HASH_BYTES, "{recipe:?}: {}", bytes.len());
+                let served = load(&bytes).unwrap();
+                assert_eq!(served.recipe.as_deref(), Some(&recipe));
+                assert_eq!(served.scheme, scheme);
+                assert_eq!(served.items(), items);
+                for item in 0..items {
+                    assert!(served.may_contain(&item.to_le_bytes(), 0));
+                }
+                assert!(!served.may_contain(b"stranger", 0));
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn bytes_that_are_cut_or_say_too_much_are_refused() -> Result<(), BuildError> {
+        for recipe in recipes()? {
+            let bytes = stored(20, &recipe, HashScheme::fast(1));
+            for end in 0..bytes.len() {
+                assert!(load(&bytes[..end]).is_err(), "cut at {end}");
+            }
+            assert!(load(&[&bytes[..], &[0]].concat()).is_err());
+            for at in [0, 4 + 20 * HASH_BYTES, 8 + 20 * HASH_BYTES] {
+                let mut forged = bytes.clone();
+                forged[at..at + 4].fill(0xff);
+                assert!(load(&forged).is_err(), "number at {at}");
+            }
+        }
+        Ok(())
+    }
+}

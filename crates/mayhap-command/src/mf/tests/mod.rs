@@ -1,0 +1,8 @@
+//! The family as a client sees it.
+
+mod kinds;
+mod limits;
+mod lists;
+mod loads;
+mod rates;
+pub(crate) mod stage;

@@ -1,0 +1,46 @@
+//! How often the served filters are wrong: by the exact tails of the binomial distribution, on both sides.
+
+use mayhap_testkit::binomial_band;
+
+use super::stage::{Stage, booleans};
+use crate::reply::Reply;
+
+const STRANGERS: u64 = 60_000;
+const KEYS: u64 = 4;
+
+fn wrong_answers(options: &str, items: u64) -> (u64, f64) {
+    let mut expected = 0.0;
+    let wrong = (0..KEYS).map(|key| {
+        let mut stage = Stage::new();
+        assert_eq!(stage.run(&format!("MF.RESERVE seen {options} KEY {key:032x}")), Reply::Ok);
+        let members = (0..items).map(|item| format!(" member:{item}")).collect::<String>();
+        stage.run(&format!("MF.MADD seen{members}"));
+        let Reply::Double(rate) = stage.run("MF.INFO seen expected_fpr") else { panic!() };
+        expected += rate / KEYS as f64;
+        let strangers = (0..STRANGERS).map(|item| format!(" stranger/{item}")).collect::<String>();
+        booleans(&stage.run(&format!("MF.MEXISTS seen{strangers}"))).iter().filter(|held| **held).count()
+            as u64
+    });
+    (wrong.sum(), expected)
+}
+
+#[test]
+fn full_filters_are_wrong_as_often_as_they_say_and_fuller_ones_are_caught() {
+    for options in [
+        "KIND bloom CAPACITY 20000 FPR 0.01",
+        "KIND blocked CAPACITY 100000 FPR 0.01",
+        "KIND scalable TIERS 1000,19000 FPR 0.01",
+        "KIND cuckoo CAPACITY 20000 FPR 0.01",
+    ] {
+        let items = if options.contains("blocked") { 100_000 } else { 20_000 };
+        let (wrong, expected) = wrong_answers(options, items);
+        let band = |rate: f64| binomial_band(KEYS * STRANGERS, rate, 1e-6);
+        let promised = *band(expected * 0.97).start()..=*band(expected * 1.03).end();
+        assert!(promised.contains(&wrong), "{options}: {wrong}, not {promised:?}");
+        assert!(expected <= 0.0101, "{options}: {expected}");
+        if options.contains("bloom") {
+            let (spoiled, _) = wrong_answers(options, items * 5 / 4);
+            assert!(!promised.contains(&spoiled), "{options}: {spoiled} in {promised:?}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Numbers as C prints them, where a reply must look the same.
+
+/// As `%g` prints it: six digits that count, no zeros behind them, and an exponent where it is shorter.
+#[must_use]
+pub fn general(number: f64) -> String {
+    const DIGITS: i32 = 6;
+    if number == 0.0 || !number.is_finite() {
+        return number.to_string().to_lowercase();
+    }
+    let scientific = format!("{number:.*e}", DIGITS as usize - 1);
+    // Rust writes 1.00000e-5 where C writes 1e-05.
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..DIGITS).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs());
+    }
+    let decimals = (DIGITS - 1 - exponent).max(0) as usize;
+    without_zeros(&format!("{number:.decimals$}")).to_owned()
+}
+
+/// Zeros behind a point say nothing, nor does a point behind which there is nothing.
+fn without_zeros(digits: &str) -> &str {
+    match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.'),
+        false => digits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::general;
+
+    #[test]
+    fn numbers_look_as_in_c() {
+        for (number, text) in [
+            (0.005, "0.005"),
+            (0.0025, "0.0025"),
+            (0.01 / 3.0, "0.00333333"),
+            (0.0000195, "1.95e-05"),
+            (0.00012, "0.00012"),
+            (0.000_099_999_99, "0.0001"),
+            (1e-310, "1e-310"),
+            (0.25, "0.25"),
+            (123_456.7, "123457"),
+            (1_234_567.0, "1.23457e+06"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(general(number), text);
+        }
+    }
+}

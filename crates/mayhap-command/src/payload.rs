@@ -1,0 +1,71 @@
+//! What `DUMP` answers and `RESTORE` takes: RedisBloom's own payloads for Bloom and cuckoo filters, so that they move both ways.
+
+use mayhap::BuildError;
+use mayhap::codec::{DecodeError, redis_rdb};
+use mayhap::{AtomicScalableBloom, ScalableBloom};
+
+use crate::context::Context;
+use crate::refusal::Refusal;
+use crate::value::Value;
+
+/// The newest version of a payload that is read, and the one of Redis 7.4 and 8.0.
+pub const RDB_VERSION: u16 = 12;
+/// The version of Valkey 9, whose module values are the same.
+const VALKEY_VERSION: u16 = 80;
+/// The version that any server since Redis 7.0 takes.
+pub const PORTABLE_RDB_VERSION: u16 = 10;
+/// Version and checksum.
+const TRAILER_BYTES: usize = 10;
+
+/// What `DUMP` answers, for servers that read this version. The value is held for oneself, so that its counts are those of its bits;
+/// nothing changes.
+///
+/// # Errors
+/// [`Refusal::HalfLoaded`] for a filter that is not all there.
+pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
+    let payload = match value {
+        Value::Bloom(filter) => {
+            let filter: &ScalableBloom = filter.get_mut();
+            redis_rdb::write_dump(filter, rdb_version)
+        }
+        Value::Cuckoo(filter) => redis_rdb::write_dump(&**filter, rdb_version),
+        Value::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
+        Value::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
+        _ => return Err(Refusal::NoPayload),
+    };
+    payload.map_err(|_| Refusal::NoPayload)
+}
+
+/// The value in a payload, if there is memory for it.
+///
+/// # Errors
+/// In Redis's words: [`Refusal::PayloadVersionOrChecksum`] for bytes that are not what `DUMP` said, or what a newer server said;
+/// [`Refusal::PayloadFormat`] for a value that is none.
+pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
+    let trailer = payload.len().checked_sub(TRAILER_BYTES).map(|at| &payload[at..]);
+    let Some(&[low, high, ..]) = trailer else { return Err(Refusal::PayloadVersionOrChecksum) };
+    let version = u16::from_le_bytes([low, high]);
+    if version > RDB_VERSION && version != VALKEY_VERSION {
+        return Err(Refusal::PayloadVersionOrChecksum);
+    }
+    match redis_rdb::read_dump(payload, context.allowance(0)) {
+        Ok(redis_rdb::Value::Bloom(filter)) => Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter)))),
+        Ok(redis_rdb::Value::Cuckoo(filter)) => Ok(Value::Cuckoo(Box::new(filter))),
+        Ok(_) => Err(Refusal::PayloadFormat),
+        Err(error) => Err(refused(&error, context)),
+    }
+}
+
+fn refused(error: &DecodeError, context: &Context<'_>) -> Refusal {
+    match error {
+        DecodeError::PayloadDamaged => Refusal::PayloadVersionOrChecksum,
+        DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. }) => {
+            context.admit(*bytes, *bytes).err().unwrap_or(Refusal::PayloadFormat)
+        }
+        DecodeError::UnpacksTooLarge { limit } => context
+            .admit(limit.saturating_add(1), limit.saturating_add(1))
+            .err()
+            .unwrap_or(Refusal::PayloadFormat),
+        _ => Refusal::PayloadFormat,
+    }
+}

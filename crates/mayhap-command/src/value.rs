@@ -1,0 +1,63 @@
+//! What a name holds.
+
+use mayhap::codec::{redis_bloom, redis_cuckoo};
+use mayhap::{AtomicScalableBloom, ScalableCuckoo};
+
+use crate::bits::Text;
+use crate::mf::Holder;
+
+/// What a name holds. Small: most of it is behind one pointer, for there may be a hundred million of them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Value {
+    /// A filter of the `BF.*` family: RedisBloom's layout. Lookups and inserts need no more than a shared reference.
+    Bloom(Box<AtomicScalableBloom>),
+    /// A filter of the `BF.*` family that `BF.LOADCHUNK` is filling: some of its bytes did not come yet, so that it answers nothing.
+    LoadingBloom(Box<redis_bloom::Loader>),
+    /// A filter of the `CF.*` family: RedisBloom's layout.
+    Cuckoo(Box<ScalableCuckoo>),
+    /// A filter of the `CF.*` family that `CF.LOADCHUNK` is filling.
+    LoadingCuckoo(Box<redis_cuckoo::Loader>),
+    /// A string of bytes and bits.
+    Text(Box<Text>),
+    /// A filter of the `MF.*` family, of any kind.
+    Filter(Box<Holder>),
+}
+
+impl Value {
+    /// What `TYPE` says.
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Bloom(_) | Self::LoadingBloom(_) => "MBbloom--",
+            Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "MBbloomCF",
+            Self::Text(_) => "string",
+            Self::Filter(_) => "mayhap---",
+        }
+    }
+
+    /// Bytes a name takes that holds this, or nothing.
+    #[must_use]
+    pub fn booked_bytes(value: Option<&Self>) -> u64 {
+        value.map_or(0, Self::memory_bytes)
+    }
+
+    /// Bytes it takes, all in.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Bloom(filter) => size_of::<AtomicScalableBloom>() as u64 + filter.memory_bytes(),
+            Self::LoadingBloom(loader) => {
+                let filter = loader.filter().map_or(0, mayhap::ScalableBloom::memory_bytes);
+                size_of::<redis_bloom::Loader>() as u64 + filter
+            }
+            Self::Cuckoo(filter) => size_of::<ScalableCuckoo>() as u64 + filter.memory_bytes(),
+            Self::LoadingCuckoo(loader) => {
+                let filter = loader.filter().map_or(0, ScalableCuckoo::memory_bytes);
+                size_of::<redis_cuckoo::Loader>() as u64 + filter
+            }
+            Self::Text(text) => text.memory_bytes(),
+            Self::Filter(holder) => holder.memory_bytes(),
+        }
+    }
+}

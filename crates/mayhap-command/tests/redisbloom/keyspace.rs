@@ -1,0 +1,125 @@
+//! Names and what they hold, one request at a time.
+
+use std::collections::HashMap;
+
+use mayhap_command::{
+    Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch, Slot, Value,
+    parameters, table,
+};
+
+#[derive(Debug)]
+struct Still;
+
+impl Environment for Still {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Keyspace {
+    values: HashMap<Vec<u8>, Option<Value>>,
+    pub(crate) parameters: Parameters,
+    limits: Limits,
+    pub(crate) budget: Budget,
+    scratch: Scratch,
+    /// Requests that said they changed something.
+    pub(crate) changes: u64,
+}
+
+impl Keyspace {
+    /// One whose filters may take so many bytes each.
+    pub(crate) fn limited(filter_bytes: u64) -> Self {
+        let mut keyspace = Self::default();
+        keyspace.limits.filter_bytes = filter_bytes;
+        keyspace
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        let parameter = parameters::find(name.as_bytes()).unwrap_or_else(|| panic!("no parameter {name}"));
+        (parameter.set)(&mut self.parameters, value.as_bytes()).unwrap();
+    }
+
+    /// One request of words without blanks.
+    pub(crate) fn line(&mut self, line: &str) -> Reply {
+        self.ask(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+    }
+
+    pub(crate) fn ask(&mut self, words: &[&[u8]]) -> Reply {
+        let mut replies = self.ask_all(&[words]);
+        assert_eq!(replies.len(), 1);
+        replies.remove(0)
+    }
+
+    /// Requests about the name of the first of them, all of one batch.
+    pub(crate) fn ask_all(&mut self, all: &[&[&[u8]]]) -> Vec<Reply> {
+        let requests: Vec<Request<'_>> =
+            all.iter().map(|words| Request { command: table::find(words[0]).unwrap(), words }).collect();
+        let first = &requests[0];
+        if let Some(wrong) =
+            requests.iter().find(|request| !request.command.arity.admits(request.words.len()))
+        {
+            return vec![Refusal::WrongArity { command: wrong.command.name }.into()];
+        }
+        let value = self.values.entry(first.name().to_vec()).or_default();
+        let before = value.as_ref().map_or(0, Value::memory_bytes);
+        let context = Context {
+            limits: &self.limits,
+            budget: &self.budget,
+            parameters: &self.parameters,
+            environment: &Still,
+        };
+        let mut replies = Vec::new();
+        match first.command.run {
+            Run::Look(look) => {
+                replies.push(look(first, value.as_ref(), &context).unwrap_or_else(Reply::from));
+            }
+            Run::Change(change) => {
+                let mut slot = Slot::new(value);
+                replies.push(change(first, &mut slot, &context).unwrap_or_else(Reply::from));
+                self.changes += u64::from(slot.is_changed());
+            }
+            Run::Items(batch) => {
+                let mut left = &requests[..];
+                while !left.is_empty() {
+                    let together =
+                        batch.together(left, value.as_ref(), &context, &mut self.scratch, &mut replies);
+                    self.changes += u64::from(together.changed);
+                    left = &left[together.done..];
+                    if let [next, rest @ ..] = left {
+                        let mut slot = Slot::new(value);
+                        let reply = batch.alone(next, &mut slot, &context, &mut self.scratch);
+                        replies.push(reply.unwrap_or_else(Reply::from));
+                        self.changes += u64::from(slot.is_changed());
+                        left = rest;
+                    }
+                }
+            }
+            _ => panic!("{} is not a command on filters", first.command.name),
+        }
+        let after = value.as_ref().map_or(0, Value::memory_bytes);
+        self.budget.book(before, after);
+        replies
+    }
+
+    pub(crate) fn value(&mut self, name: &str) -> &mut Value {
+        self.values.get_mut(name.as_bytes()).and_then(Option::as_mut).unwrap()
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            limits: &self.limits,
+            budget: &self.budget,
+            parameters: &self.parameters,
+            environment: &Still,
+        }
+    }
+
+    pub(crate) fn put(&mut self, name: &str, value: Value) {
+        self.values.insert(name.as_bytes().to_vec(), Some(value));
+    }
+}
