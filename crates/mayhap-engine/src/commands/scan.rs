@@ -1,0 +1,135 @@
+//! `SCAN`, `KEYS`, `RANDOMKEY`.
+
+use mayhap_command::{Refusal, Reply, Request, Value, args};
+
+use crate::engine::Engine;
+use crate::entry::{Entry, Now};
+use crate::glob;
+use crate::keyspace::{END, Position};
+
+/// What `SCAN` looks at unless it is told.
+const DEFAULT_COUNT: u64 = 10;
+/// Stretches without any name that one call walks over.
+const MOST_STRETCHES: u64 = 10_000;
+
+#[derive(Debug)]
+struct Search<'a> {
+    pattern: Option<&'a [u8]>,
+    count: u64,
+    type_name: Option<&'a [u8]>,
+}
+
+impl<'a> Search<'a> {
+    fn parse(words: &[&'a [u8]]) -> Result<Self, Refusal> {
+        let mut search = Self { pattern: None, count: DEFAULT_COUNT, type_name: None };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let is = |option: &[u8]| word.eq_ignore_ascii_case(option);
+            let mut next = || words.next().copied().ok_or(Refusal::Syntax);
+            if is(b"count") {
+                let count = args::integer(next()?).ok_or(Refusal::NotAnInteger)?;
+                search.count = u64::try_from(count).ok().filter(|&count| count > 0).ok_or(Refusal::Syntax)?;
+            } else if is(b"match") {
+                search.pattern = Some(next()?);
+            } else if is(b"type") {
+                search.type_name = Some(next()?);
+            } else {
+                return Err(Refusal::Syntax);
+            }
+        }
+        Ok(search)
+    }
+}
+
+impl Engine {
+    pub(super) fn scan(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+        let cursor = cursor(request.words[1]).ok_or(Refusal::InvalidCursor)?;
+        let search = Search::parse(&request.words[2..])?;
+        let (next, found) = self.walk(cursor, search.count, search.pattern, now, |value| {
+            search.type_name.is_none_or(|name| name.eq_ignore_ascii_case(value.type_name().as_bytes()))
+        });
+        let names = found.iter().map(|entry| Reply::bulk(entry.name())).collect();
+        Ok(Reply::Array(vec![Reply::bulk(next.to_string()), Reply::Array(names)]))
+    }
+
+    pub(super) fn list(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+        let (mut cursor, mut names) = (0, Vec::new());
+        loop {
+            let (next, found) = self.walk(cursor, 1_000, Some(request.words[1]), now, |_| true);
+            names.extend(found.iter().map(|entry| Reply::bulk(entry.name())));
+            match next {
+                0 => return Ok(Reply::Array(names)),
+                next => cursor = next,
+            }
+        }
+    }
+
+    /// Names that hold something `wanted`, from `cursor` on until `count` names or more were looked at; and where to go on, 0 at the
+    /// end. Whoever goes on until then meets every name that is there all the time.
+    pub(crate) fn walk(
+        &self,
+        cursor: Position,
+        count: u64,
+        pattern: Option<&[u8]>,
+        now: Now,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> (Position, Vec<Entry>) {
+        let pattern = pattern.filter(|&pattern| pattern != b"*");
+        let (mut at, mut found, mut stretch) = (cursor, Vec::new(), Vec::new());
+        let (mut looked_at, mut stretches) = (0, 0);
+        while at < END && looked_at < count && stretches < MOST_STRETCHES {
+            at = self.keyspace.stretch(at, &mut stretch);
+            looked_at += stretch.len() as u64;
+            stretches += 1;
+            for entry in stretch.drain(..) {
+                if pattern.is_some_and(|pattern| !glob::matches(pattern, entry.name())) {
+                    continue;
+                }
+                let is_wanted = {
+                    let value = entry.read();
+                    value.as_ref().is_some_and(&wanted) && !self.expiries.is_due(&entry, now.ms)
+                };
+                if is_wanted {
+                    found.push(entry);
+                }
+            }
+        }
+        (if at < END { at } else { 0 }, found)
+    }
+
+    /// Any name: from a stretch chosen by chance, or the next one that has any.
+    pub(super) fn random(&self, now: Now) -> Reply {
+        let mut chance = [0; 16];
+        self.environment.random(&mut chance);
+        let chance = u128::from_le_bytes(chance);
+        let start = (chance as u64) % END;
+        let mut at = start;
+        for _ in 0..2 {
+            loop {
+                let (next, found) = self.walk(at, 1, None, now, |_| true);
+                if !found.is_empty() {
+                    return Reply::bulk(found[(chance >> 64) as usize % found.len()].name());
+                }
+                at = next;
+                if next == 0 {
+                    break;
+                }
+            }
+        }
+        Reply::Null
+    }
+}
+
+/// A number of 64 bits without a sign; as in Redis, nothing is 0, and a minus turns it round.
+fn cursor(word: &[u8]) -> Option<Position> {
+    let text = std::str::from_utf8(word).ok()?;
+    let (digits, negative) = text.strip_prefix('-').map_or((text, false), |digits| (digits, true));
+    let digits = if negative { digits } else { digits.strip_prefix('+').unwrap_or(digits) };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number = if text.is_empty() { 0 } else { digits.parse::<u64>().ok()? };
+    let number = if negative { number.wrapping_neg() } else { number };
+    // Past the end, there is nothing.
+    Some(number.min(END))
+}

@@ -1,0 +1,232 @@
+//! One name and what it holds.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use mayhap_command::Value;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use triomphe::ThinArc;
+
+/// One name of the keyspace, counted by those who hold it: threads keep it while they work on it, so that it outlives its removal.
+///
+/// ```text
+/// one allocation:  count 8 │ lock 8 │ value 16 │ times 8 │ hits 4 │ misses 4 │ length 8 │ name
+/// ```
+///
+/// There may be a hundred million of them: when a name expires, and what a counter of 32 bits cannot count, stand elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry(ThinArc<Header, u8>);
+
+#[derive(Debug)]
+struct Header {
+    /// Read by lookups and inserts into Bloom filters, written by the rest. `None`: a name without a filter, which is about to
+    /// get one or has just lost it.
+    value: RwLock<Option<Value>>,
+    /// When it was made, in seconds since 1970.
+    made_secs: AtomicU32,
+    /// When it was last used, in seconds since the engine's start, above two flags.
+    used: AtomicU32,
+    hits: AtomicU32,
+    misses: AtomicU32,
+}
+
+/// It is in the keyspace no more, and must not be filled: look the name up again.
+const UNLINKED: u32 = 1;
+/// It has a deadline.
+const EXPIRES: u32 = 2;
+const FLAG_BITS: u32 = 2;
+
+/// What an entry takes beyond its name and its value: the allocation, the allocator's word, and its place in a segment.
+pub(crate) const ENTRY_BYTES: u64 = (8 + size_of::<Header>() + 8 + 8 + 16) as u64;
+
+/// From here on a counter is emptied into the table of large counts.
+const SPILL_AT: u32 = 1 << 31;
+
+impl Entry {
+    /// An empty one, in the keyspace.
+    pub(crate) fn new(name: &[u8], now: Now) -> Self {
+        let header = Header {
+            value: RwLock::new(None),
+            made_secs: AtomicU32::new(now.unix_secs()),
+            used: AtomicU32::new(now.since_start_secs() << FLAG_BITS),
+            hits: AtomicU32::new(0),
+            misses: AtomicU32::new(0),
+        };
+        Self(ThinArc::from_header_and_slice(header, name))
+    }
+
+    fn header(&self) -> &Header {
+        &self.0.header.header
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.0.slice
+    }
+
+    /// Where it is: the order in which several are locked, and what tables beside the keyspace know it by.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self.header()).addr()
+    }
+
+    /// What it holds, shared.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Option<Value>> {
+        self.header().value.read()
+    }
+
+    /// What it holds, for oneself.
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Option<Value>> {
+        self.header().value.write()
+    }
+
+    /// Is it in the keyspace? Ask with the lock held.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.header().used.load(Relaxed) & UNLINKED == 0
+    }
+
+    /// Has it a deadline? Ask with the lock held.
+    pub(crate) fn expires(&self) -> bool {
+        self.header().used.load(Relaxed) & EXPIRES != 0
+    }
+
+    /// It leaves the keyspace. The caller has it for itself.
+    pub(crate) fn set_unlinked(&self) {
+        self.header().used.fetch_or(UNLINKED, Relaxed);
+    }
+
+    /// It gets a deadline or loses it. The caller has it for itself.
+    pub(crate) fn set_expires(&self, expires: bool) {
+        match expires {
+            true => self.header().used.fetch_or(EXPIRES, Relaxed),
+            false => self.header().used.fetch_and(!EXPIRES, Relaxed),
+        };
+    }
+
+    /// It was used just now. The flags cannot change meanwhile, for the caller has a lock.
+    pub(crate) fn touch(&self, now: Now) {
+        let used = &self.header().used;
+        let before = used.load(Relaxed);
+        let after = now.since_start_secs() << FLAG_BITS | before & (UNLINKED | EXPIRES);
+        if after != before {
+            used.store(after, Relaxed);
+        }
+    }
+
+    /// Seconds since it was last used.
+    pub(crate) fn idle_secs(&self, now: Now) -> u32 {
+        now.since_start_secs().saturating_sub(self.header().used.load(Relaxed) >> FLAG_BITS)
+    }
+
+    /// Says that it was last used so long ago. The caller has it for itself.
+    pub(crate) fn set_idle_secs(&self, now: Now, idle_secs: u32) {
+        let flags = self.header().used.load(Relaxed) & (UNLINKED | EXPIRES);
+        let used = now.since_start_secs().saturating_sub(idle_secs) << FLAG_BITS | flags;
+        self.header().used.store(used, Relaxed);
+    }
+
+    /// When it was made, in seconds since 1970.
+    pub(crate) fn made_secs(&self) -> u32 {
+        self.header().made_secs.load(Relaxed)
+    }
+
+    /// What it holds was made then.
+    pub(crate) fn set_made_secs(&self, secs: u32) {
+        self.header().made_secs.store(secs, Relaxed);
+    }
+
+    /// Counts answers; what no longer fits goes to `spill`.
+    pub(crate) fn count(&self, hits: u64, misses: u64, spill: impl FnOnce(u64, u64)) {
+        let hits = add(&self.header().hits, hits);
+        let misses = add(&self.header().misses, misses);
+        if hits > 0 || misses > 0 {
+            spill(hits, misses);
+        }
+    }
+
+    /// Items asked about that got *mayhap*, and those that got *no*, but for what went to the table of large counts.
+    pub(crate) fn counted(&self) -> (u64, u64) {
+        (self.header().hits.load(Relaxed).into(), self.header().misses.load(Relaxed).into())
+    }
+
+    /// Takes what was counted.
+    pub(crate) fn take_counted(&self) -> (u64, u64) {
+        (self.header().hits.swap(0, Relaxed).into(), self.header().misses.swap(0, Relaxed).into())
+    }
+}
+
+/// Adds, and says how much must be counted elsewhere.
+fn add(counter: &AtomicU32, more: u64) -> u64 {
+    match u32::try_from(more) {
+        Ok(0) => 0,
+        // Room for threads that add at the same time.
+        Ok(more) if more < SPILL_AT / 128 => match counter.fetch_add(more, Relaxed) {
+            before if before >= SPILL_AT => counter.swap(0, Relaxed).into(),
+            _ => 0,
+        },
+        _ => more,
+    }
+}
+
+impl PartialEq for Entry {
+    /// Is it the very same, not just one of the same name?
+    fn eq(&self, other: &Self) -> bool {
+        self.address() == other.address()
+    }
+}
+
+/// The time, as one request sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Now {
+    /// Milliseconds since 1970.
+    pub(crate) ms: u64,
+    /// The same when the engine was made.
+    pub(crate) start_ms: u64,
+}
+
+impl Now {
+    /// Seconds since 1970.
+    pub(crate) fn unix_secs(self) -> u32 {
+        u32::try_from(self.ms / 1_000).unwrap_or(u32::MAX)
+    }
+
+    /// Seconds since the engine's start; thirty bits of them, which are 34 years.
+    fn since_start_secs(self) -> u32 {
+        (self.ms.saturating_sub(self.start_ms) / 1_000).min(u64::from(u32::MAX >> FLAG_BITS)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_one_small_allocation() {
+        assert_eq!(size_of::<Header>(), 40);
+        assert_eq!(size_of::<Option<Entry>>(), 8);
+    }
+
+    #[test]
+    fn counts_past_32_bits_are_spilled_and_none_is_lost() {
+        let entry = Entry::new(b"a", Now { ms: 0, start_ms: 0 });
+        let mut spilled = (0, 0);
+        for _ in 0..1_000 {
+            entry.count(1 << 23, 1, |hits, misses| spilled = (spilled.0 + hits, spilled.1 + misses));
+        }
+        entry.count(1 << 40, 0, |hits, misses| spilled = (spilled.0 + hits, spilled.1 + misses));
+        let (hits, misses) = entry.counted();
+        assert_eq!((hits + spilled.0, misses + spilled.1), (1_000 * (1 << 23) + (1 << 40), 1_000));
+    }
+
+    #[test]
+    fn using_an_entry_leaves_its_flags_alone() {
+        let at = |ms| Now { ms, start_ms: 5_000 };
+        let entry = Entry::new(b"a", at(5_000));
+        entry.set_expires(true);
+        entry.touch(at(9_999));
+        assert!(entry.expires() && entry.is_linked());
+        assert_eq!(entry.idle_secs(at(15_999)), 6);
+        entry.set_unlinked();
+        entry.touch(at(20_000));
+        entry.set_expires(false);
+        assert!(!entry.expires() && !entry.is_linked());
+    }
+}

@@ -1,0 +1,38 @@
+//! A door that many pass at once, and that one may close behind itself.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Threads that pass do not share a line of memory unless there are more of them than this.
+pub(crate) const LANES: usize = 16;
+
+/// Something on two lines of memory of its own, so that neighbours do not fight over them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+/// The lane of this thread.
+pub(crate) fn lane() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static LANE: usize = NEXT.fetch_add(1, Relaxed) % LANES;
+    }
+    LANE.with(|lane| *lane)
+}
+
+/// Ordinary requests pass it open; a transaction closes it, and has everything for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Gate([Apart<RwLock<()>>; LANES]);
+
+impl Gate {
+    /// Waits until it is not closed, and keeps it from being closed.
+    pub(crate) fn pass(&self) -> RwLockReadGuard<'_, ()> {
+        self.0[lane()].0.read()
+    }
+
+    /// Waits until nobody passes, and keeps everybody out. Who comes later waits behind, so that this is not put off for ever.
+    pub(crate) fn close(&self) -> Vec<RwLockWriteGuard<'_, ()>> {
+        self.0.iter().map(|lane| lane.0.write()).collect()
+    }
+}

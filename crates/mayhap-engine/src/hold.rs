@@ -1,0 +1,250 @@
+//! Having names for oneself: one, or several without ever waiting in a circle.
+//!
+//! Locks are taken in this order: entries by their address, then shards of names or of deadlines, one at a time. Nobody waits for an
+//! entry while holding a shard.
+
+use mayhap_command::run::{Expiry, Source};
+use mayhap_command::{Refusal, Reply, Request, Slot, Value};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+
+use crate::engine::Engine;
+use crate::entry::{ENTRY_BYTES, Entry, Now};
+use crate::expiries::DEADLINE_BYTES;
+use crate::statistics::Account;
+
+/// One name for oneself.
+#[derive(Debug)]
+pub(crate) struct Hold<'a> {
+    entry: &'a Entry,
+    value: RwLockWriteGuard<'a, Option<Value>>,
+    before: Account,
+    /// Was what it holds, or when it expires, changed?
+    pub(crate) changed: bool,
+    /// What it held and must be freed once nothing is locked.
+    freed: Option<Value>,
+}
+
+impl<'a> Hold<'a> {
+    pub(crate) fn value(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+
+    pub(crate) fn value_mut(&mut self) -> Option<&mut Value> {
+        self.value.as_mut()
+    }
+
+    pub(crate) const fn entry(&self) -> &'a Entry {
+        self.entry
+    }
+
+    /// Takes out what it holds.
+    pub(crate) fn take(&mut self) -> Option<Value> {
+        let taken = self.value.take();
+        self.changed |= taken.is_some();
+        taken
+    }
+
+    /// Takes out what it holds, to be freed later.
+    pub(crate) fn remove(&mut self) -> bool {
+        let taken = self.take();
+        let held = taken.is_some();
+        self.freed = taken.or(self.freed.take());
+        held
+    }
+
+    /// Puts `value` in place of what it holds.
+    pub(crate) fn put(&mut self, value: Value) {
+        self.remove();
+        *self.value = Some(value);
+        self.changed = true;
+    }
+}
+
+impl Engine {
+    /// What an entry and what it holds count for. The caller has its lock.
+    pub(crate) fn account(&self, entry: &Entry, value: Option<&Value>) -> Account {
+        value.map_or_else(Account::default, |value| Account {
+            type_name: Some(value.type_name()),
+            memory_bytes: value.memory_bytes()
+                + ENTRY_BYTES
+                + entry.name().len() as u64
+                + if entry.expires() { DEADLINE_BYTES } else { 0 },
+            items: value.items(),
+        })
+    }
+
+    /// Locks an entry that is in the keyspace. What expired is taken out of it first.
+    fn begin<'a>(&self, entry: &'a Entry, now: Now) -> Option<Hold<'a>> {
+        let value = entry.write();
+        if !entry.is_linked() {
+            return None;
+        }
+        let before = self.account(entry, value.as_ref());
+        let mut hold = Hold { entry, value, before, changed: false, freed: None };
+        if self.expiries.is_due(entry, now.ms) {
+            hold.remove();
+            self.expiries.set(entry, None);
+            self.statistics.expired();
+        }
+        entry.touch(now);
+        Some(hold)
+    }
+
+    /// Books what became of an entry. A name that holds nothing leaves the keyspace. What is returned is to be freed with nothing locked.
+    fn finish(&self, hold: Hold<'_>) -> Option<Value> {
+        let Hold { entry, value, before, changed, freed } = hold;
+        if value.is_none() {
+            self.expiries.set(entry, None);
+            self.statistics.take_answers_of(entry);
+            entry.set_unlinked();
+            self.keyspace.unlink(entry);
+        }
+        let after = self.account(entry, value.as_ref());
+        self.budget.book(before.memory_bytes, after.memory_bytes);
+        self.statistics.book(before, after);
+        if changed {
+            self.changed(entry.name());
+        }
+        freed
+    }
+
+    /// What `name` holds is not what it was. A log would be told here.
+    pub(crate) fn changed(&self, name: &[u8]) {
+        self.watchers.changed(name);
+        self.statistics.changed();
+    }
+
+    /// Does `work` with `name` for oneself.
+    pub(crate) fn hold<T>(&self, name: &[u8], now: Now, work: impl FnOnce(&mut Hold<'_>) -> T) -> T {
+        loop {
+            let entry = self.keyspace.get_or_make(name, now);
+            let Some(mut hold) = self.begin(&entry, now) else { continue };
+            let outcome = work(&mut hold);
+            let freed = self.finish(hold);
+            self.reclaim.free(freed);
+            return outcome;
+        }
+    }
+
+    /// The same for what a command sees of a name.
+    pub(crate) fn alone<T>(
+        &self,
+        name: &[u8],
+        now: Now,
+        work: impl FnOnce(&mut Slot<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.hold(name, now, |hold| {
+            let mut slot = Slot::new(&mut hold.value);
+            let outcome = work(&mut slot);
+            hold.changed |= slot.is_changed();
+            match slot.expiry() {
+                Expiry::Keep => {}
+                Expiry::Never => {
+                    self.expiries.set(hold.entry, None);
+                }
+                Expiry::At(deadline) => {
+                    self.expiries.set(hold.entry, Some(deadline));
+                }
+            }
+            outcome
+        })
+    }
+
+    /// Does `work` with two different names for oneself.
+    pub(crate) fn hold_both<T>(
+        &self,
+        [one, other]: [&[u8]; 2],
+        now: Now,
+        work: impl FnOnce(&mut Hold<'_>, &mut Hold<'_>) -> T,
+    ) -> T {
+        debug_assert_ne!(one, other);
+        loop {
+            let entries = [one, other].map(|name| self.keyspace.get_or_make(name, now));
+            let in_order = entries[0].address() < entries[1].address();
+            let [first, second] = if in_order { [0, 1] } else { [1, 0] };
+            let Some(first) = self.begin(&entries[first], now) else { continue };
+            let Some(second) = self.begin(&entries[second], now) else {
+                let freed = self.finish(first);
+                self.reclaim.free(freed);
+                continue;
+            };
+            let (mut one, mut other) = if in_order { (first, second) } else { (second, first) };
+            let outcome = work(&mut one, &mut other);
+            let freed = [self.finish(one), self.finish(other)];
+            freed.into_iter().for_each(|freed| self.reclaim.free(freed));
+            return outcome;
+        }
+    }
+
+    /// Does `work` with the first name of a request for oneself and a look at all others.
+    pub(crate) fn gather(
+        &self,
+        request: &Request<'_>,
+        now: Now,
+        work: impl FnOnce(&mut Slot<'_>, &[Source<'_>]) -> Result<Reply, Refusal>,
+    ) -> Result<Reply, Refusal> {
+        let names = request.names();
+        let Some((&target, sources)) = names.split_first() else { return Err(Refusal::Syntax) };
+        loop {
+            let target = self.keyspace.get_or_make(target, now);
+            let entries: Vec<Option<Entry>> = sources.iter().map(|name| self.keyspace.get(name)).collect();
+            let mut in_order: Vec<&Entry> = entries.iter().flatten().chain([&target]).collect();
+            in_order.sort_unstable_by_key(|entry| entry.address());
+            in_order.dedup();
+
+            let mut hold = None;
+            let mut looks: Vec<(&Entry, RwLockReadGuard<'_, Option<Value>>)> = Vec::new();
+            for entry in in_order {
+                match *entry == target {
+                    true => hold = self.begin(entry, now),
+                    false => looks.push((entry, entry.read())),
+                }
+            }
+            let Some(mut hold) = hold else { continue };
+            // A source that went, or came, since it was looked up: what is locked is not what the names stand for.
+            let is_gone = looks.iter().any(|(entry, _)| !entry.is_linked());
+            let came = |(name, entry): (&&[u8], &Option<Entry>)| {
+                entry.is_none() && self.keyspace.get(name).is_some()
+            };
+            if is_gone || sources.iter().zip(&entries).any(came) {
+                drop(looks);
+                let freed = self.finish(hold);
+                self.reclaim.free(freed);
+                continue;
+            }
+            let outcome = {
+                let source = |entry: &Option<Entry>| match entry {
+                    Some(entry) if *entry == target => Source::Target,
+                    Some(entry) if self.expiries.is_due(entry, now.ms) => Source::Other(None),
+                    entry => Source::Other(
+                        entry
+                            .as_ref()
+                            .and_then(|entry| looks.iter().find(|(other, _)| *other == entry))
+                            .and_then(|(_, value)| value.as_ref()),
+                    ),
+                };
+                let sources: Vec<Source<'_>> = entries.iter().map(source).collect();
+                let mut slot = Slot::new(&mut hold.value);
+                let outcome = work(&mut slot, &sources);
+                hold.changed |= slot.is_changed();
+                // What is made of others begins anew, and does not inherit when it is to go.
+                if slot.is_replaced() {
+                    self.expiries.set(&target, None);
+                }
+                outcome
+            };
+            drop(looks);
+            let freed = self.finish(hold);
+            self.reclaim.free(freed);
+            return outcome;
+        }
+    }
+
+    /// Removes an entry if its time is up.
+    pub(crate) fn remove_expired(&self, entry: &Entry, now: Now) {
+        if let Some(hold) = self.begin(entry, now) {
+            let freed = self.finish(hold);
+            self.reclaim.free(freed);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Freeing what is large without anybody waiting for it.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use mayhap_command::Value;
+use parking_lot::Mutex;
+
+use crate::keyspace::Shard;
+
+/// From here on, giving memory back to the system takes longer than handing it to another thread.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// What is no longer in the keyspace.
+#[derive(Debug)]
+pub(crate) enum Garbage {
+    Value(#[expect(dead_code, reason = "it is only dropped")] Value),
+    All(#[expect(dead_code, reason = "it is only dropped")] Vec<Shard>),
+}
+
+/// A thread that frees, begun when it is first needed and ended with this.
+#[derive(Debug, Default)]
+pub(crate) struct Reclaim(Mutex<Option<Sender<Garbage>>>);
+
+impl Reclaim {
+    /// Frees a value: at once if it is small. Call it with no lock held.
+    pub(crate) fn free(&self, value: Option<Value>) {
+        match value {
+            Some(value) if value.memory_bytes() >= LARGE_BYTES => self.later(Garbage::Value(value)),
+            small => drop(small),
+        }
+    }
+
+    /// Frees it on the other thread.
+    pub(crate) fn later(&self, garbage: Garbage) {
+        let mut sender = self.0.lock();
+        let begin = || {
+            let (sender, receiver) = channel::<Garbage>();
+            let freeing = move || receiver.into_iter().for_each(drop);
+            thread::Builder::new().name("free".into()).spawn(freeing).ok().map(|_| sender)
+        };
+        if sender.is_none() {
+            *sender = begin();
+        }
+        // Without a thread it is dropped here.
+        if let Some(sender) = &*sender {
+            let _ = sender.send(garbage);
+        }
+    }
+}

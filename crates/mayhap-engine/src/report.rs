@@ -1,0 +1,76 @@
+//! What there is to say of single names, for lists and pages.
+
+use mayhap_command::Description;
+
+use crate::engine::Engine;
+use crate::entry::Entry;
+
+/// One name and what there is to say of what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// The name.
+    pub name: Vec<u8>,
+    /// What it holds.
+    pub description: Description,
+    /// Bytes it takes with its name and all that belongs to it.
+    pub total_bytes: u64,
+    /// Seconds since it was made.
+    pub age_secs: u64,
+    /// Seconds since it was last used.
+    pub idle_secs: u64,
+    /// Items asked about that got *mayhap*.
+    pub hits: u64,
+    /// Items asked about that got *no*.
+    pub misses: u64,
+    /// In how many milliseconds it expires, if it does.
+    pub ttl_ms: Option<u64>,
+}
+
+/// Some names of a list, and where the next ones are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// The names.
+    pub details: Vec<Detail>,
+    /// Where to go on; 0: this was the end.
+    pub next: u64,
+}
+
+impl Engine {
+    /// What there is to say of one name; nothing if it holds nothing. Does not count as use.
+    #[must_use]
+    pub fn detail(&self, name: &[u8]) -> Option<Detail> {
+        let _open = self.gate.pass();
+        let entry = self.find(name, self.now())?;
+        self.detail_of(&entry)
+    }
+
+    /// About `count` names that match `pattern`, from `cursor` on, which is 0 at first and then what the page before said. Who goes on to
+    /// the end meets every name that is there all the time.
+    #[must_use]
+    pub fn page(&self, cursor: u64, count: u64, pattern: Option<&[u8]>) -> Page {
+        let _open = self.gate.pass();
+        let (next, entries) = self.walk(cursor, count.max(1), pattern, self.now(), |_| true);
+        Page { details: entries.iter().filter_map(|entry| self.detail_of(entry)).collect(), next }
+    }
+
+    fn detail_of(&self, entry: &Entry) -> Option<Detail> {
+        let now = self.now();
+        let (description, total_bytes, deadline) = {
+            let value = entry.read();
+            let described = value.as_ref()?.describe();
+            let total_bytes = self.account(entry, value.as_ref()).memory_bytes;
+            (described, total_bytes, self.expiries.get(entry))
+        };
+        let (hits, misses) = self.statistics.answers_of(entry);
+        Some(Detail {
+            name: entry.name().to_vec(),
+            description,
+            total_bytes,
+            age_secs: now.unix_secs().saturating_sub(entry.made_secs()).into(),
+            idle_secs: entry.idle_secs(now).into(),
+            hits,
+            misses,
+            ttl_ms: deadline.map(|deadline| deadline.saturating_sub(now.ms)),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! An engine with a clock that the test turns, and requests as lines.
+
+// Every test binary compiles this module for itself, and uses a part of it.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use mayhap_command::{Environment, Limits, Reply, Request, Scratch, table};
+use mayhap_engine::Engine;
+
+/// A clock that stands still unless it is told, and randomness that can be had again.
+#[derive(Debug)]
+pub(crate) struct Played {
+    now_ms: AtomicU64,
+    random: AtomicU64,
+}
+
+impl Played {
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) })
+    }
+
+    pub(crate) fn pass(&self, ms: u64) {
+        self.now_ms.fetch_add(ms, Relaxed);
+    }
+}
+
+impl Environment for Played {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Relaxed)
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        for byte in bytes {
+            let state = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed);
+            *byte = (mix(state) >> 32) as u8;
+        }
+    }
+}
+
+/// Splitmix64's last step.
+pub(crate) fn mix(state: u64) -> u64 {
+    let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ state >> 31
+}
+
+/// Numbers that look random.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0) % end
+    }
+}
+
+pub(crate) fn engine() -> (Engine, Arc<Played>) {
+    let clock = Played::new(1);
+    (Engine::new(Limits::default(), clock.clone()), clock)
+}
+
+/// The replies to requests, one a line, words with a blank between.
+pub(crate) fn run<L: AsRef<str>>(engine: &Engine, lines: &[L]) -> Vec<Reply> {
+    let words: Vec<Vec<&[u8]>> =
+        lines.iter().map(|line| line.as_ref().split(' ').map(str::as_bytes).collect()).collect();
+    let requests: Vec<Request<'_>> = words
+        .iter()
+        .map(|words| Request { command: table::find(words[0]).expect("a command"), words })
+        .collect();
+    let mut replies = Vec::new();
+    engine.run(&requests, &mut Scratch::default(), &mut replies);
+    replies
+}
+
+/// The reply to one request.
+pub(crate) fn one(engine: &Engine, line: &str) -> Reply {
+    run(engine, &[line]).remove(0)
+}
+
+/// What a refusal says.
+pub(crate) fn text(reply: &Reply) -> String {
+    match reply {
+        Reply::Refused(refusal) => refusal.to_string(),
+        reply => format!("{reply:?}"),
+    }
+}
