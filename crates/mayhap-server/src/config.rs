@@ -1,0 +1,259 @@
+//! `CONFIG`: parameters, by the names that Redis's clients and tools ask for.
+
+use std::io::Write as _;
+
+use mayhap_command::parameters;
+use mayhap_command::run::Server;
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::{Parameters, Refusal, Reply};
+use mayhap_engine::{glob, snapshot};
+
+use crate::session::help;
+use crate::settings::{Settings, quantity};
+use crate::shared::Shared;
+
+/// One parameter.
+struct Knob {
+    name: &'static str,
+    get: fn(&Shared) -> String,
+    set: Set,
+}
+
+/// Whether it can be set, and how.
+enum Set {
+    /// Not while the server runs.
+    Fixed,
+    /// To what it is already, and to nothing else: clients make sure of it.
+    Same,
+    /// Reads a value, and says what is to be done with it, or why not.
+    Live(fn(&str) -> Result<Apply, &'static str>),
+}
+
+type Apply = Box<dyn FnOnce(&Shared)>;
+
+const NOT_INTEGER: &str = "argument couldn't be parsed into an integer";
+const NOT_MEMORY: &str = "argument must be a memory value";
+const IMMUTABLE: &str = "can't set immutable config";
+const UNSUPPORTED: &str = "only the value it has is supported";
+const DUPLICATE: &str = "duplicate parameter";
+const SAVE_PARAMETERS: &str = "Invalid save parameters";
+
+const fn fixed(name: &'static str, get: fn(&Shared) -> String) -> Knob {
+    Knob { name, get, set: Set::Fixed }
+}
+
+const fn same(name: &'static str, get: fn(&Shared) -> String) -> Knob {
+    Knob { name, get, set: Set::Same }
+}
+
+const fn live(
+    name: &'static str,
+    get: fn(&Shared) -> String,
+    set: fn(&str) -> Result<Apply, &'static str>,
+) -> Knob {
+    Knob { name, get, set: Set::Live(set) }
+}
+
+fn path(path: Option<&std::path::Path>) -> String {
+    path.map_or_else(String::new, |path| path.display().to_string())
+}
+
+/// In the order of the alphabet.
+static KNOBS: &[Knob] = &[
+    same("activedefrag", |_| "no".into()),
+    fixed("appenddirname", |_| "appendonlydir".into()),
+    fixed("appendfilename", |_| "appendonly.aof".into()),
+    same("appendfsync", |_| "everysec".into()),
+    same("appendonly", |_| "no".into()),
+    fixed("bind", |shared| {
+        shared.settings().bind.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }),
+    fixed("cluster-enabled", |_| "no".into()),
+    fixed("daemonize", |_| "no".into()),
+    fixed("databases", |_| "1".into()),
+    fixed("dbfilename", |_| snapshot::FILE.into()),
+    fixed("dir", |shared| path(shared.saving().folder())),
+    same("hz", |_| "10".into()),
+    fixed("io-threads", |shared| shared.settings().worker_threads().to_string()),
+    live(
+        "latency-monitor-threshold",
+        |shared| shared.latency().threshold_ms().to_string(),
+        |value| {
+            let millis: u64 = value.parse().map_err(|_| NOT_INTEGER)?;
+            Ok(Box::new(move |shared| shared.latency().set_threshold_ms(millis)))
+        },
+    ),
+    fixed("logfile", |_| String::new()),
+    fixed("maxclients", |shared| shared.settings().max_clients.to_string()),
+    live(
+        "maxmemory",
+        |shared| shared.engine().budget().limit().to_string(),
+        |value| {
+            let bytes = quantity::redis_bytes(value).ok_or(NOT_MEMORY)?;
+            Ok(Box::new(move |shared| shared.engine().budget().set_limit(bytes)))
+        },
+    ),
+    same("maxmemory-policy", |_| "noeviction".into()),
+    same("notify-keyspace-events", |_| String::new()),
+    fixed("port", |shared| shared.port().to_string()),
+    same("protected-mode", |shared| if shared.settings().unprotected { "no" } else { "yes" }.into()),
+    fixed("proto-max-bulk-len", |shared| shared.settings().request_limits.word_bytes.to_string()),
+    live(
+        "requirepass",
+        // That there is one is no secret.
+        |shared| shared.password().map_or_else(String::new, |_| "(hidden)".into()),
+        |value| {
+            let password = (!value.is_empty()).then(|| value.to_owned());
+            Ok(Box::new(move |shared| shared.set_password(password)))
+        },
+    ),
+    live(
+        "save",
+        |shared| match shared.save_interval().as_secs() {
+            0 => String::new(),
+            secs => format!("{secs} 1"),
+        },
+        |value| {
+            let numbers: Result<Vec<u64>, _> = value.split_whitespace().map(str::parse).collect();
+            let numbers = numbers.map_err(|_| SAVE_PARAMETERS)?;
+            if numbers.len() % 2 != 0 || numbers.contains(&0) {
+                return Err(SAVE_PARAMETERS);
+            }
+            // Pairs of seconds and changes; ours is one of seconds, and any change.
+            let secs = numbers.iter().step_by(2).min().copied().unwrap_or(0);
+            Ok(Box::new(move |shared| shared.set_save_interval_secs(secs)))
+        },
+    ),
+    live(
+        "slowlog-log-slower-than",
+        |shared| shared.slow_log().threshold_us().to_string(),
+        |value| {
+            let micros: i64 = value.parse().map_err(|_| NOT_INTEGER)?;
+            Ok(Box::new(move |shared| shared.slow_log().set_threshold_us(micros.max(-1))))
+        },
+    ),
+    live(
+        "slowlog-max-len",
+        |shared| shared.slow_log().max_len().to_string(),
+        |value| {
+            const MOST: usize = 100_000;
+            let most: usize = value.parse().map_err(|_| NOT_INTEGER)?;
+            if most > MOST {
+                return Err("argument must be between 0 and 100000 inclusive");
+            }
+            Ok(Box::new(move |shared| shared.slow_log().set_max_len(most)))
+        },
+    ),
+    same("stop-writes-on-bgsave-error", |_| "no".into()),
+    same("tcp-keepalive", |_| "0".into()),
+    same("timeout", |_| "0".into()),
+    fixed("unixsocket", |shared| path(shared.settings().unix_socket.as_deref())),
+];
+
+/// `CONFIG subcommand …`; there is such a subcommand and the number of words fits.
+///
+/// # Errors
+/// In Redis's words.
+pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    match words[1].to_ascii_lowercase().as_slice() {
+        b"get" => Ok(get(shared, &words[2..])),
+        b"set" => set(shared, &words[2..]),
+        b"resetstat" => {
+            shared.saving().before_reset(shared.engine());
+            shared.engine().statistics().reset();
+            shared.slow_log().reset();
+            shared.latency().reset(&[]);
+            Ok(Reply::Ok)
+        }
+        b"rewrite" => rewrite(shared),
+        _ => Ok(help::of("CONFIG", Server::Config)),
+    }
+}
+
+/// What matches any of `patterns`, each once.
+fn get(shared: &Shared, patterns: &[&[u8]]) -> Reply {
+    let patterns: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
+    let wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
+    let parameters = shared.engine().parameters();
+    let knobs = KNOBS.iter().filter(|knob| wanted(knob.name)).map(|knob| (knob.name, (knob.get)(shared)));
+    let of_filters = parameters::ALL.iter().filter(|parameter| wanted(parameter.name));
+    let of_filters = of_filters.map(|parameter| (parameter.name, (parameter.get)(&parameters)));
+    let pair = |(name, value): (&str, String)| (Reply::bulk(name), Reply::bulk(value));
+    Reply::Map(knobs.chain(of_filters).map(pair).collect())
+}
+
+/// All or nothing.
+fn set(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    if !words.len().is_multiple_of(2) {
+        return Err(Refusal::Syntax);
+    }
+    let mut apply: Vec<Apply> = Vec::new();
+    let mut names: Vec<&'static str> = Vec::new();
+    let mut parameters: Option<Parameters> = None;
+    for pair in words.chunks_exact(2) {
+        let (name, value) = (pair[0], pair[1]);
+        let knob = KNOBS.iter().find(|knob| knob.name.as_bytes().eq_ignore_ascii_case(name));
+        let known = match (knob, parameters::find(name)) {
+            (Some(knob), _) => knob.name,
+            (None, Some(parameter)) => parameter.name,
+            (None, None) => {
+                let name = String::from_utf8_lossy(&name[..name.len().min(128)]).into_owned();
+                return Err(SessionRefusal::UnknownParameter(name).into());
+            }
+        };
+        let refused = |why| Refusal::from(SessionRefusal::BadParameter { name: known, why });
+        if names.contains(&known) {
+            return Err(refused(DUPLICATE));
+        }
+        names.push(known);
+        let Some(knob) = knob else {
+            if let Some(parameter) = parameters::find(name) {
+                let draft =
+                    parameters.get_or_insert_with(|| Parameters::clone(&shared.engine().parameters()));
+                (parameter.set)(draft, value)?;
+            }
+            continue;
+        };
+        let value = std::str::from_utf8(value).map_err(|_| refused("Invalid argument"))?;
+        match &knob.set {
+            Set::Fixed => return Err(refused(IMMUTABLE)),
+            Set::Same if value.eq_ignore_ascii_case(&(knob.get)(shared)) => {}
+            Set::Same => return Err(refused(UNSUPPORTED)),
+            Set::Live(read) => apply.push(read(value).map_err(refused)?),
+        }
+    }
+    for apply in apply {
+        apply(shared);
+    }
+    if let Some(parameters) = parameters {
+        shared.engine().set_parameters(|current| *current = parameters);
+    }
+    tracing::info!(parameters = names.join(" "), "parameters set");
+    Ok(Reply::Ok)
+}
+
+/// Writes the settings as they are now to the file they came from.
+fn rewrite(shared: &Shared) -> Result<Reply, Refusal> {
+    let Some(path) = shared.settings().config_file.as_ref() else {
+        return Err(SessionRefusal::NoConfigFile.into());
+    };
+    let failed = |error: std::io::Error| Refusal::from(SessionRefusal::RewriteFailed(error.to_string()));
+    let aside = path.with_extension("toml.new");
+    let mut file = std::fs::File::create(&aside).map_err(failed)?;
+    let written = file.write_all(as_they_are(shared).to_toml().as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
+    Ok(Reply::Ok)
+}
+
+/// The settings with what `CONFIG SET` made of them.
+fn as_they_are(shared: &Shared) -> Settings {
+    Settings {
+        max_memory_bytes: shared.engine().budget().limit(),
+        save_interval_secs: shared.save_interval().as_secs(),
+        slow_log_us: shared.slow_log().threshold_us(),
+        slow_log_entries: shared.slow_log().max_len(),
+        latency_ms: shared.latency().threshold_ms(),
+        parameters: Parameters::clone(&shared.engine().parameters()),
+        ..shared.settings().clone()
+    }
+}

@@ -1,0 +1,218 @@
+//! Listens, and hands connections out to the workers.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::saving::FolderError;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::worker::{self, Accepted};
+
+/// After an accept that failed, for want of file descriptors as a rule.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why the server could not be started.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// An address cannot be listened on.
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A Unix socket cannot be listened on.
+    BindUnix {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system gives no thread or no event queue.
+    Thread(io::Error),
+    /// The folder of the data cannot be used.
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: FolderError,
+    },
+    /// It would listen beyond this machine, and nobody would be asked for a password.
+    Exposed {
+        /// Where.
+        address: SocketAddr,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bind { address, .. } => write!(f, "cannot listen on {address}"),
+            Self::BindUnix { path, .. } => write!(f, "cannot listen on {}", path.display()),
+            Self::Thread(_) => f.write_str("cannot start a thread"),
+            Self::Folder { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Exposed { address } => write!(
+                f,
+                "{address} is open to other machines and there is no password: give one with --password-file or \
+                 MAYHAP_PASSWORD, or say --unprotected"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bind { source, .. } | Self::BindUnix { source, .. } | Self::Thread(source) => Some(source),
+            // Its own message has the folder's in it; what the system said is behind that.
+            Self::Folder { source, .. } => std::error::Error::source(source),
+            Self::Exposed { .. } => None,
+        }
+    }
+}
+
+/// What is listened on.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    tcp: Vec<TcpListener>,
+    unix: Option<UnixListener>,
+}
+
+impl Listeners {
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, StartError> {
+        self.tcp.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(StartError::Thread)
+    }
+}
+
+/// Listens on all that `settings` name. With port 0 every address gets the port the first one got.
+pub(crate) fn bind(settings: &Settings) -> Result<Listeners, StartError> {
+    let mut tcp: Vec<TcpListener> = Vec::new();
+    if let Some(mut port) = settings.port {
+        for ip in &settings.bind {
+            let address = SocketAddr::new(*ip, port);
+            let refused = |source| StartError::Bind { address, source };
+            let listener = TcpListener::bind(address).map_err(refused)?;
+            listener.set_nonblocking(true).map_err(refused)?;
+            port = listener.local_addr().map_err(refused)?.port();
+            tcp.push(listener);
+        }
+    }
+    let unix = settings.unix_socket.as_ref().map(|path| {
+        let refused = |source| StartError::BindUnix { path: path.clone(), source };
+        if is_left_over(path) {
+            std::fs::remove_file(path).map_err(refused)?;
+        }
+        let listener = UnixListener::bind(path).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        Ok(listener)
+    });
+    Ok(Listeners { tcp, unix: unix.transpose()? })
+}
+
+/// Is it a socket, and nothing else, that nobody answers on: of a server that died?
+fn is_left_over(path: &Path) -> bool {
+    is_socket(path)
+        && std::os::unix::net::UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Is it a socket, not a file somebody needs?
+pub(crate) fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+}
+
+/// Starts the workers and the thread that listens.
+pub(crate) fn start(listeners: Listeners, shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let mut threads = Vec::new();
+    let mut workers = Vec::new();
+    for number in 0..shared.settings().worker_threads() {
+        let (thread, sender) = worker::start(number, shared).map_err(StartError::Thread)?;
+        threads.push(thread);
+        workers.push(sender);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(StartError::Thread)?;
+    let shared = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name("listen".to_owned()).spawn(move || {
+        runtime.block_on(listen(listeners, &shared, &workers));
+    });
+    threads.push(thread.map_err(StartError::Thread)?);
+    Ok(threads)
+}
+
+async fn listen(listeners: Listeners, shared: &Arc<Shared>, workers: &[UnboundedSender<Accepted>]) {
+    let handout = Handout { shared: Arc::clone(shared), workers: workers.to_vec(), next: Default::default() };
+    let handout = Arc::new(handout);
+    let mut tasks = tokio::task::JoinSet::new();
+    for listener in listeners.tcp {
+        let handout = Arc::clone(&handout);
+        tasks.spawn(async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        // Replies leave with one write each: nothing is gained by waiting for more.
+                        let _ = stream.set_nodelay(true);
+                        match handout.has_room() {
+                            true => handout.give(stream.into_std().map(Accepted::Tcp)),
+                            false => refuse(stream).await,
+                        }
+                    }
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        });
+    }
+    if let Some(listener) = listeners.unix {
+        let handout = Arc::clone(&handout);
+        tasks.spawn(async move {
+            let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => match handout.has_room() {
+                        true => handout.give(stream.into_std().map(Accepted::Unix)),
+                        false => refuse(stream).await,
+                    },
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        });
+    }
+    shared.stopped().await;
+    tasks.shutdown().await;
+}
+
+/// Who gets the next connection: one worker after the other.
+struct Handout {
+    shared: Arc<Shared>,
+    workers: Vec<UnboundedSender<Accepted>>,
+    next: std::sync::atomic::AtomicUsize,
+}
+
+impl Handout {
+    fn has_room(&self) -> bool {
+        self.shared.clients().len() < self.shared.settings().max_clients
+    }
+
+    fn give(&self, stream: io::Result<Accepted>) {
+        let Ok(stream) = stream else { return };
+        let next = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // A worker ends only when the server does.
+        let _ = self.workers[next % self.workers.len()].send(stream);
+    }
+}
+
+async fn refuse(mut stream: impl tokio::io::AsyncWrite + Unpin) {
+    let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
+}

@@ -1,0 +1,150 @@
+//! `/metrics` for Prometheus. Everything is summed up: a million filters are as many lines as one.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+
+use mayhap_command::table;
+
+use crate::process::Process;
+use crate::shared::Shared;
+
+/// A page of metrics that is being written.
+struct Page(String);
+
+impl Page {
+    /// What the next lines are about.
+    fn about(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to memory does not fail.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn put(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.0, "{}{label}=\"{text}\"", if index == 0 { '{' } else { ',' });
+        }
+        let end = if labels.is_empty() { " " } else { "} " };
+        let _ = writeln!(self.0, "{end}{value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.about(name, kind, help);
+        self.put(name, &[], value);
+    }
+}
+
+/// The whole page.
+pub(crate) fn page(shared: &Shared) -> String {
+    let mut page = Page(String::with_capacity(8 << 10));
+    let (engine, wire, process) = (shared.engine().totals(), shared.totals(), Process::now());
+    page.about("mayhap_build_info", "gauge", "The version, as a label.");
+    page.put("mayhap_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    let uptime = shared.started().elapsed().as_secs_f64();
+    page.one("mayhap_uptime_seconds", "gauge", "Seconds since the start.", format_args!("{uptime:.3}"));
+    page.one("mayhap_ready", "gauge", "1 if requests are served.", u8::from(reasons(shared).is_empty()));
+
+    page.about("mayhap_filters", "gauge", "Names that hold something, by type.");
+    for of in &engine.by_type {
+        page.put("mayhap_filters", &[("type", of.type_name)], of.names);
+    }
+    page.about("mayhap_filters_bytes", "gauge", "Bytes they take, by type.");
+    for of in &engine.by_type {
+        page.put("mayhap_filters_bytes", &[("type", of.type_name)], of.memory_bytes);
+    }
+    page.one("mayhap_items", "gauge", "Items in all filters, by their own count.", engine.items);
+    page.one("mayhap_expiring_filters", "gauge", "Names that expire some time.", engine.expiring);
+    page.one("mayhap_expired_filters_total", "counter", "Names that expired.", engine.expired);
+    page.about("mayhap_answers_total", "counter", "Items asked about, by answer.");
+    page.put("mayhap_answers_total", &[("answer", "mayhap")], engine.hits);
+    page.put("mayhap_answers_total", &[("answer", "no")], engine.misses);
+
+    page.one(
+        "mayhap_memory_used_bytes",
+        "gauge",
+        "Bytes of all filters and their names.",
+        engine.memory_bytes,
+    );
+    let limit = shared.engine().budget().limit();
+    page.one("mayhap_memory_limit_bytes", "gauge", "Bytes they may take; 0: any amount.", limit);
+    page.one("process_resident_memory_bytes", "gauge", "Memory of the process.", process.resident_bytes);
+    let cpu = (process.user + process.system).as_secs_f64();
+    page.one("process_cpu_seconds_total", "counter", "Time on a processor.", format_args!("{cpu:.2}"));
+
+    page.one("mayhap_connected_clients", "gauge", "Connections.", shared.clients().len());
+    page.one("mayhap_connections_total", "counter", "Connections so far.", shared.clients().ever());
+    page.one("mayhap_requests_total", "counter", "Requests answered.", wire.requests);
+    page.one(
+        "mayhap_requests_refused_total",
+        "counter",
+        "Requests that were none, or a stranger's.",
+        wire.refused,
+    );
+    page.one("mayhap_received_bytes_total", "counter", "Bytes received.", wire.read_bytes);
+    page.one("mayhap_sent_bytes_total", "counter", "Bytes sent.", wire.written_bytes);
+
+    commands(shared, &mut page);
+
+    let (saving, last) = (shared.saving(), shared.saving().last());
+    page.one("mayhap_snapshots_total", "counter", "Snapshots written.", saving.saves());
+    page.one(
+        "mayhap_snapshot_in_progress",
+        "gauge",
+        "1 while one is written.",
+        u8::from(saving.is_under_way()),
+    );
+    page.one("mayhap_snapshot_worked", "gauge", "0 if the last one failed.", u8::from(last.worked));
+    page.one("mayhap_snapshot_time_seconds", "gauge", "When the last one was written.", last.unix_secs);
+    page.one("mayhap_snapshot_bytes", "gauge", "Bytes of the last one.", last.bytes);
+    let took = last.took.unwrap_or_default().as_secs_f64();
+    page.one("mayhap_snapshot_duration_seconds", "gauge", "How long it took.", format_args!("{took:.3}"));
+    let changes = saving.changes(shared.engine());
+    page.one(
+        "mayhap_unsaved_changes",
+        "gauge",
+        "Requests since then that may have changed something.",
+        changes,
+    );
+    page.one("mayhap_slow_log_entries", "gauge", "Requests in the slow log.", shared.slow_log().len());
+    page.0
+}
+
+/// Calls by command, and time by family.
+fn commands(shared: &Shared, page: &mut Page) {
+    let totals = shared.engine().statistics().commands();
+    page.about("mayhap_commands_total", "counter", "Calls, by command and outcome.");
+    for of in &totals {
+        let family = table::find(of.command.as_bytes()).map_or("", |row| row.family.name());
+        let outcomes =
+            [("ok", of.calls.saturating_sub(of.failed)), ("failed", of.failed), ("rejected", of.rejected)];
+        for (outcome, calls) in outcomes.into_iter().filter(|(outcome, calls)| *outcome == "ok" || *calls > 0)
+        {
+            let labels = [("command", of.command), ("family", family), ("outcome", outcome)];
+            page.put("mayhap_commands_total", &labels, calls);
+        }
+    }
+    let mut families: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for of in &totals {
+        let family = table::find(of.command.as_bytes()).map_or("", |row| row.family.name());
+        let sum = families.entry(family).or_default();
+        *sum = (sum.0 + of.calls, sum.1 + of.nanos);
+    }
+    page.about("mayhap_command_duration_seconds", "summary", "How long calls took, by family.");
+    for (family, (calls, nanos)) in families {
+        let seconds = nanos as f64 / 1e9;
+        page.put("mayhap_command_duration_seconds_sum", &[("family", family)], format_args!("{seconds:.9}"));
+        page.put("mayhap_command_duration_seconds_count", &[("family", family)], calls);
+    }
+}
+
+/// Why requests are not served; empty: they are.
+pub(crate) fn reasons(shared: &Shared) -> Vec<&'static str> {
+    let mut reasons = Vec::new();
+    if shared.is_loading() {
+        reasons.push("loading");
+    }
+    if shared.is_stopping() {
+        reasons.push("stopping");
+    }
+    reasons
+}

@@ -1,0 +1,320 @@
+//! The folder of the data: one server at a time, a snapshot that is read at the start and written when it is time.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mayhap_command::{Access, table};
+use mayhap_engine::snapshot::{self, Done, SnapshotError};
+use mayhap_engine::{Engine, Files};
+use parking_lot::Mutex;
+
+/// The file that is locked as long as a server uses the folder. It has the number of its process.
+pub const LOCK_FILE: &str = "mayhap.lock";
+
+/// Why a folder cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// The system refuses it.
+    Io(io::Error),
+    /// Another server uses it.
+    InUse {
+        /// The number of its process, if it could be read.
+        process: Option<u32>,
+    },
+    /// What is in it cannot be read.
+    Snapshot(SnapshotError),
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(_) => f.write_str("the data cannot be kept there"),
+            Self::InUse { process: Some(process) } => {
+                write!(f, "another server keeps its data there, process {process}: choose another --dir")
+            }
+            Self::InUse { process: None } => {
+                f.write_str("another server keeps its data there: choose another --dir")
+            }
+            Self::Snapshot(error) => write!(f, "{}: {error}", snapshot::FILE),
+        }
+    }
+}
+
+impl std::error::Error for FolderError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(source) => Some(source),
+            Self::InUse { .. } => None,
+            Self::Snapshot(source) => Some(source),
+        }
+    }
+}
+
+/// Why nothing was saved.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// There is no folder.
+    NoFolder,
+    /// Somebody else is at it.
+    UnderWay,
+    /// It failed.
+    Failed(SnapshotError),
+}
+
+impl fmt::Display for SaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFolder => f.write_str("there is no folder for it"),
+            Self::UnderWay => f.write_str("a snapshot is being written already"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SaveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    files: Files,
+    /// Holds the lock.
+    _lock: File,
+}
+
+/// The last snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct LastSave {
+    /// Seconds since 1970 when it was written; when the server started if none was since.
+    pub unix_secs: u64,
+    /// How long it took; `None` if there was none yet.
+    pub took: Option<Duration>,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Did the last attempt work?
+    pub worked: bool,
+}
+
+/// Keeps the data in its folder, or nowhere if there is none.
+#[derive(Debug)]
+pub struct Saving {
+    folder: Option<Folder>,
+    /// Only one at a time.
+    at_work: Mutex<()>,
+    under_way: AtomicBool,
+    last: Mutex<LastSave>,
+    /// [`changes`] when the last snapshot was begun.
+    saved_changes: AtomicU64,
+    saves: AtomicU64,
+    /// The last one, at the end, is left out: `SHUTDOWN NOSAVE`.
+    not_at_the_end: AtomicBool,
+}
+
+impl Saving {
+    /// Takes possession of the folder, if there is to be one.
+    ///
+    /// # Errors
+    /// [`FolderError`].
+    pub fn open(folder: Option<&Path>, now_ms: u64) -> Result<Self, FolderError> {
+        let folder = folder.map(Folder::open).transpose()?;
+        Ok(Self {
+            folder,
+            at_work: Mutex::default(),
+            under_way: AtomicBool::new(false),
+            last: Mutex::new(LastSave { unix_secs: now_ms / 1_000, took: None, bytes: 0, worked: true }),
+            saved_changes: AtomicU64::new(0),
+            saves: AtomicU64::new(0),
+            not_at_the_end: AtomicBool::new(false),
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|folder| &*folder.path)
+    }
+
+    /// Reads what is there into an engine that is empty.
+    ///
+    /// # Errors
+    /// [`FolderError::Snapshot`]; the engine is empty then.
+    pub fn load(&self, engine: &Engine) -> Result<Done, FolderError> {
+        let Some(folder) = &self.folder else { return Ok(Done::default()) };
+        let begun = Instant::now();
+        let Some(done) = snapshot::load(engine, &folder.files).map_err(FolderError::Snapshot)? else {
+            return Ok(Done::default());
+        };
+        tracing::info!(
+            filters = done.names,
+            expired = done.skipped,
+            bytes = done.bytes,
+            millis = begun.elapsed().as_millis(),
+            "snapshot loaded"
+        );
+        Ok(done)
+    }
+
+    /// Writes a snapshot now.
+    ///
+    /// # Errors
+    /// [`SaveError`]; the one that was there stays.
+    pub fn save(&self, engine: &Engine) -> Result<Done, SaveError> {
+        let folder = self.folder.as_ref().ok_or(SaveError::NoFolder)?;
+        let _mine = self.at_work.try_lock().ok_or(SaveError::UnderWay)?;
+        self.write(engine, folder)
+    }
+
+    /// Begins to write a snapshot, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`SaveError::NoFolder`], [`SaveError::UnderWay`].
+    pub fn save_in_background(self: &Arc<Self>, engine: &Arc<Engine>) -> Result<(), SaveError> {
+        if self.folder.is_none() {
+            return Err(SaveError::NoFolder);
+        }
+        if self.is_under_way() {
+            return Err(SaveError::UnderWay);
+        }
+        let (saving, engine) = (Arc::clone(self), Arc::clone(engine));
+        // Seen at once by who asks, not only when the thread has begun.
+        saving.under_way.store(true, Ordering::Release);
+        let begun = std::thread::Builder::new().name("save".to_owned()).spawn(move || {
+            let Some(folder) = &saving.folder else { return };
+            // Whoever is at it still is done soon; giving up here would leave it under way for ever.
+            let _mine = saving.at_work.lock();
+            // What went wrong is in the log, and in `INFO`.
+            let _ = saving.write(&engine, folder);
+        });
+        if let Err(error) = begun {
+            self.under_way.store(false, Ordering::Release);
+            tracing::error!(%error, "no thread for the snapshot");
+        }
+        Ok(())
+    }
+
+    /// The last snapshot, when all connections are closed: waits for one that is under way first.
+    ///
+    /// # Errors
+    /// [`SaveError::Failed`].
+    pub fn save_at_the_end(&self, engine: &Engine) -> Result<(), SaveError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let _mine = self.at_work.lock();
+        if self.not_at_the_end.load(Ordering::Acquire) || self.changes(engine) == 0 {
+            return Ok(());
+        }
+        self.write(engine, folder).map(drop)
+    }
+
+    /// Nothing is written at the end: `SHUTDOWN NOSAVE`.
+    pub fn leave_out_the_last(&self) {
+        self.not_at_the_end.store(true, Ordering::Release);
+    }
+
+    fn write(&self, engine: &Engine, folder: &Folder) -> Result<Done, SaveError> {
+        self.under_way.store(true, Ordering::Release);
+        let changes = changes(engine);
+        let begun = Instant::now();
+        let done = snapshot::save(engine, &folder.files);
+        let took = begun.elapsed();
+        {
+            let mut last = self.last.lock();
+            last.worked = done.is_ok();
+            if let Ok(done) = &done {
+                let unix_secs = engine.environment().now_ms() / 1_000;
+                *last = LastSave { unix_secs, took: Some(took), bytes: done.bytes, worked: true };
+                self.saved_changes.store(changes, Ordering::Release);
+                self.saves.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.under_way.store(false, Ordering::Release);
+        match &done {
+            Ok(done) => tracing::info!(
+                filters = done.names,
+                unfinished = done.skipped,
+                bytes = done.bytes,
+                millis = took.as_millis(),
+                "snapshot saved"
+            ),
+            Err(error) => tracing::error!(%error, "snapshot not saved"),
+        }
+        done.map_err(SaveError::Failed)
+    }
+
+    /// Is a snapshot being written?
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Acquire)
+    }
+
+    /// The last snapshot.
+    #[must_use]
+    pub fn last(&self) -> LastSave {
+        *self.last.lock()
+    }
+
+    /// How many snapshots were written since the start.
+    #[must_use]
+    pub fn saves(&self) -> u64 {
+        self.saves.load(Ordering::Relaxed)
+    }
+
+    /// Requests since the last snapshot that may have changed something.
+    #[must_use]
+    pub fn changes(&self, engine: &Engine) -> u64 {
+        let (now, saved) = (changes(engine), self.saved_changes.load(Ordering::Acquire));
+        // Counting begins anew with `CONFIG RESETSTAT`: then nobody knows, and one is enough.
+        if now < saved { now + 1 } else { now - saved }
+    }
+
+    /// Counting begins anew; what was not saved before must not be forgotten.
+    pub fn before_reset(&self, engine: &Engine) {
+        let unsaved = self.changes(engine) > 0;
+        // More than anything counted from 0 on will be for a while, and so a change by itself.
+        self.saved_changes.store(if unsaved { u64::MAX } else { 0 }, Ordering::Release);
+    }
+}
+
+/// Requests so far that may have changed something.
+fn changes(engine: &Engine) -> u64 {
+    let is_write =
+        |name: &str| table::find(name.as_bytes()).is_some_and(|row| row.flags.access == Access::Write);
+    let totals = engine.statistics().commands();
+    let writes = totals.iter().filter(|totals| is_write(totals.command));
+    writes.map(|totals| totals.calls.saturating_sub(totals.failed)).sum()
+}
+
+impl Folder {
+    fn open(path: &Path) -> Result<Self, FolderError> {
+        let files = Files::open(path).map_err(FolderError::Io)?;
+        let name = path.join(LOCK_FILE);
+        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(name);
+        let mut lock = lock.map_err(FolderError::Io)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(FolderError::Io(error)),
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let _ = lock.take(32).read_to_string(&mut text);
+                return Err(FolderError::InUse { process: text.trim().parse().ok() });
+            }
+        }
+        let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+        written.map_err(FolderError::Io)?;
+        // Half a snapshot, of a server that died while it wrote.
+        let _ = std::fs::remove_file(path.join(snapshot::UNFINISHED));
+        Ok(Self { path: path.to_owned(), files, _lock: lock })
+    }
+}

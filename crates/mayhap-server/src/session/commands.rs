@@ -1,0 +1,357 @@
+//! `COMMAND`: the table of commands, as clients read it.
+
+use mayhap_command::run::Server;
+use mayhap_command::server::{SessionRefusal, Subcommand, subcommand, subcommands};
+use mayhap_command::syntax::{self, Argument, Kind};
+use mayhap_command::{Access, Command, Family, Flags, Names, Refusal, Reply, Run, table};
+
+use super::{help, is, list, map};
+
+/// The categories of the access rules.
+pub(super) const CATEGORIES: [&str; 13] = [
+    "keyspace",
+    "read",
+    "write",
+    "bitmap",
+    "bloom",
+    "cuckoo",
+    "mayhap",
+    "admin",
+    "fast",
+    "slow",
+    "dangerous",
+    "connection",
+    "transaction",
+];
+
+/// `COMMAND [subcommand …]`; if there is one it is known and the number of words fits.
+pub(super) fn command(words: &[&[u8]]) -> Result<Reply, Refusal> {
+    let Some(which) = words.get(1) else { return Ok(Reply::Array(table::all().map(entry).collect())) };
+    let rest = &words[2..];
+    match which.to_ascii_lowercase().as_slice() {
+        b"count" => Ok(Reply::count(table::all().count() as u64)),
+        b"info" if rest.is_empty() => Ok(Reply::Array(table::all().map(entry).collect())),
+        b"info" => {
+            Ok(Reply::Array(rest.iter().map(|name| find(name).map_or(Reply::Null, Found::entry)).collect()))
+        }
+        b"docs" if rest.is_empty() => {
+            Ok(Reply::Map(table::all().map(|row| Found::Command(row).docs()).collect()))
+        }
+        b"docs" => Ok(Reply::Map(rest.iter().filter_map(|name| find(name)).map(Found::docs).collect())),
+        b"list" => names(rest),
+        b"getkeys" => {
+            let (_, names) = keys(rest)?;
+            Ok(list(names))
+        }
+        b"getkeysandflags" => {
+            let (command, names) = keys(rest)?;
+            let with_flags = |name: &[u8]| {
+                Reply::Array(vec![Reply::bulk(name), Reply::Set(simple(access_words(command)))])
+            };
+            Ok(Reply::Array(names.into_iter().map(with_flags).collect()))
+        }
+        _ => Ok(help::of("COMMAND", Server::Command)),
+    }
+}
+
+/// A command, or one of its subcommands.
+#[derive(Clone, Copy)]
+enum Found {
+    Command(&'static Command),
+    Subcommand(&'static Command, &'static Subcommand),
+}
+
+/// What `client` and `client|list` name.
+fn find(name: &[u8]) -> Option<Found> {
+    let mut parts = name.splitn(2, |byte| *byte == b'|');
+    let command = table::find(parts.next()?)?;
+    let Some(word) = parts.next() else { return Some(Found::Command(command)) };
+    let Run::Server(server) = command.run else { return None };
+    Some(Found::Subcommand(command, subcommand(server, word)?))
+}
+
+impl Found {
+    fn entry(self) -> Reply {
+        match self {
+            Self::Command(command) => entry(command),
+            Self::Subcommand(command, row) => sub_entry(command, row),
+        }
+    }
+
+    /// The name, and what `COMMAND DOCS` says of it.
+    fn docs(self) -> (Reply, Reply) {
+        let (name, summary, syntax, command) = match self {
+            Self::Command(command) => (command.name.to_owned(), command.summary, command.syntax, command),
+            Self::Subcommand(command, row) => (full_name(command, row), row.summary, row.syntax, command),
+        };
+        let mut pairs = vec![
+            ("summary", Reply::bulk(summary)),
+            ("since", Reply::bulk(command.since)),
+            ("group", Reply::bulk(group(command.family))),
+            ("complexity", Reply::bulk(command.complexity)),
+        ];
+        if let (Self::Command(command), Run::Server(server)) = (self, command.run) {
+            let docs: Vec<_> = subcommands(server).map(|row| Self::Subcommand(command, row).docs()).collect();
+            if !docs.is_empty() {
+                pairs.push(("subcommands", Reply::Map(docs)));
+                return (Reply::bulk(name), named(pairs));
+            }
+        }
+        let arguments = syntax::arguments(syntax);
+        if !arguments.is_empty() {
+            pairs.push(("arguments", arguments_docs(&arguments)));
+        }
+        (Reply::bulk(name), named(pairs))
+    }
+}
+
+fn named(pairs: Vec<(&'static str, Reply)>) -> Reply {
+    Reply::Map(pairs.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect())
+}
+
+/// The arguments of a command, and what they are made of.
+fn arguments_docs(arguments: &[Argument]) -> Reply {
+    let docs = |argument: &Argument| {
+        let mut pairs =
+            vec![("name", Reply::bulk(argument.name.as_str())), ("type", Reply::bulk(argument.kind.name()))];
+        if argument.kind == Kind::Key {
+            pairs.push(("key_spec_index", Reply::Integer(0)));
+        }
+        if let Some(token) = &argument.token {
+            pairs.push(("token", Reply::bulk(token.as_str())));
+        }
+        let flags = [("optional", argument.optional), ("multiple", argument.multiple)];
+        let flags: Vec<_> =
+            flags.into_iter().filter(|(_, set)| *set).map(|(flag, _)| Reply::simple(flag)).collect();
+        if !flags.is_empty() {
+            pairs.push(("flags", Reply::Set(flags)));
+        }
+        if !argument.arguments.is_empty() {
+            pairs.push(("arguments", arguments_docs(&argument.arguments)));
+        }
+        named(pairs)
+    };
+    Reply::Array(arguments.iter().map(docs).collect())
+}
+
+fn full_name(command: &Command, row: &Subcommand) -> String {
+    format!("{}|{}", command.name, row.name)
+}
+
+const fn group(family: Family) -> &'static str {
+    match family {
+        Family::Bloom => "bf",
+        Family::Cuckoo => "cf",
+        Family::Mayhap => "mf",
+        Family::Keyspace => "generic",
+        other => other.name(),
+    }
+}
+
+/// The ten things `COMMAND` says of a command.
+fn entry(command: &'static Command) -> Reply {
+    let subs = match command.run {
+        Run::Server(server) => subcommands(server).map(|row| sub_entry(command, row)).collect(),
+        _ => Vec::new(),
+    };
+    entry_of(
+        command.name,
+        command.arity.number(),
+        flag_words(command),
+        command,
+        categories(command).collect(),
+        subs,
+    )
+}
+
+fn sub_entry(command: &'static Command, row: &'static Subcommand) -> Reply {
+    let flags = server_words(row.flags, false);
+    let mut all = vec![family_category(command.family)];
+    all.extend(flag_categories(row.flags));
+    let all = in_order(all).collect();
+    entry_of(&full_name(command, row), row.arity.number(), flags, command, all, Vec::new())
+}
+
+fn entry_of(
+    name: &str,
+    arity: i64,
+    flags: Vec<&'static str>,
+    command: &Command,
+    categories: Vec<&'static str>,
+    subcommands: Vec<Reply>,
+) -> Reply {
+    let names = command.names;
+    let categories = categories.into_iter().map(|category| Reply::Simple(format!("@{category}").into()));
+    Reply::Array(vec![
+        Reply::bulk(name),
+        Reply::Integer(arity),
+        Reply::Set(simple(flags)),
+        Reply::count(names.first as u64),
+        Reply::Integer(names.last),
+        Reply::count(names.step as u64),
+        Reply::Set(categories.collect()),
+        Reply::Set(Vec::new()),
+        Reply::Set(key_specs(command)),
+        if subcommands.is_empty() { Reply::Set(subcommands) } else { Reply::Array(subcommands) },
+    ])
+}
+
+fn simple(words: Vec<&'static str>) -> Vec<Reply> {
+    words.into_iter().map(Reply::simple).collect()
+}
+
+/// The flags of `COMMAND`.
+fn flag_words(command: &Command) -> Vec<&'static str> {
+    let mut words = match command.flags.access {
+        Access::Read => vec!["readonly"],
+        Access::Write => vec!["write"],
+        Access::Neither => Vec::new(),
+    };
+    if command.flags.deny_oom {
+        words.push("denyoom");
+    }
+    match command.run {
+        Run::Server(server) => {
+            let for_strangers = matches!(server, Server::Auth | Server::Hello | Server::Quit | Server::Reset);
+            words.extend(server_words(command.flags, for_strangers));
+        }
+        _ if command.flags.fast => words.push("fast"),
+        _ => {}
+    }
+    if matches!(command.family, Family::Bloom | Family::Cuckoo | Family::Mayhap) {
+        words.push("module");
+    }
+    words
+}
+
+fn server_words(flags: Flags, for_strangers: bool) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    if flags.admin {
+        words.push("admin");
+    }
+    words.extend(["noscript", "loading", "stale"]);
+    if flags.fast {
+        words.push("fast");
+    }
+    if for_strangers {
+        words.push("no_auth");
+    }
+    words
+}
+
+/// The categories of a command, without the `@`.
+pub(super) fn categories(command: &Command) -> impl Iterator<Item = &'static str> {
+    let access = match command.flags.access {
+        Access::Read => Some("read"),
+        Access::Write => Some("write"),
+        Access::Neither => None,
+    };
+    let transaction = matches!(
+        command.run,
+        Run::Server(Server::Multi | Server::Exec | Server::Discard | Server::Watch | Server::Unwatch)
+    );
+    let family = match transaction {
+        true => "transaction",
+        false => family_category(command.family),
+    };
+    // Servers have no category of their own: `server` is not one of them.
+    let family = (family != "server").then_some(family);
+    in_order(access.into_iter().chain(family).chain(flag_categories(command.flags)).collect())
+}
+
+/// In the order of [`CATEGORIES`], as Redis lists them.
+fn in_order(unordered: Vec<&'static str>) -> impl Iterator<Item = &'static str> {
+    CATEGORIES.into_iter().filter(move |category| unordered.contains(category))
+}
+
+const fn family_category(family: Family) -> &'static str {
+    family.name()
+}
+
+fn flag_categories(flags: Flags) -> impl Iterator<Item = &'static str> {
+    let admin: &[&'static str] = if flags.admin { &["admin", "dangerous"] } else { &[] };
+    admin.iter().copied().chain([if flags.fast { "fast" } else { "slow" }])
+}
+
+/// What is done to the names.
+fn access_words(command: &Command) -> Vec<&'static str> {
+    match command.flags.access {
+        _ if matches!(command.name, "del" | "unlink") => vec!["RM", "delete"],
+        Access::Read | Access::Neither => vec!["RO", "access"],
+        Access::Write => vec!["RW", "access", "update"],
+    }
+}
+
+/// Where the names are, once more.
+fn key_specs(command: &Command) -> Vec<Reply> {
+    let Names { first, last, step } = command.names;
+    if first == 0 {
+        return Vec::new();
+    }
+    let first = i64::try_from(first).unwrap_or(i64::MAX);
+    // Behind the first one; negative: from the end.
+    let last = if last >= 0 { last - first } else { last };
+    vec![map([
+        ("flags", Reply::Set(simple(access_words(command)))),
+        (
+            "begin_search",
+            map([("type", Reply::bulk("index")), ("spec", map([("index", Reply::Integer(first))]))]),
+        ),
+        (
+            "find_keys",
+            map([
+                ("type", Reply::bulk("range")),
+                (
+                    "spec",
+                    map([
+                        ("lastkey", Reply::Integer(last)),
+                        ("keystep", Reply::count(step as u64)),
+                        ("limit", Reply::Integer(0)),
+                    ]),
+                ),
+            ]),
+        ),
+    ])]
+}
+
+/// The names in a request, and its command.
+fn keys<'a>(request: &[&'a [u8]]) -> Result<(&'static Command, Vec<&'a [u8]>), Refusal> {
+    let command = request.first().and_then(|name| table::find(name)).ok_or(SessionRefusal::InvalidCommand)?;
+    let Names { first, last, step } = command.names;
+    if first == 0 {
+        return Err(SessionRefusal::NoNames.into());
+    }
+    if !command.arity.admits(request.len()) {
+        return Err(SessionRefusal::InvalidArguments.into());
+    }
+    let end = match usize::try_from(last) {
+        Ok(last) => last + 1,
+        Err(_) => {
+            (request.len() + 1).saturating_sub(usize::try_from(last.unsigned_abs()).unwrap_or(usize::MAX))
+        }
+    };
+    let end = end.min(request.len());
+    Ok((command, request[first.min(end)..end].iter().step_by(step.max(1)).copied().collect()))
+}
+
+/// `COMMAND LIST [FILTERBY MODULE|ACLCAT|PATTERN value]`.
+fn names(options: &[&[u8]]) -> Result<Reply, Refusal> {
+    let all = table::all();
+    match options {
+        [] => Ok(list(all.map(|command| command.name))),
+        [by, kind, value] if is(by, "filterby") => {
+            let of_kind: Box<dyn Fn(&Command) -> bool + '_> = if is(kind, "module") {
+                let bloom = is(value, "bf");
+                Box::new(move |command| bloom && matches!(command.family, Family::Bloom | Family::Cuckoo))
+            } else if is(kind, "aclcat") {
+                Box::new(|command| categories(command).any(|category| is(value, category)))
+            } else if is(kind, "pattern") {
+                Box::new(|command| mayhap_engine::glob::matches(value, command.name.as_bytes()))
+            } else {
+                return Err(Refusal::Syntax);
+            };
+            Ok(list(all.filter(|command| of_kind(command)).map(|command| command.name)))
+        }
+        _ => Err(Refusal::Syntax),
+    }
+}

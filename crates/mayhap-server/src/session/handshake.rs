@@ -1,0 +1,131 @@
+//! `HELLO`, `AUTH`, `PING`, `SELECT`, `RESET`: who are you, how do we speak, are you there.
+
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::{Refusal, Reply, args};
+
+use super::{Answers, Session, is, map, shown};
+use crate::REDIS_VERSION;
+use crate::resp::Protocol;
+
+/// The one user there is.
+pub(super) const USER: &[u8] = b"default";
+
+impl Session {
+    /// `HELLO [protover [AUTH username password] [SETNAME clientname]]`. Nothing is changed unless all of it can be.
+    pub(super) fn hello(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        let protocol = match words.get(1) {
+            None => self.protocol,
+            Some(word) => match args::integer(word).ok_or(SessionRefusal::BadProtocol)? {
+                2 => Protocol::Resp2,
+                3 => Protocol::Resp3,
+                _ => return Err(SessionRefusal::UnsupportedProtocol.into()),
+            },
+        };
+        let mut name = None;
+        let mut authenticated = self.authenticated;
+        let mut rest = words.get(2..).unwrap_or_default();
+        while let [option, behind @ ..] = rest {
+            rest = match behind {
+                [user, password, rest @ ..] if is(option, "auth") => {
+                    self.check(user, password)?;
+                    authenticated = true;
+                    rest
+                }
+                [given, rest @ ..] if is(option, "setname") => {
+                    name = Some(client_name(given)?);
+                    rest
+                }
+                _ => return Err(SessionRefusal::HelloOption(shown(option)).into()),
+            };
+        }
+        if !authenticated {
+            return Err(SessionRefusal::HelloNoAuth.into());
+        }
+        self.authenticated = true;
+        self.protocol = protocol;
+        if let Some(name) = name {
+            self.client.identify(|identity| identity.name = name);
+        }
+        Ok(map([
+            ("server", Reply::bulk("mayhap")),
+            ("version", Reply::bulk(REDIS_VERSION)),
+            ("proto", Reply::Integer(protocol.number())),
+            ("id", Reply::count(self.client.id)),
+            ("mode", Reply::bulk("standalone")),
+            ("role", Reply::bulk("master")),
+            ("modules", super::operate::modules()),
+        ]))
+    }
+
+    /// `AUTH [username] password`.
+    pub(super) fn auth(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        let (user, password) = match words {
+            [_, password] if self.shared.password().is_some() => (USER, *password),
+            [_, _] => return Err(SessionRefusal::NoPassword.into()),
+            [_, user, password] => (*user, *password),
+            _ => return Err(Refusal::Syntax),
+        };
+        self.check(user, password)?;
+        self.authenticated = true;
+        Ok(Reply::Ok)
+    }
+
+    /// Without a password the one user may come with any.
+    fn check(&self, user: &[u8], password: &[u8]) -> Result<(), Refusal> {
+        let right = match self.shared.password() {
+            None => true,
+            Some(expected) => equal(expected.as_bytes(), password),
+        };
+        match right && user == USER {
+            true => Ok(()),
+            false => Err(SessionRefusal::WrongPass.into()),
+        }
+    }
+
+    /// `RESET`: as when the connection was opened.
+    pub(super) fn reset(&mut self) -> Reply {
+        self.protocol = Protocol::default();
+        self.authenticated = self.shared.password().is_none();
+        self.answers = Answers::On;
+        self.transaction.end();
+        self.client.identify(|identity| identity.name.clear());
+        Reply::simple("RESET")
+    }
+}
+
+/// `PING [message]`.
+pub(super) fn ping(words: &[&[u8]]) -> Result<Reply, Refusal> {
+    match words {
+        [_] => Ok(Reply::simple("PONG")),
+        [_, message] => Ok(Reply::bulk(*message)),
+        _ => Err(Refusal::WrongArity { command: "ping" }),
+    }
+}
+
+/// `SELECT index`.
+pub(super) fn select(words: &[&[u8]]) -> Result<Reply, Refusal> {
+    match args::integer(words[1]).filter(|index| i32::try_from(*index).is_ok()) {
+        Some(0) => Ok(Reply::Ok),
+        Some(_) => Err(Refusal::NoSuchDatabase),
+        None => Err(Refusal::NotAnInteger),
+    }
+}
+
+/// A connection's name, which a line of `CLIENT LIST` must be able to hold.
+pub(super) fn client_name(name: &[u8]) -> Result<Vec<u8>, Refusal> {
+    match is_printable(name) {
+        true => Ok(name.to_vec()),
+        false => Err(SessionRefusal::ClientName.into()),
+    }
+}
+
+/// Nothing but characters that show, and few enough for a line.
+pub(super) fn is_printable(text: &[u8]) -> bool {
+    text.len() <= 64 * 1024 && text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
+
+/// Takes as long for a wrong password as for the right one of that length.
+fn equal(expected: &[u8], given: &[u8]) -> bool {
+    let differing = expected.iter().zip(given).fold(0, |differing, (a, b)| differing | (a ^ b));
+    std::hint::black_box(differing) == 0 && expected.len() == given.len()
+}

@@ -1,0 +1,166 @@
+//! What an operator asks for: `SAVE`, `SHUTDOWN`, `DEBUG`, `MODULE`, `ROLE`, `TIME`.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mayhap_command::run::Server;
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::{Refusal, Reply, Request, Scratch, args, table};
+
+use crate::saving::SaveError;
+
+use super::{Answer, Session, help, is, list, map};
+
+/// The longest `DEBUG SLEEP`.
+const LONGEST_SLEEP: f64 = 10.0;
+/// The version of the module whose commands are built in.
+const MODULE_VERSION: i64 = 80_200;
+
+impl Session {
+    /// `SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]`: the connection is closed without a word when it works.
+    pub(super) fn shutdown(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+        let has = |option: &str| words[1..].iter().any(|word| is(word, option));
+        let known =
+            |word: &&[u8]| ["save", "nosave", "now", "force", "abort"].iter().any(|known| is(word, known));
+        if !words[1..].iter().all(known) || (has("save") && has("nosave")) {
+            return Err(Refusal::Syntax);
+        }
+        if has("abort") {
+            return match words.len() {
+                2 => Err(SessionRefusal::NoShutdown.into()),
+                _ => Err(Refusal::Syntax),
+            };
+        }
+        let saving = self.shared.saving();
+        if has("nosave") {
+            saving.leave_out_the_last();
+        } else if saving.save_at_the_end(self.shared.engine()).is_err() && !has("force") {
+            // Nothing is lost as long as it runs; what went wrong is in the log.
+            return Err(SessionRefusal::ShutdownFailed.into());
+        }
+        self.shared.stop();
+        Ok(Answer::Silence)
+    }
+
+    /// `DEBUG subcommand …`; there is such a subcommand and the number of words fits.
+    pub(super) fn debug(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+        match words[1].to_ascii_lowercase().as_slice() {
+            b"sleep" => {
+                let seconds = args::double(words[2]).ok_or(SessionRefusal::NotAFloat)?;
+                let pause = Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SLEEP));
+                let shared = Arc::clone(&self.shared);
+                Ok(Answer::Job(Box::new(move || {
+                    let begun = std::time::Instant::now();
+                    // In pieces, for the server may stop meanwhile.
+                    while begun.elapsed() < pause && !shared.is_stopping() {
+                        std::thread::sleep(
+                            (pause - begun.elapsed().min(pause)).min(Duration::from_millis(50)),
+                        );
+                    }
+                    Reply::Ok
+                })))
+            }
+            b"reload" => Ok(self.reload()),
+            _ => Ok(help::of("DEBUG", Server::Debug).into()),
+        }
+    }
+
+    /// `MODULE subcommand …`; there is such a subcommand and the number of words fits.
+    pub(super) fn module(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        match words[1].to_ascii_lowercase().as_slice() {
+            b"list" => Ok(modules()),
+            b"load" | b"unload" => Err(SessionRefusal::NoModules.into()),
+            _ => Ok(help::of("MODULE", Server::Module)),
+        }
+    }
+
+    /// `SAVE`.
+    pub(super) fn save(&self) -> Answer {
+        let shared = Arc::clone(&self.shared);
+        Answer::Job(Box::new(move || match shared.saving().save(shared.engine()) {
+            Ok(_) => Reply::Ok,
+            Err(error) => refused(&error).into(),
+        }))
+    }
+
+    /// `BGSAVE [SCHEDULE]`.
+    pub(super) fn background_save(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        match words {
+            [_] => {}
+            [_, how] if is(how, "schedule") => {}
+            _ => return Err(Refusal::Syntax),
+        }
+        let begun = self.shared.saving().save_in_background(self.shared.engine());
+        begun.map_err(|error| refused(&error))?;
+        Ok(Reply::simple("Background saving started"))
+    }
+
+    /// `LASTSAVE`.
+    pub(super) fn last_save(&self) -> Reply {
+        Reply::count(self.shared.saving().last().unix_secs)
+    }
+
+    /// `DEBUG RELOAD`: saves everything, removes it and loads it again. For tests: what others add meanwhile is lost.
+    fn reload(&self) -> Answer {
+        let shared = Arc::clone(&self.shared);
+        Answer::Job(Box::new(move || {
+            let engine = shared.engine();
+            if let Err(error) = shared.saving().save(engine) {
+                return refused(&error).into();
+            }
+            if let Some(command) = table::find(b"flushall") {
+                let flush = Request { command, words: &[b"flushall"] };
+                engine.run(&[flush], &mut Scratch::default(), &mut Vec::new());
+            }
+            match shared.saving().load(engine) {
+                Ok(_) => Reply::Ok,
+                Err(error) => Refusal::from(SessionRefusal::SaveFailed(error.to_string())).into(),
+            }
+        }))
+    }
+}
+
+fn refused(error: &SaveError) -> Refusal {
+    match error {
+        SaveError::NoFolder => SessionRefusal::NoFolder.into(),
+        SaveError::UnderWay => SessionRefusal::SaveUnderWay.into(),
+        SaveError::Failed(error) => SessionRefusal::SaveFailed(error.to_string()).into(),
+    }
+}
+
+/// One module, so that clients see that Bloom filters are there.
+pub(super) fn modules() -> Reply {
+    Reply::Array(vec![map([
+        ("name", Reply::bulk("bf")),
+        ("ver", Reply::Integer(MODULE_VERSION)),
+        ("path", Reply::bulk("")),
+        ("args", list::<&str>([])),
+    ])])
+}
+
+/// `REPLICAOF NO ONE`, and nothing else.
+pub(super) fn replica_of(words: &[&[u8]]) -> Result<Reply, Refusal> {
+    if is(words[1], "no") && is(words[2], "one") {
+        return Ok(Reply::Ok);
+    }
+    match args::integer(words[2]).is_some_and(|port| (0..=65_535).contains(&port)) {
+        true => Err(SessionRefusal::NoReplication.into()),
+        false => Err(SessionRefusal::MasterPort.into()),
+    }
+}
+
+/// `ROLE`: a master without replicas.
+pub(super) fn role() -> Reply {
+    Reply::Array(vec![Reply::bulk("master"), Reply::Integer(0), Reply::Array(Vec::new())])
+}
+
+/// `TIME`.
+pub(super) fn time() -> Reply {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    list([now.as_secs().to_string(), now.subsec_micros().to_string()])
+}
+
+/// Seconds since 1970.
+pub(super) fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

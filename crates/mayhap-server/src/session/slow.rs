@@ -1,0 +1,46 @@
+//! `SLOWLOG` and `LATENCY`.
+
+use mayhap_command::run::Server;
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::{Refusal, Reply, args};
+
+use super::{Session, help};
+
+impl Session {
+    /// `SLOWLOG subcommand …`; there is such a subcommand and the number of words fits.
+    pub(super) fn slow_log(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        let log = self.shared.slow_log();
+        match words[1].to_ascii_lowercase().as_slice() {
+            b"get" => {
+                let most = match words[2..] {
+                    [] => 10,
+                    [count] => match args::integer(count) {
+                        Some(-1) => usize::MAX,
+                        Some(count @ 0..) => usize::try_from(count).unwrap_or(usize::MAX),
+                        _ => return Err(SessionRefusal::SlowLogCount.into()),
+                    },
+                    _ => return Err(Refusal::WrongSubcommandArity { command: "slowlog", word: "get" }),
+                };
+                Ok(log.get(most))
+            }
+            b"len" => Ok(Reply::count(log.len() as u64)),
+            b"reset" => {
+                log.reset();
+                Ok(Reply::Ok)
+            }
+            _ => Ok(help::of("SLOWLOG", Server::SlowLog)),
+        }
+    }
+
+    /// `LATENCY subcommand …`; there is such a subcommand and the number of words fits.
+    pub(super) fn latency(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        let latency = self.shared.latency();
+        Ok(match words[1].to_ascii_lowercase().as_slice() {
+            b"latest" => latency.latest(),
+            b"history" => latency.history(words[2]),
+            b"reset" => Reply::count(latency.reset(&words[2..]) as u64),
+            b"doctor" => Reply::Text(latency.doctor()),
+            _ => help::of("LATENCY", Server::Latency),
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! Amounts in settings: `4GiB`, `64MB`, `512`; `90s`, `5m`, `1h`.
+
+/// Bytes: a whole number, and a unit if there is one. `K`, `M`, `G` and `T` alone are the binary ones.
+#[must_use]
+pub fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let scale: u64 = match unit {
+        "" | "B" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// Bytes as Redis's `CONFIG SET` reads them: `1k` is 1000, `1kb` is 1024, whatever the case.
+#[must_use]
+pub fn redis_bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let scale: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1_000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// Seconds: a whole number, of `s`, `m` or `h` if it says so.
+#[must_use]
+pub fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let scale = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// `bytes` with the largest unit that leaves a whole number.
+#[must_use]
+pub fn say_bytes(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    fits.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_and_said_alike() {
+        for (text, amount) in [("0", 0), ("4GiB", 4 << 30), ("64M", 64 << 20), ("1MB", 1_000_000), ("7B", 7)]
+        {
+            assert_eq!(bytes(text), Some(amount), "{text}");
+            assert_eq!(bytes(&say_bytes(amount)), Some(amount), "{text}");
+        }
+        for text in ["", "-1", "1.5G", "4 GiB", "GiB", "1gb", "18446744073709551616", "16777216TiB"] {
+            assert_eq!(bytes(text), None, "{text}");
+        }
+        assert_eq!(
+            (redis_bytes("1k"), redis_bytes("1Kb"), redis_bytes("2GB")),
+            (Some(1_000), Some(1_024), Some(2 << 30))
+        );
+    }
+
+    #[test]
+    fn seconds_have_units() {
+        assert_eq!(
+            (seconds("90"), seconds("5m"), seconds("1h"), seconds("1d")),
+            (Some(90), Some(300), Some(3_600), None)
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! A thread that serves connections, all of their lives long.
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mayhap_command::{Reply, Request, Scratch};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::connection;
+use crate::counters::Counters;
+use crate::shared::{GRACE, Shared};
+
+/// Bytes read at once.
+pub(crate) const READ_BYTES: usize = 64 * 1024;
+
+/// How long jobs may take to end after the last connection.
+const LAST_JOBS: Duration = Duration::from_millis(100);
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// The memory a worker uses for one connection after the other, so that those that wait need none.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) input: Box<[u8]>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) words: Vec<&'static [u8]>,
+    pub(crate) requests: Vec<Request<'static>>,
+    pub(crate) replies: Vec<Reply>,
+    pub(crate) scratch: Scratch,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Desk {
+    fn new(counters: Arc<Counters>) -> Self {
+        Self {
+            input: vec![0; READ_BYTES].into_boxed_slice(),
+            out: Vec::with_capacity(READ_BYTES),
+            words: Vec::new(),
+            requests: Vec::new(),
+            replies: Vec::new(),
+            scratch: Scratch::default(),
+            counters,
+        }
+    }
+}
+
+/// The memory of `words`, for words that live less long. The compiler turns the loop over nothing into nothing and keeps the
+/// allocation.
+pub(crate) fn empty_words<'a>(mut words: Vec<&[u8]>) -> Vec<&'a [u8]> {
+    words.clear();
+    words.into_iter().map(|_| -> &'a [u8] { &[] }).collect()
+}
+
+/// The memory of `requests`, for requests that live less long.
+pub(crate) fn empty_requests<'a>(mut requests: Vec<Request<'_>>) -> Vec<Request<'a>> {
+    requests.clear();
+    requests.into_iter().map(|request| Request { command: request.command, words: &[] }).collect()
+}
+
+/// Starts a worker.
+pub(crate) fn start(
+    number: usize,
+    shared: &Arc<Shared>,
+) -> io::Result<(JoinHandle<()>, UnboundedSender<Accepted>)> {
+    let (sender, receiver) = unbounded_channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+        LocalSet::new().block_on(&runtime, work(receiver, shared));
+        // A job that still runs has nobody left to answer to.
+        runtime.shutdown_timeout(LAST_JOBS);
+    })?;
+    Ok((thread, sender))
+}
+
+/// Serves what it is given until nobody is left to give it anything and all connections are closed.
+async fn work(mut accepted: UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
+    let desk = Rc::new(RefCell::new(Desk::new(shared.add_counters())));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            next = accepted.recv() => match next {
+                Some(stream) => {
+                    connections.spawn_local(serve(stream, Rc::clone(&desk), Arc::clone(&shared)));
+                }
+                None => break,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    let all_closed = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, all_closed).await;
+}
+
+async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
+    let address =
+        |address: io::Result<std::net::SocketAddr>| address.map(|it| it.to_string()).unwrap_or_default();
+    match stream {
+        Accepted::Tcp(stream) => {
+            let client = shared.clients().add(
+                address(stream.peer_addr()),
+                address(stream.local_addr()),
+                i64::from(stream.as_raw_fd()),
+            );
+            tracing::debug!(client = client.id, address = client.address, "connected");
+            if let Ok(stream) = tokio::net::TcpStream::from_std(stream) {
+                connection::serve(stream, &client, &desk, &shared).await;
+            }
+            shared.clients().remove(client.id);
+            tracing::debug!(client = client.id, "disconnected");
+        }
+        Accepted::Unix(stream) => {
+            let path = shared.settings().unix_socket.as_deref();
+            let path = format!("{}:0", path.map_or_else(String::new, |path| path.display().to_string()));
+            let client = shared.clients().add(path.clone(), path, i64::from(stream.as_raw_fd()));
+            tracing::debug!(client = client.id, address = client.address, "connected");
+            if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
+                connection::serve(stream, &client, &desk, &shared).await;
+            }
+            shared.clients().remove(client.id);
+            tracing::debug!(client = client.id, "disconnected");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Pages that are made from tables: stale ones fail, and `MAYHAP_WRITE_MANUAL=1` (`just manual`) writes them anew.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mayhap_command::{Access, Family, table};
+use mayhap_server::Settings;
+use mayhap_server::settings::table::{Setting, Shown};
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+/// The page is `fresh`, or is made so.
+fn keep(name: &str, fresh: &str) {
+    let path = page(name);
+    if std::env::var_os("MAYHAP_WRITE_MANUAL").is_some() {
+        fs::write(&path, fresh).unwrap();
+    }
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == fresh, "docs/{name} is stale: `just manual` writes it anew");
+}
+
+/// A cell of a table must not end it.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[test]
+fn commands_md_has_the_table_of_commands() {
+    let families = [
+        (Family::Bloom, "Bloom filters, as RedisBloom has them"),
+        (Family::Cuckoo, "Cuckoo filters, as RedisBloom has them"),
+        (Family::Mayhap, "Filters of every kind"),
+        (Family::Bitmap, "Strings of bits"),
+        (Family::Keyspace, "Whatever a name holds"),
+        (Family::Connection, "The connection"),
+        (Family::Server, "The server"),
+    ];
+    let count = table::all().count();
+    let mut fresh = format!(
+        "# Commands\n\n<!-- generated from the table of commands: `just manual` -->\n\n\
+         {count} commands, by family. `R` only looks, `W` changes something. [server.md](server.md) says how the server is run.\n"
+    );
+    let mut told = 0;
+    for (family, title) in families {
+        let rows: Vec<_> = table::all().filter(|command| command.family == family).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        told += rows.len();
+        write!(fresh, "\n## {title}\n\n| command | | what it does | costs |\n|---|---|---|---|\n").unwrap();
+        for command in rows {
+            let access = match command.flags.access {
+                Access::Read => "R",
+                Access::Write => "W",
+                Access::Neither => "",
+            };
+            let line = format!("{} {}", command.name.to_uppercase(), command.syntax);
+            let (line, summary) = (cell(line.trim_end()), cell(command.summary));
+            writeln!(fresh, "| `{line}` | {access} | {summary} | {} |", cell(command.complexity)).unwrap();
+        }
+    }
+    assert_eq!(told, count, "every family has its place");
+    keep("commands.md", &fresh);
+}
+
+#[test]
+fn server_md_has_every_setting() {
+    let mut rows = String::from("\n| setting | usually | what it is |\n|---|---|---|\n");
+    let settings = Settings::of_program();
+    for setting in Setting::all() {
+        let usual = match setting.get(&settings) {
+            Shown::Nothing => String::new(),
+            Shown::Number(number) => format!("`{number}`"),
+            Shown::Fraction(fraction) => format!("`{fraction}`"),
+            Shown::Text(text) => format!("`{text}`"),
+            Shown::Texts(texts) => format!("`{}`", texts.join(", ")),
+            Shown::Switch(yes) => format!("`{yes}`"),
+        };
+        writeln!(rows, "| `{}` | {usual} | {} |", setting.name(), cell(setting.help())).unwrap();
+    }
+    rows.push('\n');
+    let page = fs::read_to_string(page("server.md")).expect("docs/server.md is there");
+    let (before, rest) = page.split_once("<!-- settings: ").expect("where the table begins");
+    let (note, rest) = rest.split_once(" -->\n").expect("the end of the note");
+    let (_, after) = rest.split_once("<!-- end of settings -->").expect("where the table ends");
+    keep("server.md", &format!("{before}<!-- settings: {note} -->\n{rows}<!-- end of settings -->{after}"));
+}

@@ -1,0 +1,152 @@
+//! Passwords, transactions, large requests and large replies, on a real server.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::time::Duration;
+
+use mayhap_server::{Running, Server, Settings};
+
+fn start(settings: Settings) -> Running {
+    Server::start(Settings { port: Some(0), workers: 1, ..settings }).unwrap()
+}
+
+struct Talk(TcpStream);
+
+impl Talk {
+    fn to(server: &Running) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.addresses()[0].port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self(stream)
+    }
+
+    /// Sends a line and wants just this reply.
+    fn says(&mut self, line: &str, expected: &str) {
+        self.0.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        let mut reply = vec![0; expected.len()];
+        self.0.read_exact(&mut reply).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(String::from_utf8_lossy(&reply), expected, "{line}");
+    }
+}
+
+/// All that comes until the other side closes.
+fn rest(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn without_the_password_nothing_is_answered() {
+    let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
+    let mut talk = Talk::to(&server);
+    let refused = "-NOAUTH Authentication required.\r\n";
+    talk.says("PING", refused);
+    talk.says("BF.ADD f a", refused);
+    talk.says("BF.ADD f", "-ERR wrong number of arguments for 'bf.add' command\r\n");
+    talk.says("AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    talk.says("AUTH default secre", "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    talk.says("HELLO 3", "-NOAUTH HELLO must be called with the client already authenticated");
+    let mut talk = Talk::to(&server);
+    // A password in the midst of a pipeline counts from there on.
+    talk.says("PING\r\nAUTH secret\r\nPING", &format!("{refused}+OK\r\n+PONG\r\n"));
+    talk.says("RESET\r\nPING", &format!("+RESET\r\n{refused}"));
+    let mut talk = Talk::to(&server);
+    talk.says("HELLO 3 AUTH default secret SETNAME me", "%7\r\n$6\r\nserver\r\n$6\r\nmayhap\r\n");
+}
+
+#[test]
+fn a_stranger_may_not_send_much() {
+    let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
+    let mut talk = Talk::to(&server);
+    talk.says("*100", "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    assert_eq!(rest(talk.0), b"");
+}
+
+#[test]
+fn a_transaction_does_nothing_if_what_it_watches_was_changed() {
+    let server = start(Settings::default());
+    let (mut one, mut other) = (Talk::to(&server), Talk::to(&server));
+    one.says("WATCH f", "+OK\r\n");
+    one.says("WATCH g", "+OK\r\n");
+    other.says("BF.ADD f a", ":1\r\n");
+    one.says("MULTI\r\nBF.ADD f b\r\nEXEC", "+OK\r\n+QUEUED\r\n*-1\r\n");
+    // It is forgotten with EXEC.
+    one.says(
+        "MULTI\r\nBF.ADD f b\r\nPING\r\nBF.EXISTS f a\r\nEXEC",
+        "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+PONG\r\n:1\r\n",
+    );
+    one.says("WATCH f", "+OK\r\n");
+    other.says("BF.ADD f a", ":0\r\n");
+    one.says("MULTI\r\nBF.EXISTS f b\r\nEXEC", "+OK\r\n+QUEUED\r\n*1\r\n:1\r\n");
+    one.says("WATCH f", "+OK\r\n");
+    other.says("BF.ADD f c", ":1\r\n");
+    one.says("UNWATCH\r\nMULTI\r\nBF.EXISTS f c\r\nEXEC", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n:1\r\n");
+    one.says("BF.EXISTS f never", ":0\r\n");
+}
+
+#[test]
+fn a_client_is_killed_from_another_connection() {
+    let server = start(Settings::default());
+    let (mut one, mut other) = (Talk::to(&server), Talk::to(&server));
+    one.says("CLIENT SETNAME victim", "+OK\r\n");
+    other.says("CLIENT ID", ":2\r\n");
+    other.says("CLIENT KILL ID 1", ":1\r\n");
+    assert_eq!(rest(one.0), b"");
+    other.says("CLIENT KILL ID 1", ":0\r\n");
+    other.says("CLIENT KILL ID 2 SKIPME no", ":1\r\n");
+    assert_eq!(rest(other.0), b"");
+}
+
+#[test]
+fn a_large_request_in_the_midst_of_a_pipeline_keeps_its_place() {
+    let server = start(Settings::default());
+    let items = 300_000;
+    let mut bytes = b"PING\r\n".to_vec();
+    bytes.extend_from_slice(format!("*{}\r\n$7\r\nBF.MADD\r\n$1\r\nf\r\n", items + 2).as_bytes());
+    for item in 0..items {
+        bytes.extend_from_slice(format!("$6\r\n{item:06}\r\n").as_bytes());
+    }
+    bytes.extend_from_slice(b"ECHO a\r\nBF.EXISTS f 299999\r\nBF.EXISTS f never\r\nkeys *\r\n");
+    let mut stream = Talk::to(&server).0;
+    let mut sender = stream.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        // In pieces that end anywhere.
+        bytes.chunks(70_001).for_each(|piece| sender.write_all(piece).unwrap());
+        sender.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut replies = Vec::new();
+    stream.read_to_end(&mut replies).unwrap();
+    sending.join().unwrap();
+    let text = String::from_utf8(replies).unwrap();
+    let (head, tail) = (format!("+PONG\r\n*{items}\r\n"), "$1\r\na\r\n:1\r\n:0\r\n*1\r\n$1\r\nf\r\n");
+    assert!(text.starts_with(&head) && text.ends_with(tail), "{}", text[text.len() - 60..].escape_default());
+    assert_eq!(text.len(), head.len() + 4 * items + tail.len());
+}
+
+#[test]
+fn replies_that_nobody_reads_stop_the_reading_of_requests_but_not_other_clients() {
+    let server = start(Settings { output_limit: 1 << 20, ..Settings::default() });
+    let mut greedy = Talk::to(&server).0;
+    let times = 400;
+    greedy.write_all(&b"COMMAND\r\n".repeat(times)).unwrap();
+    greedy.shutdown(Shutdown::Write).unwrap();
+    Talk::to(&server).says("PING", "+PONG\r\n");
+    std::thread::sleep(Duration::from_millis(200));
+    // What it is owed, besides what lies in the sockets, is little more than the limit.
+    let owed =
+        server.shared().clients().list().iter().map(|client| client.line()).collect::<Vec<_>>().concat();
+    let owed = String::from_utf8(owed).unwrap();
+    let most = owed
+        .split("omem=")
+        .skip(1)
+        .map(|rest| rest.split(' ').next().unwrap().parse::<usize>().unwrap())
+        .max();
+    assert!(most.unwrap() < 2 << 20, "{owed}");
+    let one = rest({
+        let mut stream = Talk::to(&server).0;
+        stream.write_all(b"COMMAND\r\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        stream
+    });
+    assert_eq!(rest(greedy).len(), times * one.len());
+}
