@@ -17,6 +17,10 @@ accuracy:
 kinds:
     cargo run --release -p mayhap-bench -- kinds
 
+# docs/commands.md and the table of settings in docs/server.md, from the tables in the code.
+manual:
+    MAYHAP_WRITE_MANUAL=1 cargo test -p mayhap-server --test manual
+
 # A static filter of 10^8 items, on a machine with nothing else to do: its memory, and work for two cores. 1.2 GB, some seconds.
 large:
     MAYHAP_LARGE_ITEMS=100000000 cargo test --release -p mayhap --all-features --test large_static -- --nocapture
@@ -28,6 +32,11 @@ bench items="1e6" fpr="0.01":
 # The same, kept under bench/record/.
 record items="1e6" fpr="0.01":
     cargo run --release -p mayhap-bench -- filters --items {{items}} --fpr {{fpr}} --record
+
+# Our server beside Debian's Redis in one run: server CPU per request and per item; `just bench-server 100000` asks a filter of 10^8 items.
+bench-server thousand_items="1000":
+    cargo build --release -p mayhap-cli
+    cargo run --release -p mayhap-bench -- server --mayhap "${CARGO_TARGET_DIR:-target}/release/mayhap" --thousand-items {{thousand_items}} --redis-benchmark
 
 # Golden files that are missing are written; those that are there are never touched.
 golden:

@@ -27,6 +27,7 @@ mod record;
 mod rivals;
 mod row;
 mod samples;
+mod server;
 mod table;
 
 /// mayhap beside its rivals in one run, as ratios.
@@ -45,6 +46,8 @@ enum Command {
     Accuracy(accuracy::Args),
     /// All kinds side by side, from their shapes and a kept record.
     Kinds(kinds::Args),
+    /// Our server beside Debian's Redis: its CPU time per request and per item.
+    Server(server::Args),
 }
 
 fn main() -> ExitCode {
@@ -52,5 +55,6 @@ fn main() -> ExitCode {
         Command::Filters(args) => filters::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Kinds(args) => kinds::run(&args),
+        Command::Server(args) => server::run(&args),
     }
 }

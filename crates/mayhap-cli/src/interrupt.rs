@@ -77,6 +77,15 @@ pub(crate) fn check() -> Result<(), Trouble> {
     if requested() { Err(Trouble::Interrupted) } else { Ok(()) }
 }
 
+/// Returns when somebody asks to end. Be [`polite`] before.
+pub(crate) fn wait() {
+    let (sender, asked) = std::sync::mpsc::sync_channel(1);
+    wake(sender);
+    if !requested() {
+        let _ = asked.recv();
+    }
+}
+
 /// Sends word through `waiting` when somebody asks to end.
 pub(crate) fn wake(waiting: SyncSender<Message>) {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(waiting);

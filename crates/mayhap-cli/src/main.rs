@@ -29,7 +29,11 @@ mod needs_args;
 mod output;
 mod plan;
 mod progress;
+mod pull;
+mod push;
 mod quantity;
+mod remote;
+mod serve;
 mod sniff;
 mod target;
 mod trouble;
@@ -53,12 +57,14 @@ Exit codes: 0 yes, or all went well; 1 no; 2 trouble (one line on the standard
 error); 130 interrupted.
 
 Examples:
+  mayhap serve                                     the server, for Redis clients
   mayhap plan --items 1e9 --fpr 1%                 which filter, how large?
   mayhap build seen.mayhap urls.txt.gz             a filter of these lines
   mayhap check seen.mayhap more.txt                lines that are mayhap in it
   mayhap check -v seen.mayhap more.txt             lines that certainly are not
   mayhap uniq urls.txt > distinct.txt              every line once
   mayhap info seen.mayhap                          how full, how often wrong
+  mayhap push seen.mayhap redis://host:6399/seen   into a running server
   mayhap bench urls.txt                            measure every kind on your file
   mayhap man --dir ~/.local/share/man/man1         the manual")]
 struct Cli {
@@ -70,6 +76,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
     Plan(plan::Plan),
     Build(build::Build),
     Add(change::Add),
@@ -82,6 +89,8 @@ enum Verb {
     Merge(merge::Merge),
     Convert(convert::Convert),
     Sniff(sniff::Sniff),
+    Push(push::Push),
+    Pull(pull::Pull),
     Bench(bench::Bench),
     Completions(completions::Completions),
     Man(man::Man),
@@ -125,6 +134,7 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb) -> Result<Verdict, Trouble> {
     match verb {
+        Verb::Serve(serve) => serve.run().map(|()| Verdict::Yes),
         Verb::Explain(explain) => explain.run(),
         Verb::Uniq(uniq) => uniq.run().map(|()| Verdict::Yes),
         Verb::Plan(plan) => output::to_stdout(|out, width| plan.run(out, width)).map(|()| Verdict::Yes),
@@ -133,6 +143,8 @@ fn run(verb: &Verb) -> Result<Verdict, Trouble> {
         Verb::Verify(verify) => verify.run(),
         Verb::Convert(convert) => convert.run(),
         Verb::Sniff(sniff) => sniff.run(),
+        Verb::Push(push) => push.run(),
+        Verb::Pull(pull) => pull.run(),
         Verb::Build(build) => build.run(),
         Verb::Add(add) => add.run(),
         Verb::Remove(remove) => remove.run(),

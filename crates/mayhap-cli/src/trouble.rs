@@ -7,6 +7,8 @@ use mayhap::BuildError;
 use mayhap::advise::{CreateError, NeedsError};
 use mayhap::codec::format::Format;
 use mayhap::file::FileError;
+use mayhap_server::settings::SettingsError;
+use mayhap_server::{SaveError, StartError};
 
 /// Why the program could not do what it was asked to.
 #[derive(Debug)]
@@ -59,6 +61,19 @@ pub(crate) enum Trouble {
         /// Why not.
         what: String,
     },
+    /// A server is not there, refuses, or makes no sense.
+    Server {
+        /// Which.
+        address: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The server cannot be started.
+    Start(StartError),
+    /// Its settings make no sense.
+    Settings(SettingsError),
+    /// What it had could not be saved in the end.
+    Save(SaveError),
     /// Ctrl-C.
     Interrupted,
 }
@@ -76,15 +91,30 @@ impl fmt::Display for Trouble {
             Self::Input { name, what } | Self::NotSuch { name, what, .. } | Self::Filter { name, what } => {
                 write!(f, "{name}: {what}")
             }
+            Self::Server { address, what } => write!(f, "{address}: {what}"),
             Self::File(FileError::Io { action, path, cause, .. }) => {
                 write!(f, "cannot {action} {}: {}", path.display(), said(cause))
             }
             Self::File(error) => error.fmt(f),
             Self::NoPlace { path, cause } => write!(f, "cannot write {}: {}", path.display(), said(cause)),
             Self::Create(error) => error.fmt(f),
+            Self::Settings(error) => match cause(error) {
+                Some(cause) => write!(f, "{error}: {}", said(cause)),
+                None => error.fmt(f),
+            },
+            Self::Save(error) => write!(f, "not saved: {error}"),
+            Self::Start(error) => match cause(error) {
+                Some(cause) => write!(f, "{error}: {}", said(cause)),
+                None => error.fmt(f),
+            },
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
+}
+
+/// What the system said to make the server fail.
+fn cause(error: &dyn std::error::Error) -> Option<&io::Error> {
+    error.source()?.downcast_ref()
 }
 
 /// What the system said, in the words of other programs: without the number of the error, beginning small.
@@ -123,6 +153,7 @@ impl std::error::Error for Trouble {
             | Self::Input { .. }
             | Self::NotSuch { .. }
             | Self::Filter { .. }
+            | Self::Server { .. }
             | Self::Interrupted => None,
             Self::Needs(error) => Some(error),
             Self::Write(error) | Self::Read { cause: error, .. } | Self::NoPlace { cause: error, .. } => {
@@ -130,6 +161,9 @@ impl std::error::Error for Trouble {
             }
             Self::File(error) => Some(error),
             Self::Create(error) => Some(error),
+            Self::Start(error) => Some(error),
+            Self::Settings(error) => Some(error),
+            Self::Save(error) => Some(error),
         }
     }
 }
@@ -149,6 +183,18 @@ impl From<FileError> for Trouble {
 impl From<CreateError> for Trouble {
     fn from(error: CreateError) -> Self {
         Self::Create(error)
+    }
+}
+
+impl From<StartError> for Trouble {
+    fn from(error: StartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+impl From<SettingsError> for Trouble {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
     }
 }
 

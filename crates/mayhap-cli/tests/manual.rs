@@ -168,7 +168,10 @@ fn headings_hold_for_their_options_only() {
 fn the_manual_goes_where_it_can() {
     let unknown = mayhap("man --verb sing").output().unwrap();
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&unknown.stderr).starts_with("mayhap: no verb \"sing\", there are plan"));
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr)
+            .starts_with("mayhap: no verb \"sing\", there are serve, plan")
+    );
     let nowhere = mayhap("man --dir /proc/nowhere").output().unwrap();
     assert_eq!(nowhere.status.code(), Some(2));
     let said = String::from_utf8(nowhere.stderr).unwrap();

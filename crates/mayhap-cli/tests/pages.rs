@@ -122,10 +122,10 @@ fn run(name: &str, fewest: usize) {
 #[test]
 fn every_command_of_the_readme_runs() {
     run("README.md", 3);
-    assert_eq!(
-        blocks(&page("README.md")).1,
-        ["./test                                               # all tests"]
-    );
+    // A server does not end, and tests do not run themselves.
+    let by_hand = blocks(&page("README.md")).1;
+    let first: Vec<&str> = by_hand.iter().filter_map(|block| block.split("  ").next()).collect();
+    assert_eq!(first, ["cargo run --release -- serve", "./test"]);
 }
 
 #[test]

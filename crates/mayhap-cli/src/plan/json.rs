@@ -69,7 +69,7 @@ struct MakeJson {
     bf_reserve: Option<String>,
     /// A `CF.RESERVE` command, for the same.
     cf_reserve: Option<String>,
-    /// An `MF.RESERVE` command, for our own server, which is to come.
+    /// An `MF.RESERVE` command, for our own server.
     mf_reserve: Option<String>,
 }
 

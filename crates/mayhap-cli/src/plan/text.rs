@@ -87,7 +87,7 @@ fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -
         }
     }
     if let Some(line) = mayhap_reserve(best.structure, &best.sized(needs)) {
-        heading(out, "With `mayhap serve` (to come)")?;
+        heading(out, "With `mayhap serve`")?;
         writeln!(out, "  {line}")?;
     }
     Ok(())

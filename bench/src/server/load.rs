@@ -1,0 +1,154 @@
+//! A pipelined load: so many requests in one write, all their replies read before the next.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+/// What one request is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sort {
+    /// `PING`.
+    Ping,
+    /// `GETBIT bits <random>` of so many bits.
+    GetBit(u64),
+    /// `SETBIT bits <random> 1` of so many bits.
+    SetBit(u64),
+    /// `BF.EXISTS seen <item>`: every other one is in, of so many.
+    Exists(u64),
+    /// `BF.ADD new <item>`: an item that was never there.
+    Add,
+    /// `BF.MEXISTS seen` and so many items, every other one of so many in.
+    ManyExist(usize, u64),
+    /// `BF.MADD new` and so many items.
+    ManyAdd(usize),
+}
+
+impl Sort {
+    /// Items in one request.
+    pub(super) const fn items(self) -> usize {
+        match self {
+            Self::ManyExist(items, _) | Self::ManyAdd(items) => items,
+            _ => 1,
+        }
+    }
+
+    /// Line ends in one reply.
+    const fn lines(self) -> usize {
+        match self {
+            Self::ManyExist(items, _) | Self::ManyAdd(items) => items + 1,
+            _ => 1,
+        }
+    }
+
+    /// What the table calls it.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Ping => "PING".into(),
+            Self::GetBit(_) => "GETBIT".into(),
+            Self::SetBit(_) => "SETBIT".into(),
+            Self::Exists(_) => "BF.EXISTS".into(),
+            Self::Add => "BF.ADD".into(),
+            Self::ManyExist(items, _) => format!("BF.MEXISTS x{items}"),
+            Self::ManyAdd(items) => format!("BF.MADD x{items}"),
+        }
+    }
+}
+
+/// Items that are in have these numbers below the number of items; strangers begin here.
+const STRANGERS: u64 = 1 << 62;
+
+/// An endless stream of requests.
+pub(super) struct Requests {
+    state: u64,
+    /// The next item that was never there.
+    fresh: u64,
+}
+
+impl Requests {
+    /// Streams of different seeds have different items.
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, fresh: seed << 40 }
+    }
+
+    /// Xorshift: fast and good enough to spread the accesses.
+    fn random(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    fn asked(&mut self, of: u64) -> u64 {
+        let random = self.random();
+        if random & 1 == 0 { (random >> 1) % of } else { STRANGERS + (random >> 4) }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.fresh += 1;
+        self.fresh
+    }
+
+    /// Appends one request.
+    pub(super) fn write(&mut self, sort: Sort, out: &mut Vec<u8>) {
+        match sort {
+            Sort::Ping => out.extend_from_slice(b"*1\r\n$4\r\nPING\r\n"),
+            Sort::GetBit(bits) => {
+                out.extend_from_slice(b"*3\r\n$6\r\nGETBIT\r\n$4\r\nbits\r\n");
+                decimal(self.random() % bits, out);
+            }
+            Sort::SetBit(bits) => {
+                out.extend_from_slice(b"*4\r\n$6\r\nSETBIT\r\n$4\r\nbits\r\n");
+                decimal(self.random() % bits, out);
+                out.extend_from_slice(b"$1\r\n1\r\n");
+            }
+            Sort::Exists(of) => {
+                out.extend_from_slice(b"*3\r\n$9\r\nBF.EXISTS\r\n$4\r\nseen\r\n");
+                item(self.asked(of), out);
+            }
+            Sort::Add => {
+                out.extend_from_slice(b"*3\r\n$6\r\nBF.ADD\r\n$3\r\nnew\r\n");
+                item(self.fresh(), out);
+            }
+            Sort::ManyExist(items, of) => {
+                out.extend_from_slice(
+                    format!("*{}\r\n$10\r\nBF.MEXISTS\r\n$4\r\nseen\r\n", items + 2).as_bytes(),
+                );
+                (0..items).for_each(|_| item(self.asked(of), out));
+            }
+            Sort::ManyAdd(items) => {
+                out.extend_from_slice(format!("*{}\r\n$7\r\nBF.MADD\r\n$3\r\nnew\r\n", items + 2).as_bytes());
+                (0..items).for_each(|_| item(self.fresh(), out));
+            }
+        }
+    }
+}
+
+/// A number as a bulk string.
+fn decimal(number: u64, out: &mut Vec<u8>) {
+    let text = number.to_string();
+    out.extend_from_slice(format!("${}\r\n{text}\r\n", text.len()).as_bytes());
+}
+
+/// The item of a number: sixteen hexadecimal digits.
+pub(super) fn item(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("$16\r\n{number:016x}\r\n").as_bytes());
+}
+
+/// Sends what was written before and reads the replies of so many requests.
+pub(super) fn exchange(stream: &mut TcpStream, sent: &[u8], sort: Sort, requests: usize) -> io::Result<()> {
+    stream.write_all(sent)?;
+    read_lines(stream, requests * sort.lines())
+}
+
+/// Reads so many lines; an error is one, too, and stops the measurement.
+pub(super) fn read_lines(stream: &mut TcpStream, mut lines: usize) -> io::Result<()> {
+    let mut buffer = [0; 64 << 10];
+    while lines > 0 {
+        let read = stream.read(&mut buffer)?;
+        let said = &buffer[..read];
+        if read == 0 || said[0] == b'-' {
+            return Err(io::Error::other(format!("the server said {:?}", String::from_utf8_lossy(said))));
+        }
+        lines -= said.iter().filter(|&&byte| byte == b'\n').count();
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! A server of our own or Debian's Redis, started for the measurement and ended after it.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A server that runs, on a port of the loopback and with a folder of its own.
+pub(super) struct Process {
+    child: Child,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+/// How long a server may take until it accepts connections.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Process {
+    /// `mayhap serve` with so many threads.
+    pub(super) fn mayhap(program: &Path, workers: usize) -> io::Result<Self> {
+        Self::start(program, |port, folder| {
+            let (port, workers) = (port.to_string(), workers.to_string());
+            let mut words: Vec<String> = [
+                "serve",
+                "--no-http",
+                "--log-level",
+                "error",
+                "--port",
+                &port,
+                "--workers",
+                &workers,
+                "--dir",
+            ]
+            .map(str::to_owned)
+            .to_vec();
+            words.push(folder.display().to_string());
+            words
+        })
+    }
+
+    /// A plain `redis-server` that saves nothing.
+    pub(super) fn redis(program: &Path) -> io::Result<Self> {
+        Self::start(program, |port, folder| {
+            let (port, folder) = (port.to_string(), folder.display().to_string());
+            ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &folder]
+                .map(str::to_owned)
+                .to_vec()
+        })
+    }
+
+    fn start(program: &Path, words: impl Fn(u16, &Path) -> Vec<String>) -> io::Result<Self> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let folder = std::env::temp_dir().join(format!("mayhap-bench-{}-{port}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let child = Command::new(program)
+            .args(words(port, &folder))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let process = Self { child, address: (Ipv4Addr::LOCALHOST, port).into(), folder };
+        let begun = Instant::now();
+        while process.connect().is_err() {
+            if begun.elapsed() > PATIENCE {
+                let text = format!("{} accepts no connections", program.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(process)
+    }
+
+    pub(super) fn connect(&self) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// CPU nanoseconds all its threads have spent, user and system.
+    pub(super) fn cpu_ns(&self) -> io::Result<u64> {
+        let mut spent = 0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            // A thread may end between the two calls.
+            let Ok(said) = fs::read_to_string(task?.path().join("schedstat")) else { continue };
+            spent += said.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or_default();
+        }
+        Ok(spent)
+    }
+
+    /// Bytes of memory it has in use.
+    pub(super) fn resident_bytes(&self) -> io::Result<u64> {
+        let said = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = said.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap_or_default();
+        Ok(kib * 1024)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nothing is to be kept, and it is ours.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,142 @@
+//! `mayhap pull`: a filter of a running server into a file.
+
+mod fetch;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use mayhap::Filter;
+use mayhap::advise::say;
+use mayhap::codec::format::Format;
+use serde::Serialize;
+
+use crate::progress::{Progress, ProgressArgs};
+use crate::remote::{Family, Remote, RemoteArgs};
+use crate::target::Target;
+use crate::trouble::Trouble;
+use crate::{Verdict, output};
+
+/// Take a filter out of a running server: mayhap's, or a Redis with RedisBloom
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The filter is read in pieces, checked, and written to FILE in one step; the server
+keeps it. If it is written to meanwhile, what was in it when the pull began is in
+the file; if it grew or moved its items, the pull begins anew.
+
+--format redisbloom writes a dump that RedisBloom loads, for filters that came by
+BF.* or CF.*; else FILE is a filter of mayhap, which all other verbs open at once.
+A filter with a secret key takes the key along, so only its owner may read FILE.
+
+FILE is replaced only with --force; - is the standard output. The password may be
+in the address, in REDISCLI_AUTH or in a file. The port is 6379 unless it is given;
+mayhap's server listens on 6399.
+
+Examples:
+  mayhap pull redis://localhost:6399/seen seen.mayhap
+  mayhap pull redis://cache.local/seen seen.bf --format redisbloom
+  mayhap pull redis://localhost:6399/seen - | gzip > seen.mayhap.gz
+  mayhap pull redis://localhost:6399/seen seen.mayhap && mayhap info seen.mayhap")]
+pub(crate) struct Pull {
+    /// Where from: redis://[user:password@]host[:port]/NAME
+    #[arg(value_name = "ADDRESS")]
+    remote: Remote,
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    out: PathBuf,
+    /// The format to write: mayhap, redisbloom, redis-dump, …
+    #[arg(long, value_name = "FORMAT", default_value = "mayhap")]
+    format: Written,
+    /// Replace FILE if it is there
+    #[arg(short, long)]
+    force: bool,
+    /// Do not say how it went
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: RemoteArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// RedisBloom's dump, of a Bloom or a cuckoo filter.
+    RedisBloom,
+    /// One of the formats.
+    As(Format),
+}
+
+impl FromStr for Written {
+    type Err = <Format as FromStr>::Err;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name == "redisbloom" { Ok(Self::RedisBloom) } else { name.parse().map(Self::As) }
+    }
+}
+
+/// How it went. The field names are those of `--json`, and a promise.
+#[derive(Serialize)]
+struct Report {
+    from: String,
+    out: String,
+    format: &'static str,
+    kind: &'static str,
+    command: &'static str,
+    inserted: u64,
+    bytes: u64,
+}
+
+impl Pull {
+    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        let target = Target::new(&self.out, self.force)?;
+        if self.json && target == Target::Stdout {
+            return Err(Trouble::Usage("the filter goes to the standard output, so --json cannot".into()));
+        }
+        let progress = Progress::start(self.progress);
+        let mut connection = self.remote.connect(&self.server)?;
+        let there = connection.type_of(self.remote.name())?;
+        let family = match (Family::of_type(&there), there.as_str()) {
+            (Some(family), _) => family,
+            (None, "none") => return Err(self.trouble("there is no filter of this name")),
+            (None, _) => return Err(self.trouble(&format!("holds a {there}, which is no filter"))),
+        };
+        let filter = fetch::filter(&mut connection, &self.remote, family, &progress)?;
+        let format = match (self.format, &filter) {
+            (Written::As(format), _) => format,
+            (Written::RedisBloom, Filter::ScalableCuckoo(_)) => Format::RedisCuckoo,
+            (Written::RedisBloom, _) => Format::RedisBloom,
+        };
+        let bytes = target.save(&filter, format, &[], &progress)?;
+        drop(progress);
+        if self.json {
+            let report = Report {
+                from: self.remote.shown(),
+                out: target.name(),
+                format: format.name(),
+                kind: filter.kind().name(),
+                command: family.dump_command(),
+                inserted: filter.inserted(),
+                bytes,
+            };
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        } else if !self.quiet {
+            output::tell(format_args!(
+                "{}: {} in {} of {format}, as {} has it",
+                target.name(),
+                say::items(filter.inserted()),
+                say::bytes(bytes),
+                self.remote.shown()
+            ));
+        }
+        Ok(Verdict::Yes)
+    }
+
+    fn trouble(&self, what: &str) -> Trouble {
+        Trouble::Filter { name: self.remote.shown(), what: what.to_owned() }
+    }
+}

@@ -1,0 +1,172 @@
+//! `mayhap push`: a filter file into a running server.
+
+mod pieces;
+mod send;
+
+use std::path::PathBuf;
+use std::thread;
+
+use clap::Args;
+use mayhap::Filter;
+use mayhap::advise::say;
+use mayhap::codec::format::Format;
+use serde::Serialize;
+
+use self::pieces::Pieces;
+use self::send::Sending;
+use crate::filter_file::{self, ForeignArgs, Opened};
+use crate::progress::{Progress, ProgressArgs};
+use crate::remote::{Family, Remote, RemoteArgs};
+use crate::trouble::Trouble;
+use crate::{Verdict, interrupt, output};
+
+/// Put a filter into a running server: mayhap's, or a Redis with RedisBloom
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The filter goes in pieces to a temporary name (NAME:loading:…), which takes its
+real name in one step once the server has confirmed all of it. Whoever asks
+meanwhile gets the old filter, or none, never half of the new one. After Ctrl-C
+the temporary name is removed; if even that fails it goes away by itself.
+
+Filters in RedisBloom's layout (`mayhap build --format redis-bloom` or
+redis-cuckoo, or pulled from there) go to any server that has BF.LOADCHUNK or
+CF.LOADCHUNK. All other kinds go by MF.LOAD, which only mayhap's server has.
+
+A name that is taken is replaced only with --force; its expiry goes with it. The
+password may be in the address, in REDISCLI_AUTH or in a file: addresses can be
+seen by others on this machine. The port is 6379 unless it is given; mayhap's
+server listens on 6399.
+
+Examples:
+  mayhap push seen.mayhap redis://localhost:6399/seen
+  mayhap push seen.mayhap redis://localhost:6399/seen --force
+  mayhap push seen.bf redis://cache.local/seen --password-file ~/.redis
+  mayhap push seen.mayhap 'redis+unix:///run/mayhap.sock?name=seen' --json
+  mayhap push words.bloom redis://localhost:6399/words --items-as utf8")]
+pub(crate) struct Push {
+    /// The filter: ours, or one of another program
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+    /// Where to: redis://[user:password@]host[:port]/NAME
+    #[arg(value_name = "ADDRESS")]
+    remote: Remote,
+    /// Replace what has that name
+    #[arg(short, long)]
+    force: bool,
+    /// Do not say how it went
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: RemoteArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// How it went. The field names are those of `--json`, and a promise.
+#[derive(Serialize)]
+struct Report {
+    filter: String,
+    from: &'static str,
+    to: String,
+    kind: &'static str,
+    command: &'static str,
+    inserted: u64,
+    bytes: u64,
+    pieces: u64,
+    /// What had the name before is gone.
+    replaced: bool,
+}
+
+impl Push {
+    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        let opened = self.open()?;
+        let progress = Progress::start(self.progress);
+        let mut connection = self.remote.connect(&self.server)?;
+        let there = connection.type_of(self.remote.name())?;
+        if there != "none" && !self.force {
+            return Err(self.trouble("is there already: --force replaces it"));
+        }
+        let family = Family::of_filter(&opened.filter);
+        let mut pieces = Pieces::of(&opened.filter, opened.format, family, &self.filter)?;
+        progress.phase("sending", Some(pieces.total_bytes()));
+        let sent = {
+            // From here on there is something to be put right.
+            let _polite = interrupt::polite();
+            let mut sending = Sending::new(&mut connection, &self.remote, family);
+            let mut send = || {
+                let sent = sending.send_all(&mut pieces, &progress, opened.filter.kind())?;
+                sending.check(&opened.filter)?;
+                sending.take_name(self.force)?;
+                Ok(sent)
+            };
+            // A signal interrupts what the first thread waits for; whoever talks to the server must not be disturbed.
+            let sent =
+                thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(Trouble::Interrupted)));
+            if sent.is_err() {
+                sending.give_up(|| self.remote.connect(&self.server));
+                interrupt::check()?;
+            }
+            sent?
+        };
+        drop(progress);
+        self.report(&opened, family, sent, there != "none")
+    }
+
+    fn open(&self) -> Result<Opened, Trouble> {
+        let opened = filter_file::open_to_describe(&self.filter, &self.foreign)?;
+        if opened.encoding_unknown {
+            // The server answers for it, so it must be told how items become bytes.
+            filter_file::open(&self.filter, &self.foreign)?;
+        }
+        opened.check_all(&self.filter)?;
+        Ok(opened)
+    }
+
+    fn report(
+        &self,
+        opened: &Opened,
+        family: Family,
+        sent: send::Sent,
+        replaced: bool,
+    ) -> Result<Verdict, Trouble> {
+        let Opened { filter, format, .. } = opened;
+        if self.json {
+            let report = Report {
+                filter: self.filter.display().to_string(),
+                from: Format::name(*format),
+                to: self.remote.shown(),
+                kind: Filter::kind(filter).name(),
+                command: family.load_command(),
+                inserted: filter.inserted(),
+                bytes: sent.bytes,
+                pieces: sent.pieces,
+                replaced,
+            };
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        } else if !self.quiet {
+            output::tell(format_args!(
+                "{}: {} with {} {} there",
+                self.remote.shown(),
+                a(filter.kind().name()),
+                say::items(filter.inserted()),
+                if replaced { "is now" } else { "is" },
+            ));
+        }
+        Ok(Verdict::Yes)
+    }
+
+    fn trouble(&self, what: &str) -> Trouble {
+        Trouble::Filter { name: self.remote.shown(), what: what.to_owned() }
+    }
+}
+
+/// `a bloom filter`, `an xor filter`.
+fn a(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u', 'x']) { "an" } else { "a" };
+    format!("{article} {kind} filter")
+}

@@ -1,0 +1,187 @@
+//! A filter in a running server, ours or a Redis: `redis://[user:password@]host[:port]/name`.
+
+mod connection;
+mod family;
+
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use redis::{ConnectionInfo, IntoConnectionInfo as _};
+
+pub(crate) use self::connection::Connection;
+pub(crate) use self::family::Family;
+
+use crate::trouble::Trouble;
+
+/// The variable that redis-cli reads a password from.
+const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
+
+/// Where a filter is: a server, and its name there.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    info: ConnectionInfo,
+    name: Vec<u8>,
+    /// The server as messages call it: without a password.
+    address: String,
+}
+
+/// How a server is talked to.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct RemoteArgs {
+    /// Read the password from the first line of this file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    password_file: Option<PathBuf>,
+}
+
+impl Remote {
+    /// The filter's name in the server.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// As messages call it: `redis://host:port/name`.
+    pub(crate) fn shown(&self) -> String {
+        let name = String::from_utf8_lossy(&self.name);
+        match self.address.starts_with("unix:") {
+            true => format!("{}?name={name}", self.address),
+            false => format!("{}/{name}", self.address),
+        }
+    }
+
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// It is not there, or does not let us in.
+    pub(crate) fn connect(&self, args: &RemoteArgs) -> Result<Connection, Trouble> {
+        let mut settings = self.info.redis_settings().clone();
+        if let Some(path) = &args.password_file {
+            let read = fs::read_to_string(path);
+            let text = read.map_err(|cause| Trouble::Read { name: path.display().to_string(), cause })?;
+            let Some(password) = text.lines().next().filter(|line| !line.is_empty()) else {
+                let name = path.display().to_string();
+                return Err(Trouble::Input { name, what: "its first line is no password".into() });
+            };
+            settings = settings.set_password(password);
+        } else if settings.password().is_none()
+            && let Ok(password) = std::env::var(PASSWORD_VARIABLE)
+            && !password.is_empty()
+        {
+            settings = settings.set_password(password);
+        }
+        Connection::open(self.info.clone().set_redis_settings(settings), self.address.clone())
+    }
+}
+
+impl FromStr for Remote {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "not of the form redis://[user:password@]host[:port]/name";
+        let mut url = redis::parse_redis_url(text).ok_or(FORM)?;
+        let socket = matches!(url.scheme(), "unix" | "redis+unix" | "valkey+unix");
+        if matches!(url.scheme(), "rediss" | "valkeys") {
+            return Err("TLS is not supported yet: reach the server through a tunnel".into());
+        }
+        let name = if socket {
+            let named = url.query_pairs().find(|(field, _)| field == "name");
+            let name = named.map(|(_, name)| name.into_owned().into_bytes());
+            name.ok_or("no name of a filter: redis+unix:///path/of/the/socket?name=NAME")?
+        } else {
+            let name = percent_decoded(url.path().trim_start_matches('/'));
+            // To the client library the path is the number of a database.
+            let database = url.query_pairs().find(|(field, _)| field == "db").map(|(_, db)| db.into_owned());
+            url.set_path(&database.unwrap_or_default());
+            name
+        };
+        if name.is_empty() {
+            return Err("no name of a filter: redis://host:port/NAME".into());
+        }
+        let mut address = url.clone();
+        // What is left is for people to read.
+        let _ = address.set_username("");
+        let _ = address.set_password(None);
+        address.set_query(None);
+        let address = match socket {
+            true => format!("unix:{}", address.path()),
+            false => {
+                address.set_path("");
+                address.as_str().to_owned()
+            }
+        };
+        let info = url.into_connection_info().map_err(|error| error.to_string())?;
+        Ok(Self { info, name, address })
+    }
+}
+
+/// `%20` and the like as the bytes they stand for.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let digit = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
+    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::with_capacity(text.len()), 0);
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::ConnectionAddr;
+
+    use super::*;
+
+    fn remote(text: &str) -> Remote {
+        text.parse().unwrap_or_else(|what| panic!("{text}: {what}"))
+    }
+
+    #[test]
+    fn an_address_is_a_server_and_a_name() {
+        let plain = remote("redis://localhost/seen");
+        assert_eq!(plain.info.addr(), &ConnectionAddr::Tcp("localhost".into(), 6379));
+        assert_eq!((plain.name(), plain.shown().as_str()), (&b"seen"[..], "redis://localhost/seen"));
+        let full = remote("redis://ada:s%40cret@[::1]:6399/users/7%00%ff?db=3");
+        assert_eq!(full.info.addr(), &ConnectionAddr::Tcp("::1".into(), 6399));
+        assert_eq!(full.name(), b"users/7\0\xff");
+        let settings = full.info.redis_settings();
+        assert_eq!(
+            (settings.username(), settings.password(), settings.db()),
+            (Some("ada"), Some("s@cret"), 3)
+        );
+        assert!(!full.shown().contains("cret") && full.shown().starts_with("redis://[::1]:6399/users/7"));
+        let socket = remote("redis+unix:///run/mayhap.sock?name=seen%20it&pass=secret");
+        assert_eq!(socket.info.addr(), &ConnectionAddr::Unix("/run/mayhap.sock".into()));
+        assert_eq!(socket.info.redis_settings().password(), Some("secret"));
+        assert_eq!(
+            (socket.name(), socket.shown().as_str()),
+            (&b"seen it"[..], "unix:/run/mayhap.sock?name=seen it")
+        );
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_apart() {
+        for (text, what) in [
+            ("seen.mayhap", "not of the form"),
+            ("http://localhost/seen", "not of the form"),
+            ("redis://localhost", "no name"),
+            ("redis://localhost:6399/", "no name"),
+            ("redis+unix:///run/mayhap.sock", "no name"),
+            ("rediss://localhost/seen", "TLS"),
+            ("redis://localhost/seen?db=x", "database"),
+            ("redis://0.0.0.0/seen", "wildcard"),
+        ] {
+            let said = text.parse::<Remote>().map(|remote| remote.shown()).unwrap_err();
+            assert!(said.contains(what), "{text}: {said}");
+        }
+    }
+}

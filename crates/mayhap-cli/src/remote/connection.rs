@@ -1,0 +1,120 @@
+//! One connection to a server, whose answers are checked before they are believed.
+
+use std::time::Duration;
+
+use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, Value};
+
+use crate::trouble::Trouble;
+
+/// A server that has not taken a connection by then is not there.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// A server that says nothing for so long has stopped.
+const ANSWERING: Duration = Duration::from_secs(60);
+
+/// A connection to a server.
+pub(crate) struct Connection {
+    connection: redis::Connection,
+    address: String,
+}
+
+impl Connection {
+    pub(super) fn open(info: ConnectionInfo, address: String) -> Result<Self, Trouble> {
+        let opened = redis::Client::open(info).and_then(|client| {
+            let connection = client.get_connection_with_timeout(CONNECTING)?;
+            connection.set_read_timeout(Some(ANSWERING))?;
+            connection.set_write_timeout(Some(ANSWERING))?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) => Ok(Self { connection, address }),
+            Err(error) => Err(trouble(&address, &error)),
+        }
+    }
+
+    /// What the server answers.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer at all.
+    pub(crate) fn ask(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+        self.try_ask(command)?.map_err(|refusal| self.odd(&refusal))
+    }
+
+    /// What the server answers, or the text it refuses with.
+    pub(crate) fn try_ask(&mut self, command: &Cmd) -> Result<Result<Value, String>, Trouble> {
+        match command.query::<Value>(&mut self.connection) {
+            Ok(Value::ServerError(error)) => Ok(Err(said(error.code(), error.details()))),
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => match refusal(&error) {
+                Some(text) => Ok(Err(text)),
+                None => Err(trouble(&self.address, &error)),
+            },
+        }
+    }
+
+    /// The answers to all commands of a transaction; `None`: something that was watched has changed, and nothing was done.
+    pub(crate) fn at_once(&mut self, commands: &mut Pipeline) -> Result<Option<Vec<Value>>, Trouble> {
+        let answered = commands.atomic().query::<Option<Vec<Value>>>(&mut self.connection);
+        answered.map_err(|error| match refusal(&error) {
+            Some(text) => self.odd(&text),
+            None => trouble(&self.address, &error),
+        })
+    }
+
+    /// What `TYPE` says of `name`: `none` if there is nothing.
+    pub(crate) fn type_of(&mut self, name: &[u8]) -> Result<String, Trouble> {
+        match self.ask(redis::cmd("TYPE").arg(name))? {
+            Value::SimpleString(kind) => Ok(kind),
+            Value::BulkString(kind) => Ok(String::from_utf8_lossy(&kind).into_owned()),
+            other => Err(self.unexpected("TYPE", &other)),
+        }
+    }
+
+    /// The server said something that makes no sense.
+    pub(crate) fn unexpected(&self, command: &str, value: &Value) -> Trouble {
+        let what = match value {
+            Value::Nil => "nothing",
+            Value::Int(_) => "a number",
+            Value::BulkString(_) | Value::SimpleString(_) | Value::VerbatimString { .. } | Value::Okay => {
+                "a text"
+            }
+            Value::Array(_) | Value::Set(_) | Value::Map(_) => "a list",
+            _ => "something",
+        };
+        self.odd(&format!("answers {command} with {what} that makes no sense"))
+    }
+
+    /// Something is wrong with the server, or with what it was asked.
+    pub(crate) fn odd(&self, what: &str) -> Trouble {
+        Trouble::Server { address: self.address.clone(), what: what.to_owned() }
+    }
+}
+
+/// The text of an error that the server sent.
+fn refusal(error: &RedisError) -> Option<String> {
+    let from_server = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+    from_server.then(|| said(error.code().unwrap_or("ERR"), error.detail()))
+}
+
+/// As one text, `ERR` left out as redis-cli's readers know it.
+fn said(code: &str, details: Option<&str>) -> String {
+    match (code, details) {
+        ("ERR", Some(details)) => details.to_owned(),
+        (code, Some(details)) => format!("{code} {details}"),
+        (code, None) => code.to_owned(),
+    }
+}
+
+fn trouble(address: &str, error: &RedisError) -> Trouble {
+    let what = match () {
+        () if refusal(error).is_some() => refusal(error).unwrap_or_default(),
+        () if error.kind() == ErrorKind::AuthenticationFailed => {
+            format!("does not let us in: {}", error.detail().unwrap_or("the password is wrong"))
+        }
+        () if error.is_connection_refusal() => "nobody listens there".to_owned(),
+        () if error.is_timeout() => format!("does not answer within {} s", ANSWERING.as_secs()),
+        () if error.is_connection_dropped() => "closed the connection".to_owned(),
+        () if error.kind() == ErrorKind::Parse => "does not speak the protocol of Redis".to_owned(),
+        () => error.to_string(),
+    };
+    Trouble::Server { address: address.to_owned(), what }
+}

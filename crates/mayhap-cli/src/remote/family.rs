@@ -1,0 +1,54 @@
+//! The commands a filter is moved by.
+
+use mayhap::Filter;
+use mayhap::codec::{redis_bloom, redis_cuckoo};
+
+/// The commands a filter is moved by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// `BF.*`: RedisBloom's Bloom filters.
+    Bloom,
+    /// `CF.*`: RedisBloom's cuckoo filters.
+    Cuckoo,
+    /// `MF.*`: every kind, in servers of ours only.
+    Mayhap,
+}
+
+impl Family {
+    /// The one a filter goes by: RedisBloom's where it has RedisBloom's layout.
+    pub(crate) fn of_filter(filter: &Filter) -> Self {
+        match filter {
+            Filter::ScalableBloom(filter) if redis_bloom::header(filter).is_ok() => Self::Bloom,
+            Filter::ScalableCuckoo(filter) if redis_cuckoo::header(filter).is_ok() => Self::Cuckoo,
+            _ => Self::Mayhap,
+        }
+    }
+
+    /// The one of what `TYPE` says.
+    pub(crate) fn of_type(name: &str) -> Option<Self> {
+        match name {
+            "MBbloom--" => Some(Self::Bloom),
+            "MBbloomCF" => Some(Self::Cuckoo),
+            "mayhap---" => Some(Self::Mayhap),
+            _ => None,
+        }
+    }
+
+    /// The command that takes a piece.
+    pub(crate) const fn load_command(self) -> &'static str {
+        match self {
+            Self::Bloom => "BF.LOADCHUNK",
+            Self::Cuckoo => "CF.LOADCHUNK",
+            Self::Mayhap => "MF.LOAD",
+        }
+    }
+
+    /// The command that gives one.
+    pub(crate) const fn dump_command(self) -> &'static str {
+        match self {
+            Self::Bloom => "BF.SCANDUMP",
+            Self::Cuckoo => "CF.SCANDUMP",
+            Self::Mayhap => "MF.DUMP",
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `mayhap serve`: the server. Its flags are the settings of the server, one by one.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use mayhap_server::settings::layers::CONFIG_VARIABLE;
+use mayhap_server::settings::table::{Setting, Shape};
+use mayhap_server::{Running, Server, Settings, logging};
+
+use crate::interrupt;
+use crate::output::{self, HEADING};
+use crate::trouble::Trouble;
+
+const ABOUT: &str = "Serve filters to every Redis client";
+
+const AFTER_HELP: &str = "\
+Every flag but --config, --print-config and --no-http is also a variable of the
+environment (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
+(max-memory). A flag wins over a variable, a variable over the file. `CONFIG SET`
+changes some of them while it runs.
+
+The data is read from --dir at the start. It is written there when the server
+ends, on SAVE and BGSAVE, and every --save-interval if something changed. There
+is no log of changes yet: a crash loses what came after the last snapshot.
+
+Ctrl-C or a polite `kill` stops it: nothing new is accepted, what was received
+is answered, everything is saved. The second one ends it at once.
+
+Examples:
+  mayhap serve                                     127.0.0.1:6399, data in ./mayhap-data
+  redis-cli -p 6399 BF.ADD seen ada                the first thing to try
+  mayhap serve --port 6379 --dir /var/lib/mayhap   where Redis would be
+  mayhap serve --max-memory 4GiB --no-http
+  mayhap serve --unix-socket /run/mayhap.sock --port off
+  mayhap serve --bind 0.0.0.0 --password-file pw   for other machines, too
+  mayhap serve --print-config > mayhap.toml        all settings, to be changed
+  mayhap serve --config mayhap.toml";
+
+/// Serve filters to every Redis client.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    config: Option<PathBuf>,
+    print_config: bool,
+    no_http: bool,
+    flags: Vec<(Setting, Vec<String>)>,
+}
+
+impl Args for Serve {
+    fn augment_args(command: Command) -> Command {
+        let mut command = command.about(ABOUT).after_help(AFTER_HELP);
+        for setting in Setting::all() {
+            let arg = Arg::new(setting.name()).long(setting.name()).help(setting.help());
+            command = command.arg(match setting.shape() {
+                Shape::One => arg.value_name(setting.value_name()).allow_hyphen_values(true),
+                Shape::Many => arg.value_name(setting.value_name()).action(ArgAction::Append),
+                Shape::Switch => arg.action(ArgAction::SetTrue),
+            });
+        }
+        command
+            .mut_args(|arg| match Setting::find(arg.get_id().as_str()) {
+                Some(Setting::Parameter(_)) => arg.help_heading("New filters"),
+                _ => arg,
+            })
+            .arg(
+                Arg::new("no-http")
+                    .long("no-http")
+                    .help("No HTTP: as --http-port off")
+                    .action(ArgAction::SetTrue),
+            )
+            .arg(
+                Arg::new("config")
+                    .long("config")
+                    .value_name("FILE")
+                    .help("A TOML file with settings")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .arg(
+                Arg::new("print-config")
+                    .long("print-config")
+                    .help("Print all settings as a TOML file, and do not serve")
+                    .action(ArgAction::SetTrue),
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Serve {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Vec::new();
+        for setting in Setting::all() {
+            let name = setting.name();
+            let values = match setting.shape() {
+                Shape::Switch if matches.get_flag(name) => vec!["true".to_owned()],
+                Shape::Switch => continue,
+                Shape::One | Shape::Many => match matches.get_many::<String>(name) {
+                    Some(values) => values.cloned().collect(),
+                    None => continue,
+                },
+            };
+            flags.push((setting, values));
+        }
+        Ok(Self {
+            config: matches.get_one::<PathBuf>("config").cloned(),
+            print_config: matches.get_flag("print-config"),
+            no_http: matches.get_flag("no-http"),
+            flags,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Serve {
+    /// Serves until somebody asks it to end.
+    pub(crate) fn run(&self) -> Result<(), Trouble> {
+        let settings = self.settings()?;
+        if self.print_config {
+            return output::to_stdout(|out, _| Ok(out.write_all(settings.to_toml().as_bytes())?));
+        }
+        let _polite = interrupt::polite();
+        logging::start(settings.log_level, settings.log_format);
+        let running = Server::start(settings)?;
+        greet(&running)?;
+        let stop = running.stop_handle();
+        thread::spawn(move || {
+            interrupt::wait();
+            stop.stop();
+        });
+        running.wait().map_err(Trouble::Save)
+    }
+
+    /// Flags, then the environment, then the file, then what is usual.
+    fn settings(&self) -> Result<Settings, Trouble> {
+        let mut settings = Settings::of_program();
+        let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
+        if let Some(path) = self.config.as_deref().or(named.as_deref().map(Path::new)) {
+            settings.apply_file(path)?;
+        }
+        settings.apply_environment(|name| std::env::var_os(name))?;
+        for (setting, values) in &self.flags {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            settings.apply_flag(*setting, &values)?;
+        }
+        if self.no_http {
+            settings.http_port = None;
+        }
+        settings.read_password()?;
+        Ok(settings)
+    }
+}
+
+/// Where it listens, and what to try first.
+fn greet(running: &Running) -> Result<(), Trouble> {
+    output::to_stdout(|out, _| {
+        let settings = running.shared().settings();
+        writeln!(out, "{HEADING}mayhap {} is ready{HEADING:#}", env!("CARGO_PKG_VERSION"))?;
+        for address in running.addresses() {
+            writeln!(out, "  RESP  {address}")?;
+        }
+        if let Some(path) = running.unix_socket() {
+            writeln!(out, "  RESP  {}", path.display())?;
+        }
+        for address in running.http_addresses() {
+            writeln!(out, "  HTTP  http://{address}/metrics")?;
+        }
+        if let Some(folder) = &settings.dir {
+            let filters = running.shared().engine().totals().names;
+            let filters = if filters == 1 { "1 filter".to_owned() } else { format!("{filters} filters") };
+            writeln!(out, "  data  {} ({filters} loaded)", folder.display())?;
+        }
+        let password = if settings.password.is_some() { "-a PASSWORD " } else { "" };
+        match (running.addresses().first(), running.unix_socket()) {
+            (Some(address), _) => {
+                writeln!(out, "  try   redis-cli -p {} {password}BF.ADD seen ada", address.port())?;
+            }
+            (None, Some(path)) => {
+                writeln!(out, "  try   redis-cli -s {} {password}BF.ADD seen ada", path.display())?;
+            }
+            (None, None) => {}
+        }
+        Ok(out.flush()?)
+    })
+}

@@ -1,0 +1,585 @@
+//! `mayhap serve`, as an operator meets it: started by its program, told by flags, files and variables, asked over its sockets.
+
+mod program;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use program::{mayhap_in, said, trouble};
+
+/// Longer than anything takes, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn folder(test: &str) -> PathBuf {
+    program::empty_folder("serve", test)
+}
+
+/// The program, told nothing by the environment of the tests.
+fn serve(folder: &Path) -> Command {
+    let mut command = mayhap_in(folder);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("MAYHAP_") {
+            command.env_remove(name);
+        }
+    }
+    command.arg("serve");
+    command
+}
+
+/// A server that runs, and what it said when it was ready.
+struct Server {
+    child: Child,
+    greeting: String,
+    _out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("  try ") {
+            if out.read_line(&mut greeting).unwrap() == 0 {
+                let mut error = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+                panic!("it ended: {greeting}{error}");
+            }
+        }
+        Self { child, greeting, _out: out }
+    }
+
+    /// On free ports, with data in `folder/data`.
+    fn in_folder(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = serve(folder);
+        command.args(["--port", "0", "--http-port", "0", "--dir", "data"]).args(arguments);
+        Self::start(command)
+    }
+
+    fn address(&self, what: &str) -> String {
+        let line = self.greeting.lines().find_map(|line| line.strip_prefix(&format!("  {what}  ")));
+        let line = line.unwrap_or_else(|| panic!("no {what} in {}", self.greeting));
+        line.trim_start_matches("http://").trim_end_matches("/metrics").to_owned()
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address("RESP")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends a line and reads all there is until the server closes.
+    fn ask(&self, line: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(format!("{line}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply.strip_suffix("+OK\r\n").unwrap_or_else(|| panic!("{line}: {reply}")).to_owned()
+    }
+
+    /// Status and body.
+    fn http(&self, request: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address("HTTP")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{request} HTTP/1.1\r\nHost: mayhap\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> serde_json::Value {
+        let (status, body) = self.http(&format!("GET {path}"), "", "");
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    fn post(&self, path: &str, body: &str) -> (u16, serde_json::Value) {
+        let (status, body) = self.http(&format!("POST {path}"), "Content-Type: application/json\r\n", body);
+        (status, serde_json::from_str(&body).unwrap_or_default())
+    }
+
+    fn signal(&self, signal: &str) {
+        let killed = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+
+    /// Asks it to end, politely; its exit code, its log, and how long it took.
+    fn stop(mut self) -> (i32, String, Duration) {
+        let begun = Instant::now();
+        self.signal("-TERM");
+        let status = self.child.wait().unwrap();
+        let took = begun.elapsed();
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (status.code().unwrap_or(-1), log, took)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_says_where_it_is_answers_and_keeps_its_data() {
+    let folder = folder("keeps");
+    let server = Server::in_folder(&folder, &[]);
+    assert!(server.greeting.contains("data  data (0 filters loaded)"), "{}", server.greeting);
+    assert!(server.greeting.contains("try   redis-cli -p "), "{}", server.greeting);
+    assert_eq!(server.ask("PING"), "+PONG\r\n");
+    assert_eq!(server.ask("BF.ADD seen ada"), ":1\r\n");
+    assert_eq!(server.ask("CF.ADD cuckoos ada"), ":1\r\n");
+    let (code, log, _) = server.stop();
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("snapshot saved") && log.contains("stopped"), "{log}");
+
+    let server = Server::in_folder(&folder, &[]);
+    assert!(server.greeting.contains("(2 filters loaded)"), "{}", server.greeting);
+    assert_eq!(server.ask("BF.MEXISTS seen ada bob"), "*2\r\n:1\r\n:0\r\n");
+    assert_eq!(server.ask("CF.EXISTS cuckoos ada"), ":1\r\n");
+    // Nothing changed: nothing is written.
+    let (code, log, _) = server.stop();
+    assert!(code == 0 && !log.contains("snapshot saved"), "{log}");
+}
+
+#[test]
+fn it_saves_when_asked_and_every_so_often_and_not_when_told_not_to() {
+    let folder = folder("saves");
+    let snapshot = folder.join("data/mayhap.snapshot");
+    let server = Server::in_folder(&folder, &["--save-interval", "0"]);
+    server.ask("BF.ADD seen ada");
+    assert!(!snapshot.exists());
+    assert_eq!(server.ask("SAVE"), "+OK\r\n");
+    assert!(snapshot.exists());
+    fs::remove_file(&snapshot).unwrap();
+    assert_eq!(server.ask("BGSAVE"), "+Background saving started\r\n");
+    wait_for("BGSAVE", || snapshot.exists());
+    wait_for("its end", || server.ask("INFO persistence").contains("rdb_bgsave_in_progress:0"));
+    fs::remove_file(&snapshot).unwrap();
+    server.ask("BF.ADD seen bob");
+    assert!(server.ask("INFO persistence").contains("rdb_changes_since_last_save:1\r\n"));
+    assert_eq!(server.ask("CONFIG SET save \"1 1\""), "+OK\r\n");
+    wait_for("the timer", || snapshot.exists());
+    server.ask("CONFIG SET save \"\"");
+    server.ask("BF.ADD other ada");
+    let mut stream = server.connect();
+    stream.write_all(b"SHUTDOWN NOSAVE\r\n").unwrap();
+    let mut nothing = Vec::new();
+    stream.read_to_end(&mut nothing).unwrap();
+    assert_eq!(nothing, b"");
+    assert_eq!(server.stop().0, 0, "it ended by itself");
+    let server = Server::in_folder(&folder, &[]);
+    assert!(server.greeting.contains("(1 filter loaded)"), "{}", server.greeting);
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !there() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn flags_win_over_variables_and_those_over_the_file() {
+    let folder = folder("layers");
+    fs::write(folder.join("m.toml"), "port = 1\nmax-clients = 2\nworkers = 3\nbf-error-rate = 0.001\n")
+        .unwrap();
+    let print = |flags: &[&str], variables: &[(&str, &str)]| {
+        let mut command = serve(&folder);
+        command.args(["--config", "m.toml", "--print-config"]).args(flags);
+        let (code, out, error) = said(&command.envs(variables.iter().copied()).output().unwrap());
+        assert_eq!((code, error.as_str()), (0, ""));
+        out
+    };
+    let has = |text: &str, line: &str| text.lines().any(|had| had == line);
+    let file = print(&[], &[]);
+    for line in ["port = 1", "max-clients = 2", "workers = 3", "bf-error-rate = 0.001", "http-port = 6390"] {
+        assert!(has(&file, line), "{line} is not in\n{file}");
+    }
+    let variables = [("MAYHAP_MAX_CLIENTS", "4"), ("MAYHAP_WORKERS", "5"), ("MAYHAP_BIND", "127.0.0.1,::1")];
+    let both = print(&[], &variables);
+    for line in ["port = 1", "max-clients = 4", "workers = 5", "bind = [\"127.0.0.1\", \"::1\"]"] {
+        assert!(has(&both, line), "{line} is not in\n{both}");
+    }
+    let all = print(&["--workers", "6", "--max-memory", "4GiB", "--no-http", "--unprotected"], &variables);
+    for line in [
+        "workers = 6",
+        "max-clients = 4",
+        "max-memory = \"4GiB\"",
+        "http-port = \"off\"",
+        "unprotected = true",
+    ] {
+        assert!(has(&all, line), "{line} is not in\n{all}");
+    }
+    // What is printed can be given back.
+    fs::write(folder.join("again.toml"), &all).unwrap();
+    let (code, again, error) =
+        said(&serve(&folder).args(["--config", "again.toml", "--print-config"]).output().unwrap());
+    assert_eq!((code, again, error), (0, all, String::new()));
+    let secret = print(&[], &[("MAYHAP_PASSWORD", "tell nobody")]);
+    assert!(!secret.contains("tell nobody"));
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let folder = folder("wrong");
+    fs::write(folder.join("key.toml"), "prot = 7\n").unwrap();
+    fs::write(folder.join("value.toml"), "max-memory = \"4 bananas\"\n").unwrap();
+    fs::write(folder.join("syntax.toml"), "port = 1\nbind = [\n").unwrap();
+    fs::write(folder.join("empty"), "\n").unwrap();
+    for (arguments, parts) in [
+        (vec!["--port", "70000"], vec!["--port", "\"70000\"", "65535"]),
+        (vec!["--max-memory", "lots"], vec!["--max-memory", "\"lots\"", "4GiB"]),
+        (vec!["--bind", "nowhere"], vec!["--bind", "\"nowhere\"", "127.0.0.1"]),
+        (vec!["--log-level", "loud"], vec!["--log-level", "\"loud\"", "debug"]),
+        (vec!["--config", "key.toml"], vec!["key.toml", "\"prot\"", "did you mean \"port\"?"]),
+        (vec!["--config", "value.toml"], vec!["value.toml: max-memory", "\"4 bananas\"", "4GiB"]),
+        (vec!["--config", "syntax.toml"], vec!["syntax.toml: line 2"]),
+        (vec!["--config", "missing.toml"], vec!["cannot read missing.toml: no such file"]),
+        (vec!["--password-file", "empty"], vec!["empty: the first line must be the password"]),
+        (vec!["--bind", "0.0.0.0", "--port", "0"], vec!["0.0.0.0:0", "--password-file", "--unprotected"]),
+        (vec!["--prot", "7"], vec!["'--prot'", "tip", "'--port'"]),
+        (
+            vec!["--dir", "/proc/nowhere", "--port", "0", "--no-http"],
+            vec!["/proc/nowhere: the data cannot be kept there: "],
+        ),
+    ] {
+        let line: Vec<&str> = ["serve"].into_iter().chain(arguments).collect();
+        let error = trouble(&folder, &line);
+        for part in parts {
+            assert!(error.contains(part), "{line:?}: {part:?} is not in {error}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_and_a_port_have_one_server() {
+    let folder = folder("one");
+    let server = Server::in_folder(&folder, &[]);
+    let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    let expected = format!(
+        "data: another server keeps its data there, process {}: choose another --dir\n",
+        server.child.id()
+    );
+    assert_eq!(error, format!("mayhap: {expected}"));
+    let address = server.address("RESP");
+    let port = address.rsplit(':').next().unwrap();
+    let error = trouble(&folder, &["serve", "--port", port, "--no-http", "--dir", "other"]);
+    assert_eq!(error, format!("mayhap: cannot listen on {address}: address already in use\n"));
+    assert_eq!(server.ask("PING"), "+PONG\r\n");
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_and_left_alone() {
+    let folder = folder("damaged");
+    fs::create_dir(folder.join("data")).unwrap();
+    fs::write(folder.join("data/mayhap.snapshot"), "not a snapshot at all, but long enough to be one")
+        .unwrap();
+    let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    assert!(error.starts_with("mayhap: data: mayhap.snapshot: "), "{error}");
+    assert!(fs::read_to_string(folder.join("data/mayhap.snapshot")).unwrap().starts_with("not a snapshot"));
+}
+
+/// Eight connections send without a pause; each gets an answer for all that the server took, and the end is soon.
+#[test]
+fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
+    let folder = folder("term");
+    let server = Server::in_folder(&folder, &[]);
+    let clients: Vec<_> = (0..8)
+        .map(|client| {
+            let mut stream = server.connect();
+            std::thread::spawn(move || {
+                let mut sent = 0_u64;
+                let mut answered = 0;
+                let mut buffer = [0; 4_096];
+                let pipeline = format!("BF.ADD load:{client} x\r\n").repeat(64);
+                // One pipeline behind the other, each after the answers to the one before.
+                'all: loop {
+                    if stream.write_all(pipeline.as_bytes()).is_err() {
+                        break;
+                    }
+                    sent += 64;
+                    while answered < sent {
+                        match stream.read(&mut buffer) {
+                            Ok(0) | Err(_) => break 'all,
+                            Ok(read) => {
+                                answered +=
+                                    buffer[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
+                            }
+                        }
+                    }
+                }
+                // A pipeline that came in time is answered whole, one that came too late not at all.
+                (answered, answered % 64)
+            })
+        })
+        .collect();
+    wait_for("load", || server.ask("DBSIZE") == ":8\r\n");
+    let (code, log, took) = server.stop();
+    assert_eq!(code, 0, "{log}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    for client in clients {
+        let (answered, rest) = client.join().unwrap();
+        assert!(answered >= 64 && rest == 0, "{answered} answers");
+    }
+    let server = Server::in_folder(&folder, &[]);
+    assert!(server.greeting.contains("(8 filters loaded)"), "{}", server.greeting);
+}
+
+#[test]
+fn a_socket_file_and_a_password() {
+    let folder = folder("password");
+    fs::write(folder.join("pw"), "open sesame\n").unwrap();
+    let mut command = serve(&folder);
+    command.args(["--port", "0", "--http-port", "0", "--unix-socket", "m.sock", "--password-file", "pw"]);
+    let server = Server::start(command);
+    assert!(server.greeting.contains("-a PASSWORD"), "{}", server.greeting);
+    let mut stream = UnixStream::connect(folder.join("m.sock")).unwrap();
+    stream
+        .write_all(
+            b"PING\r\nAUTH wrong\r\nAUTH \"open sesame\"\r\nPING\r\nCONFIG GET requirepass\r\nQUIT\r\n",
+        )
+        .unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let lines: Vec<&str> = reply.lines().collect();
+    assert!(lines[0].starts_with("-NOAUTH") && lines[1].starts_with("-WRONGPASS"), "{reply}");
+    assert_eq!(lines[2..4], ["+OK", "+PONG"], "{reply}");
+    assert!(!reply.contains("sesame"), "{reply}");
+    assert_eq!(server.http("GET /health", "", "").0, 200);
+    assert_eq!(server.http("GET /ready", "", "").0, 200);
+    for path in ["/metrics", "/api/v1/server", "/api/v1/filters"] {
+        assert_eq!(server.http(&format!("GET {path}"), "", "").0, 401, "{path}");
+        assert_eq!(server.http(&format!("GET {path}"), "Authorization: Bearer no\r\n", "").0, 401, "{path}");
+        assert_eq!(server.http(&format!("GET {path}"), "Authorization: Bearer open sesame\r\n", "").0, 200);
+    }
+    let (code, log, _) = server.stop();
+    assert!(code == 0 && !log.contains("sesame"), "{log}");
+    assert!(!folder.join("m.sock").exists());
+    assert!(folder.join("mayhap-data/mayhap.lock").exists(), "the usual folder");
+}
+
+#[test]
+fn info_has_what_clients_look_for() {
+    let folder = folder("info");
+    let server = Server::in_folder(&folder, &["--max-memory", "1GiB"]);
+    server.ask("BF.MADD seen a b c");
+    server.ask("BF.ADD");
+    let info = |words: &str| {
+        let reply = server.ask(words);
+        let text = reply.split_once("\r\n").unwrap().1.to_owned();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+            assert!(line.split_once(':').is_some_and(|(name, _)| !name.is_empty()), "{line}");
+        }
+        text
+    };
+    let usual = info("INFO");
+    for line in [
+        "# Server",
+        "redis_version:",
+        "redis_mode:standalone",
+        "server_name:mayhap",
+        "tcp_port:",
+        "run_id:",
+        "# Clients",
+        "connected_clients:",
+        "# Memory",
+        "maxmemory:1073741824",
+        "# Persistence",
+        "loading:0",
+        "aof_enabled:0",
+        "# Stats",
+        "# Replication",
+        "role:master",
+        "# CPU",
+        "# Modules",
+        "# Cluster",
+        "cluster_enabled:0",
+        "# Keyspace",
+        "db0:keys=1,expires=0",
+        "# Mayhap",
+        "items:3",
+        "filters:1",
+    ] {
+        assert!(usual.lines().any(|had| had.starts_with(line)), "{line} is not in\n{usual}");
+    }
+    assert!(!usual.contains("# Commandstats"));
+    let all = info("INFO ALL");
+    assert!(all.contains("cmdstat_bf.madd:calls=1,") && all.contains("# Commandstats"), "{all}");
+    let some = info("INFO replication KEYSPACE nonsense");
+    let sections: Vec<&str> = some.lines().filter(|line| line.starts_with("# ")).collect();
+    assert_eq!(sections, ["# Replication", "# Keyspace"]);
+    let port = server.address("RESP").rsplit(':').next().unwrap().to_owned();
+    assert!(usual.contains(&format!("tcp_port:{port}\r\n")));
+}
+
+#[test]
+fn config_reads_sets_all_or_nothing_and_writes_its_file() {
+    let folder = folder("config");
+    fs::write(folder.join("m.toml"), "port = 0\nhttp-port = \"off\"\nmax-memory = \"1GiB\"\n").unwrap();
+    let mut command = serve(&folder);
+    command.args(["--config", "m.toml"]);
+    let server = Server::start(command);
+    assert_eq!(server.ask("CONFIG GET maxmemory"), "*2\r\n$9\r\nmaxmemory\r\n$10\r\n1073741824\r\n");
+    assert_eq!(
+        server.ask("CONFIG GET SAVE appendonly"),
+        "*4\r\n$10\r\nappendonly\r\n$2\r\nno\r\n$4\r\nsave\r\n$4\r\n60 1\r\n"
+    );
+    assert_eq!(server.ask("CONFIG GET bf-err*"), "*2\r\n$13\r\nbf-error-rate\r\n$4\r\n0.01\r\n");
+    assert_eq!(server.ask("CONFIG GET nothing"), "*0\r\n");
+    for (line, error) in [
+        ("maxmemory 2gb no-such 1", "Unknown option or number of arguments for CONFIG SET - 'no-such'"),
+        (
+            "maxmemory 2gb port 1",
+            "CONFIG SET failed (possibly related to argument 'port') - can't set immutable config",
+        ),
+        (
+            "maxmemory 2gb maxmemory 3gb",
+            "CONFIG SET failed (possibly related to argument 'maxmemory') - duplicate parameter",
+        ),
+        (
+            "maxmemory 2gb slowlog-max-len x",
+            "CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument couldn't be parsed into an integer",
+        ),
+        (
+            "bf-error-rate 0.5 maxmemory lots",
+            "CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value",
+        ),
+    ] {
+        assert_eq!(server.ask(&format!("CONFIG SET {line}")), format!("-ERR {error}\r\n"));
+    }
+    assert!(server.ask("CONFIG SET maxmemory 2gb bf-error-rate 7").starts_with("-ERR CONFIG SET failed"));
+    assert!(server.ask("CONFIG GET maxmemory").contains("1073741824"), "nothing of it was done");
+    assert!(server.ask("CONFIG GET bf-error-rate").contains("0.01"), "nothing of it was done");
+    assert_eq!(server.ask("CONFIG SET maxmemory 2gb bf-error-rate 0.001 appendonly no"), "+OK\r\n");
+    assert_eq!(server.ask("CONFIG REWRITE"), "+OK\r\n");
+    let file = fs::read_to_string(folder.join("m.toml")).unwrap();
+    assert!(file.contains("max-memory = \"2GiB\"") && file.contains("bf-error-rate = 0.001"), "{file}");
+    assert!(server.ask("INFO commandstats").contains("cmdstat_config"));
+    assert_eq!(server.ask("CONFIG RESETSTAT"), "+OK\r\n");
+    drop(server);
+    let mut command = serve(&folder);
+    command.args(["--config", "m.toml"]);
+    assert!(Server::start(command).ask("CONFIG GET maxmemory").contains("2147483648"));
+    let other = Server::in_folder(&folder, &[]);
+    assert_eq!(other.ask("CONFIG REWRITE"), "-ERR The server is running without a config file\r\n");
+}
+
+#[test]
+fn http_tells_how_it_is_and_what_filters_there_are() {
+    let folder = folder("http");
+    let server = Server::in_folder(&folder, &[]);
+    assert_eq!(server.http("GET /health", "", ""), (200, "ok\n".into()));
+    let ready = server.get("/ready");
+    assert_eq!(ready, serde_json::json!({ "ready": true, "reasons": [] }));
+    server.ask("BF.RESERVE seen 0.01 1000");
+    server.ask("BF.MADD seen ada bob");
+    server.ask("BF.EXISTS seen ada");
+    server.ask("BF.ADD \"a/b \\xff\" x");
+    server.ask("EXPIRE \"a/b \\xff\" 1000");
+
+    let about = server.get("/api/v1/server");
+    assert_eq!((about["filters"].as_u64(), about["items"].as_u64()), (Some(2), Some(3)));
+    let list = server.get("/api/v1/filters?count=1000");
+    assert_eq!(list["filters"].as_array().unwrap().len(), 2);
+    assert!(list["next"].is_null());
+    let some = server.get("/api/v1/filters?match=se*&count=1000");
+    assert_eq!(some["filters"][0]["name"], "seen");
+    let seen = server.get("/api/v1/filters/seen");
+    for (field, value) in [("items", 2), ("capacity", 1_000), ("layers", 1), ("hits", 1), ("misses", 0)] {
+        assert_eq!(seen[field].as_u64(), Some(value), "{field}: {seen}");
+    }
+    assert_eq!((seen["type"].as_str(), seen["target_fpr"].as_f64()), (Some("MBbloom--"), Some(0.01)));
+    assert!(seen["ttl_ms"].is_null() && seen["memory_bytes"].as_u64().unwrap() > 1_000);
+    let bytes = server.get("/api/v1/filters/a%2Fb%20%FF");
+    assert_eq!(bytes["name_base64"], "YS9iIP8=");
+    assert!(bytes["ttl_ms"].as_u64().is_some_and(|millis| millis <= 1_000_000));
+    assert_eq!(server.http("GET /api/v1/filters/none", "", "").0, 404);
+
+    let probe = r#"{"items": ["ada", {"base64": "Ym9i"}, "eve"]}"#;
+    let (status, answers) = server.post("/api/v1/filters/seen/probe", probe);
+    assert_eq!((status, answers), (200, serde_json::json!({ "answers": ["mayhap", "mayhap", "no"] })));
+    assert_eq!(server.post("/api/v1/filters/none/probe", probe).0, 404);
+    assert_eq!(server.post("/api/v1/filters/seen/probe", r#"{"items": []}"#).0, 400);
+    assert_eq!(server.post("/api/v1/filters/seen/probe", "nonsense").0, 400);
+    assert_eq!(server.post("/api/v1/filters/seen", probe).0, 404);
+    assert_eq!(server.http("POST /api/v1/plan", "", "{}").0, 415, "a page of another site cannot send JSON");
+    let large = format!(r#"{{"items": ["{}"]}}"#, "x".repeat(1 << 20));
+    let (status, _) = server.post("/api/v1/filters/seen/probe", &large);
+    assert_eq!(status, 413);
+
+    let (status, plan) = server.post("/api/v1/plan", r#"{"items": 1000000, "target_fpr": 0.01}"#);
+    assert_eq!(status, 200, "{plan}");
+    assert!(plan["recommended"].is_string() && plan["prices"].as_array().unwrap().len() > 10, "{plan}");
+    assert_eq!(server.post("/api/v1/plan", r#"{"items": 0, "target_fpr": 0.01}"#).0, 422);
+    assert_eq!(server.post("/api/v1/plan", r#"{"items": 5, "target_fpr": 0.01, "colour": 1}"#).0, 422);
+    assert_eq!(server.http("GET /nothing", "", "").0, 404);
+}
+
+/// A hundred thousand filters are as many lines as three.
+#[test]
+fn metrics_do_not_grow_with_the_number_of_filters() {
+    let folder = folder("metrics");
+    let server = Server::in_folder(&folder, &["--save-interval", "0"]);
+    let fill = |from: u32, to: u32| {
+        let mut stream = server.connect();
+        let requests: String = (from..to).map(|number| format!("BF.RESERVE f:{number} 0.1 10\r\n")).collect();
+        let mut write = stream.try_clone().unwrap();
+        let writer = std::thread::spawn(move || write.write_all(format!("{requests}QUIT\r\n").as_bytes()));
+        let mut replies = String::new();
+        stream.read_to_string(&mut replies).unwrap();
+        writer.join().unwrap().unwrap();
+        assert_eq!(replies.matches("+OK\r\n").count() as u32, to - from + 1);
+    };
+    let metrics = || {
+        let (status, page) = server.http("GET /metrics", "", "");
+        assert_eq!(status, 200);
+        page
+    };
+    fill(0, 3);
+    let few = metrics();
+    for line in few.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        let name = name.split('{').next().unwrap().trim_end_matches("_sum").trim_end_matches("_count");
+        assert!(few.contains(&format!("# TYPE {name} ")), "{line}");
+    }
+    assert!(few.contains("mayhap_filters{type=\"MBbloom--\"} 3\n"), "{few}");
+    assert!(
+        few.contains("mayhap_commands_total{command=\"bf.reserve\",family=\"bloom\",outcome=\"ok\"} 3\n"),
+        "{few}"
+    );
+    fill(3, 100_000);
+    let many = metrics();
+    assert!(many.contains("mayhap_filters{type=\"MBbloom--\"} 100000\n"), "{many}");
+    assert_eq!(many.lines().count(), few.lines().count());
+    assert!(many.len() < few.len() + 1_000, "{} bytes, {} before", many.len(), few.len());
+}
+
+#[test]
+fn the_log_is_for_machines_on_demand() {
+    let folder = folder("log");
+    let server = Server::in_folder(&folder, &["--log-format", "json", "--log-level", "debug"]);
+    server.ask("BF.ADD seen ada");
+    let (_, log, _) = server.stop();
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |message: &str| lines.iter().find(|line| line["message"] == message);
+    assert_eq!(said("ready").unwrap()["level"], "INFO", "{log}");
+    assert_eq!(said("snapshot saved").unwrap()["filters"], 1, "{log}");
+    assert_eq!(said("connected").unwrap()["level"], "DEBUG", "{log}");
+    assert!(said("disconnected").is_some() && said("stopped").is_some(), "{log}");
+    let quiet = Server::in_folder(&folder, &["--log-level", "error"]);
+    assert_eq!(quiet.stop().1, "");
+}
