@@ -1,5 +1,8 @@
 //! `CLIENT`: what a connection says about itself and about others.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Refusal, Reply, args};
 
@@ -76,17 +79,18 @@ impl Session {
     /// `CLIENT KILL address` or `CLIENT KILL [ID id] [ADDR address] …`.
     fn kill(&self, options: &[&[u8]]) -> Result<Answer, Refusal> {
         if let [address] = options {
-            let of_address = |client: &&std::sync::Arc<Client>| client.address.as_bytes() == *address;
+            let of_address = |client: &&Arc<Client>| client.address.as_bytes() == *address;
             let clients = self.shared.clients().list();
             let found = clients.iter().find(of_address).ok_or(SessionRefusal::NoSuchClient)?;
             if found.id == self.client.id {
                 return Ok(Answer::Last(Reply::Ok));
             }
             found.kill();
-            return Ok(Reply::Ok.into());
+            return Ok(self.once_closed(vec![found.id], Reply::Ok));
         }
         let filter = Filter::read(options)?;
         let mut killed = 0;
+        let mut others = Vec::new();
         let mut ours = false;
         for client in self.shared.clients().list() {
             if !filter.matches(&client) {
@@ -94,6 +98,7 @@ impl Session {
             }
             if client.id != self.client.id {
                 client.kill();
+                others.push(client.id);
             } else if filter.skip_me {
                 continue;
             } else {
@@ -102,7 +107,24 @@ impl Session {
             killed += 1;
         }
         let reply = Reply::Integer(killed);
-        Ok(if ours { Answer::Last(reply) } else { reply.into() })
+        Ok(if ours { Answer::Last(reply) } else { self.once_closed(others, reply) })
+    }
+
+    /// Answers when these connections are closed, so that who is told of it does not meet one that is about to go. Each is closed by its
+    /// own thread, at once unless that has much to do.
+    fn once_closed(&self, ids: Vec<u64>, reply: Reply) -> Answer {
+        const PATIENCE: Duration = Duration::from_millis(200);
+        if ids.is_empty() {
+            return reply.into();
+        }
+        let shared = Arc::clone(&self.shared);
+        Answer::Job(Box::new(move || {
+            let begun = Instant::now();
+            while ids.iter().any(|&id| shared.clients().get(id).is_some()) && begun.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            reply
+        }))
     }
 
     /// `CLIENT REPLY ON|OFF|SKIP`: only `ON` is answered.
