@@ -139,16 +139,22 @@ pub(super) fn exchange(stream: &mut TcpStream, sent: &[u8], sort: Sort, requests
     read_lines(stream, requests * sort.lines())
 }
 
-/// Reads so many lines; an error is one, too, and stops the measurement.
-pub(super) fn read_lines(stream: &mut TcpStream, mut lines: usize) -> io::Result<()> {
-    let mut buffer = [0; 64 << 10];
-    while lines > 0 {
-        let read = stream.read(&mut buffer)?;
-        let said = &buffer[..read];
-        if read == 0 || said[0] == b'-' {
-            return Err(io::Error::other(format!("the server said {:?}", String::from_utf8_lossy(said))));
-        }
-        lines -= said.iter().filter(|&&byte| byte == b'\n').count();
+/// Reads so many lines, and no reply beyond them is under way.
+pub(super) fn read_lines(stream: &mut TcpStream, lines: usize) -> io::Result<()> {
+    let mut left = lines;
+    while left > 0 {
+        left = left.saturating_sub(read_some(stream)?);
     }
     Ok(())
+}
+
+/// Reads what is there, at least a byte, and says how many lines end in it. An error stops the measurement.
+pub(super) fn read_some(stream: &mut TcpStream) -> io::Result<usize> {
+    let mut buffer = [0; 64 << 10];
+    let read = stream.read(&mut buffer)?;
+    let said = &buffer[..read];
+    if read == 0 || said[0] == b'-' {
+        return Err(io::Error::other(format!("the server said {:?}", String::from_utf8_lossy(said))));
+    }
+    Ok(said.iter().filter(|&&byte| byte == b'\n').count())
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use self::load::{Requests, Sort, exchange, item, read_lines};
+use self::load::{Requests, Sort, exchange, item, read_lines, read_some};
 use self::process::Process;
 use crate::samples::Samples;
 
@@ -146,9 +146,8 @@ fn fill(server: &Process, name: &str, items: u64) -> io::Result<(f64, f64)> {
         io::Write::write_all(&mut stream, &sent)?;
         waiting += some + 1;
         // Four commands are on their way at any time.
-        if waiting > 3 * (BULK + 1) {
-            read_lines(&mut stream, BULK + 1)?;
-            waiting -= BULK + 1;
+        while waiting > 3 * (BULK + 1) {
+            waiting = waiting.saturating_sub(read_some(&mut stream)?);
         }
     }
     read_lines(&mut stream, waiting)?;
