@@ -17,10 +17,17 @@
 //! ```
 //!
 //! Counters belong to the thread, so tests that run beside each other do not disturb each other, and what
-//! other threads allocate for the measured code is not seen.
+//! other threads allocate for the measured code is not seen. [`AllocMeter::process`] sees all threads, for
+//! tests of programs with threads of their own; such a test runs alone.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// What all threads hold.
+static HELD: AtomicI64 = AtomicI64::new(0);
+/// The most they held since [`AllocMeter::forget_peak`].
+static MOST_HELD: AtomicI64 = AtomicI64::new(0);
 
 /// What one thread allocated so far. Cells of plain numbers, made at compile time and never dropped: reading
 /// them allocates nothing, which is what makes them usable from inside an allocator.
@@ -47,10 +54,15 @@ impl Tally {
         self.total.set(self.total.get() + bytes as u64);
         self.live.set(self.live.get() + bytes as i64);
         self.peak.set(self.peak.get().max(self.live.get()));
+        let held = HELD.fetch_add(bytes as i64, Ordering::Relaxed) + bytes as i64;
+        if held > MOST_HELD.load(Ordering::Relaxed) {
+            MOST_HELD.fetch_max(held, Ordering::Relaxed);
+        }
     }
 
     fn gave_back(&self, bytes: usize) {
         self.live.set(self.live.get() - bytes as i64);
+        HELD.fetch_sub(bytes as i64, Ordering::Relaxed);
     }
 }
 
@@ -87,6 +99,28 @@ impl AllocMeter {
         let result = work();
         let measured = span.so_far();
         (result, measured)
+    }
+}
+
+/// What all threads of the process hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Bytes now.
+    pub held: i64,
+    /// Most bytes at once since [`AllocMeter::forget_peak`].
+    pub most: i64,
+}
+
+impl AllocMeter {
+    /// What all threads hold, and held.
+    #[must_use]
+    pub fn process() -> Process {
+        Process { held: HELD.load(Ordering::Relaxed), most: MOST_HELD.load(Ordering::Relaxed) }
+    }
+
+    /// From now on [`Process::most`] begins with what is held now.
+    pub fn forget_peak() {
+        MOST_HELD.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 

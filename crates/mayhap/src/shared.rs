@@ -160,6 +160,14 @@ impl<F: Shareable> Shared<F> {
         changed
     }
 
+    /// Puts items back in that were new when they came, and counts every one of them, whatever is there by now: to play a log again.
+    pub fn put_back(&self, hashes: &[ItemHash]) {
+        for &hash in hashes {
+            self.filter.set_shared(hash);
+        }
+        self.inserted.add(0, hashes.len() as u64);
+    }
+
     /// Looking first saves the locked instructions for items already there, with a branch that is easy to predict; looking
     /// before every single bit is not.
     #[inline(always)]

@@ -42,6 +42,7 @@ mod error;
 #[cfg(feature = "formats")]
 mod foreign;
 mod header;
+mod pieces;
 #[cfg(feature = "formats")]
 mod redis_chunk;
 mod source;
@@ -100,6 +101,7 @@ pub use foreign::{Resemblance, WriteError};
 pub use format::Format;
 #[doc(hidden)]
 pub use header::Header;
+pub use pieces::{Pieces, seal};
 #[doc(hidden)]
 pub use source::Body;
 
@@ -148,7 +150,7 @@ pub enum Parts<'a> {
     Filters(Vec<Encoding<'a>>),
 }
 
-/// A filter ready to be written: its header complete, its words still where they are.
+/// A filter to be written: its header, its words still where they are.
 #[doc(hidden)]
 pub struct Encoding<'a> {
     header: Header,
@@ -156,24 +158,30 @@ pub struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
+    /// Not [sealed](Self::seal) yet.
     pub(crate) fn of<F: Storable>(filter: &'a F) -> Self {
-        let (mut header, parts) = (filter.header(), filter.parts());
-        match &parts {
+        Self { header: filter.header(), parts: filter.parts() }
+    }
+
+    /// Completes the header: how long the payload is, and what it adds up to.
+    fn seal(mut self) -> Self {
+        match &mut self.parts {
             Parts::Words(lines) => {
-                header.payload_bytes = lines.memory_bytes();
-                header.payload_checksum = lines.checksum();
+                self.header.payload_bytes = lines.memory_bytes();
+                self.header.payload_checksum = lines.checksum();
             }
             // The headers of the parts vouch for their payloads; the checksum over those headers is enough.
             Parts::Filters(filters) => {
                 let mut checksum = Xxh3::new();
+                *filters = std::mem::take(filters).into_iter().map(Encoding::seal).collect();
                 for filter in filters {
-                    header.payload_bytes += filter.total_bytes();
+                    self.header.payload_bytes += filter.total_bytes();
                     checksum.update(&filter.header.to_bytes());
                 }
-                header.payload_checksum = checksum.digest();
+                self.header.payload_checksum = checksum.digest();
             }
         }
-        Self { header, parts }
+        self
     }
 
     /// Bytes [`write`](Self::write) writes.
@@ -192,7 +200,7 @@ impl<'a> Encoding<'a> {
 
 /// The encoded filter in one piece of memory.
 pub(crate) fn encode<F: Storable>(filter: &F) -> Vec<u8> {
-    let encoding = Encoding::of(filter);
+    let encoding = Encoding::of(filter).seal();
     let mut bytes = Vec::with_capacity(encoding.total_bytes() as usize);
     // Writing to a vector cannot fail.
     let _ = encoding.write(&mut bytes);
@@ -204,7 +212,7 @@ pub(crate) fn encode<F: Storable>(filter: &F) -> Vec<u8> {
 /// # Errors
 /// Whatever `out` answers.
 pub fn encode_into<F: Storable>(filter: &F, out: &mut dyn Write) -> io::Result<()> {
-    Encoding::of(filter).write(out)
+    Encoding::of(filter).seal().write(out)
 }
 
 /// The filter in these bytes, and nothing else in them.

@@ -104,6 +104,17 @@ impl Coverage {
         Self { pieces: Vec::new() }
     }
 
+    /// These pieces, if they neither overlap nor touch, and are in order.
+    pub(super) fn of(pieces: &[Range<u64>]) -> Option<Self> {
+        let apart = pieces.is_sorted_by(|one, next| one.end < next.start);
+        let fits = pieces.len() <= MAX_PIECES && pieces.iter().all(|piece| piece.start < piece.end);
+        (apart && fits).then(|| Self { pieces: pieces.to_vec() })
+    }
+
+    pub(super) fn pieces(&self) -> &[Range<u64>] {
+        &self.pieces
+    }
+
     /// `Ok` if these bytes can be remembered.
     pub(super) fn check(&self, start: u64, length: u64) -> Result<(), LoadError> {
         let (from, to) = self.touched(start, start.saturating_add(length));

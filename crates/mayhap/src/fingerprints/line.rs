@@ -52,11 +52,18 @@ pub(super) fn free<const BITS: u32>(line: &Line) -> Option<usize> {
     (words_with_room > 0).then(|| first_empty::<BITS>(line, line.len() - words_with_room))
 }
 
-/// The first empty lane, which is in this word.
+/// The first empty lane, of which there is one: it is in this word, unless somebody forged a line with gaps.
 #[inline(always)]
 fn first_empty<const BITS: u32>(line: &Line, word: usize) -> usize {
+    let word = if zero_lanes::<BITS>(line[word]) != 0 { word } else { first_with_room::<BITS>(line) };
     let lane = zero_lanes::<BITS>(line[word]).trailing_zeros() / BITS;
     word * (64 / BITS) as usize + lane as usize
+}
+
+/// The first word that has an empty lane. No line that was filled here needs it.
+#[cold]
+fn first_with_room<const BITS: u32>(line: &Line) -> usize {
+    line.iter().position(|&word| zero_lanes::<BITS>(word) != 0).unwrap_or_default()
 }
 
 /// Puts `fingerprint` into an empty lane.
@@ -117,6 +124,17 @@ mod tests {
                 }
             }
             assert_eq!((look::<BITS>(&line, 5), free::<BITS>(&line)), (Look::Full, None));
+        }
+    }
+
+    /// Lines that nobody fills come with forged files: the lane behind the last one was taken for an empty one.
+    #[test]
+    fn a_line_with_gaps_gives_an_empty_lane() {
+        for full in 0..255_u32 {
+            let line: Line = std::array::from_fn(|word| if full >> word & 1 == 1 { u64::MAX } else { 0 });
+            let lane = free::<32>(&line).unwrap();
+            assert_eq!(line[lane / 2], 0, "{full:b}");
+            assert_eq!(look::<32>(&line, 5), Look::Free(lane));
         }
     }
 

@@ -116,6 +116,16 @@ impl AtomicScalableBloom {
         claimed
     }
 
+    /// Puts items back in that were new to the newest layer when they came, and counts every one of them, whatever is there by now: to play a
+    /// log again. Never grows.
+    pub fn put_back(&mut self, hashes: &[ItemHash]) {
+        let newest = self.get_mut().newest_mut();
+        for &hash in hashes {
+            newest.set_shared(hash);
+        }
+        newest.count(hashes.len() as u64);
+    }
+
     /// `false`: never inserted. `true`: mayhap.
     #[inline]
     #[must_use]

@@ -384,8 +384,10 @@ fn what_cannot_be_is_refused() {
     };
     assert!(slots(string(&[0; 8])).is_ok());
     assert!(slots(string(&[0; 7])).is_err() && slots(string(&[0; 16])).is_err());
-    let bomb = [&[5, 0xc3][..], &length(5), &length(1 << 30), &[0, 0, 0xff, 0xff, 0]].concat();
-    assert!(matches!(slots(bomb), Err(DecodeError::BadField { field: "length of a compressed string", .. })));
+    let bomb = |bytes| [&[5, 0xc3][..], &length(5), &length(bytes), &[0, 0, 0xff, 0xff, 0]].concat();
+    let field = "length of a compressed string";
+    assert_eq!(slots(bomb(1_000)).unwrap_err(), DecodeError::BadField { field, got: 1_000 });
+    assert_eq!(slots(bomb(LIMIT + 1)).unwrap_err(), DecodeError::UnpacksTooLarge { limit: LIMIT });
     // What is ours is not theirs.
     let ours = ScalableCuckoo::for_capacity(10, 7).unwrap();
     assert!(redis_rdb::write_dump(&ours, 10).is_err());

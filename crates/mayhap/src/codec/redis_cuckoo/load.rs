@@ -1,5 +1,7 @@
 //! `CF.LOADCHUNK`.
 
+use std::ops::Range;
+
 use super::super::DecodeError;
 use super::super::cursor::Cursor;
 use super::super::redis_chunk::{Coverage, LoadError, offset_of};
@@ -91,6 +93,20 @@ impl Loader {
             }
             None => Err(LoadError::NoHeader { iterator }),
         }
+    }
+
+    /// One that goes on where another was: the filter so far, and which bytes of it came. `None` for bytes that are not its own.
+    #[must_use]
+    pub fn resume(filter: ScalableCuckoo, came: &[Range<u64>]) -> Option<Self> {
+        let coverage = Coverage::of(came)?;
+        let loader = Self { limit_bytes: filter.memory_bytes(), filter: Some(filter), coverage };
+        (came.last().map_or(0, |piece| piece.end) <= loader.progress().1).then_some(loader)
+    }
+
+    /// Which bytes came: pieces that neither overlap nor touch, in order.
+    #[must_use]
+    pub fn came(&self) -> &[Range<u64>] {
+        self.coverage.pieces()
     }
 
     /// The filter so far, once its header came. What did not come yet is free slots.

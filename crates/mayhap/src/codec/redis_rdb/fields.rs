@@ -59,6 +59,8 @@ const LZF: u8 = 3;
 #[derive(Debug)]
 pub(super) struct DumpFields<'a> {
     cursor: Cursor<'a>,
+    /// The longest a compressed string may be.
+    limit: u64,
 }
 
 /// What a length, or what stands in its place, says.
@@ -68,8 +70,9 @@ enum Length {
 }
 
 impl<'a> DumpFields<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        Self { cursor: Cursor::new(bytes) }
+    /// Compressed strings come out no longer than `limit` bytes.
+    pub(super) const fn new(bytes: &'a [u8], limit: u64) -> Self {
+        Self { cursor: Cursor::new(bytes), limit }
     }
 
     fn any_length(&mut self) -> Result<Length, DecodeError> {
@@ -110,12 +113,17 @@ impl<'a> DumpFields<'a> {
             Length::Special(INT_32) => digits(i32::from_le_bytes(self.cursor.array()?)),
             Length::Special(LZF) => {
                 let (packed, length) = (self.length()?, self.length()?);
-                lzf::decompress(self.cursor.take(packed)?, length).map(Cow::Owned)
+                lzf::decompress(self.cursor.take(packed)?, length, self.limit).map(Cow::Owned)
             }
             Length::Special(got) => {
                 Err(DecodeError::BadField { field: "string", got: 0xc0 | u64::from(got) })
             }
         }
+    }
+
+    /// `Ok` if the bytes end here.
+    pub(super) fn end(self) -> Result<(), DecodeError> {
+        self.cursor.finish()
     }
 
     /// `Ok` if the value ends here, and the bytes with it.
@@ -200,11 +208,11 @@ mod tests {
             let mut out = Vec::new();
             put_length(&mut out, length);
             assert_eq!(out, bytes);
-            assert_eq!(DumpFields::new(bytes).length(), Ok(length));
-            assert!(DumpFields::new(&bytes[..bytes.len() - 1]).length().is_err());
+            assert_eq!(DumpFields::new(bytes, u64::MAX).length(), Ok(length));
+            assert!(DumpFields::new(&bytes[..bytes.len() - 1], u64::MAX).length().is_err());
         }
-        assert!(DumpFields::new(&[0x82]).length().is_err());
-        assert!(DumpFields::new(&[0xc0]).length().is_err());
+        assert!(DumpFields::new(&[0x82], u64::MAX).length().is_err());
+        assert!(DumpFields::new(&[0xc0], u64::MAX).length().is_err());
     }
 
     #[test]
@@ -214,12 +222,12 @@ mod tests {
         out.double(0.5);
         out.string(b"ada");
         put_end(&mut out);
-        let mut fields = DumpFields::new(&out);
+        let mut fields = DumpFields::new(&out, u64::MAX);
         assert_eq!((fields.unsigned(), fields.double()), (Ok(7), Ok(0.5)));
         assert_eq!(fields.string().unwrap().as_ref(), b"ada");
         assert_eq!(fields.finish(), Ok(()));
-        let refused = DumpFields::new(&out).double().unwrap_err();
+        let refused = DumpFields::new(&out, u64::MAX).double().unwrap_err();
         assert_eq!(refused.to_string(), "header field kind of a field: a double is due cannot be 2");
-        assert!(DumpFields::new(&out[..1]).finish().is_err());
+        assert!(DumpFields::new(&out[..1], u64::MAX).finish().is_err());
     }
 }

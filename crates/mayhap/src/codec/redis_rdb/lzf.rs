@@ -7,18 +7,23 @@
 //! ```
 
 use super::super::DecodeError;
+use crate::error::BuildError;
 
 /// The most bytes that come out for one that goes in: three say "copy 264".
 const MAX_RATIO: u64 = 88;
 
-/// The `length` bytes these stand for, exactly. Nothing is allocated that they cannot fill.
-pub(super) fn decompress(packed: &[u8], length: u64) -> Result<Vec<u8>, DecodeError> {
+/// The `length` bytes these stand for, exactly, and no more than `limit`. Nothing is allocated that they cannot fill.
+pub(super) fn decompress(packed: &[u8], length: u64, limit: u64) -> Result<Vec<u8>, DecodeError> {
+    if length > limit {
+        return Err(DecodeError::UnpacksTooLarge { limit });
+    }
     if length > (packed.len() as u64).saturating_mul(MAX_RATIO) {
         return Err(DecodeError::BadField { field: "length of a compressed string", got: length });
     }
     // As long as 88 times what is in memory already at most.
     let length = length as usize;
-    let mut out = Vec::with_capacity(length);
+    let mut out = Vec::new();
+    out.try_reserve_exact(length).map_err(|_| BuildError::OutOfMemory { bytes: length as u64 })?;
     let damaged = |at: usize| DecodeError::BadField { field: "compressed string, at byte", got: at as u64 };
     let mut at = 0;
     let next = |at: &mut usize| {
@@ -64,11 +69,11 @@ mod tests {
 
     #[test]
     fn runs_and_copies() {
-        assert_eq!(decompress(&[2, b'a', b'b', b'c'], 3).unwrap(), b"abc");
+        assert_eq!(decompress(&[2, b'a', b'b', b'c'], 3, 9).unwrap(), b"abc");
         // "ab", and then 4 bytes from 2 back: over what the copy itself writes.
-        assert_eq!(decompress(&[1, b'a', b'b', 2 << 5, 1], 6).unwrap(), b"ababab");
-        assert_eq!(decompress(&[0, b'z', 7 << 5, 255, 0], 265).unwrap(), [b'z'; 265]);
-        assert_eq!(decompress(&[], 0).unwrap(), b"");
+        assert_eq!(decompress(&[1, b'a', b'b', 2 << 5, 1], 6, 9).unwrap(), b"ababab");
+        assert_eq!(decompress(&[0, b'z', 7 << 5, 255, 0], 265, 265).unwrap(), [b'z'; 265]);
+        assert_eq!(decompress(&[], 0, 0).unwrap(), b"");
     }
 
     #[test]
@@ -86,7 +91,7 @@ mod tests {
             (&[], 1),
             (&[], u64::MAX),
         ] {
-            assert!(decompress(packed, length).is_err(), "{packed:?}");
+            assert!(decompress(packed, length, u64::MAX).is_err(), "{packed:?}");
         }
     }
 }

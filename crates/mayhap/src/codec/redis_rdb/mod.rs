@@ -52,6 +52,7 @@ use super::foreign::{Resemblance, WriteError};
 use super::redis_bloom::{Link, assemble, options};
 use super::redis_cuckoo::Head;
 use super::{DecodeError, redis_bloom, redis_cuckoo};
+use crate::error::BuildError;
 use crate::scalable::{Plan, ScalableBloom};
 use crate::scalable_cuckoo::ScalableCuckoo;
 use crate::sizing;
@@ -90,6 +91,8 @@ pub enum ValueType {
 pub const ENCODING_VERSION: u32 = 4;
 /// A module's value, in the form that says where it ends.
 const MODULE_2: u8 = 7;
+/// A string, as it is.
+const STRING: u8 = 0;
 /// The bits of a module id that are the version; the others are nine letters of six bits.
 const VERSION_BITS: u64 = 0x3ff;
 /// RDB version and checksum.
@@ -110,11 +113,7 @@ impl ValueType {
 
     /// The id of the type: its letters, and the version its values are saved with.
     fn id(self) -> u64 {
-        const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        let number =
-            |letter: u8| LETTERS.iter().position(|&there| there == letter).unwrap_or_default() as u64;
-        let letters = self.name().bytes().fold(0, |id, letter| id << 6 | number(letter));
-        letters << 10 | u64::from(ENCODING_VERSION)
+        module_id(self.name(), ENCODING_VERSION)
     }
 
     /// The type with this id, and the version of the value.
@@ -124,6 +123,18 @@ impl ValueType {
         let value_type = value_type.ok_or(DecodeError::BadField { field: "module id", got: id })?;
         Ok((value_type, (id & VERSION_BITS) as u32))
     }
+}
+
+/// Nine letters of six bits, and a version.
+fn module_id(name: &str, version: u32) -> u64 {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let number = |letter: u8| LETTERS.iter().position(|&there| there == letter).unwrap_or_default() as u64;
+    name.bytes().fold(0, |id, letter| id << 6 | number(letter)) << 10 | u64::from(version)
+}
+
+/// The id of our own type, of its only version.
+fn mayhap_id() -> u64 {
+    module_id("mayhap---", 1)
 }
 
 impl<'a> From<&'a ScalableBloom> for ValueRef<'a> {
@@ -163,6 +174,35 @@ impl ValueRef<'_> {
 /// # Errors
 /// [`DecodeError`] for anything but an intact payload of a filter RedisBloom can have made, [`DecodeError::PayloadDamaged`] for a checksum that differs.
 pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError> {
+    match read_payload(payload, limit_bytes)? {
+        Payload::RedisBloom(value) => Ok(value),
+        Payload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
+        Payload::Mayhap { .. } => Err(DecodeError::BadField { field: "module id", got: mayhap_id() }),
+    }
+}
+
+/// What a payload that `DUMP` answered holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Payload<'a> {
+    /// A filter of RedisBloom's.
+    RedisBloom(Value),
+    /// A string of Redis's own.
+    String(Cow<'a, [u8]>),
+    /// What our own server says of a filter that RedisBloom does not know, `mayhap---`.
+    Mayhap {
+        /// Which form the bytes have.
+        form: u64,
+        /// The bytes.
+        bytes: Cow<'a, [u8]>,
+    },
+}
+
+/// What is in a payload that `DUMP` answered. It takes no more than `limit_bytes`, compressed or not.
+///
+/// # Errors
+/// As [`read_dump`].
+pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, DecodeError> {
     let too_short = DecodeError::TooShort { need: TRAILER_BYTES as u64 + 1, got: payload.len() as u64 };
     let Some((body, checksum)) = payload.split_last_chunk::<8>() else { return Err(too_short) };
     let (Some((&value_type, value)), true) = (body.split_first(), body.len() > 2) else {
@@ -171,15 +211,71 @@ pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError>
     if crc64(body) != u64::from_le_bytes(*checksum) {
         return Err(DecodeError::PayloadDamaged);
     }
-    if value_type != MODULE_2 {
+    if !matches!(value_type, MODULE_2 | STRING) {
         return Err(DecodeError::BadField { field: "type of the value", got: value_type.into() });
     }
     // Which RDB version it was is of no matter: the fields of a module have been the same in all of them.
-    let mut fields = DumpFields::new(&value[..value.len() - 2]);
-    let (value_type, version) = ValueType::of_id(fields.length()?)?;
+    let mut fields = DumpFields::new(&value[..value.len() - 2], limit_bytes);
+    if value_type == STRING {
+        let string = fields.raw_string()?;
+        sizing::check_memory(string.len() as u64, limit_bytes)?;
+        fields.end()?;
+        return Ok(Payload::String(string));
+    }
+    let id = fields.length()?;
+    if id == mayhap_id() {
+        let (form, bytes) = (fields.unsigned()?, fields.string()?);
+        sizing::check_memory(bytes.len() as u64, limit_bytes)?;
+        fields.finish()?;
+        return Ok(Payload::Mayhap { form, bytes });
+    }
+    let (value_type, version) = ValueType::of_id(id)?;
     let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
     fields.finish()?;
-    Ok(value)
+    Ok(Payload::RedisBloom(value))
+}
+
+/// The payload `RESTORE` takes for a string, for a server that reads this RDB version.
+///
+/// # Errors
+/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+pub fn write_string_dump(bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, BuildError> {
+    let mut out = payload_of(STRING, bytes.len())?;
+    put_length(&mut out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+    seal(&mut out, rdb_version);
+    Ok(out)
+}
+
+/// The payload of a filter that RedisBloom does not know, which our own server takes back: [`Payload::Mayhap`].
+///
+/// # Errors
+/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+pub fn write_mayhap_dump(form: u64, bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, BuildError> {
+    let mut out = payload_of(MODULE_2, bytes.len())?;
+    put_length(&mut out, mayhap_id());
+    out.unsigned(form);
+    out.string(bytes);
+    put_end(&mut out);
+    seal(&mut out, rdb_version);
+    Ok(out)
+}
+
+/// The beginning of a payload, with room for `bytes` and what belongs to them.
+fn payload_of(value_type: u8, bytes: usize) -> Result<Vec<u8>, BuildError> {
+    const BESIDES: usize = 64;
+    let mut out = Vec::new();
+    let refused = |_| BuildError::OutOfMemory { bytes: bytes as u64 };
+    out.try_reserve_exact(bytes.saturating_add(BESIDES)).map_err(refused)?;
+    out.push(value_type);
+    Ok(out)
+}
+
+/// Version and checksum.
+fn seal(out: &mut Vec<u8>, rdb_version: u16) {
+    out.extend_from_slice(&rdb_version.to_le_bytes());
+    let checksum = crc64(out);
+    out.extend_from_slice(&checksum.to_le_bytes());
 }
 
 /// The payload `RESTORE` takes, for a server that reads this RDB version; 10 is that of Redis 7.0.
@@ -190,10 +286,9 @@ pub fn write_dump<'a>(value: impl Into<ValueRef<'a>>, rdb_version: u16) -> Resul
     let value = value.into();
     let mut out = vec![MODULE_2];
     put_length(&mut out, value.value_type().id());
-    out.extend(write_value(value)?);
-    out.extend_from_slice(&rdb_version.to_le_bytes());
-    let checksum = crc64(&out);
-    out.extend_from_slice(&checksum.to_le_bytes());
+    write_fields(value, &mut out)?;
+    put_end(&mut out);
+    seal(&mut out, rdb_version);
     Ok(out)
 }
 
@@ -207,7 +302,7 @@ pub fn read_value(
     bytes: &[u8],
     limit_bytes: u64,
 ) -> Result<Value, DecodeError> {
-    let mut fields = DumpFields::new(bytes);
+    let mut fields = DumpFields::new(bytes, limit_bytes);
     let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
     fields.finish()?;
     Ok(value)
@@ -261,7 +356,7 @@ pub fn write_fields<'a>(
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Some((&MODULE_2, value)) = bytes.split_first() else { return Resemblance::No };
-    let id = DumpFields::new(value).length();
+    let id = DumpFields::new(value, 0).length();
     match id.map(ValueType::of_id) {
         Ok(Ok(_)) => Resemblance::Surely,
         _ => Resemblance::No,

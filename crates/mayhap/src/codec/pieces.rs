@@ -1,0 +1,259 @@
+//! Encoding a large filter piece by piece, with others at work on it between the pieces.
+
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::header::{HEADER_BYTES, Header};
+use super::{Bytes, DecodeError, Encoding, Parts, Source, Storable};
+use crate::kind::Kind;
+use crate::store::Lines;
+
+/// An encoding that is made piece by piece, so that nobody waits for longer than a piece takes.
+///
+/// * Counts and measurements are those of the moment it was begun.
+/// * Into Bloom filters that are shared, others may insert between the pieces: what they insert may be in it, or parts of it may, which makes
+///   it no less right for whatever was in when it was begun. Anything else that changes the filter spoils it: begin again.
+/// * It does not know yet what the words add up to when it writes the headers. [`seal`] puts that right once all pieces are together.
+///
+/// ```
+/// use mayhap::Bloom;
+/// use mayhap::codec::{Pieces, seal};
+///
+/// let mut filter = Bloom::for_capacity(1_000, 0.01, 0)?;
+/// filter.insert("ada");
+/// let (mut pieces, mut bytes) = (Pieces::of(&filter), Vec::new());
+/// while pieces.left() > 0 {
+///     assert!(pieces.next(&filter, 100, &mut bytes));
+/// }
+/// assert!(Bloom::decode(&bytes).is_err()); // not sealed
+/// seal(&mut bytes)?;
+/// assert_eq!(bytes, filter.encode());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// All headers in the order they are written in, each with how many bytes of words stand behind it.
+    parts: Vec<(Header, usize)>,
+    /// Which part is next, and which byte of it.
+    part: usize,
+    at: usize,
+    left: u64,
+}
+
+impl Pieces {
+    /// The encoding of `filter`, nothing of it written yet.
+    #[must_use]
+    pub fn of<F: Storable>(filter: &F) -> Self {
+        let mut parts = Vec::new();
+        flatten(Encoding::of(filter), &mut |header, lines| {
+            parts.push((header, lines.map_or(0, |lines| lines.memory_bytes() as usize)));
+        });
+        let left = parts.iter().map(|(_, words)| (HEADER_BYTES + words) as u64).sum();
+        Self { parts, part: 0, at: 0, left }
+    }
+
+    /// The same, of a filter that counts its items elsewhere than in itself.
+    #[must_use]
+    pub fn counting(mut self, inserted: u64) -> Self {
+        if let Some((header, _)) = self.parts.first_mut() {
+            header.inserted = inserted;
+        }
+        self
+    }
+
+    /// Bytes still to come.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Appends the next piece, of about `most` bytes. `false`: `filter` has become something else.
+    pub fn next<F: Storable>(&mut self, filter: &F, most: usize, out: &mut Vec<u8>) -> bool {
+        let (mut parts, mut as_begun) = (Vec::new(), true);
+        flatten(Encoding::of(filter), &mut |_, lines| parts.push(lines));
+        as_begun &= parts.len() == self.parts.len();
+        for (lines, (_, words)) in parts.iter().zip(&self.parts) {
+            as_begun &= lines.map_or(0, |lines| lines.memory_bytes() as usize) == *words;
+        }
+        if !as_begun {
+            return false;
+        }
+        let end = out.len().saturating_add(most.max(HEADER_BYTES));
+        while let Some((header, words)) = self.parts.get(self.part)
+            && out.len() < end
+        {
+            let before = out.len();
+            if self.at == 0 {
+                out.extend_from_slice(&header.to_bytes());
+                self.at = HEADER_BYTES;
+            }
+            let from = self.at - HEADER_BYTES;
+            // Whole words: all of them begin at multiples of eight.
+            let some = (words - from).min(end.saturating_sub(out.len()).next_multiple_of(8));
+            if let Some(lines) = parts[self.part] {
+                for word in &lines.words()[from / 8..(from + some) / 8] {
+                    out.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+                }
+            }
+            self.at += some;
+            if self.at == HEADER_BYTES + words {
+                (self.part, self.at) = (self.part + 1, 0);
+            }
+            self.left -= (out.len() - before) as u64;
+        }
+        true
+    }
+}
+
+/// Hands over every header in the order in which they are written, and the words behind it.
+fn flatten<'a>(encoding: Encoding<'a>, each: &mut impl FnMut(Header, Option<&'a Lines>)) {
+    let Encoding { mut header, parts } = encoding;
+    match parts {
+        Parts::Words(lines) => {
+            header.payload_bytes = lines.memory_bytes();
+            each(header, Some(lines));
+        }
+        Parts::Filters(filters) => {
+            header.payload_bytes = filters.iter().map(unsealed_bytes).sum();
+            each(header, None);
+            filters.into_iter().for_each(|filter| flatten(filter, each));
+        }
+    }
+}
+
+fn unsealed_bytes(encoding: &Encoding<'_>) -> u64 {
+    HEADER_BYTES as u64
+        + match &encoding.parts {
+            Parts::Words(lines) => lines.memory_bytes(),
+            Parts::Filters(filters) => filters.iter().map(unsealed_bytes).sum(),
+        }
+}
+
+/// Makes a whole encoding of what [`Pieces`] wrote: puts what the words add up to into the headers.
+///
+/// # Errors
+/// [`DecodeError`] for anything else. Whoever keeps such bytes must have seen to it that they are as they were written: afterwards, no checksum in
+/// them can tell.
+pub fn seal(bytes: &mut [u8]) -> Result<(), DecodeError> {
+    let end = bytes.len() as u64;
+    match seal_at(bytes, 0)? {
+        whole if whole == end => Ok(()),
+        whole => Err(DecodeError::TrailingBytes { extra: end.saturating_sub(whole) }),
+    }
+}
+
+/// Seals the filter that begins at byte `at`, and says where it ends.
+fn seal_at(bytes: &mut [u8], at: u64) -> Result<u64, DecodeError> {
+    let mut header = Bytes(bytes).header_at(at)?;
+    let payload = at + HEADER_BYTES as u64;
+    let end = payload.saturating_add(header.payload_bytes);
+    if end > bytes.len() as u64 {
+        return Err(DecodeError::TooShort { need: end, got: bytes.len() as u64 });
+    }
+    header.payload_checksum = match header.kind {
+        // Made of filters, which are not.
+        Kind::ScalableBloom | Kind::DualBloom => {
+            let (mut checksum, mut part) = (Xxh3::new(), payload);
+            while part < end {
+                let next = match Bytes(bytes).header_at(part)?.kind {
+                    Kind::ScalableBloom | Kind::DualBloom => return Err(DecodeError::PayloadDamaged),
+                    _ => seal_at(bytes, part)?,
+                };
+                checksum.update(&bytes[part as usize..part as usize + HEADER_BYTES]);
+                part = next;
+            }
+            if part != end {
+                return Err(DecodeError::PayloadDamaged);
+            }
+            checksum.digest()
+        }
+        _ => xxh3_64(&bytes[payload as usize..end as usize]),
+    };
+    bytes[at as usize..payload as usize].copy_from_slice(&header.to_bytes());
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AtomicBloom, AtomicScalableBloom, BuildError, Cuckoo, DualBloom, Filter, ScalableBloom};
+
+    fn in_pieces(filter: &Filter, most: usize) -> Vec<u8> {
+        let (mut pieces, mut bytes) = (Pieces::of(filter), Vec::new());
+        let all = pieces.left();
+        while pieces.left() > 0 {
+            let before = bytes.len();
+            assert!(pieces.next(filter, most, &mut bytes));
+            assert!((1..=most.max(HEADER_BYTES) + HEADER_BYTES + 8).contains(&(bytes.len() - before)));
+        }
+        assert_eq!(bytes.len() as u64, all);
+        bytes
+    }
+
+    #[test]
+    fn pieces_of_any_length_make_the_encoding_once_they_are_sealed() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let mut scalable = ScalableBloom::for_capacity(100, 0.01, 3)?;
+        let mut dual = DualBloom::for_capacity(100, 20, 0.01, 3)?;
+        let mut cuckoo = Cuckoo::for_capacity(1_000, 0.01, 3)?;
+        for item in 0..700_u64 {
+            scalable.insert(&item)?;
+            dual.insert(&item)?;
+            cuckoo.insert(&item)?;
+        }
+        for filter in [Filter::ScalableBloom(scalable), Filter::DualBloom(dual), Filter::Cuckoo(cuckoo)] {
+            for most in [1, 8, 200, 1_000, 1 << 30] {
+                let mut bytes = in_pieces(&filter, most);
+                seal(&mut bytes)?;
+                assert_eq!(bytes, filter.encode());
+                for cut in [0, 100, HEADER_BYTES, bytes.len() - 1] {
+                    assert!(seal(&mut bytes.clone()[..cut]).is_err());
+                }
+                bytes.push(0);
+                assert!(seal(&mut bytes).is_err());
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_inserted_meanwhile_does_no_harm_and_growth_is_noticed()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let mut filter = AtomicScalableBloom::from(ScalableBloom::for_capacity(1_000, 0.01, 3)?);
+        let hashes: Vec<_> = (0..2_000_u64).map(|item| filter.hash(&item)).collect();
+        let mut new = crate::Answers::new();
+        filter.insert_hash_batch(&hashes[..500], &mut new);
+        let before = filter.get_mut().inserted();
+        let (mut pieces, mut bytes) = (Pieces::of(filter.uncounted()), Vec::new());
+        assert!(pieces.next(filter.uncounted(), 600, &mut bytes));
+        filter.insert_hash_batch(&hashes[500..900], &mut new);
+        while pieces.left() > 0 {
+            assert!(pieces.next(filter.uncounted(), 600, &mut bytes));
+        }
+        seal(&mut bytes)?;
+        let copy = ScalableBloom::decode(&bytes)?;
+        assert_eq!(copy.inserted(), before);
+        assert!(hashes[..500].iter().all(|&hash| copy.may_contain_hash(hash)));
+        let mut pieces = Pieces::of(filter.uncounted());
+        for &hash in &hashes {
+            filter.get_mut().insert_hash(hash)?;
+        }
+        assert!(!pieces.next(filter.uncounted(), 600, &mut Vec::new()), "it has grown");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_put_back_is_in_and_counted_whatever_there_was() -> Result<(), BuildError> {
+        let filter = AtomicBloom::for_capacity(10, 0.01, 3)?;
+        let hashes: Vec<_> = (0..50_u64).map(|item| filter.hash(&item)).collect();
+        filter.put_back(&hashes);
+        filter.put_back(&hashes[..5]);
+        assert_eq!(filter.inserted(), 55);
+        let mut scalable = AtomicScalableBloom::from(ScalableBloom::for_capacity(10, 0.01, 3)?);
+        scalable.put_back(&hashes);
+        assert_eq!((scalable.inserted(), scalable.layers()), (50, 1));
+        assert!(hashes.iter().all(|&hash| filter.may_contain_hash(hash) && scalable.may_contain_hash(hash)));
+        Ok(())
+    }
+}
