@@ -28,6 +28,12 @@ pub struct Command {
 }
 
 impl Command {
+    /// May it change what a name holds? `CF.COMPACT` does, though RedisBloom calls it a reader.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.flags.access == Access::Write || self.name == "cf.compact"
+    }
+
     /// The hints of `COMMAND INFO`.
     #[must_use]
     pub fn tips(&self) -> &'static [&'static str] {

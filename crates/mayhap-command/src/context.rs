@@ -1,6 +1,8 @@
 //! The world outside of a command: limits, parameters, the clock, randomness.
 
+use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::parameters::Parameters;
@@ -65,27 +67,95 @@ pub struct Budget {
     used: AtomicU64,
     /// 0: any amount.
     limit: AtomicU64,
+    /// Admitted to requests that are being run, and not booked yet.
+    promised: AtomicU64,
+}
+
+thread_local! {
+    /// What was promised to the request that this thread runs; `None`: whoever runs it keeps no promises.
+    static PROMISED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// As long as it lives, whatever is admitted on this thread is promised to it, so that nobody else is admitted to the same memory.
+#[derive(Debug)]
+#[must_use = "the promises end with it"]
+pub struct Promises<'a> {
+    budget: &'a Budget,
+    /// It belongs to its thread.
+    _here: PhantomData<*const ()>,
+}
+
+impl Promises<'_> {
+    /// A request is done, and what it took is booked: what it was promised counts no more.
+    pub fn settle(&self) {
+        if let Some(promised @ 1..) = PROMISED.replace(Some(0)) {
+            self.budget.promised.fetch_sub(promised, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Promises<'_> {
+    fn drop(&mut self) {
+        self.settle();
+        PROMISED.set(None);
+    }
 }
 
 impl Budget {
-    /// May `more` bytes be taken?
+    /// From now on what this thread is admitted to is promised to it. One at a time.
+    pub fn promises(&self) -> Promises<'_> {
+        PROMISED.set(Some(0));
+        Promises { budget: self, _here: PhantomData }
+    }
+
+    /// May `more` bytes be taken? If so, they are promised until the request is done.
     ///
     /// # Errors
     /// [`Refusal::OutOfMemory`].
     pub fn admit(&self, more: u64) -> Result<(), Refusal> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        if limit != 0 && self.used.load(Ordering::Relaxed).saturating_add(more) > limit {
+        let limit = self.limit();
+        if limit == 0 {
+            return Ok(());
+        }
+        let Some(promised) = PROMISED.get().filter(|_| more > 0) else {
+            return if more > self.room() || self.is_past(limit) {
+                Err(Refusal::OutOfMemory)
+            } else {
+                Ok(())
+            };
+        };
+        let others = self.promised.fetch_add(more, Ordering::Relaxed);
+        if self.used().saturating_add(others).saturating_add(more) > limit {
+            self.promised.fetch_sub(more, Ordering::Relaxed);
             return Err(Refusal::OutOfMemory);
         }
+        PROMISED.set(Some(promised.saturating_add(more)));
         Ok(())
     }
 
-    /// How many more bytes may be taken.
+    /// Gives back what was admitted to this thread and was needed for a moment only.
+    pub fn release(&self, bytes: u64) {
+        if let Some(promised) = PROMISED.get() {
+            let bytes = bytes.min(promised);
+            PROMISED.set(Some(promised - bytes));
+            self.promised.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn is_past(&self, limit: u64) -> bool {
+        self.used() > limit
+    }
+
+    /// How many more bytes may be taken, besides what is promised to others.
     #[must_use]
     pub fn room(&self) -> u64 {
         match self.limit() {
             0 => u64::MAX,
-            limit => limit.saturating_sub(self.used()),
+            limit => {
+                let mine = PROMISED.get().unwrap_or(0);
+                let others = self.promised.load(Ordering::Relaxed).saturating_sub(mine);
+                limit.saturating_sub(self.used().saturating_add(others))
+            }
         }
     }
 
@@ -126,4 +196,38 @@ pub trait Environment: fmt::Debug + Send + Sync {
     }
     /// Fills `bytes` with randomness that strangers cannot guess.
     fn random(&self, bytes: &mut [u8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_to_one_is_not_promised_to_another() {
+        let budget = Budget::default();
+        budget.set_limit(100);
+        budget.book(0, 20);
+        let mine = budget.promises();
+        budget.admit(50).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _others = budget.promises();
+                assert_eq!(budget.admit(31), Err(Refusal::OutOfMemory));
+                budget.admit(30).unwrap();
+                assert_eq!((budget.admit(1), budget.room()), (Err(Refusal::OutOfMemory), 30));
+            });
+        });
+        // The other is done, and took nothing; mine took what it was promised.
+        budget.book(0, 50);
+        mine.settle();
+        assert_eq!(budget.room(), 30);
+        assert_eq!(budget.admit(31), Err(Refusal::OutOfMemory));
+        budget.admit(30).unwrap();
+        budget.release(30);
+        budget.admit(30).unwrap();
+        drop(mine);
+        assert_eq!((budget.room(), budget.used()), (30, 70));
+        budget.book(70, 120);
+        assert_eq!(budget.admit(0), Err(Refusal::OutOfMemory));
+    }
 }

@@ -452,6 +452,18 @@ pub static COMMANDS: &[Command] = &[
         run: Run::Server(Server::BackgroundSave),
     },
     Command {
+        name: "bgrewriteaof",
+        arity: Arity::Exactly(1),
+        flags: Flags::ADMIN,
+        names: Names::NONE,
+        family: Family::Server,
+        summary: "Begins to write everything to disk, which makes the log short: as BGSAVE",
+        syntax: "",
+        since: "1.0.0",
+        complexity: "O(1)",
+        run: Run::Server(Server::RewriteLog),
+    },
+    Command {
         name: "lastsave",
         arity: Arity::Exactly(1),
         flags: Flags::NEITHER,

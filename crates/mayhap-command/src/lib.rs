@@ -33,13 +33,15 @@ pub mod server;
 pub mod stored;
 pub mod syntax;
 pub mod table;
+pub mod touch;
 pub mod value;
 
 pub use command::{Access, Arity, Command, Family, Flags, Names};
-pub use context::{Budget, Context, Environment, Limits};
+pub use context::{Budget, Context, Environment, Limits, Promises};
 pub use describe::Description;
 pub use parameters::Parameters;
 pub use refusal::Refusal;
 pub use reply::Reply;
 pub use run::{Batch, Request, Run, Scratch, Slot};
+pub use touch::Touch;
 pub use value::Value;

@@ -65,6 +65,13 @@ impl Parameters {
     pub fn max_bucket_size(&self) -> u64 {
         MAX_BUCKET_SIZE.min(self.cf_initial_size / 2)
     }
+
+    /// The most tables of a cuckoo filter that somebody loads: every lookup looks at all of them, and a header of 38 bytes can announce 65 536.
+    #[must_use]
+    pub fn max_loaded_tables(&self) -> u64 {
+        const MOST: u64 = 1_024;
+        self.cf_max_expansions.max(MOST)
+    }
 }
 
 /// How the error of a growing Bloom filter is shared among its layers.
@@ -93,6 +100,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it is unless somebody sets it.
     pub default: &'static str,
+    /// What it may be.
+    pub allowed: &'static str,
     /// What it is.
     pub get: fn(&Parameters) -> String,
     /// Sets it, or says why not; nothing changed then.
@@ -160,6 +169,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "bf-error-rate",
         default: "0.01",
+        allowed: "a rate between 0 and 1, for example 0.01",
         get: |parameters| parameters.bf_error_rate.to_string(),
         set: |parameters, word| {
             let name = "bf-error-rate";
@@ -174,6 +184,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "bf-initial-size",
         default: "100",
+        allowed: "a number from 1 to 1073741824",
         get: |parameters| parameters.bf_initial_size.to_string(),
         set: |parameters, word| {
             parameters.bf_initial_size = whole("bf-initial-size", word, 1, MAX_CAPACITY)?;
@@ -183,6 +194,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "bf-expansion-factor",
         default: "2",
+        allowed: "a number from 0 (filters do not grow) to 32768",
         get: |parameters| parameters.bf_expansion_factor.to_string(),
         set: |parameters, word| {
             parameters.bf_expansion_factor = narrow("bf-expansion-factor", word, 0, MAX_EXPANSION)?;
@@ -192,6 +204,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "bf-growth",
         default: "redisbloom",
+        allowed: "redisbloom or compact",
         get: |parameters| match parameters.bf_growth {
             Growth::RedisBloom => "redisbloom".into(),
             Growth::Compact => "compact".into(),
@@ -208,6 +221,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-bucket-size",
         default: "2",
+        allowed: "a number from 1 to 255 that is no more than half of cf-initial-size",
         get: |parameters| parameters.cf_bucket_size.to_string(),
         set: |parameters, word| {
             let most = parameters.max_bucket_size();
@@ -218,6 +232,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-initial-size",
         default: "1024",
+        allowed: "a number from twice cf-bucket-size to 1073741824",
         get: |parameters| parameters.cf_initial_size.to_string(),
         set: |parameters, word| {
             let least = 2 * u64::from(parameters.cf_bucket_size);
@@ -228,6 +243,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-max-iterations",
         default: "20",
+        allowed: "a number from 1 to 65535",
         get: |parameters| parameters.cf_max_iterations.to_string(),
         set: |parameters, word| {
             parameters.cf_max_iterations = narrow("cf-max-iterations", word, 1, u16::MAX.into())?;
@@ -237,6 +253,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-expansion-factor",
         default: "1",
+        allowed: "a number from 0 (filters do not grow) to 32768",
         get: |parameters| parameters.cf_expansion_factor.to_string(),
         set: |parameters, word| {
             parameters.cf_expansion_factor = narrow("cf-expansion-factor", word, 0, MAX_EXPANSION)?;
@@ -246,6 +263,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-max-expansions",
         default: "32",
+        allowed: "a number from 1 to 65536",
         get: |parameters| parameters.cf_max_expansions.to_string(),
         set: |parameters, word| {
             parameters.cf_max_expansions = whole("cf-max-expansions", word, 1, 65_536)?;
@@ -255,6 +273,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-eviction",
         default: "redisbloom",
+        allowed: "redisbloom or thorough",
         get: |parameters| match parameters.cf_eviction {
             Eviction::RedisBloom => "redisbloom".into(),
             Eviction::Thorough => "thorough".into(),

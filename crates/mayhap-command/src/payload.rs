@@ -1,11 +1,14 @@
-//! What `DUMP` answers and `RESTORE` takes: RedisBloom's own payloads for Bloom and cuckoo filters, so that they move both ways.
+//! What `DUMP` answers and `RESTORE` takes: RedisBloom's own payloads for Bloom and cuckoo filters and Redis's for strings, so that they
+//! move both ways; and one of our own for all other filters.
 
 use mayhap::BuildError;
 use mayhap::codec::{DecodeError, redis_rdb};
 use mayhap::{AtomicScalableBloom, ScalableBloom};
 
+use crate::bits::{Text, check_length};
 use crate::context::Context;
 use crate::refusal::Refusal;
+use crate::stored::{Form, StoredError};
 use crate::value::Value;
 
 /// The newest version of a payload that is read, and the one of Redis 7.4 and 8.0.
@@ -21,8 +24,9 @@ const TRAILER_BYTES: usize = 10;
 /// nothing changes.
 ///
 /// # Errors
-/// [`Refusal::HalfLoaded`] for a filter that is not all there.
+/// [`Refusal::HalfLoaded`] for a filter that is not all there, and for memory that is refused.
 pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
+    let refused = |_: BuildError| Refusal::InsufficientMemory;
     let payload = match value {
         Value::Bloom(filter) => {
             let filter: &ScalableBloom = filter.get_mut();
@@ -31,7 +35,14 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
         Value::Cuckoo(filter) => redis_rdb::write_dump(&**filter, rdb_version),
         Value::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
         Value::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
-        _ => return Err(Refusal::NoPayload),
+        Value::Text(text) => return redis_rdb::write_string_dump(text.bytes(), rdb_version).map_err(refused),
+        Value::Filter(holder) => {
+            holder.ready()?;
+            let form = value.form();
+            let mut stored = Vec::new();
+            value.store(&mut stored).map_err(|_| Refusal::InsufficientMemory)?;
+            return redis_rdb::write_mayhap_dump(form as u64, &stored, rdb_version).map_err(refused);
+        }
     };
     payload.map_err(|_| Refusal::NoPayload)
 }
@@ -48,9 +59,31 @@ pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> 
     if version > RDB_VERSION && version != VALKEY_VERSION {
         return Err(Refusal::PayloadVersionOrChecksum);
     }
-    match redis_rdb::read_dump(payload, context.allowance(0)) {
-        Ok(redis_rdb::Value::Bloom(filter)) => Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter)))),
-        Ok(redis_rdb::Value::Cuckoo(filter)) => Ok(Value::Cuckoo(Box::new(filter))),
+    use redis_rdb::{Payload, Value as Filter};
+    match redis_rdb::read_payload(payload, context.allowance(0)) {
+        Ok(Payload::RedisBloom(Filter::Bloom(filter))) => {
+            Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter))))
+        }
+        Ok(Payload::RedisBloom(Filter::Cuckoo(filter))) => {
+            match filter.tables() as u64 > context.parameters.max_loaded_tables() {
+                true => Err(Refusal::PayloadFormat),
+                false => Ok(Value::Cuckoo(Box::new(filter))),
+            }
+        }
+        Ok(Payload::String(bytes)) => {
+            check_length(bytes.len() as u64)?;
+            Ok(Value::Text(Box::new(Text::new(&bytes, context)?)))
+        }
+        Ok(Payload::Mayhap { form, bytes }) => {
+            let form = u8::try_from(form).ok().and_then(Form::from_number);
+            let Some(form @ (Form::Filter | Form::Listed | Form::Holder)) = form else {
+                return Err(Refusal::PayloadFormat);
+            };
+            Value::load(form, &bytes, context).map_err(|error| match error {
+                StoredError::Refused(refusal @ (Refusal::OutOfMemory | Refusal::TooLarge { .. })) => refusal,
+                _ => Refusal::PayloadFormat,
+            })
+        }
         Ok(_) => Err(Refusal::PayloadFormat),
         Err(error) => Err(refused(&error, context)),
     }

@@ -211,6 +211,10 @@ pub enum Refusal {
     PayloadFormat,
     /// `DUMP`: there is no payload for this kind of value.
     NoPayload,
+    /// The log cannot be written for want of room on the disk: changes are refused until there is some.
+    NoSpace,
+    /// The disk of the log failed: changes are refused until a restart.
+    DiskFailed,
     /// `CONFIG SET`: the value was not taken.
     Parameter {
         /// The parameter.
@@ -357,6 +361,8 @@ impl fmt::Display for Refusal {
             Self::CuckooOptionOutOfRange { option, least, most } => {
                 write!(f, "{option}: value must be in the range [{least}, {most}]")
             }
+            Self::NoSpace => f.write_str("NOSPACE the disk is full: changes are refused until there is room on it, lookups go on"),
+            Self::DiskFailed => f.write_str("READONLY the disk failed: changes are refused until a restart, lookups go on"),
             Self::Parameter { name, trouble } => {
                 write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {trouble}")
             }

@@ -59,6 +59,22 @@ impl Reply {
         Self::Simple(Cow::Borrowed(text))
     }
 
+    /// Bytes it takes on the wire, or in memory where that is more; about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let inside = match self {
+            Self::Bulk(bytes) => bytes.len(),
+            Self::Text(text) => text.len(),
+            Self::Simple(text) => text.len(),
+            Self::Booleans(answers) => 4 * answers.len(),
+            Self::Array(items) | Self::Set(items) => items.iter().map(Self::bytes).sum(),
+            Self::Map(pairs) => pairs.iter().map(|(name, value)| name.bytes() + value.bytes()).sum(),
+            Self::Split { resp2, resp3 } => resp2.bytes() + resp3.bytes(),
+            _ => 0,
+        };
+        size_of::<Self>().saturating_add(inside)
+    }
+
     /// A count, which no client can tell from infinity past 2^63.
     #[must_use]
     pub fn count(count: u64) -> Self {

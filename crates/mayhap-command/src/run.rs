@@ -2,7 +2,7 @@
 
 use mayhap::{Answers, ItemHash};
 
-use crate::command::{Command, Names};
+use crate::command::Command;
 use crate::context::Context;
 pub use crate::keyspace::Keyspace;
 use crate::refusal::Refusal;
@@ -29,16 +29,7 @@ impl<'a> Request<'a> {
     /// All names in it, where the row of the table says that they stand.
     #[must_use]
     pub fn names(&self) -> Vec<&'a [u8]> {
-        let Names { first, last, step } = self.command.names;
-        let count = self.words.len();
-        let end = match usize::try_from(last) {
-            Ok(last) => last + 1,
-            Err(_) => (count + 1).saturating_sub(last.unsigned_abs() as usize),
-        };
-        match first {
-            0 => Vec::new(),
-            _ => (first..end.min(count)).step_by(step.max(1)).map(|at| self.words[at]).collect(),
-        }
+        self.command.names.positions(self.words.len()).map(|at| self.words[at]).collect()
     }
 }
 
@@ -143,6 +134,10 @@ pub struct Slot<'a> {
     changed: bool,
     replaced: bool,
     expiry: Expiry,
+    /// Is there a log that wants to know more than that it changed?
+    logged: bool,
+    items: Option<Vec<ItemHash>>,
+    left_out: Vec<usize>,
 }
 
 /// When a name is to go away by itself, as far as a command has a say in it. Whoever made the slot sees to it.
@@ -161,7 +156,52 @@ impl<'a> Slot<'a> {
     /// The slot around what a name holds.
     #[must_use]
     pub const fn new(value: &'a mut Option<Value>) -> Self {
-        Self { value, changed: false, replaced: false, expiry: Expiry::Keep }
+        Self {
+            value,
+            changed: false,
+            replaced: false,
+            expiry: Expiry::Keep,
+            logged: false,
+            items: None,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// The same for a log, which is told what is needed to do it again.
+    #[must_use]
+    pub const fn logged(value: &'a mut Option<Value>) -> Self {
+        let mut slot = Self::new(value);
+        slot.logged = true;
+        slot
+    }
+
+    /// Does a log want to know more than that it changed?
+    #[must_use]
+    pub const fn is_logged(&self) -> bool {
+        self.logged
+    }
+
+    /// All that changed is that these items, which were new, are in a Bloom filter that neither came nor grew.
+    pub fn mark_items(&mut self, items: Vec<ItemHash>) {
+        self.changed = true;
+        self.items = Some(items);
+    }
+
+    /// The items, if that is all that changed.
+    #[must_use]
+    pub fn items(&self) -> Option<&[ItemHash]> {
+        self.items.as_deref()
+    }
+
+    /// Who does this request again must leave out a word, for it was refused for reasons that are not in what the name holds: the last word of the request is 1.
+    pub fn leave_out(&mut self, from_end: usize) {
+        self.left_out.push(from_end);
+    }
+
+    /// The words to leave out, counted from the end of the request.
+    #[must_use]
+    pub fn left_out(&self) -> &[usize] {
+        &self.left_out
     }
 
     /// What it holds.
@@ -233,4 +273,22 @@ pub struct Scratch {
     pub begun_at: usize,
     /// New items that batches put in through a shared look: they add to it, and the engine takes it for the statistics.
     pub added: u64,
+    /// Is there a log that wants to know which items were new?
+    pub collects: bool,
+    /// Those items.
+    pub new: Vec<ItemHash>,
+    /// The bytes of a record for the log.
+    pub record: Vec<u8>,
+    /// Everything that requests run with this have changed so far has a number below this one in the log.
+    pub logged: u64,
+}
+
+impl Scratch {
+    /// Remembers which of the items just added were new, if a log wants to know.
+    pub(crate) fn collect(&mut self) {
+        if self.collects {
+            let new = self.hashes.iter().zip(self.answers.iter()).filter(|(_, new)| *new);
+            self.new.extend(new.map(|(hash, _)| *hash));
+        }
+    }
 }

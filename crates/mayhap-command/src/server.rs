@@ -16,6 +16,8 @@ pub enum Server {
     Auth,
     /// `BGSAVE`.
     BackgroundSave,
+    /// `BGREWRITEAOF`.
+    RewriteLog,
     /// `CLIENT`.
     Client,
     /// `CLUSTER`.
@@ -179,9 +181,16 @@ pub static COMMANDS: &[Command] = &[
 #[rustfmt::skip]
 pub static SUBCOMMANDS: &[Subcommand] = &[
     sub(Server::Acl, "cat", AtLeast(2), SLOW, "[category]", "Lists the categories, or the commands of one"),
+    sub(Server::Acl, "deluser", AtLeast(3), Flags::ADMIN, "username [username ...]", "Removes users and closes their connections"),
+    sub(Server::Acl, "dryrun", AtLeast(4), Flags::ADMIN, "username command [arg [arg ...]]", "Says whether a user might run a command, and does not run it"),
+    sub(Server::Acl, "genpass", AtLeast(2), SLOW, "[bits]", "Makes a password nobody guesses"),
     sub(Server::Acl, "getuser", Exactly(3), Flags::ADMIN, "username", "What a user may do"),
     sub(Server::Acl, "help", Exactly(2), SLOW, "", "Prints this help"),
     sub(Server::Acl, "list", Exactly(2), Flags::ADMIN, "", "All users, as a file of rules has them"),
+    sub(Server::Acl, "load", Exactly(2), Flags::ADMIN, "", "Reads the file of users again: all of it or nothing"),
+    sub(Server::Acl, "log", AtLeast(2), Flags::ADMIN, "[count | RESET]", "What was refused lately, and to whom"),
+    sub(Server::Acl, "save", Exactly(2), Flags::ADMIN, "", "Writes all users to the file of users"),
+    sub(Server::Acl, "setuser", AtLeast(3), Flags::ADMIN, "username [rule [rule ...]]", "Makes or changes a user: all of the rules or none"),
     sub(Server::Acl, "users", Exactly(2), Flags::ADMIN, "", "The names of all users"),
     sub(Server::Acl, "whoami", Exactly(2), SLOW, "", "The name of the connection's user"),
     sub(Server::Client, "getname", Exactly(2), SLOW, "", "The name of the connection"),
@@ -193,11 +202,12 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
     sub(Server::Client, "list", AtLeast(2), Flags::ADMIN, "[TYPE type] [ID id [id ...]]", "What is known of all connections"),
     sub(Server::Client, "no-evict", Exactly(3), Flags::ADMIN, "ON|OFF", "Accepted: no connection is ever closed to make room"),
     sub(Server::Client, "no-touch", Exactly(3), SLOW, "ON|OFF", "Accepted: looking at a name never makes it live longer"),
+    sub(Server::Client, "pause", AtLeast(3), Flags::ADMIN, "timeout [WRITE|ALL]", "Runs no requests, or none that change something, for so many milliseconds"),
     sub(Server::Client, "reply", Exactly(3), SLOW, "ON|OFF|SKIP", "Whether requests are answered"),
     sub(Server::Client, "setinfo", Exactly(4), SLOW, "LIB-NAME libname | LIB-VER libver", "What the client's library is"),
     sub(Server::Client, "setname", Exactly(3), SLOW, "connection-name", "Names the connection"),
     sub(Server::Client, "unblock", AtLeast(3), Flags::ADMIN, "client-id [TIMEOUT|ERROR]", "No command waits: answers 0"),
-    sub(Server::Client, "unpause", Exactly(2), Flags::ADMIN, "", "Accepted: nothing is ever paused"),
+    sub(Server::Client, "unpause", Exactly(2), Flags::ADMIN, "", "Ends a pause"),
     sub(Server::Cluster, "countkeysinslot", Exactly(3), SLOW, "slot", "There is no cluster"),
     sub(Server::Cluster, "help", Exactly(2), SLOW, "", "There is no cluster"),
     sub(Server::Cluster, "info", Exactly(2), SLOW, "", "Says that there is no cluster"),
@@ -219,7 +229,6 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
     sub(Server::Config, "rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the file they came from"),
     sub(Server::Config, "set", AtLeast(4), Flags::ADMIN, "parameter value [parameter value ...]", "Sets parameters"),
     sub(Server::Debug, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Debug, "reload", AtLeast(2), Flags::ADMIN, "", "Writes everything to disk and loads it again"),
     sub(Server::Debug, "sleep", Exactly(3), Flags::ADMIN, "seconds", "Has the connection wait, for 10 seconds at the most"),
     sub(Server::Latency, "doctor", Exactly(2), Flags::ADMIN, "", "Says in words what took long"),
     sub(Server::Latency, "help", Exactly(2), SLOW, "", "Prints this help"),
@@ -287,6 +296,11 @@ pub enum SessionRefusal {
         /// Bytes it may take.
         limit: usize,
     },
+    /// `EXEC`: the request was run, but its reply does not fit behind those of the others.
+    RepliesTooLarge {
+        /// Bytes they may take.
+        limit: usize,
+    },
     /// `SLOWLOG GET`.
     SlowLogCount,
     /// There is no cluster.
@@ -299,6 +313,54 @@ pub enum SessionRefusal {
     NoModules,
     /// `ACL CAT`.
     UnknownCategory(String),
+    /// The user may not run this command at all.
+    NoCommand {
+        /// The user.
+        user: String,
+        /// The command, with its subcommand behind a `|`.
+        command: String,
+    },
+    /// The user may not do this to one of the names.
+    NoName,
+    /// `EXEC`: what was allowed when it was queued no longer is.
+    NoLonger(Box<SessionRefusal>),
+    /// `ACL DRYRUN`: the user may not do this to this name.
+    NoSuchName {
+        /// The user.
+        user: String,
+        /// The name.
+        name: String,
+    },
+    /// Nobody may run it.
+    Off {
+        /// The command, in upper case.
+        command: String,
+        /// How that came to be.
+        why: &'static str,
+    },
+    /// `ACL SETUSER`: a rule that is none.
+    Rule {
+        /// The rule, unless it is a password.
+        rule: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// `ACL SETUSER`: a name with blanks in it.
+    UserName,
+    /// `ACL DELUSER`.
+    DefaultUser,
+    /// `ACL DRYRUN`.
+    UserNotFound(String),
+    /// `ACL DRYRUN`.
+    CommandNotFound(String),
+    /// `ACL GENPASS`.
+    PasswordBits,
+    /// `ACL SAVE`, `ACL LOAD`: there is no file of users.
+    NoUsersFile,
+    /// `ACL SAVE`, `ACL LOAD`: it went wrong.
+    UsersFile(String),
+    /// The server is open to other machines, and would be open to everybody there.
+    WouldExpose,
     /// `SHUTDOWN ABORT`.
     NoShutdown,
     /// `SHUTDOWN`: saving failed.
@@ -325,6 +387,13 @@ pub enum SessionRefusal {
         name: &'static str,
         /// Why not, in Redis's words.
         why: &'static str,
+    },
+    /// `CONFIG SET`: a value that cannot be taken as things are.
+    NotApplied {
+        /// The parameter.
+        name: &'static str,
+        /// Why not.
+        why: String,
     },
     /// `CONFIG REWRITE`: there is no file.
     NoConfigFile,
@@ -368,12 +437,48 @@ impl fmt::Display for SessionRefusal {
             Self::TransactionTooLarge { limit } => {
                 return write!(f, "ERR transaction too large, it may take {limit} bytes");
             }
+            Self::RepliesTooLarge { limit } => {
+                return write!(f, "ERR the replies of a transaction may take {limit} bytes: this one was left out");
+            }
             Self::SlowLogCount => "ERR count should be greater than or equal to -1",
             Self::NoCluster => DISABLED,
             Self::MasterPort => "ERR Invalid master port",
             Self::NoReplication => "ERR replication is not offered",
             Self::NoModules => "ERR MODULE command not allowed. The commands of the module bf are built in.",
             Self::UnknownCategory(word) => return write!(f, "ERR Unknown category '{word}'"),
+            Self::NoCommand { user, command } => {
+                return write!(f, "NOPERM User {user} has no permissions to run the '{command}' command");
+            }
+            Self::NoName => "NOPERM No permissions to access a key",
+            Self::NoLonger(refusal) => {
+                let why = refusal.to_string();
+                let why = why.strip_prefix("NOPERM ").unwrap_or(&why);
+                return write!(
+                    f,
+                    "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+                     command is no longer allowed for the following reason: {why}"
+                );
+            }
+            Self::NoSuchName { user, name } => {
+                return write!(f, "User {user} has no permissions to access the '{name}' key");
+            }
+            Self::Off { command, why } => return write!(f, "ERR {command} command not allowed. {why}"),
+            Self::Rule { rule, why } => return write!(f, "ERR Error in ACL SETUSER modifier '{rule}': {why}"),
+            Self::UserName => "ERR Usernames can't contain spaces or null characters",
+            Self::DefaultUser => "ERR The 'default' user cannot be removed",
+            Self::UserNotFound(name) => return write!(f, "ERR User '{name}' not found"),
+            Self::CommandNotFound(name) => return write!(f, "ERR Command '{name}' not found"),
+            Self::PasswordBits => {
+                "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
+            }
+            Self::NoUsersFile => {
+                "ERR This server is not configured to use an ACL file: it is started with --users FILE then"
+            }
+            Self::UsersFile(why) => return write!(f, "ERR {why}"),
+            Self::WouldExpose => {
+                "ERR the server is open to other machines: a user that is on needs a password, unless it is started with \
+                 --unprotected"
+            }
             Self::NoShutdown => "ERR No shutdown in progress.",
             Self::ShutdownFailed => "ERR Errors trying to SHUTDOWN. Check logs.",
             Self::NotAFloat => "ERR value is not a valid float",
@@ -387,6 +492,9 @@ impl fmt::Display for SessionRefusal {
                 return write!(f, "ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
             }
             Self::BadParameter { name, why } => {
+                return write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
+            }
+            Self::NotApplied { name, why } => {
                 return write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
             }
             Self::NoConfigFile => "ERR The server is running without a config file",

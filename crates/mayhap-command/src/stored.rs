@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 
-use mayhap::codec::{self, DecodeError};
-use mayhap::{AtomicScalableBloom, ScalableBloom, ScalableCuckoo};
+use mayhap::codec::{self, DecodeError, Pieces, redis_bloom, redis_cuckoo};
+use mayhap::{AtomicScalableBloom, ItemHash, ScalableBloom, ScalableCuckoo};
 
 use crate::bits::Text;
 use crate::context::Context;
@@ -27,56 +28,167 @@ pub enum Form {
     Text = 4,
     /// A filter of the `MF.*` family that is still the list of its first items, with the same in front of it.
     Listed = 5,
+    /// A name of the `MF.*` family with all it has: what is coming, what its filters are made from.
+    Holder = 6,
+    /// A filter of the `BF.*` family that is being loaded: how many pieces came (u32), from where to where each (two u64), the filter so far.
+    LoadingBloom = 7,
+    /// The same of the `CF.*` family.
+    LoadingCuckoo = 8,
 }
 
 impl Form {
     /// The form with this number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        let all = [Self::Bloom, Self::Cuckoo, Self::Filter, Self::Text, Self::Listed];
+        let all = [
+            Self::Bloom,
+            Self::Cuckoo,
+            Self::Filter,
+            Self::Text,
+            Self::Listed,
+            Self::Holder,
+            Self::LoadingBloom,
+            Self::LoadingCuckoo,
+        ];
         all.into_iter().find(|form| *form as u8 == number)
+    }
+
+    /// Where in the bytes of a value of this form an encoded filter begins; at their end if there is none.
+    fn filter_at(self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        Ok(match self {
+            Self::Bloom | Self::Cuckoo => 0,
+            Self::Filter => HISTORY_BYTES.min(bytes.len()),
+            Self::Holder => Holder::head_bytes(bytes)?,
+            Self::Text | Self::Listed | Self::LoadingBloom | Self::LoadingCuckoo => bytes.len(),
+        })
+    }
+}
+
+const HISTORY_BYTES: usize = 12;
+
+/// The bytes of a value that are written piece by piece, with others at work on it in between.
+///
+/// Others may add to Bloom filters meanwhile, through a shared look. Anything else that happens to the value spoils it.
+#[derive(Debug)]
+pub struct Copying {
+    form: Form,
+    /// What stands in front of the pieces.
+    head: Vec<u8>,
+    rest: Rest,
+}
+
+#[derive(Debug)]
+enum Rest {
+    Filter(Pieces),
+    /// From this byte on.
+    Text(usize),
+}
+
+impl Copying {
+    /// What the bytes are.
+    #[must_use]
+    pub const fn form(&self) -> Form {
+        self.form
     }
 }
 
 impl Value {
-    /// What its bytes are; nothing for a filter that is not all there, which is never stored.
+    /// What its bytes are.
     #[must_use]
-    pub fn form(&self) -> Option<Form> {
+    pub fn form(&self) -> Form {
         match self {
-            Self::Bloom(_) => Some(Form::Bloom),
-            Self::Cuckoo(_) => Some(Form::Cuckoo),
-            Self::Filter(holder) if holder.served_as_list() => Some(Form::Listed),
-            Self::Filter(holder) => holder.is_ready().then_some(Form::Filter),
-            Self::Text(_) => Some(Form::Text),
-            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) => None,
+            Self::Bloom(_) => Form::Bloom,
+            Self::Cuckoo(_) => Form::Cuckoo,
+            Self::Filter(holder) if !holder.is_plain() => Form::Holder,
+            Self::Filter(holder) if holder.served_as_list() => Form::Listed,
+            Self::Filter(_) => Form::Filter,
+            Self::Text(_) => Form::Text,
+            Self::LoadingBloom(_) => Form::LoadingBloom,
+            Self::LoadingCuckoo(_) => Form::LoadingCuckoo,
+        }
+    }
+
+    /// Begins to write its bytes piece by piece. It is held for oneself for a moment, so that its counts are those of its bits; nothing changes.
+    /// `None`: it is small, and [`store`](Self::store) is for it.
+    pub fn copy_in_pieces(&mut self) -> Option<Copying> {
+        let form = self.form();
+        let (head, rest) = match self {
+            Self::Bloom(filter) => (Vec::new(), Rest::Filter(Pieces::of(filter.get_mut()))),
+            Self::Cuckoo(filter) => (Vec::new(), Rest::Filter(Pieces::of(&**filter))),
+            Self::Filter(holder) => {
+                let mut head = Vec::new();
+                match form {
+                    Form::Holder => holder.store_head(&mut head),
+                    _ => head.extend_from_slice(&history(holder)),
+                }
+                (head, Rest::Filter(holder.served.body.pieces()?))
+            }
+            Self::Text(_) => (Vec::new(), Rest::Text(0)),
+            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) => return None,
+        };
+        Some(Copying { form, head, rest })
+    }
+
+    /// Appends the next piece, of about `most` bytes. Is there more? `None`: it is something else by now.
+    pub fn next_piece(&self, copying: &mut Copying, most: usize, out: &mut Vec<u8>) -> Option<bool> {
+        out.append(&mut copying.head);
+        match (self, &mut copying.rest) {
+            (Self::Text(text), Rest::Text(at)) => {
+                let rest = text.bytes().get(*at..)?;
+                let some = rest.len().min(most);
+                out.extend_from_slice(&rest[..some]);
+                *at += some;
+                Some(some < rest.len())
+            }
+            (value, Rest::Filter(pieces)) => {
+                let as_begun = match value {
+                    Self::Bloom(filter) => pieces.next(filter.uncounted(), most, out),
+                    Self::Cuckoo(filter) => pieces.next(&**filter, most, out),
+                    Self::Filter(holder) => holder.served.body.next_piece(pieces, most, out),
+                    _ => false,
+                };
+                as_begun.then_some(pieces.left() > 0)
+            }
+            _ => None,
         }
     }
 
     /// Writes its bytes. It is held for oneself, so that its counts are those of its bits; nothing changes.
     ///
     /// # Errors
-    /// Whatever `out` answers; [`io::ErrorKind::InvalidInput`] for a value without a [`form`](Self::form), and for memory that
-    /// `context` refuses where a copy is needed.
-    pub fn store(&mut self, out: &mut dyn Write, context: &Context<'_>) -> io::Result<()> {
-        let refused = |refusal: Refusal| io::Error::new(io::ErrorKind::InvalidInput, refusal);
+    /// Whatever `out` answers.
+    pub fn store(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let form = self.form();
         match self {
             Self::Bloom(filter) => codec::encode_into::<ScalableBloom>(filter.get_mut(), out),
             Self::Cuckoo(filter) => codec::encode_into::<ScalableCuckoo>(filter, out),
             Self::Filter(holder) => {
-                let (generation, created_ms) = holder.history();
-                out.write_all(&generation.to_le_bytes())?;
-                out.write_all(&created_ms.to_le_bytes())?;
-                match holder.store_list(out) {
-                    Some(written) => written,
-                    None => out.write_all(&holder.encode(context).map_err(refused)?),
+                let mut head = Vec::new();
+                match form {
+                    Form::Holder => holder.store_head(&mut head),
+                    _ => head.extend_from_slice(&history(holder)),
+                }
+                out.write_all(&head)?;
+                match form {
+                    Form::Listed => holder.store_list(out).unwrap_or(Ok(())),
+                    // The head has the list.
+                    _ if holder.served_as_list() => Ok(()),
+                    _ => holder.encode_into(out),
                 }
             }
             Self::Text(text) => out.write_all(text.bytes()),
-            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Self::LoadingBloom(loader) => {
+                write_came(loader.came(), out)?;
+                loader.filter().map_or(Ok(()), |filter| codec::encode_into(filter, out))
+            }
+            Self::LoadingCuckoo(loader) => {
+                write_came(loader.came(), out)?;
+                loader.filter().map_or(Ok(()), |filter| codec::encode_into(filter, out))
+            }
         }
     }
 
-    /// The value in bytes of this form. Takes no more memory than in proportion to them.
+    /// The value in bytes of this form, after [`seal`]. Takes no more memory than in proportion to them.
     ///
     /// # Errors
     /// [`StoredError`] for anything but what [`store`](Self::store) wrote.
@@ -85,7 +197,7 @@ impl Value {
             Form::Bloom => Self::Bloom(Box::new(AtomicScalableBloom::from(ScalableBloom::decode(bytes)?))),
             Form::Cuckoo => Self::Cuckoo(Box::new(ScalableCuckoo::decode(bytes)?)),
             Form::Filter | Form::Listed => {
-                let too_short = DecodeError::TooShort { need: 12, got: bytes.len() as u64 };
+                let too_short = DecodeError::TooShort { need: HISTORY_BYTES as u64, got: bytes.len() as u64 };
                 let Some((generation, rest)) = bytes.split_first_chunk() else {
                     return Err(too_short.into());
                 };
@@ -98,8 +210,71 @@ impl Value {
                 Self::Filter(Box::new(holder.with_history(history)))
             }
             Form::Text => Self::Text(Box::new(Text::new(bytes, context)?)),
+            Form::Holder => Self::Filter(Box::new(Holder::load(bytes)?)),
+            Form::LoadingBloom => {
+                let (came, rest) = read_came(bytes)?;
+                let loader = redis_bloom::Loader::resume(ScalableBloom::decode(rest)?, &came);
+                Self::LoadingBloom(Box::new(loader.ok_or(BAD_PIECES)?))
+            }
+            Form::LoadingCuckoo => {
+                let (came, rest) = read_came(bytes)?;
+                let loader = redis_cuckoo::Loader::resume(ScalableCuckoo::decode(rest)?, &came);
+                Self::LoadingCuckoo(Box::new(loader.ok_or(BAD_PIECES)?))
+            }
         })
     }
+
+    /// Puts items back in that were new to a Bloom filter when they came, whatever it counts by now.
+    pub fn put_back(&mut self, hashes: &[ItemHash]) {
+        match self {
+            Self::Bloom(filter) => filter.put_back(hashes),
+            Self::Filter(holder) => holder.served.body.put_back(hashes),
+            _ => {}
+        }
+    }
+}
+
+/// Makes bytes that were written piece by piece what [`Value::load`] takes. Whoever kept them has seen to it that they are as they were written.
+///
+/// # Errors
+/// [`DecodeError`] for anything else.
+pub fn seal(form: Form, bytes: &mut [u8]) -> Result<(), DecodeError> {
+    let at = form.filter_at(bytes)?;
+    match &mut bytes[at..] {
+        [] => Ok(()),
+        filter => codec::seal(filter),
+    }
+}
+
+const BAD_PIECES: DecodeError = DecodeError::BadField { field: "pieces that came", got: 0 };
+
+fn history(holder: &Holder) -> [u8; HISTORY_BYTES] {
+    let (generation, created_ms) = holder.history();
+    let mut bytes = [0; HISTORY_BYTES];
+    bytes[..4].copy_from_slice(&generation.to_le_bytes());
+    bytes[4..].copy_from_slice(&created_ms.to_le_bytes());
+    bytes
+}
+
+fn write_came(came: &[Range<u64>], out: &mut dyn Write) -> io::Result<()> {
+    let mut bytes = u32::try_from(came.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    for piece in came {
+        bytes.extend_from_slice(&piece.start.to_le_bytes());
+        bytes.extend_from_slice(&piece.end.to_le_bytes());
+    }
+    out.write_all(&bytes)
+}
+
+fn read_came(bytes: &[u8]) -> Result<(Vec<Range<u64>>, &[u8]), DecodeError> {
+    const PIECE_BYTES: usize = 16;
+    let too_short = DecodeError::TooShort { need: 4, got: bytes.len() as u64 };
+    let (count, rest) = bytes.split_first_chunk().ok_or(too_short)?;
+    let length = (u32::from_le_bytes(*count) as usize).saturating_mul(PIECE_BYTES);
+    let too_short = DecodeError::TooShort { need: length as u64, got: rest.len() as u64 };
+    let (pieces, rest) = rest.split_at_checked(length).ok_or(too_short)?;
+    let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
+    let pieces = pieces.as_chunks::<PIECE_BYTES>().0.iter();
+    Ok((pieces.map(|piece| number(&piece[..8])..number(&piece[8..])).collect(), rest))
 }
 
 /// Why a stored value could not be read.

@@ -42,6 +42,20 @@ impl Value {
         value.map_or(0, Self::memory_bytes)
     }
 
+    /// Bytes it takes, or would take if it had to grow now, where one can choose how far: about.
+    #[must_use]
+    pub fn reach_bytes(&self) -> u64 {
+        let bytes = self.memory_bytes();
+        match self {
+            Self::Bloom(filter) => {
+                let shape = filter.uncounted().shape();
+                let factor = if shape.grows() { shape.growth_factor().max(1.0) } else { 1.0 };
+                (bytes as f64 * factor) as u64
+            }
+            _ => bytes,
+        }
+    }
+
     /// Bytes it takes, all in.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

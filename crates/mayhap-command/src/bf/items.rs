@@ -49,6 +49,7 @@ pub(crate) fn add_together(
         let added = filter.insert_hash_batch(&scratch.hashes, &mut scratch.answers);
         together.changed |= scratch.answers.mayhaps() > 0;
         scratch.added += scratch.answers.mayhaps() as u64;
+        scratch.collect();
         let mut at = 0;
         for request in now {
             let items = request.words.len() - ITEMS_FROM;
@@ -97,6 +98,7 @@ pub(super) fn add(
     items: &[&[u8]],
     context: &Context<'_>,
 ) -> Result<Vec<Reply>, Refusal> {
+    let mut new = (slot.is_logged() && !slot.is_replaced()).then(Vec::new);
     let filter = match slot.get_mut() {
         None => return Err(Refusal::NotFound),
         Some(Value::Bloom(filter)) => filter,
@@ -105,6 +107,7 @@ pub(super) fn add(
     };
     let besides = size_of::<AtomicScalableBloom>() as u64;
     filter.get_mut().limit_memory(Some(context.allowance(booked).saturating_sub(besides)));
+    let layers = filter.layers();
     let (mut replies, mut changed) = (Vec::with_capacity(items.len()), false);
     let (mut hashes, mut answers) = (Vec::new(), Answers::new());
     'all: for group in items.chunks(GROUP) {
@@ -115,6 +118,9 @@ pub(super) fn add(
             let added = filter.insert_hash_batch(left, &mut answers);
             changed |= answers.mayhaps() > 0;
             replies.extend(answers.iter().map(Reply::Boolean));
+            if let Some(new) = &mut new {
+                new.extend(left.iter().zip(answers.iter()).filter(|(_, new)| *new).map(|(hash, _)| *hash));
+            }
             left = &left[added..];
             // The one that needs another layer.
             let [next, rest @ ..] = left else { break };
@@ -132,8 +138,15 @@ pub(super) fn add(
         }
     }
     filter.get_mut().limit_memory(None);
-    if changed {
-        slot.mark_changed();
+    let grown = filter.layers() != layers;
+    if let Some(Reply::Refused(_)) = replies.last() {
+        // Neither this one nor any behind it.
+        (replies.len() - 1..items.len()).for_each(|at| slot.leave_out(items.len() - at));
+    }
+    match new {
+        Some(new) if changed && !grown => slot.mark_items(new),
+        _ if changed => slot.mark_changed(),
+        _ => {}
     }
     Ok(replies)
 }

@@ -12,6 +12,7 @@ mod tests;
 mod text;
 
 pub use refused::BitsRefusal;
+pub(crate) use text::check_length;
 pub use text::{MAX_BYTES, Text};
 
 use crate::command::{Arity, Command, Family, Flags, Names};

@@ -123,6 +123,6 @@ pub(super) fn text_mut<'s>(
 }
 
 /// Refuses what would be longer than a string may be.
-pub(super) fn check_length(bytes: u64) -> Result<(), Refusal> {
+pub(crate) fn check_length(bytes: u64) -> Result<(), Refusal> {
     if bytes > MAX_BYTES { Err(BitsRefusal::TooLong.into()) } else { Ok(()) }
 }

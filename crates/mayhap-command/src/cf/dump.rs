@@ -43,7 +43,10 @@ pub(super) fn loadchunk(
             let mut loader = Loader::new(context.allowance(0));
             loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
             let widest = loader.filter().map_or(0, |filter| filter.shape().bucket_size());
-            if u64::from(widest) > context.parameters.max_bucket_size() {
+            let tables = loader.filter().map_or(0, |filter| filter.tables() as u64);
+            if u64::from(widest) > context.parameters.max_bucket_size()
+                || tables > context.parameters.max_loaded_tables()
+            {
                 return Err(Refusal::InvalidHeader);
             }
             slot.put(Value::LoadingCuckoo(Box::new(loader)));

@@ -144,13 +144,17 @@ pub(super) fn add_all(
     if filter.tables() as u64 >= context.parameters.cf_max_expansions {
         return Err(Refusal::MaxExpansions);
     }
-    let besides = size_of::<ScalableCuckoo>() as u64;
-    filter.limit_memory(Some(context.allowance(booked).saturating_sub(besides)));
+    let limit = context.allowance(booked).saturating_sub(size_of::<ScalableCuckoo>() as u64);
     let eviction = context.parameters.cf_eviction;
-    let add = |item: &&[u8]| match add_one(filter, item, copies, eviction) {
-        Ok(true) => Outcome::Added,
-        Ok(false) => Outcome::IsIn,
-        Err(error) => Outcome::Refused(refused(&error, booked, context)),
+    let add = |item: &&[u8]| {
+        let may_grow = may_grow(filter);
+        filter.limit_memory(Some(if may_grow { limit } else { filter.memory_bytes() }));
+        match add_one(filter, item, copies, eviction) {
+            Ok(true) => Outcome::Added,
+            Ok(false) => Outcome::IsIn,
+            Err(_) if !may_grow => Outcome::Refused(Refusal::CuckooFull),
+            Err(error) => Outcome::Refused(refused(&error, booked, context)),
+        }
     };
     let outcomes: Vec<Outcome> = items.iter().map(add).collect();
     filter.limit_memory(None);
@@ -158,6 +162,18 @@ pub(super) fn add_all(
         slot.mark_changed();
     }
     Ok(outcomes)
+}
+
+/// Would growth help? An item that finds no room in a filter of which not even an eighth is in use was there many times before, or was forged to
+/// look as if: this layout's hash is public. RedisBloom grows for it, a whole table for four copies, until its limit is reached and nobody's
+/// items are taken any more. Here it may do so a few times, and small filters may as they like.
+fn may_grow(filter: &ScalableCuckoo) -> bool {
+    const TABLES: usize = 4;
+    const SMALL_SLOTS: u64 = 4_096;
+    const SHARE: u64 = 8;
+    filter.tables() < TABLES
+        || filter.capacity() <= SMALL_SLOTS
+        || filter.inserted().saturating_mul(SHARE) >= filter.capacity()
 }
 
 fn add_one(

@@ -1,10 +1,12 @@
 //! What answers for a filter: the filter itself, in the form that fits its size and kind.
 
+use mayhap::codec::{self, Pieces};
 use mayhap::{
     Answers, AtomicBlockedBloom, AtomicBloom, AtomicScalableBloom, BuildError, Filter, ItemHash, Kind,
 };
 
 use super::list::List;
+use super::recipe::Recipe;
 
 /// From this size on Bloom filters are filled by many threads at once. Below, that costs more memory than it is worth: two kibibytes.
 const SHARED_FROM_BYTES: u64 = 64 << 10;
@@ -57,6 +59,59 @@ impl Body {
             Self::Bloom(filter) => Some(filter.snapshot().map(Filter::Bloom)),
             Self::Blocked(filter) => Some(filter.snapshot().map(Filter::BlockedBloom)),
             Self::Plain(filter) => Some(filter.try_clone()),
+        }
+    }
+
+    /// Its encoding, to be written piece by piece; nothing where there is no filter, and for a list.
+    pub(crate) fn pieces(&mut self) -> Option<Pieces> {
+        match self {
+            Self::Nothing | Self::List(_) => None,
+            Self::Scalable(filter) => Some(Pieces::of(filter.get_mut())),
+            Self::Bloom(filter) => Some(Pieces::of(filter.plain()).counting(filter.inserted())),
+            Self::Blocked(filter) => Some(Pieces::of(filter.plain()).counting(filter.inserted())),
+            Self::Plain(filter) => Some(Pieces::of(&**filter)),
+        }
+    }
+
+    /// Appends the next piece. `false`: it is something else by now.
+    pub(crate) fn next_piece(&self, pieces: &mut Pieces, most: usize, out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Nothing | Self::List(_) => false,
+            Self::Scalable(filter) => pieces.next(filter.uncounted(), most, out),
+            Self::Bloom(filter) => pieces.next(filter.plain(), most, out),
+            Self::Blocked(filter) => pieces.next(filter.plain(), most, out),
+            Self::Plain(filter) => pieces.next(&**filter, most, out),
+        }
+    }
+
+    /// Appends the encoded filter, if there is one.
+    pub(crate) fn encode(&mut self, out: &mut Vec<u8>) {
+        let at = out.len();
+        if let Some(mut pieces) = self.pieces() {
+            while pieces.left() > 0 && self.next_piece(&mut pieces, usize::MAX, out) {}
+            // What was just written can be sealed.
+            let _ = codec::seal(&mut out[at..]);
+        }
+    }
+
+    /// Puts items back in that were new when they came. Only Bloom filters that threads fill together take them.
+    pub(crate) fn put_back(&mut self, hashes: &[ItemHash]) {
+        match self {
+            Self::Scalable(filter) => filter.put_back(hashes),
+            Self::Bloom(filter) => filter.put_back(hashes),
+            Self::Blocked(filter) => filter.put_back(hashes),
+            Self::Nothing | Self::List(_) | Self::Plain(_) => {}
+        }
+    }
+
+    /// What a filter like it is made from, as far as it knows itself.
+    pub(crate) fn recipe(&self) -> Option<Recipe> {
+        match self {
+            Self::Nothing | Self::List(_) => None,
+            Self::Scalable(filter) => Some(Recipe::Scalable(*filter.uncounted().shape())),
+            Self::Bloom(filter) => Some(Recipe::Bloom(*filter.shape())),
+            Self::Blocked(filter) => Some(Recipe::Blocked(*filter.shape())),
+            Self::Plain(filter) => Recipe::of(filter),
         }
     }
 

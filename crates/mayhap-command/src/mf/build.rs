@@ -34,6 +34,16 @@ impl Building {
         self.served.body.memory_bytes() + (self.hashes.capacity() * size_of::<ItemHash>()) as u64
     }
 
+    /// The one with these parts.
+    pub(crate) const fn of(served: Served, hashes: Vec<ItemHash>) -> Self {
+        Self { served, hashes }
+    }
+
+    /// What is being filled, and the hashes of a set that is built of all its items at once.
+    pub(crate) fn parts_mut(&mut self) -> (&mut Served, &[ItemHash]) {
+        (&mut self.served, &self.hashes)
+    }
+
     fn fixed(&self) -> Option<&StaticRecipe> {
         match self.served.recipe.as_deref() {
             Some(Recipe::Static(fixed)) => Some(fixed),
@@ -48,17 +58,27 @@ impl Building {
         }
     }
 
-    /// Takes `items` in.
-    fn add(&mut self, items: &[&[u8]], context: &Context<'_>) -> Result<(), Refusal> {
+    /// Takes `items` in, and says which of them it did not take.
+    fn add(&mut self, items: &[&[u8]], context: &Context<'_>) -> (Vec<usize>, Result<(), Refusal>) {
         if self.fixed().is_none() {
-            let mut refused = None;
+            let (mut at, mut refused, mut why) = (0, Vec::new(), None);
             self.served.add(items, context, |outcome| {
                 if let Err(refusal) = outcome {
-                    refused.get_or_insert(refusal);
+                    refused.push(at);
+                    why.get_or_insert(refusal);
                 }
+                at += 1;
             });
-            return refused.map_or(Ok(()), Err);
+            return (refused, why.map_or(Ok(()), Err));
         }
+        match self.collect(items, context) {
+            Ok(()) => (Vec::new(), Ok(())),
+            refused => ((0..items.len()).collect(), refused),
+        }
+    }
+
+    /// Takes the hashes of all `items`, or none.
+    fn collect(&mut self, items: &[&[u8]], context: &Context<'_>) -> Result<(), Refusal> {
         let free = self.hashes.capacity() - self.hashes.len();
         if free < items.len() {
             let more = items.len().max(self.hashes.len() / 2);
@@ -103,8 +123,13 @@ pub(super) fn build(
         () if is("ADD") => {
             arity(!words.is_empty())?;
             let building = building_mut(slot)?;
-            building.add(words, context)?;
-            Ok(Reply::count(building.inserted()))
+            let (refused, outcome) = building.add(words, context);
+            let inserted = building.inserted();
+            if refused.len() < words.len() {
+                slot.mark_changed();
+                refused.into_iter().for_each(|at| slot.leave_out(words.len() - at));
+            }
+            outcome.map(|()| Reply::count(inserted))
         }
         () if is("COMMIT") => {
             arity(words.is_empty())?;

@@ -115,6 +115,7 @@ pub(super) fn explain(
     let now_ms = context.environment.now_ms();
     let explained = served.with_filter(|filter| {
         if let Filter::Window(window) = filter {
+            // Not a change: whoever adds or asks next finds it so anyway.
             window.advance(now_ms);
         }
         match (&*filter, number(item)) {

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use mayhap::{BuildError, DecodeError, Filter, HashScheme, Kind};
+use mayhap::{BuildError, DecodeError, Filter, HashScheme, Kind, codec};
 
 use super::body::Body;
 use super::dump::Dump;
 use super::load::Load;
 use super::refused::{MayhapRefusal, NotReady, unbuildable};
 use super::served::Served;
-use super::stored_list;
+use super::{stored_holder, stored_list};
 use crate::context::Context;
 use crate::refusal::Refusal;
 
@@ -111,6 +111,43 @@ impl Holder {
             Some(encoded) => encoded.map_err(unbuildable),
             None => Err(self.not_ready().into()),
         }
+    }
+
+    /// Writes the filter that serves as the bytes of a `.mayhap` file, without a copy of it in between; nothing where none does.
+    pub(crate) fn encode_into(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.is_ready() {
+            return Ok(());
+        }
+        match self.served.with_filter(|filter| codec::encode_into(filter, out)) {
+            Some(Ok(written)) => written,
+            Some(Err(_)) => Err(io::ErrorKind::OutOfMemory.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// One with these parts.
+    pub(crate) const fn with(served: Served, side: Option<Box<Side>>) -> Self {
+        Self { served, side, created_ms: 0, generation: 0 }
+    }
+
+    /// Can it be stored as nothing but its history and the filter that serves, or as a list?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.next().is_none() && self.is_ready() && (self.served_as_list() || self.served.recipe.is_none())
+    }
+
+    /// Appends all that stands in front of the filter that serves, for snapshots.
+    pub(crate) fn store_head(&mut self, out: &mut Vec<u8>) {
+        stored_holder::head(self, out);
+    }
+
+    /// How many bytes stand in front of the filter in what [`store_head`](Self::store_head) began.
+    pub(crate) fn head_bytes(bytes: &[u8]) -> Result<usize, DecodeError> {
+        stored_holder::head_bytes(bytes)
+    }
+
+    /// What [`store_head`](Self::store_head) began, with its filter behind it.
+    pub(crate) fn load(bytes: &[u8]) -> Result<Self, DecodeError> {
+        stored_holder::load(bytes)
     }
 
     /// Writes the list it still is, for snapshots; nothing if it is none.

@@ -86,6 +86,7 @@ pub(crate) fn add_together(
         };
         together.changed |= new.mayhaps() > 0;
         scratch.added += new.mayhaps() as u64;
+        scratch.collect();
         if added < items.len() {
             scratch.begun = added;
             return together;
@@ -113,9 +114,12 @@ pub(crate) fn add_alone(
     let mut replies = Vec::with_capacity(items.len());
     // Those that went in a moment ago, when the filter was shared.
     replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
-    let mut changed = false;
+    let (mut changed, mut refused) = (false, Vec::new());
     served.add(items.get(begun..).unwrap_or_default(), context, |outcome| {
         changed |= !matches!(outcome, Ok(false) | Err(_));
+        if outcome.is_err() {
+            refused.push(items.len() - replies.len());
+        }
         replies.push(outcome.map_or_else(Reply::from, Reply::Boolean));
     });
     // A counting filter takes a copy of what it has already, and a window an item that is in it.
@@ -124,6 +128,7 @@ pub(crate) fn add_alone(
     if changed || (takes_copies && replies.iter().any(|reply| matches!(reply, Reply::Boolean(_)))) {
         slot.mark_changed();
     }
+    refused.into_iter().for_each(|from_end| slot.leave_out(from_end));
     match (is_many(request), replies.pop()) {
         (false, Some(Reply::Refused(refusal))) => Err(*refusal),
         (false, Some(reply)) => Ok(reply),

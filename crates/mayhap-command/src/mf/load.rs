@@ -27,6 +27,16 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// One of so many bytes, of which these have come; nothing if that is too many, or all.
+    pub(crate) fn of(total: u64, bytes: &[u8]) -> Option<Self> {
+        ((bytes.len() as u64) < total).then(|| Self { bytes: bytes.to_vec(), total })
+    }
+
+    /// How many bytes there will be, and those that have come.
+    pub(crate) fn parts(&self) -> (u64, &[u8]) {
+        (self.total, &self.bytes)
+    }
+
     /// The load that begins with this piece.
     fn begin(piece: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
         let total = codec::length_of(piece).map_err(MayhapRefusal::Decode)?;
@@ -105,7 +115,20 @@ pub(super) fn load(
         }
         None => return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into()),
     }
+    if offset > 0 {
+        // The one that was asked for when it began is long given to others.
+        admit_last(slot, context)?;
+    }
     finish(slot, now_ms)
+}
+
+/// Asks for the memory of the filter itself, if all its bytes have come.
+fn admit_last(slot: &Slot<'_>, context: &Context<'_>) -> Result<(), Refusal> {
+    let Some(Value::Filter(holder)) = slot.get() else { return Ok(()) };
+    match holder.next() {
+        Some(Next::Loading(load)) if load.missing() == 0 => context.admit(load.total, load.total),
+        _ => Ok(()),
+    }
 }
 
 /// Serves what has come, if all of it has.
@@ -115,15 +138,17 @@ fn finish(slot: &mut Slot<'_>, now_ms: u64) -> Result<Reply, Refusal> {
         Some(Next::Loading(load)) => load.missing(),
         _ => 0,
     };
+    // Also where it turns out to be none: what has come is gone then.
+    slot.mark_changed();
     if missing > 0 {
         return Ok(Reply::count(missing));
     }
+    let Some(Value::Filter(holder)) = slot.get_mut() else { return Err(Refusal::WrongType) };
     let Some(Next::Loading(load)) = holder.take_next() else { return Err(Refusal::WrongType) };
     match Filter::decode(&load.bytes) {
         Ok(filter) => {
             drop(load);
             holder.serve(Served::loaded(filter), now_ms);
-            slot.mark_changed();
             Ok(Reply::Integer(0))
         }
         Err(error) => {

@@ -57,9 +57,14 @@ pub(super) fn merge(
     Ok(Reply::Ok)
 }
 
-fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
+/// Bytes a plain copy takes.
+fn copied_bytes(served: &Served) -> u64 {
     let listed = served.recipe.as_ref().and_then(|recipe| recipe.memory_bytes().ok()).unwrap_or(0);
-    let bytes = served.body.memory_bytes().max(listed);
+    served.body.memory_bytes().max(listed)
+}
+
+fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
+    let bytes = copied_bytes(served);
     context.admit(bytes, bytes)?;
     match served.copy() {
         Some(filter) => filter.map_err(unbuildable),
@@ -68,10 +73,19 @@ fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
 }
 
 fn unite(merged: &mut Filter, other: &Served, context: &Context<'_>) -> Result<(), Refusal> {
+    let before = merged.memory_bytes();
     let outcome = match &other.body {
         Body::Plain(filter) => merged.union(filter),
-        _ => merged.union(&copy(other, context)?),
+        _ => {
+            let outcome = merged.union(&copy(other, context)?);
+            // That copy is gone again.
+            context.budget.release(copied_bytes(other));
+            outcome
+        }
     };
+    // Some kinds have grown.
+    let after = merged.memory_bytes();
+    context.admit(after, after.saturating_sub(before))?;
     outcome.map_err(|error| match error {
         MergeError::Unbuildable(cause) => unbuildable(cause),
         error => MayhapRefusal::Merge(error).into(),

@@ -30,6 +30,7 @@ mod plan;
 mod recipe;
 mod refused;
 mod served;
+mod stored_holder;
 mod stored_list;
 #[cfg(test)]
 mod tests;

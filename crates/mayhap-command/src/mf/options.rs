@@ -18,6 +18,12 @@ use crate::refusal::Refusal;
 const DEFAULT_FPR: f64 = 0.01;
 /// Items of what grows anyway, where none are asked for.
 const DEFAULT_CAPACITY: u64 = 1_000;
+/// How a chain of layers grows that nobody named tiers for. A server has many of them and counts its memory: from 1 000 items to 10^6 at
+/// 1 %, this takes 16.6 bits an item where the library's own default takes 43 and RedisBloom's 23; over all sizes between 10^4 and 10^7
+/// it takes 23 in the mean, and they 31. The price is ten layers to ask where there would be seven.
+const DEFAULT_GROWTH: f64 = 2.0;
+/// See [`DEFAULT_GROWTH`].
+const DEFAULT_TIGHTENING: f64 = 0.85;
 /// A millisecond is the unit of windows of time.
 const MS: u64 = 1_000;
 
@@ -103,8 +109,8 @@ impl Options {
                         .ok_or_else(|| MayhapRefusal::UnknownKind { word: MayhapRefusal::quote(word) })?,
                 );
             }
-            "CAPACITY" => self.capacity = Some(words.count(name)?),
-            "FPR" => self.fpr = Some(words.between_0_and_1(name)?),
+            "CAPACITY" => self.capacity = Some(words.amount(name)?),
+            "FPR" => self.fpr = Some(words.rate(name)?),
             "TIERS" => self.tiers = words.counts(name)?,
             "GROWTH" => self.growth = Some(words.number(name)?),
             "TIGHTENING" => self.tightening = Some(words.between_0_and_1(name)?),
@@ -221,7 +227,7 @@ impl Options {
             return Err(MayhapRefusal::NotForKind { option, kind: "plan" }.into());
         }
         let mut numbers = Words { rest: &[capacity, fpr] };
-        let (capacity, fpr) = (numbers.count("capacity")?, numbers.between_0_and_1("fpr")?);
+        let (capacity, fpr) = (numbers.amount("capacity")?, numbers.rate("fpr")?);
         Self { capacity: Some(capacity), fpr: Some(fpr), ..options }.needs()
     }
 
@@ -418,6 +424,9 @@ impl Options {
         let tiers = if self.tiers.is_empty() { &first[..] } else { &self.tiers[..] };
         let make = || {
             let mut shape = ScalableShape::with_tiers(tiers, rate)?;
+            if self.tiers.is_empty() {
+                shape = shape.growth(DEFAULT_GROWTH)?.tightening(DEFAULT_TIGHTENING)?;
+            }
             if let Some(growth) = self.growth {
                 shape = shape.growth(growth)?;
             }
@@ -507,6 +516,30 @@ impl<'w> Words<'_, 'w> {
             .ok_or_else(|| MayhapRefusal::BadValue { option, takes: "a whole number from 1 on" }.into())
     }
 
+    /// A number of items, which may be a round one: `1e6`, `10M`.
+    fn amount(&mut self, option: &'static str) -> Result<u64, Refusal> {
+        amount(self.value(option)?).ok_or_else(|| {
+            MayhapRefusal::BadValue {
+                option,
+                takes: "a whole number from 1 on, for example 1000000, 1e6 or 1M",
+            }
+            .into()
+        })
+    }
+
+    /// A rate: `0.01`, `1%`.
+    fn rate(&mut self, option: &'static str) -> Result<f64, Refusal> {
+        let word = self.value(option)?;
+        let rate = match word.strip_suffix(b"%") {
+            Some(percent) => args::double(percent).map(|percent| percent / 100.0),
+            None => args::double(word),
+        };
+        rate.filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or_else(|| {
+            MayhapRefusal::BadValue { option, takes: "a number between 0 and 1, for example 0.01 or 1%" }
+                .into()
+        })
+    }
+
     fn small_count(&mut self, option: &'static str) -> Result<u32, Refusal> {
         let takes = "a whole number from 1 on";
         u32::try_from(self.count(option)?).map_err(|_| MayhapRefusal::BadValue { option, takes }.into())
@@ -559,6 +592,34 @@ impl<'w> Words<'_, 'w> {
         }
         Ok(key)
     }
+}
+
+/// The same, as `mayhap plan` takes it as well: digits, with a fraction if it comes out whole, and `e` with an exponent or one of `k`, `M`,
+/// `G`, `T` behind them.
+fn amount(word: &[u8]) -> Option<u64> {
+    if let Some(count) = count(word) {
+        return Some(count);
+    }
+    let text = std::str::from_utf8(word).ok()?;
+    let (digits, exponent) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 3),
+        (at, 'M') => (&text[..at], 6),
+        (at, 'G') => (&text[..at], 9),
+        (at, 'T') => (&text[..at], 12),
+        _ => {
+            let (digits, exponent) = text.split_once(['e', 'E'])?;
+            (digits, exponent.strip_prefix('+').unwrap_or(exponent).parse().ok().filter(|it| *it <= 19)?)
+        }
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let zeroes: u32 = exponent - u32::try_from(fraction.len()).ok().filter(|length| *length <= exponent)?;
+    let number: u64 = format!("{whole}{fraction}").parse().ok()?;
+    number.checked_mul(10_u64.checked_pow(zeroes)?).filter(|number| *number > 0)
 }
 
 /// A whole number from 1 on.

@@ -114,6 +114,50 @@ impl Recipe {
         }
     }
 
+    /// What a filter like this one is made from; nothing for a set that never changes, which does not know what was asked for, and for filters
+    /// of other programs.
+    #[must_use]
+    pub fn of(filter: &Filter) -> Option<Self> {
+        Some(match filter {
+            Filter::Bitmap(bitmap) => Self::Bitmap {
+                low: bitmap.first(),
+                high: bitmap.first().saturating_add(bitmap.len().saturating_sub(1)),
+            },
+            Filter::Bloom(filter) => Self::Bloom(*filter.shape()),
+            Filter::BlockedBloom(filter) => Self::Blocked(*filter.shape()),
+            Filter::CountingBloom(filter) => Self::Counting(*filter.shape()),
+            Filter::DualBloom(filter) => Self::Dual(*filter.shape()),
+            Filter::ScalableBloom(filter) => Self::Scalable(*filter.shape()),
+            Filter::DLeft(filter) => Self::DLeft(*filter.shape()),
+            Filter::Cuckoo(filter) => Self::Cuckoo(*filter.shape()),
+            Filter::GrowableCuckoo(filter) => Self::GrowableCuckoo(*filter.shape()),
+            Filter::Quotient(filter) => Self::Quotient(*filter.shape()),
+            Filter::Growing(filter) => Self::Growing(*filter.shape()),
+            Filter::Window(filter) => Self::Window(*filter.shape()),
+            Filter::ScalableCuckoo(filter) => Self::ScalableCuckoo(*filter.shape()),
+            Filter::Fingerprints(set) => Self::Fingerprints {
+                limit_bytes: Some(set.memory_limit_bytes()).filter(|&limit| limit != u64::MAX),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Does `other` make the same filters?
+    #[must_use]
+    pub fn makes_what(&self, other: &Self) -> bool {
+        match (self, other) {
+            // What was asked for is rounded up to whole buckets once a filter is made of it.
+            (Self::ScalableCuckoo(one), Self::ScalableCuckoo(other)) => {
+                let of = |shape: &ScalableCuckooShape| {
+                    let (buckets, slots) = (shape.buckets(), shape.bucket_size());
+                    (buckets, slots, shape.max_iterations(), shape.expansion(), shape.limit_bytes())
+                };
+                of(one) == of(other)
+            }
+            (one, other) => one == other,
+        }
+    }
+
     /// Is it built of all its items at once?
     #[must_use]
     pub const fn is_static(&self) -> bool {

@@ -1,14 +1,20 @@
 //! A list as the bytes of a snapshot: its hashes, then the filter it stands for with nothing in, without that one's zeroes.
 //!
 //! ```text
-//! items u32 │ items × hash, 16 bytes │ length of the empty filter u32 │ runs: literals u32 │ literal bytes │ zeroes u32 │ …
+//! 2^31 + items u32 │ items × hash, 16 bytes │ scheme u16 │ its secret, 16 bytes │ the empty filter, of seed 0
+//! items u32        │ items × hash, 16 bytes │ the empty filter, with the scheme itself: as lists were written at first
+//!
+//! empty filter     length u32 │ runs: literals u32 │ literal bytes │ zeroes u32 │ …
 //! ```
 //!
-//! A million small filters take a third of a gigabyte so, and not two.
+//! A million small filters take half a gigabyte so, and not two. They are mostly alike but for their secrets, so that the last empty
+//! filter that was written or read serves for the next one, too.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use mayhap::{DecodeError, Filter, HashScheme, ItemHash, WellMixed};
+use mayhap::{BuildError, DecodeError, Filter, HashScheme, ItemHash, SecretKey, WellMixed};
 
 use super::body::Body;
 use super::list::List;
@@ -20,26 +26,63 @@ const MAX_EMPTY_BYTES: usize = 128 << 10;
 /// Zeroes that are worth a run of their own.
 const SHORTEST_RUN: usize = 16;
 const HASH_BYTES: usize = size_of::<u128>();
+/// Stands for: the scheme is apart from the empty filter.
+const SCHEME_APART: usize = 1 << 31;
+
+thread_local! {
+    /// The recipe that was written last, and the bytes of its empty filter.
+    static WRITTEN: RefCell<Option<(Recipe, Vec<u8>)>> = const { RefCell::new(None) };
+    /// The same for the one that was read last.
+    static READ: RefCell<Option<(Arc<Recipe>, Vec<u8>)>> = const { RefCell::new(None) };
+}
 
 /// Writes the list of `recipe`.
 pub(super) fn store(list: &List, recipe: &Recipe, scheme: HashScheme, out: &mut dyn Write) -> io::Result<()> {
-    let empty = recipe.make(scheme).map_err(|_| io::ErrorKind::OutOfMemory)?.encode();
-    let mut bytes = Vec::with_capacity(list.len() * HASH_BYTES + 512);
-    put(list.len(), &mut bytes);
+    let mut bytes = Vec::with_capacity(list.len() * HASH_BYTES + 32);
+    let apart = secret(scheme);
+    put(list.len() | if apart.is_some() { SCHEME_APART } else { 0 }, &mut bytes);
     for hash in list.hashes() {
         bytes.extend_from_slice(&hash.to_u128().to_le_bytes());
     }
-    put(empty.len(), &mut bytes);
+    let refused = |_: BuildError| io::Error::from(io::ErrorKind::OutOfMemory);
+    let Some(secret) = apart else {
+        put_empty(&recipe.make(scheme).map_err(refused)?, &mut bytes);
+        return out.write_all(&bytes);
+    };
+    bytes.extend_from_slice(&scheme.number().to_le_bytes());
+    bytes.extend_from_slice(&secret);
+    out.write_all(&bytes)?;
+    WRITTEN.with_borrow_mut(|written| {
+        if written.as_ref().is_none_or(|(last, _)| last != recipe) {
+            bytes.clear();
+            put_empty(&recipe.make(HashScheme::fast(0)).map_err(refused)?, &mut bytes);
+            *written = Some((*recipe, bytes));
+        }
+        written.as_ref().map_or(Ok(()), |(_, empty)| out.write_all(empty))
+    })
+}
+
+/// What makes a scheme of ours this one.
+fn secret(scheme: HashScheme) -> Option<[u8; 16]> {
+    match scheme {
+        HashScheme::Fast { seed } => Some(u128::from(seed).to_le_bytes()),
+        HashScheme::Keyed { key } => Some(*key.expose()),
+        _ => None,
+    }
+}
+
+fn put_empty(filter: &Filter, bytes: &mut Vec<u8>) {
+    let empty = filter.encode();
+    put(empty.len(), bytes);
     let mut rest = &empty[..];
     while !rest.is_empty() {
         let zeroes_from = next_run(rest);
         let zeroes = rest[zeroes_from..].iter().take_while(|&&byte| byte == 0).count();
-        put(zeroes_from, &mut bytes);
+        put(zeroes_from, bytes);
         bytes.extend_from_slice(&rest[..zeroes_from]);
-        put(zeroes, &mut bytes);
+        put(zeroes, bytes);
         rest = &rest[zeroes_from + zeroes..];
     }
-    out.write_all(&bytes)
 }
 
 /// Where the next long run of zeroes begins, or the end.
@@ -62,8 +105,54 @@ fn put(number: usize, bytes: &mut Vec<u8>) {
 /// What [`store`] wrote. Takes no more memory than in proportion to `bytes`, and what an empty filter takes.
 pub(super) fn load(bytes: &[u8]) -> Result<Served, DecodeError> {
     let mut rest = bytes;
-    let items = take_number(&mut rest)?;
+    let number = take_number(&mut rest)?;
+    let items = number & !SCHEME_APART;
     let hashes = take(&mut rest, items.saturating_mul(HASH_BYTES))?;
+    let (recipe, scheme) = if number == items {
+        let (recipe, scheme) = made_from(&take_empty(rest)?)?;
+        (recipe.shared(), scheme)
+    } else {
+        let scheme = take_scheme(&mut rest)?;
+        (remembered(rest)?, scheme)
+    };
+    if recipe.listed_items().is_none_or(|most| items > most) {
+        return Err(DecodeError::BadField { field: "items of a list", got: items as u64 });
+    }
+    let hashes = hashes.as_chunks::<HASH_BYTES>().0.iter();
+    let hashes = hashes.map(|hash| ItemHash::from(WellMixed(u128::from_le_bytes(*hash))));
+    Ok(Served { body: Body::List(List::of(hashes.collect())), recipe: Some(recipe), scheme })
+}
+
+fn take_scheme(rest: &mut &[u8]) -> Result<HashScheme, DecodeError> {
+    let got = rest.len() as u64;
+    let too_short = DecodeError::TooShort { need: 18, got };
+    let Some((number, behind)) = rest.split_first_chunk() else { return Err(too_short) };
+    let Some((&secret, behind)) = behind.split_first_chunk() else { return Err(too_short) };
+    *rest = behind;
+    match u16::from_le_bytes(*number) {
+        1 => match u64::try_from(u128::from_le_bytes(secret)) {
+            Ok(seed) => Ok(HashScheme::fast(seed)),
+            Err(_) => Err(DecodeError::BadField { field: "seed of a list", got: u64::MAX }),
+        },
+        2 => Ok(HashScheme::keyed(SecretKey::new(secret))),
+        other => Err(DecodeError::BadField { field: "scheme of a list", got: other.into() }),
+    }
+}
+
+/// The recipe of the empty filter that these are the bytes of.
+fn remembered(bytes: &[u8]) -> Result<Arc<Recipe>, DecodeError> {
+    READ.with_borrow_mut(|read| match read {
+        Some((recipe, last)) if last == bytes => Ok(Arc::clone(recipe)),
+        read => {
+            let (recipe, _) = made_from(&take_empty(bytes)?)?;
+            let recipe = recipe.shared();
+            *read = Some((Arc::clone(&recipe), bytes.to_vec()));
+            Ok(recipe)
+        }
+    })
+}
+
+fn take_empty(mut rest: &[u8]) -> Result<Filter, DecodeError> {
     let length = take_number(&mut rest)?;
     if length > MAX_EMPTY_BYTES {
         return Err(DecodeError::BadField { field: "length of an empty filter", got: length as u64 });
@@ -81,14 +170,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<Served, DecodeError> {
     if empty.len() != length || !rest.is_empty() {
         return Err(DecodeError::BadField { field: "bytes behind a list", got: rest.len() as u64 });
     }
-    let (recipe, scheme) = made_from(&Filter::decode(&empty)?)?;
-    let recipe = recipe.shared();
-    if recipe.listed_items().is_none_or(|most| items > most) {
-        return Err(DecodeError::BadField { field: "items of a list", got: items as u64 });
-    }
-    let hashes = hashes.as_chunks::<HASH_BYTES>().0.iter();
-    let hashes = hashes.map(|hash| ItemHash::from(WellMixed(u128::from_le_bytes(*hash))));
-    Ok(Served { body: Body::List(List::of(hashes.collect())), recipe: Some(recipe), scheme })
+    Filter::decode(&empty)
 }
 
 /// What an empty filter was made from.
@@ -139,6 +221,15 @@ mod tests {
         bytes
     }
 
+    /// As lists were written before the scheme stood apart.
+    fn as_at_first(items: u64, recipe: &Recipe, scheme: HashScheme) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put(items as usize, &mut bytes);
+        (0..items).for_each(|item| bytes.extend_from_slice(&scheme.hash(&item).to_u128().to_le_bytes()));
+        put_empty(&recipe.make(scheme).unwrap(), &mut bytes);
+        bytes
+    }
+
     #[test]
     fn a_list_comes_back_with_its_recipe_and_its_key() -> Result<(), BuildError> {
         let scheme = HashScheme::Keyed { key: SecretKey::new([7; 16]) };
@@ -147,6 +238,7 @@ mod tests {
                 let bytes = stored(items, &recipe, scheme);
                 assert!(bytes.len() < 600 + items as usize * HASH_BYTES, "{recipe:?}: {}", bytes.len());
                 let served = load(&bytes).unwrap();
+                assert_eq!(load(&as_at_first(items, &recipe, scheme)).unwrap().scheme, scheme);
                 assert_eq!(served.recipe.as_deref(), Some(&recipe));
                 assert_eq!(served.scheme, scheme);
                 assert_eq!(served.items(), items);
@@ -167,7 +259,7 @@ mod tests {
                 assert!(load(&bytes[..end]).is_err(), "cut at {end}");
             }
             assert!(load(&[&bytes[..], &[0]].concat()).is_err());
-            for at in [0, 4 + 20 * HASH_BYTES, 8 + 20 * HASH_BYTES] {
+            for at in [0, 4 + 20 * HASH_BYTES, 22 + 20 * HASH_BYTES, 26 + 20 * HASH_BYTES] {
                 let mut forged = bytes.clone();
                 forged[at..at + 4].fill(0xff);
                 assert!(load(&forged).is_err(), "number at {at}");

@@ -110,6 +110,12 @@ impl Keyspace {
         self.values.get_mut(name.as_bytes()).and_then(Option::as_mut).unwrap()
     }
 
+    /// What `DUMP` answers.
+    pub(crate) fn dump(&mut self, name: &str, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
+        let value = self.values.get_mut(name.as_bytes()).and_then(Option::as_mut).unwrap();
+        mayhap_command::payload::dump(value, rdb_version)
+    }
+
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
             limits: &self.limits,

@@ -13,7 +13,7 @@ fn payloads_restore_to_the_same_filters() {
     keyspace.line("CF.INSERT c ITEMS a b c d e f g");
     for (family, name) in [("BF", "b"), ("CF", "c")] {
         for version in [payload::PORTABLE_RDB_VERSION, payload::RDB_VERSION, 80] {
-            let bytes = payload::dump(keyspace.value(name), version).unwrap();
+            let bytes = keyspace.dump(name, version).unwrap();
             let value = payload::restore(&bytes, &keyspace.context()).unwrap();
             assert_eq!(value.type_name(), keyspace.value(name).type_name());
             keyspace.put("same", value);
@@ -30,7 +30,7 @@ fn payloads_restore_to_the_same_filters() {
 fn damaged_payloads_are_refused_in_redis_words() {
     let mut keyspace = Keyspace::default();
     keyspace.line("BF.MADD b a b c");
-    let good = payload::dump(keyspace.value("b"), 10).unwrap();
+    let good = keyspace.dump("b", 10).unwrap();
     let text =
         |bytes: &[u8]| payload::restore(bytes, &keyspace.context()).err().map(|refusal| refusal.to_string());
     let wrong = Some("ERR DUMP payload version or checksum are wrong".to_owned());
@@ -42,13 +42,56 @@ fn damaged_payloads_are_refused_in_redis_words() {
         bytes[at] ^= 1;
         assert_eq!(text(&bytes), wrong, "byte {at}");
     }
-    let newer = payload::dump(keyspace.value("b"), 13).unwrap();
+    let newer = keyspace.dump("b", 13).unwrap();
     let text =
         |bytes: &[u8]| payload::restore(bytes, &keyspace.context()).err().map(|refusal| refusal.to_string());
     assert_eq!(text(&newer), wrong);
-    // A plain string, as Redis dumps it, is no value of ours: SET k a; DUMP k.
-    let string = [0, 1, b'a', 10, 0, 0xa6, 0xd2, 0x4a, 0x25, 0x3d, 0x73, 0x0b, 0x50];
-    assert!(text(&string).is_some());
+}
+
+#[test]
+fn strings_and_filters_of_any_kind_have_payloads() {
+    let mut keyspace = Keyspace::default();
+    // What Redis 7.0 says of `a`, of `12345` and of a hundred times `a`: as it is, as a number, compressed.
+    let plain = [0x00, 0x01, 0x61, 0x0a, 0x00, 0xbf, 0xfe, 0xef, 0x9b, 0x8f, 0x36, 0x7d, 0xb4];
+    let number = [0x00, 0xc1, 0x39, 0x30, 0x0a, 0x00, 0x9d, 0x94, 0xea, 0x27, 0x93, 0xfc, 0x08, 0xb9];
+    let packed = [
+        0x00, 0xc3, 0x09, 0x40, 0x64, 0x01, 0x61, 0x61, 0xe0, 0x57, 0x00, 0x01, 0x61, 0x61, 0x0a, 0x00, 0xe8,
+        0xa3, 0xb5, 0x07, 0xb0, 0x6d, 0xf2, 0x71,
+    ];
+    for (payload, text) in
+        [(&plain[..], "a".to_owned()), (&number, "12345".to_owned()), (&packed, "a".repeat(100))]
+    {
+        let value = payload::restore(payload, &keyspace.context()).unwrap();
+        keyspace.put("theirs", value);
+        assert_eq!(keyspace.line("GET theirs"), Reply::bulk(text));
+    }
+    keyspace.line("SET k a");
+    assert_eq!(keyspace.dump("k", 10).unwrap(), plain);
+    for (name, line) in [
+        ("text", format!("SET text {}", "ab".repeat(9_000))),
+        ("list", "MF.RESERVE list KIND bloom CAPACITY 100".to_owned()),
+        ("cuckoo", "MF.RESERVE cuckoo KIND cuckoo CAPACITY 1e3 FPR 1%".to_owned()),
+        ("bitmap", "MF.RESERVE bitmap RANGE 1 1000000".to_owned()),
+    ] {
+        let made = keyspace.line(&line);
+        assert!(!matches!(made, Reply::Refused(_)), "{line}: {made:?}");
+        if name != "text" {
+            keyspace.line(&format!("MF.ADD {name} 17"));
+        }
+        let payload = keyspace.dump(name, 10).unwrap();
+        let value = payload::restore(&payload, &keyspace.context()).unwrap();
+        assert_eq!(value.type_name(), keyspace.value(name).type_name());
+        keyspace.put("same", value);
+        assert_eq!(keyspace.dump("same", 10).unwrap(), payload, "{name}");
+        let asks = if name == "text" { "GET" } else { "MF.CARD" };
+        assert_eq!(keyspace.line(&format!("{asks} same")), keyspace.line(&format!("{asks} {name}")));
+        for at in 0..payload.len().min(300) {
+            let mut bytes = payload.clone();
+            bytes[at] ^= 1;
+            assert!(payload::restore(&bytes, &keyspace.context()).is_err(), "{name}, byte {at}");
+        }
+    }
+    assert_eq!(keyspace.line("MF.EXISTS same 17"), Reply::Boolean(true));
 }
 
 #[test]
@@ -58,6 +101,6 @@ fn half_of_a_filter_is_not_dumped() {
     let Reply::Array(dumped) = keyspace.line("BF.SCANDUMP b 0") else { panic!("a dump") };
     let Reply::Bulk(header) = dumped[1].clone() else { panic!("a header") };
     keyspace.ask(&[b"BF.LOADCHUNK", b"half", b"1", &header]);
-    let refusal = payload::dump(keyspace.value("half"), 10).unwrap_err();
+    let refusal = keyspace.dump("half", 10).unwrap_err();
     assert_eq!(refusal.to_string(), "NOTREADY filter is being loaded: 0 of 144 bytes have arrived");
 }

@@ -1,0 +1,138 @@
+//! What a request does to each name in it: what its user must be allowed to.
+
+use crate::command::{Access, Command, Names};
+use crate::run::{Request, Run};
+
+/// What a request does to one of its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Learns that it is there and how large it is: whoever may do anything with it may do that.
+    Notice,
+    /// Learns or copies what it holds.
+    Read,
+    /// Changes or removes what it holds, and tells no more of it than a change does.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+impl Touch {
+    /// Must what it holds be open to the user?
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWrite)
+    }
+
+    /// Must the user be allowed to change it?
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::ReadWrite)
+    }
+}
+
+impl Names {
+    /// The positions of the names in a request of so many words.
+    pub fn positions(self, words: usize) -> impl Iterator<Item = usize> {
+        let end = match usize::try_from(self.last) {
+            Ok(last) => last.saturating_add(1),
+            Err(_) => {
+                (words + 1).saturating_sub(usize::try_from(self.last.unsigned_abs()).unwrap_or(usize::MAX))
+            }
+        };
+        let end = if self.first == 0 { 0 } else { end.min(words) };
+        (self.first..end.max(self.first)).step_by(self.step.max(1))
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Every name in it, and what is done to that.
+    pub fn touches(&self) -> impl Iterator<Item = (&'a [u8], Touch)> {
+        let Self { command, words } = *self;
+        let positions = command.names.positions(words.len()).enumerate();
+        positions.map(move |(number, at)| (words[at], touch(command, words, number)))
+    }
+}
+
+/// What is done to the name of this number, from 0.
+fn touch(command: &Command, words: &[&[u8]], number: usize) -> Touch {
+    let has = |from: usize, wanted: &[&str]| {
+        let is_wanted = |word: &&[u8]| wanted.iter().any(|one| word.eq_ignore_ascii_case(one.as_bytes()));
+        words.get(from..).unwrap_or_default().iter().any(is_wanted)
+    };
+    match (command.name, number) {
+        ("exists" | "type" | "touch" | "watch" | "object" | "memory" | "strlen", _) => Touch::Notice,
+        ("rename" | "renamenx", 0) => Touch::ReadWrite,
+        ("copy", 0) => Touch::Read,
+        // The bit that was there is the reply.
+        ("setbit" | "getdel" | "move", _) => Touch::ReadWrite,
+        ("set", _) if has(3, &["get"]) => Touch::ReadWrite,
+        ("bitfield", _) => {
+            if has(2, &["set", "incrby"]) {
+                Touch::ReadWrite
+            } else {
+                Touch::Read
+            }
+        }
+        // To Redis it only looks, for what it answers stays the same.
+        ("cf.compact", _) => Touch::Write,
+        _ => match (command.run, command.flags.access) {
+            // The target, then the sources.
+            (Run::Gather(_), _) => {
+                if number == 0 {
+                    Touch::Write
+                } else {
+                    Touch::Read
+                }
+            }
+            (_, Access::Write) => Touch::Write,
+            (_, Access::Read | Access::Neither) => Touch::Read,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    fn touches(line: &str) -> Vec<(String, Touch)> {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let command = table::find(words[0]).unwrap();
+        assert!(command.arity.admits(words.len()), "{line}");
+        let request = Request { command, words: &words };
+        let names: Vec<&[u8]> = request.touches().map(|(name, _)| name).collect();
+        assert_eq!(names, request.names(), "{line}");
+        request.touches().map(|(name, touch)| (String::from_utf8(name.to_vec()).unwrap(), touch)).collect()
+    }
+
+    #[test]
+    fn sources_are_read_and_targets_written() {
+        use Touch::{Notice, Read, ReadWrite, Write};
+        for (line, expected) in [
+            ("RENAME a b", vec![("a", ReadWrite), ("b", Write)]),
+            ("RENAMENX a b", vec![("a", ReadWrite), ("b", Write)]),
+            ("COPY a b REPLACE", vec![("a", Read), ("b", Write)]),
+            ("BITOP AND t a b", vec![("t", Write), ("a", Read), ("b", Read)]),
+            ("MF.MERGE t a b", vec![("t", Write), ("a", Read), ("b", Read)]),
+            ("DEL a b", vec![("a", Write), ("b", Write)]),
+            ("EXISTS a b", vec![("a", Notice), ("b", Notice)]),
+            ("WATCH a b", vec![("a", Notice), ("b", Notice)]),
+            ("BF.ADD a b", vec![("a", Write)]),
+            ("BF.EXISTS a b", vec![("a", Read)]),
+            ("DUMP a", vec![("a", Read)]),
+            ("RESTORE a 0 b", vec![("a", Write)]),
+            ("SET a get", vec![("a", Write)]),
+            ("SET a b GET", vec![("a", ReadWrite)]),
+            ("SETBIT a 1 1", vec![("a", ReadWrite)]),
+            ("BITFIELD a GET u8 0", vec![("a", Read)]),
+            ("BITFIELD a GET u8 0 incrby u8 0 1", vec![("a", ReadWrite)]),
+            ("MEMORY USAGE a", vec![("a", Notice)]),
+            ("OBJECT HELP", vec![]),
+            ("SCAN 0", vec![]),
+        ] {
+            let expected: Vec<_> =
+                expected.into_iter().map(|(name, touch)| (name.to_owned(), touch)).collect();
+            assert_eq!(touches(line), expected, "{line}");
+        }
+    }
+}
