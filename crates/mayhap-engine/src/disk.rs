@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One folder of files, which are called by their names alone.
 pub trait Disk: fmt::Debug + Send + Sync {
@@ -12,8 +13,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// # Errors
     /// Whatever the system answers, here and everywhere below.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// A file that is written to behind its end; a new one if there is none.
-    fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// A new file in place of any of that name, which is written to behind its end only, and by several threads.
+    fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>>;
     /// A file from its beginning.
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>>;
     /// Gives a file another name, in place of any of that name, all at once.
@@ -33,6 +34,20 @@ pub trait DiskFile: Write + Send {
     /// # Errors
     /// Whatever the system answers. What was written before may be lost then.
     fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A file that grows at its end. One thread may write while another waits for what was written before to be safe.
+pub trait AppendFile: Send + Sync {
+    /// Puts bytes behind the end, and says how many of them.
+    ///
+    /// # Errors
+    /// Whatever the system answers, here and below. A failed write may have put some of the bytes there.
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Cuts off what is behind the first `bytes`.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Waits until all that was written when this was called is safe, and the length of the file with it.
+    /// After an error what was written since the last success may be lost, whatever a second call answers.
+    fn sync_data(&self) -> io::Result<()>;
 }
 
 /// The real ones, in a folder.
@@ -59,13 +74,31 @@ impl DiskFile for File {
     }
 }
 
+impl AppendFile for File {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&mut &*self).write(bytes)
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        Self::set_len(self, bytes)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Self::sync_data(self)
+    }
+}
+
 impl Disk for Files {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         Ok(Box::new(File::create(self.folder.join(name))?))
     }
 
-    fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(OpenOptions::new().append(true).create(true).open(self.folder.join(name))?))
+    fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
+        let path = self.folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(Arc::new(OpenOptions::new().append(true).create_new(true).open(path)?)),
+        }
     }
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {

@@ -1,6 +1,7 @@
 //! Runs requests on the keyspace.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,11 +11,16 @@ use mayhap_command::{
 };
 use parking_lot::Mutex;
 
+use crate::busy::Busy;
 use crate::entry::{Entry, Now};
+use crate::environment::Moment;
 use crate::expiries::Expiries;
 use crate::gate::Gate;
+use crate::journal::{Copying, Journal};
 use crate::keyspace::Keyspace;
 use crate::reclaim::{Garbage, Reclaim};
+use crate::record;
+use crate::snapshot::Saved;
 use crate::statistics::{Statistics, Totals};
 use crate::watch::{Watch, Watchers};
 
@@ -28,6 +34,17 @@ pub struct Engine {
     pub(crate) reclaim: Reclaim,
     /// Passed by ordinary requests, closed by a transaction.
     pub(crate) gate: Gate,
+    /// Names of requests that take long.
+    pub(crate) busy: Busy,
+    /// Nothing until the log is open, and nothing ever without one.
+    pub(crate) journal: OnceLock<Journal>,
+    /// Is the log being played? Then names go when it says so, not when their time is up.
+    pub(crate) replaying: AtomicBool,
+    pub(crate) copying: Copying,
+    /// The last snapshot; held by who writes the next.
+    pub(crate) saved: Mutex<Saved>,
+    #[cfg(test)]
+    pub(crate) spoilt: Mutex<Option<crate::journal::Spoilt>>,
     limits: Limits,
     pub(crate) budget: Budget,
     /// Read by every pipeline, changed hardly ever.
@@ -38,8 +55,39 @@ pub struct Engine {
     start_ms: u64,
 }
 
+/// What all requests of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) moment: &'a Moment<'a>,
+    pub(crate) now: Now,
+}
+
+/// Any size.
+pub(crate) static UNLIMITED: Limits = Limits { filter_bytes: u64::MAX };
+
 /// Requests run without a pause: a transaction waits for no more than these.
 const AT_ONCE: usize = 256;
+
+/// How long a transaction waits for what takes long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all.
+    None,
+    /// As long as need be.
+    Any,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// It was run.
+    Done,
+    /// What it watches was changed: nothing was run.
+    Disturbed,
+    /// Something is under way that takes long: nothing was run.
+    Busy,
+}
 
 /// Names that a sweep removes between two looks at the clock.
 const SWEPT_AT_ONCE: usize = 64;
@@ -57,6 +105,13 @@ impl Engine {
             statistics: Statistics::default(),
             reclaim: Reclaim::default(),
             gate: Gate::default(),
+            busy: Busy::default(),
+            journal: OnceLock::new(),
+            replaying: AtomicBool::new(false),
+            copying: Copying::default(),
+            saved: Mutex::default(),
+            #[cfg(test)]
+            spoilt: Mutex::default(),
             limits,
             budget: Budget::default(),
             parameters: ArcSwap::default(),
@@ -90,11 +145,17 @@ impl Engine {
         self.parameters.load_full()
     }
 
-    /// Changes the parameters; requests that run already keep the old ones.
+    /// Changes the parameters once the requests are done that run already.
     pub fn set_parameters(&self, change: impl FnOnce(&mut Parameters)) {
         let _alone = self.changing.lock();
         let mut changed = Parameters::clone(&self.parameters.load());
         change(&mut changed);
+        let _closed = self.gate.close();
+        if let Some(log) = self.log()
+            && changed != **self.parameters.load()
+        {
+            log.append(&record::parameters(&changed));
+        }
         self.parameters.store(Arc::new(changed));
     }
 
@@ -129,9 +190,60 @@ impl Engine {
         }
     }
 
+    /// Runs one request that takes long, on a thread that may wait. Meanwhile [`is_busy`](Self::is_busy) says so of its names.
+    pub fn run_long(&self, request: Request<'_>, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+        if is_flush(&request) {
+            return self.run_alone(&[request], scratch, replies);
+        }
+        let _busy = self.busy.add(&request.names());
+        let _open = self.gate.pass_long();
+        self.run_inside(&[request], scratch, replies);
+    }
+
+    /// Would this request have to wait for one that takes long?
+    #[must_use]
+    pub fn is_busy(&self, request: &Request<'_>) -> bool {
+        self.busy.any() && request.names().iter().any(|name| self.busy.has(name))
+    }
+
+    /// Runs requests with nobody else running any, unless `watch` is disturbed. `each` is given the replies after every few requests, and
+    /// may make them smaller. With [`Patience::None`] nothing is done if something is under way that takes long.
+    pub fn run_transaction(
+        &self,
+        (watch, patience): (Option<&Watch>, Patience),
+        requests: &[Request<'_>],
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+        mut each: impl FnMut(&mut Vec<Reply>),
+    ) -> Transaction {
+        let is_busy = || requests.iter().any(|request| self.is_busy(request));
+        let closed = match patience {
+            Patience::Any => Some(self.gate.close()),
+            Patience::None if is_busy() => None,
+            Patience::None => self.gate.try_close(),
+        };
+        let Some(_closed) = closed else { return Transaction::Busy };
+        if let Some(watch) = watch {
+            // What expired by now may not have been noticed yet.
+            watch.names().for_each(|name| drop(self.find(name, self.now())));
+            if watch.is_disturbed() {
+                return Transaction::Disturbed;
+            }
+        }
+        let _together = self.log_together();
+        // Answers about items are short; any other reply may be long.
+        let is_short = |request: &Request<'_>| matches!(request.command.run, Run::Items(_));
+        for part in requests.chunk_by(|one, next| is_short(one) && is_short(next)) {
+            self.run_inside(part, scratch, replies);
+            each(replies);
+        }
+        Transaction::Done
+    }
+
     /// Runs requests with nobody else running any.
     pub fn run_alone(&self, requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         let _closed = self.gate.close();
+        let _together = self.log_together();
         self.run_inside(requests, scratch, replies);
     }
 
@@ -149,21 +261,35 @@ impl Engine {
         if watch.is_disturbed() {
             return false;
         }
+        let _together = self.log_together();
         self.run_inside(requests, scratch, replies);
         true
     }
 
     /// Watches some names: [`run_watched`](Self::run_watched) does nothing once one of them was changed.
     pub fn watch(&self, names: &[&[u8]]) -> Watch {
+        let watch = self.begin_watch(names);
+        // Whoever did not see that somebody watches is done now, and what it did can be read.
+        drop(self.gate.close());
+        watch
+    }
+
+    /// The same, unless something is under way that takes long.
+    pub fn try_watch(&self, names: &[&[u8]]) -> Option<Watch> {
+        if names.iter().any(|name| self.busy.has(name)) {
+            return None;
+        }
+        let watch = self.begin_watch(names);
+        self.gate.try_close().map(|_| watch)
+    }
+
+    fn begin_watch(&self, names: &[&[u8]]) -> Watch {
         let now = self.now();
         {
             let _open = self.gate.pass();
             names.iter().for_each(|name| drop(self.find(name, now)));
         }
-        let watch = self.watchers.watch(names);
-        // Whoever did not see that somebody watches is done now, and what it did can be read.
-        drop(self.gate.close());
-        watch
+        self.watchers.watch(names)
     }
 
     /// Removes names that have expired, for about as long as `budget`. Says whether there are more: call it soon again then.
@@ -173,6 +299,9 @@ impl Engine {
             let now = self.now();
             {
                 let _open = self.gate.pass();
+                if self.may_change().is_err() {
+                    return false;
+                }
                 let due = self.expiries.due(now.ms, SWEPT_AT_ONCE);
                 if due.is_empty() {
                     return false;
@@ -189,40 +318,44 @@ impl Engine {
         Now { ms: self.environment.now_ms(), start_ms: self.start_ms }
     }
 
-    pub(crate) fn with_context<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> T {
-        let parameters = self.parameters.load();
+    /// A context without limits: what is there is to be saved and loaded again, whatever the limits are by now.
+    pub(crate) fn with_unlimited<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> T {
         work(&Context {
-            limits: &self.limits,
-            budget: &self.budget,
-            parameters: &parameters,
+            limits: &UNLIMITED,
+            budget: &Budget::default(),
+            parameters: &self.parameters.load(),
             environment: &*self.environment,
         })
     }
 
-    /// The same with no limit for all filters together: what is there is to be saved and loaded again, whatever the limit is by now.
-    pub(crate) fn with_unlimited<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> T {
-        self.with_context(|context| work(&Context { budget: &Budget::default(), ..*context }))
-    }
-
     fn run_inside(&self, requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         let now = self.now();
-        self.with_context(|context| self.run_all(requests, context, now, scratch, replies));
+        let moment = Moment::new(now.ms, &*self.environment);
+        let parameters = self.parameters.load();
+        let context = Context {
+            limits: &self.limits,
+            budget: &self.budget,
+            parameters: &parameters,
+            environment: &moment,
+        };
+        self.run_all(requests, &Turn { context: &context, moment: &moment, now }, scratch, replies);
+        scratch.logged = scratch.logged.max(moment.logged());
     }
 
     fn run_all(
         &self,
         mut requests: &[Request<'_>],
-        context: &Context<'_>,
-        now: Now,
+        turn: &Turn<'_>,
         scratch: &mut Scratch,
         replies: &mut Vec<Reply>,
     ) {
         let mut began_ns = self.environment.monotonic_ns();
+        let promises = self.budget.promises();
         while let [first, rest @ ..] = requests {
             let answered = replies.len();
             let mut done = 1;
-            if first.command.flags.deny_oom && self.budget.admit(0).is_err() {
-                replies.push(Refusal::OutOfMemory.into());
+            if let Err(refusal) = self.may_run(first) {
+                replies.push(refusal.into());
                 self.statistics.rejected(first.command);
                 requests = rest;
                 continue;
@@ -233,16 +366,28 @@ impl Engine {
                         && next.name() == first.name()
                 };
                 done += rest.iter().take_while(alike).count();
-                self.run_batch(batch, &requests[..done], context, now, scratch, replies);
+                self.run_batch(batch, &requests[..done], turn, scratch, replies);
             } else {
-                let reply = self.run_one(first, context, now);
+                let reply = self.run_one(first, turn);
                 replies.push(reply.unwrap_or_else(Reply::from));
             }
+            promises.settle();
             let ended_ns = self.environment.monotonic_ns();
             self.count_run(&requests[..done], &replies[answered..], ended_ns.saturating_sub(began_ns));
             began_ns = ended_ns;
             requests = &requests[done..];
         }
+    }
+
+    /// Is there memory and a log for what `request` may do?
+    fn may_run(&self, request: &Request<'_>) -> Result<(), Refusal> {
+        if request.command.flags.deny_oom {
+            self.budget.admit(0)?;
+        }
+        if self.journal.get().is_some() && request.command.changes() {
+            self.may_change()?;
+        }
+        Ok(())
     }
 
     /// Requests of one batch may be of different commands; they share the time.
@@ -262,14 +407,16 @@ impl Engine {
         &self,
         batch: Batch,
         mut requests: &[Request<'_>],
-        context: &Context<'_>,
-        now: Now,
+        turn: &Turn<'_>,
         scratch: &mut Scratch,
         replies: &mut Vec<Reply>,
     ) {
+        let Turn { context, now, moment } = *turn;
+        scratch.collects = self.journal.get().is_some();
         while let Some(first) = requests.first() {
             let name = first.name();
             scratch.added = 0;
+            scratch.new.clear();
             let together = match self.find(name, now) {
                 None => batch.together(requests, None, context, scratch, replies),
                 Some(entry) => {
@@ -279,6 +426,11 @@ impl Engine {
                     self.statistics.answered(&entry, together.hits, together.misses);
                     self.statistics.added(scratch.added);
                     if together.changed {
+                        if let Some(number) =
+                            self.log_items(&entry, &scratch.new, &mut scratch.record, moment)
+                        {
+                            entry.log(number);
+                        }
                         self.changed(name);
                     }
                     together
@@ -286,14 +438,15 @@ impl Engine {
             };
             requests = &requests[together.done..];
             if let [next, rest @ ..] = requests {
-                let reply = self.alone(name, now, |slot| batch.alone(next, slot, context, scratch));
+                let reply = self.alone(next, turn, |slot| batch.alone(next, slot, context, scratch));
                 replies.push(reply.unwrap_or_else(Reply::from));
                 requests = rest;
             }
         }
     }
 
-    fn run_one(&self, request: &Request<'_>, context: &Context<'_>, now: Now) -> Result<Reply, Refusal> {
+    pub(crate) fn run_one(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let Turn { context, now, .. } = *turn;
         match request.command.run {
             Run::Look(look) => match self.find(request.name(), now) {
                 None => look(request, None, context),
@@ -303,10 +456,10 @@ impl Engine {
                     look(request, value.as_ref(), context)
                 }
             },
-            Run::Change(change) => self.alone(request.name(), now, |slot| change(request, slot, context)),
-            Run::Keyspace(command) => self.run_keyspace(command, request, context, now),
+            Run::Change(change) => self.alone(request, turn, |slot| change(request, slot, context)),
+            Run::Keyspace(command) => self.run_keyspace(command, request, turn),
             Run::Gather(gather) => {
-                self.gather(request, now, |slot, sources| gather(request, slot, sources, context))
+                self.gather(request, turn, |slot, sources| gather(request, slot, sources, context))
             }
             Run::Items(_) | Run::Server(_) => Err(Refusal::Syntax),
         }
@@ -334,14 +487,22 @@ impl Engine {
             // Only an entry with a deadline needs the lock to be sure of it.
             entry.expires() && {
                 let _value = entry.read();
-                self.expiries.is_due(&entry, now.ms)
+                self.is_due(&entry, now)
             }
         };
         if is_due {
-            self.remove_expired(&entry, now);
+            // It is gone either way; but what cannot be logged stays where it is.
+            if self.may_change().is_ok() {
+                self.remove_expired(&entry, now);
+            }
             return None;
         }
         Some(entry)
+    }
+
+    /// Is the time of `entry` up? The caller has its lock.
+    pub(crate) fn is_due(&self, entry: &Entry, now: Now) -> bool {
+        self.expiries.is_due(entry, now.ms) && !self.replaying.load(Relaxed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One name and what it holds.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use mayhap_command::Value;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -9,7 +9,7 @@ use triomphe::ThinArc;
 /// One name of the keyspace, counted by those who hold it: threads keep it while they work on it, so that it outlives its removal.
 ///
 /// ```text
-/// one allocation:  count 8 │ lock 8 │ value 16 │ times 8 │ hits 4 │ misses 4 │ length 8 │ name
+/// one allocation:  count 8 │ lock 8 │ value 16 │ number 8 │ times 8 │ hits 4 │ misses 4 │ length 8 │ name
 /// ```
 ///
 /// There may be a hundred million of them: when a name expires, and what a counter of 32 bits cannot count, stand elsewhere.
@@ -21,6 +21,8 @@ struct Header {
     /// Read by lookups and inserts into Bloom filters, written by the rest. `None`: a name without a filter, which is about to
     /// get one or has just lost it.
     value: RwLock<Option<Value>>,
+    /// Every record of the log about it that has a number below this one is in what it holds, and no other; see [`Entry::number`].
+    number: AtomicU64,
     /// When it was made, in seconds since 1970.
     made_secs: AtomicU32,
     /// When it was last used, in seconds since the engine's start, above two flags.
@@ -46,6 +48,7 @@ impl Entry {
     pub(crate) fn new(name: &[u8], now: Now) -> Self {
         let header = Header {
             value: RwLock::new(None),
+            number: AtomicU64::new(0),
             made_secs: AtomicU32::new(now.unix_secs()),
             used: AtomicU32::new(now.since_start_secs() << FLAG_BITS),
             hits: AtomicU32::new(0),
@@ -76,6 +79,17 @@ impl Entry {
     /// What it holds, for oneself.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Option<Value>> {
         self.header().value.write()
+    }
+
+    /// Every record of the log about it that has a number below this one is in what it holds, and none at or above, when nobody else is
+    /// at work on it: that of the last one, and one.
+    pub(crate) fn number(&self) -> u64 {
+        self.header().number.load(Relaxed)
+    }
+
+    /// A record about it got this number. The caller has at least a look at it.
+    pub(crate) fn log(&self, number: u64) {
+        self.header().number.fetch_max(number + 1, Relaxed);
     }
 
     /// Is it in the keyspace? Ask with the lock held.
@@ -200,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_one_small_allocation() {
-        assert_eq!(size_of::<Header>(), 40);
+        assert_eq!(size_of::<Header>(), 48);
         assert_eq!(size_of::<Option<Entry>>(), 8);
     }
 

@@ -21,18 +21,43 @@ pub(crate) fn lane() -> usize {
     LANE.with(|lane| *lane)
 }
 
-/// Ordinary requests pass it open; a transaction closes it, and has everything for itself.
+/// Ordinary requests pass it open; a transaction closes it, and has everything for itself. Those that take long pass at the side:
+/// whoever wants to close it waits for them first, and only for the others while these are kept out.
 #[derive(Debug, Default)]
-pub(crate) struct Gate([Apart<RwLock<()>>; LANES]);
+pub(crate) struct Gate {
+    lanes: [Apart<RwLock<()>>; LANES],
+    long: RwLock<()>,
+}
+
+/// It is closed as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Closed<'a> {
+    _lanes: Vec<RwLockWriteGuard<'a, ()>>,
+    _long: RwLockWriteGuard<'a, ()>,
+}
 
 impl Gate {
     /// Waits until it is not closed, and keeps it from being closed.
     pub(crate) fn pass(&self) -> RwLockReadGuard<'_, ()> {
-        self.0[lane()].0.read()
+        self.lanes[lane()].0.read()
+    }
+
+    /// The same, for what takes long.
+    pub(crate) fn pass_long(&self) -> RwLockReadGuard<'_, ()> {
+        self.long.read()
     }
 
     /// Waits until nobody passes, and keeps everybody out. Who comes later waits behind, so that this is not put off for ever.
-    pub(crate) fn close(&self) -> Vec<RwLockWriteGuard<'_, ()>> {
-        self.0.iter().map(|lane| lane.0.write()).collect()
+    pub(crate) fn close(&self) -> Closed<'_> {
+        self.close_behind(self.long.write())
+    }
+
+    /// The same, unless something passes that takes long.
+    pub(crate) fn try_close(&self) -> Option<Closed<'_>> {
+        self.long.try_write().map(|long| self.close_behind(long))
+    }
+
+    fn close_behind<'a>(&'a self, long: RwLockWriteGuard<'a, ()>) -> Closed<'a> {
+        Closed { _lanes: self.lanes.iter().map(|lane| lane.0.write()).collect(), _long: long }
     }
 }

@@ -7,7 +7,7 @@ use mayhap_command::run::{Expiry, Source};
 use mayhap_command::{Refusal, Reply, Request, Slot, Value};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::entry::{ENTRY_BYTES, Entry, Now};
 use crate::expiries::DEADLINE_BYTES;
 use crate::statistics::Account;
@@ -20,6 +20,10 @@ pub(crate) struct Hold<'a> {
     before: Account,
     /// Was what it holds, or when it expires, changed?
     pub(crate) changed: bool,
+    /// The number of the last record about it, if one was appended.
+    number: Option<u64>,
+    /// Did nothing change but that items went into a Bloom filter?
+    only_items: bool,
     /// What it held and must be freed once nothing is locked.
     freed: Option<Value>,
 }
@@ -35,6 +39,11 @@ impl<'a> Hold<'a> {
 
     pub(crate) const fn entry(&self) -> &'a Entry {
         self.entry
+    }
+
+    /// The change got a number in the log, if there is one.
+    pub(crate) fn log(&mut self, number: Option<u64>) {
+        self.number = number.or(self.number);
     }
 
     /// Takes out what it holds.
@@ -80,11 +89,15 @@ impl Engine {
             return None;
         }
         let before = self.account(entry, value.as_ref());
-        let mut hold = Hold { entry, value, before, changed: false, freed: None };
-        if self.expiries.is_due(entry, now.ms) {
+        let mut hold =
+            Hold { entry, value, before, changed: false, number: None, only_items: false, freed: None };
+        if self.is_due(entry, now) {
             hold.remove();
+            hold.log(self.log_removed(entry.name(), None));
             self.expiries.set(entry, None);
             self.statistics.expired();
+            // What may be put there now is none of its age.
+            entry.set_made_secs(now.unix_secs());
         }
         entry.touch(now);
         Some(hold)
@@ -92,7 +105,19 @@ impl Engine {
 
     /// Books what became of an entry. A name that holds nothing leaves the keyspace. What is returned is to be freed with nothing locked.
     fn finish(&self, hold: Hold<'_>) -> Option<Value> {
-        let Hold { entry, value, before, changed, freed } = hold;
+        let Hold { entry, value, before, changed, number, only_items, freed } = hold;
+        #[cfg(test)]
+        let only_items = only_items || self.is_spoilt(crate::journal::Spoilt::Copying);
+        if changed && !only_items {
+            self.copying.changed(entry);
+        }
+        if let Some(number) = number {
+            entry.log(number);
+        }
+        debug_assert!(
+            !changed || number.is_some() || self.journal.get().is_none(),
+            "a change was not logged"
+        );
         if value.is_none() {
             self.expiries.set(entry, None);
             self.statistics.take_answers_of(entry);
@@ -108,7 +133,7 @@ impl Engine {
         freed
     }
 
-    /// What `name` holds is not what it was. A log would be told here.
+    /// What `name` holds is not what it was.
     pub(crate) fn changed(&self, name: &[u8]) {
         self.watchers.changed(name);
         self.statistics.changed();
@@ -129,14 +154,24 @@ impl Engine {
     /// The same for what a command sees of a name.
     pub(crate) fn alone<T>(
         &self,
-        name: &[u8],
-        now: Now,
+        request: &Request<'_>,
+        turn: &Turn<'_>,
         work: impl FnOnce(&mut Slot<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        self.hold(name, now, |hold| {
-            let mut slot = Slot::new(&mut hold.value);
+        self.hold(request.name(), turn.now, |hold| {
+            let mut slot = self.slot(&mut hold.value, turn);
             let outcome = work(&mut slot);
-            hold.changed |= slot.is_changed();
+            if slot.is_changed() {
+                hold.only_items = slot.items().is_some() && !hold.changed;
+                hold.changed = true;
+                let number = match (slot.get(), slot.items()) {
+                    // A removal must not depend on what else the log finds when it is played.
+                    (None, _) => self.log_removed(request.name(), Some(turn.moment)),
+                    (_, Some(items)) => self.log_items(hold.entry, items, &mut Vec::new(), turn.moment),
+                    (_, None) => self.log_words(&[request.name()], request, slot.left_out(), turn.moment),
+                };
+                hold.number = number.or(hold.number);
+            }
             match slot.expiry() {
                 Expiry::Keep => {}
                 Expiry::Never => {
@@ -148,6 +183,18 @@ impl Engine {
             }
             outcome
         })
+    }
+
+    /// The slot around what a name holds, for a log if there is one.
+    fn slot<'v>(&self, value: &'v mut Option<Value>, turn: &Turn<'_>) -> Slot<'v> {
+        match self.journal.get() {
+            None => Slot::new(value),
+            Some(_) => {
+                // What a request before this one drew is none of its business.
+                turn.moment.take_drawn();
+                Slot::logged(value)
+            }
+        }
     }
 
     /// Does `work` with two different names for oneself.
@@ -180,9 +227,10 @@ impl Engine {
     pub(crate) fn gather(
         &self,
         request: &Request<'_>,
-        now: Now,
+        turn: &Turn<'_>,
         work: impl FnOnce(&mut Slot<'_>, &[Source<'_>]) -> Result<Reply, Refusal>,
     ) -> Result<Reply, Refusal> {
+        let now = turn.now;
         let names = request.names();
         let Some((&target, sources)) = names.split_first() else { return Err(Refusal::Syntax) };
         loop {
@@ -224,9 +272,17 @@ impl Engine {
                     ),
                 };
                 let sources: Vec<Source<'_>> = entries.iter().map(source).collect();
-                let mut slot = Slot::new(&mut hold.value);
+                let mut slot = self.slot(&mut hold.value, turn);
                 let outcome = work(&mut slot, &sources);
-                hold.changed |= slot.is_changed();
+                if slot.is_changed() {
+                    hold.changed = true;
+                    let number = match slot.get() {
+                        Some(_) => self.log_words(&[target.name()], request, slot.left_out(), turn.moment),
+                        None => self.log_removed(target.name(), Some(turn.moment)),
+                    };
+                    hold.number = number.or(hold.number);
+                    self.log_made_of_others(target.name());
+                }
                 // What is made of others begins anew, and does not inherit when it is to go.
                 if slot.is_replaced() {
                     self.expiries.set(&target, None);

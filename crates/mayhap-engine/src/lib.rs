@@ -12,6 +12,7 @@
 //! * Everything that changes an entry goes through one door, which books memory and statistics and tells who watches.
 #![forbid(unsafe_code)]
 
+mod busy;
 mod commands;
 pub mod disk;
 pub mod engine;
@@ -21,16 +22,24 @@ mod expiries;
 mod gate;
 pub mod glob;
 mod hold;
+mod journal;
 mod keyspace;
+pub mod log;
 mod reclaim;
+mod record;
+pub mod replay;
 pub mod report;
+pub mod salvage;
 pub mod snapshot;
 pub mod statistics;
 pub mod watch;
 
-pub use disk::{Disk, DiskFile, Files};
-pub use engine::Engine;
+pub use disk::{AppendFile, Disk, DiskFile, Files};
+pub use engine::{Engine, Patience, Transaction};
 pub use environment::System;
+pub use log::{Log, LogError};
+pub use replay::{RecoverError, Recovery};
 pub use report::{Detail, Page};
+pub use salvage::{Damage, Salvage};
 pub use statistics::{CommandTotals, Statistics, Totals, TypeTotals};
 pub use watch::Watch;

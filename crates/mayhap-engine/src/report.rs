@@ -1,6 +1,6 @@
 //! What there is to say of single names, for lists and pages.
 
-use mayhap_command::Description;
+use mayhap_command::{Description, Value};
 
 use crate::engine::Engine;
 use crate::entry::Entry;
@@ -51,6 +51,25 @@ impl Engine {
         let _open = self.gate.pass();
         let (next, entries) = self.walk(cursor, count.max(1), pattern, self.now(), |_| true);
         Page { details: entries.iter().filter_map(|entry| self.detail_of(entry)).collect(), next }
+    }
+
+    /// Bytes that what `name` holds takes; 0 if it holds nothing, or somebody has it for long. Does not count as use.
+    #[must_use]
+    pub fn bytes_of(&self, name: &[u8]) -> u64 {
+        self.look_at(name, Value::memory_bytes)
+    }
+
+    /// The same, or what it would take if it had to grow now, where that is more.
+    #[must_use]
+    pub fn reach_of(&self, name: &[u8]) -> u64 {
+        self.look_at(name, Value::reach_bytes)
+    }
+
+    fn look_at(&self, name: &[u8], look: impl FnOnce(&Value) -> u64) -> u64 {
+        if self.busy.has(name) {
+            return 0;
+        }
+        self.keyspace.get(name).and_then(|entry| entry.read().as_ref().map(look)).unwrap_or(0)
     }
 
     fn detail_of(&self, entry: &Entry) -> Option<Detail> {

@@ -76,6 +76,7 @@ fn a_name_of_twelve_bytes_takes_little_beyond_what_it_holds() {
     let beyond = named - alone - size_of::<Value>() as f64;
     let booked = engine.budget().used() as f64 / NAMES as f64;
     eprintln!("{named:.1} bytes a name, {beyond:.1} of them beyond the value; {booked:.1} booked");
-    assert!(beyond < 90.0, "{beyond:.1} bytes a name beyond its value");
+    // Eight of them are the number of its last record in the log.
+    assert!(beyond < 98.0, "{beyond:.1} bytes a name beyond its value");
     drop(values);
 }

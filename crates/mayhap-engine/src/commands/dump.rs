@@ -1,8 +1,8 @@
 //! `DUMP`, `RESTORE`.
 
-use mayhap_command::{Context, Refusal, Reply, Request, args, payload};
+use mayhap_command::{Refusal, Reply, Request, args, payload};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::entry::Now;
 
 /// The words behind the payload of `RESTORE`.
@@ -54,12 +54,8 @@ impl Engine {
         })
     }
 
-    pub(super) fn restore(
-        &self,
-        request: &Request<'_>,
-        context: &Context<'_>,
-        now: Now,
-    ) -> Result<Reply, Refusal> {
+    pub(super) fn restore(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let Turn { context, now, moment } = *turn;
         let options = Options::parse(&request.words[4..])?;
         let is_busy = || self.find(request.name(), now).is_some_and(|entry| entry.read().is_some());
         if !options.replace && is_busy() {
@@ -77,11 +73,15 @@ impl Engine {
             if hold.value().is_some() && !options.replace {
                 return Err(Refusal::BusyName);
             }
-            hold.remove();
-            if deadline.is_some_and(|deadline| deadline <= now.ms) {
+            let is_over = deadline.is_some_and(|deadline| deadline <= now.ms);
+            if is_over {
+                if hold.remove() {
+                    hold.log(self.log_removed(request.name(), Some(moment)));
+                }
                 return Ok(Reply::Ok);
             }
             hold.put(value);
+            hold.log(self.log_words(&[request.name()], request, &[], moment));
             self.expiries.set(hold.entry(), deadline);
             hold.entry().set_made_secs(now.unix_secs());
             hold.entry().set_idle_secs(now, options.idle_secs.unwrap_or(0));

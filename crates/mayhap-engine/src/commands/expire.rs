@@ -4,7 +4,7 @@ use mayhap_command::keyspace::{Moment, Since};
 use mayhap_command::{Refusal, Reply, Request, args};
 
 use super::quoted;
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::entry::Now;
 
 /// When `EXPIRE` does anything.
@@ -53,7 +53,13 @@ impl Conditions {
 }
 
 impl Engine {
-    pub(super) fn expire(&self, request: &Request<'_>, moment: Moment, now: Now) -> Result<Reply, Refusal> {
+    pub(super) fn expire(
+        &self,
+        request: &Request<'_>,
+        moment: Moment,
+        turn: &Turn<'_>,
+    ) -> Result<Reply, Refusal> {
+        let now = turn.now;
         let conditions = Conditions::parse(&request.words[3..])?;
         let given = args::integer(request.words[2]).ok_or(Refusal::NotAnInteger)?;
         let base = match moment.since {
@@ -77,10 +83,12 @@ impl Engine {
             hold.changed = true;
             match u64::try_from(deadline) {
                 Ok(deadline) if deadline > now.ms => {
+                    hold.log(self.log_words(&[request.name()], request, &[], turn.moment));
                     self.expiries.set(hold.entry(), Some(deadline));
                 }
                 // It is over already.
                 _ => {
+                    hold.log(self.log_removed(request.name(), Some(turn.moment)));
                     hold.remove();
                 }
             }
@@ -105,13 +113,17 @@ impl Engine {
         Reply::count(ms.saturating_add(unit / 2) / unit)
     }
 
-    pub(super) fn persist(&self, request: &Request<'_>, now: Now) -> Reply {
+    pub(super) fn persist(&self, request: &Request<'_>, turn: &Turn<'_>) -> Reply {
+        let now = turn.now;
         if self.find(request.name(), now).is_none() {
             return Reply::Integer(0);
         }
         Reply::Integer(self.hold(request.name(), now, |hold| {
             let expired = self.expiries.set(hold.entry(), None).is_some();
             hold.changed |= expired;
+            if expired {
+                hold.log(self.log_words(&[request.name()], request, &[], turn.moment));
+            }
             i64::from(expired)
         }))
     }

@@ -113,8 +113,8 @@ impl Engine {
             (asked, [name]) if asked != "help" => *name,
             _ => return Err(Refusal::WrongSubcommandArity { command: "object", word: asked }),
         };
-        let reply = self.with_value(name, now, |entry, _| match asked {
-            "encoding" => Reply::bulk("raw"),
+        let reply = self.with_value(name, now, |entry, value| match asked {
+            "encoding" => Reply::bulk(encoding(value)),
             "refcount" => Reply::Integer(1),
             "idletime" => Reply::Integer(entry.idle_secs(now).into()),
             _ => Refusal::NoFrequency.into(),
@@ -130,6 +130,16 @@ impl Engine {
         let Some(entry) = self.find(name, now) else { return Reply::Null };
         let value = entry.read();
         value.as_ref().map_or(Reply::Null, |value| look(&entry, value))
+    }
+}
+
+/// How Redis would keep it: a number as such, a short string with its header.
+fn encoding(value: &Value) -> &'static str {
+    const SHORT: usize = 44;
+    match value {
+        Value::Text(text) if args::integer(text.bytes()).is_some() => "int",
+        Value::Text(text) if text.bytes().len() <= SHORT => "embstr",
+        _ => "raw",
     }
 }
 

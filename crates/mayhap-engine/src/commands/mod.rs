@@ -7,9 +7,9 @@ mod rename;
 mod scan;
 
 use mayhap_command::run::Keyspace as Command;
-use mayhap_command::{Context, Refusal, Reply, Request, Value, args};
+use mayhap_command::{Refusal, Reply, Request, Value, args};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::entry::{Entry, Now};
 
 impl Engine {
@@ -17,11 +17,11 @@ impl Engine {
         &self,
         command: Command,
         request: &Request<'_>,
-        context: &Context<'_>,
-        now: Now,
+        turn: &Turn<'_>,
     ) -> Result<Reply, Refusal> {
+        let now = turn.now;
         match command {
-            Command::Delete => self.delete(request, now),
+            Command::Delete => self.delete(request, turn),
             Command::Exists => Ok(self.count_held(request, now, |_| {})),
             Command::Touch => Ok(self.count_held(request, now, |entry| entry.touch(now))),
             Command::Type => Ok(Reply::simple(
@@ -29,9 +29,9 @@ impl Engine {
                     .and_then(|entry| entry.read().as_ref().map(Value::type_name))
                     .unwrap_or("none"),
             )),
-            Command::Rename => self.rename(request, now),
-            Command::RenameNew => self.rename_new(request, now),
-            Command::Copy => self.copy(request, context, now),
+            Command::Rename => self.rename(request, turn),
+            Command::RenameNew => self.rename_new(request, turn),
+            Command::Copy => self.copy(request, turn),
             Command::Move => {
                 only_database(args::integer(request.words[2]).ok_or(Refusal::NotAnInteger)?)?;
                 Err(Refusal::SameName)
@@ -46,14 +46,15 @@ impl Engine {
                     [word] if word.eq_ignore_ascii_case(b"async") || word.eq_ignore_ascii_case(b"sync") => {}
                     _ => return Err(Refusal::Syntax),
                 }
+                self.log_flush(request, turn.moment);
                 self.flush();
                 Ok(Reply::Ok)
             }
-            Command::Expire(moment) => self.expire(request, moment, now),
+            Command::Expire(moment) => self.expire(request, moment, turn),
             Command::Remaining(moment) => Ok(self.remaining(request, moment, now)),
-            Command::Persist => Ok(self.persist(request, now)),
+            Command::Persist => Ok(self.persist(request, turn)),
             Command::Dump => self.dump(request, now),
-            Command::Restore => self.restore(request, context, now),
+            Command::Restore => self.restore(request, turn),
             Command::Memory => self.memory(request, now),
             Command::Object => self.object(request, now),
             Command::Wait => {
@@ -68,12 +69,19 @@ impl Engine {
         }
     }
 
-    fn delete(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+    fn delete(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let now = turn.now;
         let mut removed = 0;
         for name in &request.words[1..] {
             // Names that are not there are not made just to be removed.
             if self.find(name, now).is_some() {
-                removed += self.hold(name, now, |hold| u64::from(hold.remove()));
+                removed += self.hold(name, now, |hold| {
+                    let held = hold.remove();
+                    if held {
+                        hold.log(self.log_removed(name, Some(turn.moment)));
+                    }
+                    u64::from(held)
+                });
             }
         }
         Ok(Reply::count(removed))

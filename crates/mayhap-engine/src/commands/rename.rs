@@ -1,14 +1,15 @@
 //! `RENAME`, `RENAMENX`, `COPY`.
 
-use mayhap_command::{Context, Refusal, Reply, Request, Value, args};
+use mayhap_command::{Refusal, Reply, Request, Value, args};
 
 use super::only_database;
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::entry::Now;
 use crate::hold::Hold;
 
 impl Engine {
-    pub(super) fn rename(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+    pub(super) fn rename(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let now = turn.now;
         let (from, to) = (request.words[1], request.words[2]);
         self.must_hold(from, now)?;
         if from == to {
@@ -18,12 +19,14 @@ impl Engine {
             if from.value().is_none() {
                 return Err(Refusal::NoSuchName);
             }
+            self.log_renamed(request, turn, from, to);
             self.hand_over(from, to);
             Ok(Reply::Ok)
         })
     }
 
-    pub(super) fn rename_new(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+    pub(super) fn rename_new(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let now = turn.now;
         let (from, to) = (request.words[1], request.words[2]);
         self.must_hold(from, now)?;
         if from == to {
@@ -36,6 +39,7 @@ impl Engine {
             if to.value().is_some() {
                 return Ok(Reply::Integer(0));
             }
+            self.log_renamed(request, turn, from, to);
             self.hand_over(from, to);
             Ok(Reply::Integer(1))
         })
@@ -48,8 +52,16 @@ impl Engine {
         }
     }
 
+    fn log_renamed(&self, request: &Request<'_>, turn: &Turn<'_>, from: &mut Hold<'_>, to: &mut Hold<'_>) {
+        let names = [from.entry().name(), to.entry().name()];
+        let number = self.log_words(&names, request, &[], turn.moment);
+        from.log(number);
+        to.log(number);
+        self.log_made_of_others(to.entry().name());
+    }
+
     /// All that belongs to what a name holds goes along: its deadline, its age, what was counted.
-    fn hand_over(&self, from: &mut Hold<'_>, to: &mut Hold<'_>) {
+    pub(crate) fn hand_over(&self, from: &mut Hold<'_>, to: &mut Hold<'_>) {
         let Some(value) = from.take() else { return };
         to.put(value);
         let deadline = self.expiries.set(from.entry(), None);
@@ -60,12 +72,8 @@ impl Engine {
         to.entry().count(hits, misses, |hits, misses| self.statistics.count_large(to.entry(), hits, misses));
     }
 
-    pub(super) fn copy(
-        &self,
-        request: &Request<'_>,
-        context: &Context<'_>,
-        now: Now,
-    ) -> Result<Reply, Refusal> {
+    pub(super) fn copy(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+        let Turn { context, now, moment } = *turn;
         let (from, to) = (request.words[1], request.words[2]);
         let mut replace = false;
         let mut words = request.words[3..].iter();
@@ -93,6 +101,8 @@ impl Engine {
             context.admit(bytes, bytes)?;
             let Some(value) = from.value_mut() else { return Ok(Reply::Integer(0)) };
             to.put(value.try_clone()?);
+            to.log(self.log_words(&[to.entry().name()], request, &[], moment));
+            self.log_made_of_others(to.entry().name());
             let deadline = self.expiries.get(from.entry());
             self.expiries.set(to.entry(), deadline);
             to.entry().set_made_secs(now.unix_secs());

@@ -4,7 +4,7 @@ use mayhap_command::{Refusal, Reply, Request, Value, args};
 
 use crate::engine::Engine;
 use crate::entry::{Entry, Now};
-use crate::glob;
+use crate::glob::Pattern;
 use crate::keyspace::{END, Position};
 
 /// What `SCAN` looks at unless it is told.
@@ -64,6 +64,16 @@ impl Engine {
         }
     }
 
+    /// All names, whatever they hold, from `cursor` on until `count` or more were met; and where to go on, 0 at the end.
+    pub(crate) fn walk_all(&self, cursor: Position, count: u64) -> (Position, Vec<Entry>) {
+        let (mut at, mut found, mut stretches) = (cursor, Vec::new(), 0);
+        while at < END && (found.len() as u64) < count && stretches < MOST_STRETCHES {
+            at = self.keyspace.stretch(at, &mut found);
+            stretches += 1;
+        }
+        (if at < END { at } else { 0 }, found)
+    }
+
     /// Names that hold something `wanted`, from `cursor` on until `count` names or more were looked at; and where to go on, 0 at the
     /// end. Whoever goes on until then meets every name that is there all the time.
     pub(crate) fn walk(
@@ -74,7 +84,7 @@ impl Engine {
         now: Now,
         wanted: impl Fn(&Value) -> bool,
     ) -> (Position, Vec<Entry>) {
-        let pattern = pattern.filter(|&pattern| pattern != b"*");
+        let pattern = pattern.filter(|&pattern| pattern != b"*").map(Pattern::new);
         let (mut at, mut found, mut stretch) = (cursor, Vec::new(), Vec::new());
         let (mut looked_at, mut stretches) = (0, 0);
         while at < END && looked_at < count && stretches < MOST_STRETCHES {
@@ -82,7 +92,7 @@ impl Engine {
             looked_at += stretch.len() as u64;
             stretches += 1;
             for entry in stretch.drain(..) {
-                if pattern.is_some_and(|pattern| !glob::matches(pattern, entry.name())) {
+                if pattern.as_ref().is_some_and(|pattern| !pattern.matches(entry.name())) {
                     continue;
                 }
                 let is_wanted = {

@@ -3,6 +3,8 @@
 // Every test binary compiles this module for itself, and uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod simulated;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,0 +1,75 @@
+//! Names that somebody has for long: who serves many should not wait for them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Names of requests that take long and are being run. There are few.
+#[derive(Debug, Default)]
+pub(crate) struct Busy {
+    /// Each with the number of requests that have it.
+    names: Mutex<HashMap<Box<[u8]>, usize>>,
+    /// How many there are, to be read without the lock.
+    count: AtomicUsize,
+}
+
+/// As long as it lives, its names are busy.
+#[derive(Debug)]
+pub(crate) struct BusyNames<'a> {
+    busy: &'a Busy,
+    names: Vec<Box<[u8]>>,
+}
+
+impl Busy {
+    pub(crate) fn add(&self, names: &[&[u8]]) -> BusyNames<'_> {
+        let names: Vec<Box<[u8]>> = names.iter().map(|&name| name.into()).collect();
+        let mut all = self.names.lock();
+        for name in &names {
+            *all.entry(name.clone()).or_default() += 1;
+        }
+        self.count.store(all.len(), Ordering::Relaxed);
+        BusyNames { busy: self, names }
+    }
+
+    /// Is any name busy?
+    pub(crate) fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Is this one?
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.any() && self.names.lock().contains_key(name)
+    }
+}
+
+impl Drop for BusyNames<'_> {
+    fn drop(&mut self) {
+        let mut all = self.busy.names.lock();
+        for name in &self.names {
+            if let Some(count) = all.get_mut(name) {
+                *count -= 1;
+                if *count == 0 {
+                    all.remove(name);
+                }
+            }
+        }
+        self.busy.count.store(all.len(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_busy_as_long_as_anybody_has_it() {
+        let busy = Busy::default();
+        let one = busy.add(&[b"a", b"b"]);
+        let other = busy.add(&[b"a"]);
+        drop(one);
+        assert!(busy.has(b"a") && !busy.has(b"b") && busy.any());
+        drop(other);
+        assert!(!busy.has(b"a") && !busy.any());
+    }
+}

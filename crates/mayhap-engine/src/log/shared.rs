@@ -1,0 +1,278 @@
+//! What the log's thread and everybody else do with it: writing, syncing, beginning files, and telling when that fails.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::error::Refused;
+use super::figures::Figures;
+use super::handover::{BEHIND, CLOSED, Call, FAILED, Handover, NO_SPACE};
+use super::policy::Policy;
+use super::writer::{NotWritten, Writer};
+use super::{Commit, Limits};
+use crate::disk::{AppendFile, Disk};
+
+/// How often a full disk is asked again.
+const RETRY: Duration = Duration::from_millis(100);
+/// From the beginning of one sync to the beginning of the next, with `everysec`: what a power loss takes is what was written
+/// since the last sync that ended, and that is to be less than a second with the sync itself.
+const SYNC_EVERY: Duration = Duration::from_millis(800);
+/// How long the thread waits for somebody else's group to end.
+const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
+/// With `everysec`, who writes waits for a sync that has been going on for longer than this.
+const SLOW_SYNC_MS: u64 = 1000;
+
+/// All of a log but its thread.
+pub(super) struct Shared {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) handover: Handover,
+    /// Who has it makes things safe; see the order in the module.
+    pub(super) syncing: Mutex<()>,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) policy: AtomicU8,
+    /// Why it failed.
+    pub(super) failure: Mutex<Option<String>>,
+    pub(super) began: Instant,
+    /// When the sync that is going on began, in milliseconds since `began` and one; 0: there is none.
+    pub(super) sync_began: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) last_sync_micros: AtomicU64,
+    pub(super) longest_sync_micros: AtomicU64,
+    pub(super) delayed: AtomicU64,
+    pub(super) limits: Limits,
+}
+
+impl Shared {
+    pub(super) fn policy(&self) -> Policy {
+        Policy::from_number(self.policy.load(Relaxed))
+    }
+
+    /// The first flag that forbids changes.
+    pub(super) fn refused(&self) -> Option<Refused> {
+        match self.handover.flags() {
+            flags if flags & FAILED != 0 => Some(Refused::Failed),
+            flags if flags & CLOSED != 0 => Some(Refused::Closed),
+            flags if flags & NO_SPACE != 0 => Some(Refused::NoSpace),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    pub(super) fn may_change_now(&self) -> Result<(), Refused> {
+        if let Some(refused) = self.refused() {
+            return Err(refused);
+        }
+        if self.handover.flags() & BEHIND != 0 {
+            self.write(&mut self.writer.lock())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit(&self, next: u64) -> Result<Commit, Refused> {
+        if self.policy() == Policy::Always {
+            if self.handover.synced() >= next {
+                return Ok(Commit::Done);
+            }
+            if let Some(refused) = self.refused() {
+                return Err(refused);
+            }
+            self.handover.ring(next);
+            return Ok(Commit::Wait);
+        }
+        self.write_up_to(next)?;
+        if self.policy() == Policy::EverySec {
+            self.wait_for_a_slow_sync();
+        }
+        Ok(Commit::Done)
+    }
+
+    pub(super) fn wait_for_a_slow_sync(&self) {
+        let began = self.sync_began.load(Relaxed);
+        if began != 0 && self.ms().saturating_sub(began) > SLOW_SYNC_MS {
+            self.delayed.fetch_add(1, Relaxed);
+            drop(self.syncing.lock());
+        }
+    }
+
+    /// Milliseconds since the log was opened, and one.
+    pub(super) fn ms(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64 + 1
+    }
+
+    pub(super) fn look(&self, next: u64) -> Poll<Result<(), Refused>> {
+        if self.policy() != Policy::Always {
+            // The policy has just become another one: nobody else writes it.
+            return Poll::Ready(self.write_up_to(next));
+        }
+        match self.refused() {
+            _ if self.handover.synced() >= next => Poll::Ready(Ok(())),
+            Some(refused) => Poll::Ready(Err(refused)),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Hands everything below `next` to the system.
+    pub(super) fn write_up_to(&self, next: u64) -> Result<(), Refused> {
+        if self.handover.written() >= next {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock();
+        // Whoever had the writer before may have written it.
+        if self.handover.written() >= next {
+            return Ok(());
+        }
+        if let Some(refused) = self.refused() {
+            return Err(refused);
+        }
+        self.write(&mut writer)?;
+        if writer.bytes() > self.limits.segment_bytes {
+            self.handover.poke();
+        }
+        Ok(())
+    }
+
+    /// Nothing goes on.
+    pub(super) fn fail(&self, doing: &'static str, error: &io::Error) -> Refused {
+        self.failure.lock().get_or_insert_with(|| format!("cannot {doing}: {error}"));
+        self.handover.raise(FAILED);
+        Refused::Failed
+    }
+
+    /// Writes what is pending.
+    pub(super) fn write(&self, writer: &mut Writer) -> Result<(), Refused> {
+        if self.handover.flags() & FAILED != 0 {
+            return Err(Refused::Failed);
+        }
+        match writer.write(&self.handover, &*self.disk) {
+            Ok(()) => {
+                if self.handover.flags() & NO_SPACE != 0 {
+                    self.handover.lower(NO_SPACE);
+                }
+                Ok(())
+            }
+            Err(NotWritten::NoSpace) => {
+                self.handover.raise(NO_SPACE);
+                Err(Refused::NoSpace)
+            }
+            Err(NotWritten::Failed(doing, error)) => Err(self.fail(doing, &error)),
+        }
+    }
+
+    /// Writes what is pending, and makes everything safe. The caller has `syncing`.
+    pub(super) fn sync(&self) -> Result<(), Refused> {
+        let mut writer = self.writer.lock();
+        self.write(&mut writer)?;
+        let (file, written) = (writer.file(), self.handover.written());
+        drop(writer);
+        if written == self.handover.synced() {
+            return Ok(());
+        }
+        self.sync_file(file.as_deref(), written)
+    }
+
+    /// Everything below `written` is in `file`, or safe already.
+    pub(super) fn sync_file(&self, file: Option<&dyn AppendFile>, written: u64) -> Result<(), Refused> {
+        let Some(file) = file else { return Err(Refused::NoSpace) };
+        self.sync_began.store(self.ms(), Relaxed);
+        let began = Instant::now();
+        let done = file.sync_data();
+        let micros = began.elapsed().as_micros() as u64;
+        self.sync_began.store(0, Relaxed);
+        self.syncs.fetch_add(1, Relaxed);
+        self.last_sync_micros.store(micros, Relaxed);
+        self.longest_sync_micros.fetch_max(micros, Relaxed);
+        match done {
+            Ok(()) => {
+                self.handover.safe(written);
+                Ok(())
+            }
+            Err(error) => Err(self.fail("sync the log", &error)),
+        }
+    }
+
+    /// See [`Log::rotate`]. The caller has `syncing`.
+    pub(super) fn rotate(&self) -> Result<u64, Refused> {
+        // Most of it is made safe while others write; only what came meanwhile is while they wait.
+        self.sync()?;
+        let mut writer = self.writer.lock();
+        self.write(&mut writer)?;
+        let next = self.handover.written();
+        if next != self.handover.synced() {
+            self.sync_file(writer.file().as_deref(), next)?;
+        }
+        if writer.first() != next {
+            match writer.rotate(next, &*self.disk) {
+                Ok(()) => {}
+                // What is there can be read, and goes on.
+                Err(NotWritten::NoSpace) => return Err(Refused::NoSpace),
+                Err(NotWritten::Failed(doing, error)) => return Err(self.fail(doing, &error)),
+            }
+        }
+        Ok(next)
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let writer = self.writer.lock();
+        Figures {
+            segments: writer.extents().count(),
+            bytes: writer.extents().map(|extent| extent.bytes).sum(),
+            pending_bytes: writer.stuck_bytes() + self.handover.pending_bytes(),
+            next: self.handover.next(),
+            written: self.handover.written(),
+            synced: self.handover.synced(),
+            syncs: self.syncs.load(Relaxed),
+            last_sync_micros: self.last_sync_micros.load(Relaxed),
+            longest_sync_micros: self.longest_sync_micros.load(Relaxed),
+            delayed: self.delayed.load(Relaxed),
+        }
+    }
+
+    /// What the thread does.
+    pub(super) fn run(&self) {
+        let mut due = Instant::now() + SYNC_EVERY;
+        loop {
+            let policy = self.policy();
+            let call = match self.refused() {
+                Some(Refused::NoSpace) => self.handover.wait(false, Some(RETRY)),
+                Some(_) => self.handover.wait(false, None),
+                None => match policy {
+                    Policy::Always => self.handover.wait(true, None),
+                    Policy::EverySec | Policy::No => {
+                        self.handover.wait(false, Some(due.saturating_duration_since(Instant::now())))
+                    }
+                },
+            };
+            let late = due <= Instant::now();
+            let retry = self.refused() == Some(Refused::NoSpace);
+            let wanted = match call {
+                Call::Stop => return,
+                Call::Wanted => true,
+                Call::Look => retry || policy == Policy::Always || policy == Policy::EverySec && late,
+            };
+            let _syncing = self.syncing.lock();
+            if late || wanted {
+                due = Instant::now() + SYNC_EVERY;
+            }
+            // Whoever waits is told by the state.
+            if wanted {
+                let before = self.handover.synced();
+                if self.sync().is_ok() && call == Call::Wanted && self.handover.synced() == before {
+                    // What is wanted is in a group that is not whole yet.
+                    thread::sleep(UNFINISHED_GROUP);
+                }
+            } else if self.refused().is_none() {
+                // What nobody commits is written all the same.
+                let _ = self.write(&mut self.writer.lock());
+            }
+            if self.refused().is_none() && self.writer.lock().bytes() > self.limits.segment_bytes {
+                // If it is full, the old one goes on, and a later write asks again.
+                let _ = self.rotate();
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What happened, again: a snapshot, and the log played behind it.
+//!
+//! Every name of a snapshot has the number of the log at which it was written: it has every change with a number below, and none at or above.
+//! (Bits of a Bloom filter that was copied while others added to it may be there before their time. Nobody is told: to put an item in that is
+//! in already changes nothing, and counts are those of the records.) The log is played from the number that was next when the snapshot began.
+//!
+//! * A record about a name that has a larger number is skipped.
+//! * A name that is not in the snapshot was gone when the walk came by: whatever a record before that makes of it now, wrong as it
+//!   may be, a later record removes. So whatever a request was, if it left nothing, the record says that and no more.
+//! * What is made of other names (`RENAME`, `COPY`, `MF.MERGE`, `BITOP`) while a snapshot is written is written again at its end. So wherever
+//!   a source is not what it was, the target has a larger number, or a later record removes it.
+//! * Names go when a record says so, never because their time is up by the clock of today.
+//! * A request is run again at its own time, with the randomness it drew, the parameters of then and without limits: what was refused for
+//!   want of memory was left out when it was logged.
+
+#[cfg(test)]
+mod model;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use mayhap_command::run::Keyspace as KeyspaceCommand;
+use mayhap_command::{Budget, Context, Parameters, Request, Run, Scratch, table};
+
+use crate::disk::Disk;
+use crate::engine::{Engine, Turn, UNLIMITED};
+use crate::entry::Now;
+use crate::environment::Moment;
+use crate::journal::{Journal, PARTS, part_of};
+use crate::log::{self, Log, LogError, Policy, Recovered};
+pub use crate::record::RecordError;
+use crate::record::{self, Record};
+use crate::snapshot::{Done, SnapshotError, load_all, remove_stale};
+
+/// What was found on the disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// What the snapshot had.
+    pub snapshot: Done,
+    /// What the log had.
+    pub log: Recovered,
+}
+
+/// Why what is on the disk could not be had.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// The snapshot.
+    Snapshot(SnapshotError),
+    /// The log.
+    Log(LogError),
+    /// The snapshot has changes that the log should have, too.
+    LogTooShort {
+        /// The number that the log ends with.
+        next: u64,
+        /// The number that the snapshot has seen.
+        seen: u64,
+    },
+    /// There is a log already.
+    Again,
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
+            Self::LogTooShort { next, seen } => {
+                write!(f, "the log ends with number {next}, and the snapshot has seen number {seen}")
+            }
+            Self::Again => f.write_str("this engine has a log already"),
+        }
+    }
+}
+
+impl std::error::Error for RecoverError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Snapshot(error) => Some(error),
+            Self::Log(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Reads the snapshot and plays the log on `disk` into this engine, which is empty and which nobody else uses yet. From then on every change is logged.
+    ///
+    /// # Errors
+    /// [`RecoverError`] if anything is not as it was written; the engine is empty then, has no log, and is good for nothing but another attempt.
+    pub fn recover(&self, disk: Arc<dyn Disk>, policy: Policy) -> Result<Recovery, RecoverError> {
+        self.recover_by(disk, |disk, from, play| Log::open(disk, from, policy, play))
+    }
+
+    /// The same without a thread that syncs, for tests that say when what is done.
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover).
+    pub fn recover_quiet(
+        &self,
+        disk: Arc<dyn Disk>,
+        policy: Policy,
+        limits: log::Limits,
+    ) -> Result<Recovery, RecoverError> {
+        self.recover_by(disk, |disk, from, play| Log::open_quiet(disk, from, policy, limits, play))
+    }
+
+    fn recover_by(
+        &self,
+        disk: Arc<dyn Disk>,
+        open: impl FnOnce(Arc<dyn Disk>, u64, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
+    ) -> Result<Recovery, RecoverError> {
+        if self.journal.get().is_some() {
+            return Err(RecoverError::Again);
+        }
+        self.replaying.store(true, Relaxed);
+        let recovered = self.read_and_play(disk, open);
+        self.replaying.store(false, Relaxed);
+        if recovered.is_err() {
+            let _closed = self.gate.close();
+            self.flush();
+        }
+        recovered
+    }
+
+    /// What plays records, from the beginning on.
+    pub(crate) fn replay(&self) -> Replay<'_> {
+        Replay {
+            engine: self,
+            parameters: Parameters::default(),
+            scratch: Scratch::default(),
+            changed: [false; PARTS],
+        }
+    }
+
+    fn read_and_play(
+        &self,
+        disk: Arc<dyn Disk>,
+        open: impl FnOnce(Arc<dyn Disk>, u64, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
+    ) -> Result<Recovery, RecoverError> {
+        let loaded = load_all(self, &*disk).map_err(RecoverError::Snapshot)?;
+        let from = loaded.saved.manifest.play_from;
+        let mut replay = Replay { changed: loaded.changed, ..self.replay() };
+        if !loaded.saved.manifest.parameters.is_empty() {
+            let number = from;
+            let damaged = |error: RecordError| LogError::Play { number, source: error.into() };
+            replay
+                .play(from, &loaded.saved.manifest.parameters)
+                .map_err(|error| RecoverError::Log(damaged(error)))?;
+        }
+        let files = Arc::clone(&disk);
+        let (log, recovered) =
+            open(disk, from, &mut |number, record| replay.play(number, record)).map_err(RecoverError::Log)?;
+        if recovered.next < loaded.numbers_below {
+            return Err(RecoverError::LogTooShort { next: recovered.next, seen: loaded.numbers_below });
+        }
+        let journal = Journal::new(log);
+        journal.mark_parts(&replay.changed);
+        // What new filters are like from here on, whatever the settings were before.
+        journal.log.append(&record::parameters(&self.parameters()));
+        // What cannot be removed now is removed the next time.
+        let _ = remove_stale(&*files, &loaded.saved);
+        *self.saved.lock() = loaded.saved;
+        if self.journal.set(journal).is_err() {
+            return Err(RecoverError::Again);
+        }
+        Ok(Recovery { snapshot: loaded.done, log: recovered })
+    }
+}
+
+/// What plays a record.
+type Play<'a> = dyn FnMut(u64, &[u8]) -> Result<(), RecordError> + 'a;
+
+/// The log as it is played.
+pub(crate) struct Replay<'e> {
+    engine: &'e Engine,
+    parameters: Parameters,
+    scratch: Scratch,
+    /// Parts that the next snapshot has to write again.
+    changed: [bool; PARTS],
+}
+
+impl Replay<'_> {
+    /// Plays the record of this number.
+    pub(crate) fn play(&mut self, number: u64, record: &[u8]) -> Result<(), RecordError> {
+        match Record::read(record)? {
+            Record::Items { name, hashes } => {
+                self.changed[part_of(name)] = true;
+                if self.is_there(name, number) {
+                    self.engine.hold(name, self.at(0), |hold| {
+                        if let Some(value) = hold.value_mut() {
+                            value.put_back(&hashes);
+                        }
+                        hold.changed = true;
+                        hold.log(Some(number));
+                    });
+                }
+            }
+            Record::Removed { name } => {
+                self.changed[part_of(name)] = true;
+                self.remove(name, number);
+            }
+            Record::Parameters(parameters) => self.parameters = *parameters,
+            Record::Words { ms, random, words } => {
+                let unknown = || RecordError::UnknownCommand {
+                    word: String::from_utf8_lossy(words.first().copied().unwrap_or_default()).into_owned(),
+                };
+                let command = table::find(words.first().copied().unwrap_or_default()).ok_or_else(unknown)?;
+                if !command.arity.admits(words.len()) {
+                    return Err(unknown());
+                }
+                self.run(number, ms, random, &Request { command, words: &words });
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, ms: u64) -> Now {
+        Now { ms, ..self.engine.now() }
+    }
+
+    /// Is there something of this name, and is it older than the record of this number?
+    fn is_there(&self, name: &[u8], number: u64) -> bool {
+        #[cfg(test)]
+        if self.engine.is_spoilt(crate::journal::Spoilt::Numbers) {
+            return self.engine.keyspace.get(name).is_some();
+        }
+        self.engine.keyspace.get(name).is_some_and(|entry| entry.number() <= number)
+    }
+
+    /// Is what is there of this name, if anything is, newer than the record of this number?
+    fn is_newer(&self, name: &[u8], number: u64) -> bool {
+        #[cfg(test)]
+        if self.engine.is_spoilt(crate::journal::Spoilt::Numbers) {
+            return false;
+        }
+        self.engine.keyspace.get(name).is_some_and(|entry| entry.number() > number)
+    }
+
+    fn remove(&mut self, name: &[u8], number: u64) {
+        if self.is_there(name, number) {
+            self.engine.hold(name, self.at(0), |hold| {
+                hold.remove();
+            });
+        }
+    }
+
+    fn run(&mut self, number: u64, ms: u64, random: &[u8], request: &Request<'_>) {
+        let engine = self.engine;
+        match request.command.run {
+            Run::Keyspace(KeyspaceCommand::Flush) => {
+                self.changed = [true; PARTS];
+                return self.flush(number);
+            }
+            Run::Keyspace(KeyspaceCommand::Rename | KeyspaceCommand::RenameNew) => {
+                let (from, to) = (request.words[1], request.words[2]);
+                self.changed[part_of(from)] = true;
+                self.changed[part_of(to)] = true;
+                return self.rename(number, ms, from, to);
+            }
+            _ => {}
+        }
+        let target = match request.command.run {
+            Run::Keyspace(KeyspaceCommand::Copy) => request.words[2],
+            _ => request.name(),
+        };
+        self.changed[part_of(target)] = true;
+        if self.is_newer(target, number) {
+            return;
+        }
+        let moment = Moment::again(ms, random);
+        let context = Context {
+            limits: &UNLIMITED,
+            budget: &Budget::default(),
+            parameters: &self.parameters,
+            environment: &moment,
+        };
+        let turn = Turn { context: &context, moment: &moment, now: self.at(ms) };
+        // Whatever it answers: it was answered once.
+        match request.command.run {
+            Run::Items(batch) => {
+                let scratch = &mut self.scratch;
+                let _ = engine.alone(request, &turn, |slot| batch.alone(request, slot, &context, scratch));
+            }
+            _ => drop(engine.run_one(request, &turn)),
+        }
+        if let Some(entry) = engine.keyspace.get(target) {
+            entry.log(number);
+        }
+    }
+
+    /// `RENAME` and `RENAMENX`, which found that it could. Of what is newer, nothing is changed.
+    fn rename(&self, number: u64, ms: u64, from: &[u8], to: &[u8]) {
+        let engine = self.engine;
+        if !self.is_there(from, number) || from == to {
+            return;
+        }
+        if self.is_newer(to, number) {
+            engine.hold(from, self.at(ms), |hold| {
+                hold.remove();
+            });
+            return;
+        }
+        engine.hold_both([from, to], self.at(ms), |from, to| {
+            engine.hand_over(from, to);
+            to.log(Some(number));
+        });
+    }
+
+    /// Removes everything that is older.
+    fn flush(&mut self, number: u64) {
+        let mut cursor = 0;
+        loop {
+            let (next, entries) = self.engine.walk_all(cursor, 1_000);
+            for entry in entries {
+                let name = entry.name().to_vec();
+                drop(entry);
+                self.remove(&name, number);
+            }
+            match next {
+                0 => return,
+                next => cursor = next,
+            }
+        }
+    }
+}

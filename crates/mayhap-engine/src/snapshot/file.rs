@@ -1,0 +1,315 @@
+//! The form that all files of names have: writing and reading it.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+
+use mayhap_command::stored::Form;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::SnapshotError;
+use crate::disk::{Disk, DiskFile};
+use crate::entry::Entry;
+
+const MAGIC: &[u8; 8] = b"mayhapSN";
+/// Everything in one file, without numbers.
+pub(super) const SINGLE: u32 = 1;
+/// A part.
+pub(super) const PART: u32 = 2;
+const HEADER_BYTES: usize = 40;
+const RECORD: u8 = 1;
+const END: u8 = 255;
+/// Bytes of a value that stand together.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+/// As Redis has it.
+const MAX_NAME_BYTES: usize = 512 << 20;
+
+const EXPIRES: u8 = 1;
+const OWN_FILE: u8 = 2;
+const IN_PIECES: u8 = 4;
+
+/// What there is to say of a name beside what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) form: Form,
+    pub(super) made_secs: u32,
+    pub(super) deadline: Option<u64>,
+    pub(super) number: u64,
+    /// Is the value in a file of its own?
+    pub(super) own_file: bool,
+    /// Was the value written piece by piece, so that it has to be sealed?
+    pub(super) in_pieces: bool,
+    pub(super) name: Vec<u8>,
+}
+
+impl Head {
+    /// The caller has the entry for itself.
+    pub(super) fn of(entry: &Entry, form: Form, deadline: Option<u64>) -> Self {
+        let (made_secs, number) = (entry.made_secs(), entry.number());
+        let name = entry.name().to_vec();
+        Self { form, made_secs, deadline, number, own_file: false, in_pieces: false, name }
+    }
+
+    fn bytes(&self, version: u32) -> Vec<u8> {
+        let flag = |flag, is| if is { flag } else { 0 };
+        let flags = flag(EXPIRES, self.deadline.is_some())
+            | flag(OWN_FILE, self.own_file)
+            | flag(IN_PIECES, self.in_pieces);
+        let mut head = vec![RECORD, self.form as u8, flags, 0];
+        head.extend_from_slice(&self.made_secs.to_le_bytes());
+        head.extend_from_slice(&self.deadline.unwrap_or(0).to_le_bytes());
+        if version != SINGLE {
+            head.extend_from_slice(&self.number.to_le_bytes());
+        }
+        head.extend_from_slice(&(self.name.len() as u32).to_le_bytes());
+        head.extend_from_slice(&self.name);
+        head
+    }
+}
+
+/// A file of names that is being written.
+pub(super) struct Output {
+    out: BufWriter<Box<dyn DiskFile>>,
+    version: u32,
+    pub(super) bytes: u64,
+    checksum: Xxh3,
+    pub(super) names: u64,
+}
+
+impl Output {
+    pub(super) fn begin(
+        file: Box<dyn DiskFile>,
+        version: u32,
+        part: u32,
+        made_ms: u64,
+        log_position: u64,
+    ) -> io::Result<Self> {
+        let out = BufWriter::with_capacity(64 << 10, file);
+        let mut output = Self { out, version, bytes: 0, checksum: Xxh3::new(), names: 0 };
+        let mut header = Vec::new();
+        header.extend_from_slice(MAGIC);
+        header.extend_from_slice(&version.to_le_bytes());
+        header.extend_from_slice(&part.to_le_bytes());
+        header.extend_from_slice(&made_ms.to_le_bytes());
+        header.extend_from_slice(&log_position.to_le_bytes());
+        header.extend_from_slice(&xxh3_64(&header).to_le_bytes());
+        output.put(&header)?;
+        Ok(output)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.checksum.update(bytes);
+        self.out.write_all(bytes)
+    }
+
+    /// Writes a name with its value.
+    pub(super) fn record(&mut self, head: &Head, value: &[u8]) -> io::Result<()> {
+        let (mut checksum, head) = (Xxh3::new(), head.bytes(self.version));
+        let mut put = |bytes: &[u8]| {
+            checksum.update(bytes);
+            self.put(bytes)
+        };
+        put(&head)?;
+        for piece in value.chunks(PIECE_BYTES).chain([&[][..]]) {
+            put(&(piece.len() as u32).to_le_bytes())?;
+            put(piece)?;
+        }
+        self.put(&checksum.digest().to_le_bytes())?;
+        self.names += 1;
+        Ok(())
+    }
+
+    /// Writes the end, and waits until all of it is safe. What do its bytes add up to?
+    pub(super) fn finish(mut self) -> io::Result<(u64, u64)> {
+        let mut end = vec![END];
+        end.extend_from_slice(&self.names.to_le_bytes());
+        end.extend_from_slice(&xxh3_64(&end).to_le_bytes());
+        self.put(&end)?;
+        let mut file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync()?;
+        Ok((self.bytes, self.checksum.digest()))
+    }
+}
+
+/// A file that is being read, and how much of it was.
+pub(super) struct Input {
+    input: BufReader<Box<dyn Read + Send>>,
+    pub(super) file: String,
+    pub(super) offset: u64,
+    checksum: Xxh3,
+}
+
+impl Input {
+    /// `None`: there is no such file.
+    pub(super) fn open(disk: &dyn Disk, file: &str) -> Result<Option<Self>, SnapshotError> {
+        match disk.read(file) {
+            Ok(input) => Ok(Some(Self {
+                input: BufReader::with_capacity(256 << 10, input),
+                file: file.into(),
+                offset: 0,
+                checksum: Xxh3::new(),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(SnapshotError::Disk { doing: "open a file of the snapshot", source }),
+        }
+    }
+
+    /// The same for a file that must be there.
+    pub(super) fn must_open(disk: &dyn Disk, file: &str) -> Result<Self, SnapshotError> {
+        Self::open(disk, file)?.ok_or_else(|| SnapshotError::Missing { file: file.into() })
+    }
+
+    pub(super) fn damaged<T>(&self, what: &'static str) -> Result<T, SnapshotError> {
+        self.damaged_at(self.offset, what)
+    }
+
+    pub(super) fn damaged_at<T>(&self, offset: u64, what: &'static str) -> Result<T, SnapshotError> {
+        Err(SnapshotError::Damaged { file: self.file.clone(), offset, what })
+    }
+
+    pub(super) fn fill(&mut self, bytes: &mut [u8]) -> Result<(), SnapshotError> {
+        match self.input.read_exact(bytes) {
+            Ok(()) => {
+                self.offset += bytes.len() as u64;
+                self.checksum.update(bytes);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.damaged("it ends here"),
+            Err(source) => Err(SnapshotError::Disk { doing: "read the snapshot", source }),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends `count` bytes, taking no more memory at a time than a piece.
+    pub(super) fn append(&mut self, mut count: usize, bytes: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        while count > 0 {
+            let some = count.min(PIECE_BYTES);
+            let at = bytes.len();
+            bytes.resize(at + some, 0);
+            self.fill(&mut bytes[at..])?;
+            count -= some;
+        }
+        Ok(())
+    }
+
+    /// There is nothing more. What do all bytes add up to?
+    pub(super) fn end(&mut self) -> Result<u64, SnapshotError> {
+        match self.input.read(&mut [0]) {
+            Ok(0) => Ok(self.checksum.digest()),
+            Ok(_) => self.damaged("bytes behind the end"),
+            Err(source) => Err(SnapshotError::Disk { doing: "read the snapshot", source }),
+        }
+    }
+
+    /// Reads the header. Which part is it?
+    pub(super) fn header(&mut self, newest: u32) -> Result<(u32, u32), SnapshotError> {
+        let header: [u8; HEADER_BYTES] = self.array()?;
+        if header[..8] != *MAGIC {
+            return Err(SnapshotError::NotASnapshot { file: self.file.clone() });
+        }
+        let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+        let (version, part) = (number(8), number(12));
+        if version > newest {
+            return Err(SnapshotError::Version { file: self.file.clone(), got: version, newest });
+        }
+        let (fields, checksum) = header.split_at(HEADER_BYTES - 8);
+        if xxh3_64(fields).to_le_bytes() != checksum || version == 0 {
+            return self.damaged("the header differs from its checksum");
+        }
+        Ok((version, part))
+    }
+
+    /// Reads all records behind the header, to the end, and hands them to `each`. How many were there?
+    pub(super) fn records(
+        &mut self,
+        version: u32,
+        mut each: impl FnMut(&str, u64, Head, &mut Vec<u8>) -> Result<(), SnapshotError>,
+    ) -> Result<u64, SnapshotError> {
+        let (mut records, mut value) = (0, Vec::new());
+        loop {
+            match self.array()? {
+                [RECORD] => {
+                    let began = self.offset - 1;
+                    let head = self.record(version, &mut value)?;
+                    each(&self.file, began, head, &mut value)?;
+                }
+                [END] => break,
+                _ => return self.damaged("neither a record nor the end"),
+            }
+            records += 1;
+        }
+        let counted: [u8; 8] = self.array()?;
+        let mut end = vec![END];
+        end.extend_from_slice(&counted);
+        if self.array()? != xxh3_64(&end).to_le_bytes() {
+            return self.damaged("the end differs from its checksum");
+        }
+        if u64::from_le_bytes(counted) != records {
+            return self.damaged("records are missing");
+        }
+        Ok(records)
+    }
+
+    /// Reads what is behind the first byte of a record.
+    fn record(&mut self, version: u32, value: &mut Vec<u8>) -> Result<Head, SnapshotError> {
+        let began = self.offset - 1;
+        let mut checksum = Xxh3::new();
+        checksum.update(&[RECORD]);
+        let [form, flags, zero]: [u8; 3] = self.array()?;
+        let made_secs: [u8; 4] = self.array()?;
+        let deadline: [u8; 8] = self.array()?;
+        checksum.update(&[form, flags, zero]);
+        checksum.update(&made_secs);
+        checksum.update(&deadline);
+        let mut number = [0; 8];
+        if version != SINGLE {
+            self.fill(&mut number)?;
+            checksum.update(&number);
+        }
+        let name_bytes: [u8; 4] = self.array()?;
+        checksum.update(&name_bytes);
+        let name_bytes = u32::from_le_bytes(name_bytes) as usize;
+        if name_bytes > MAX_NAME_BYTES {
+            return self.damaged("a name longer than any");
+        }
+        let mut name = Vec::new();
+        self.append(name_bytes, &mut name)?;
+        checksum.update(&name);
+        value.clear();
+        value.shrink_to(16 << 20);
+        loop {
+            let length: [u8; 4] = self.array()?;
+            checksum.update(&length);
+            let length = u32::from_le_bytes(length) as usize;
+            if length > PIECE_BYTES {
+                return self.damaged("a piece longer than any");
+            }
+            if length == 0 {
+                break;
+            }
+            let at = value.len();
+            self.append(length, value)?;
+            checksum.update(&value[at..]);
+        }
+        if self.array()? != checksum.digest().to_le_bytes() {
+            return self.damaged_at(began, "the record that begins here differs from its checksum");
+        }
+        let Some(form) = Form::from_number(form) else {
+            return self.damaged_at(began + 1, "a value of an unknown form");
+        };
+        let deadline = (flags & EXPIRES != 0).then_some(u64::from_le_bytes(deadline));
+        Ok(Head {
+            form,
+            made_secs: u32::from_le_bytes(made_secs),
+            deadline,
+            number: u64::from_le_bytes(number),
+            own_file: flags & OWN_FILE != 0,
+            in_pieces: flags & IN_PIECES != 0,
+            name,
+        })
+    }
+}

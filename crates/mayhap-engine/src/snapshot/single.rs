@@ -1,0 +1,109 @@
+//! Everything in one file, of an engine without a log.
+
+use std::io;
+
+use super::file::{Head, Input, Output, SINGLE};
+use super::load::put;
+use super::{Done, FILE, MANIFEST, SnapshotError, UNFINISHED, failed};
+use crate::disk::Disk;
+use crate::engine::Engine;
+use crate::entry::Entry;
+
+/// More memory than this is given back once a value was written.
+const KEPT_BYTES: usize = 16 << 20;
+/// Names that are looked up together.
+const AT_ONCE: u64 = 100;
+
+/// Writes everything to [`FILE`]. Requests go on meanwhile. If it fails, the file is what it was before.
+///
+/// # Errors
+/// [`SnapshotError::Disk`]; [`SnapshotError::Log`] for an engine that has a log: [`Engine::snapshot`] is for that.
+pub fn save(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
+    if engine.log().is_some() {
+        return Err(SnapshotError::Log(None));
+    }
+    let done = write_all(engine, disk);
+    if done.is_err() {
+        // It is of no use to anybody; if it cannot even be removed, the next one takes its place.
+        let _ = disk.remove(UNFINISHED);
+    }
+    done
+}
+
+fn write_all(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
+    let file = disk.create(UNFINISHED).map_err(failed("make the new snapshot"))?;
+    let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, 0).map_err(failed("write the snapshot"))?;
+    write_records(engine, &mut out).map_err(failed("write the snapshot"))?;
+    let names = out.names;
+    let (bytes, _) = out.finish().map_err(failed("sync the snapshot"))?;
+    disk.rename(UNFINISHED, FILE).map_err(failed("put the snapshot in its place"))?;
+    disk.sync_dir().map_err(failed("sync the folder of the snapshot"))?;
+    Ok(Done { names, bytes, written_bytes: bytes, ..Done::default() })
+}
+
+fn write_records(engine: &Engine, out: &mut Output) -> io::Result<()> {
+    let (mut cursor, mut buffer) = (0, Vec::new());
+    loop {
+        let (next, entries) = engine.walk(cursor, AT_ONCE, None, engine.now(), |_| true);
+        for entry in &entries {
+            write_entry(engine, entry, &mut buffer, out)?;
+        }
+        if next == 0 {
+            return Ok(());
+        }
+        cursor = next;
+    }
+}
+
+fn write_entry(engine: &Engine, entry: &Entry, buffer: &mut Vec<u8>, out: &mut Output) -> io::Result<()> {
+    buffer.clear();
+    buffer.shrink_to(KEPT_BYTES);
+    let head = {
+        let _open = engine.gate.pass();
+        let mut held = entry.write();
+        let is_gone = !entry.is_linked() || engine.is_due(entry, engine.now());
+        let Some(value) = held.as_mut().filter(|_| !is_gone) else { return Ok(()) };
+        value.store(buffer)?;
+        Head::of(entry, value.form(), engine.expiries.get(entry))
+    };
+    out.record(&head, buffer)
+}
+
+/// Reads [`FILE`] into an engine that is empty. `None`: there is no such file.
+///
+/// # Errors
+/// [`SnapshotError`]; the engine is empty then. A file that is damaged anywhere is refused as a whole, and the first damage named.
+/// [`SnapshotError::Log`] if there is a manifest: [`Engine::recover`] reads that.
+pub fn load(engine: &Engine, disk: &dyn Disk) -> Result<Option<Done>, SnapshotError> {
+    if Input::open(disk, MANIFEST)?.is_some() {
+        return Err(SnapshotError::Log(None));
+    }
+    let Some(mut input) = Input::open(disk, FILE)? else { return Ok(None) };
+    let now = engine.now();
+    let done = read_all(engine, &mut input, |deadline| deadline <= now.ms);
+    if done.is_err() {
+        let _closed = engine.gate.close();
+        engine.flush();
+    }
+    done.map(Some)
+}
+
+/// Reads all of it but for those names whose deadlines are `over`.
+pub(super) fn read_all(
+    engine: &Engine,
+    input: &mut Input,
+    over: impl Fn(u64) -> bool,
+) -> Result<Done, SnapshotError> {
+    let (version, _) = input.header(SINGLE)?;
+    let mut done = Done::default();
+    input.records(version, |file, at, head, value| {
+        if head.deadline.is_some_and(&over) {
+            done.skipped += 1;
+            return Ok(());
+        }
+        done.names += 1;
+        put(engine, file, at, &head, value)
+    })?;
+    input.end()?;
+    Ok(Done { bytes: input.offset, ..done })
+}

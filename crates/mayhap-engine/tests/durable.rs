@@ -1,0 +1,524 @@
+//! Snapshots in parts and the log behind them: what is written and what is kept, what a disk can do to them, what is refused.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mayhap_command::{Reply, Request, Scratch, table};
+use mayhap_engine::log::{self, Policy};
+use mayhap_engine::replay::RecoverError;
+use mayhap_engine::snapshot::{self, FILE, MANIFEST, SnapshotError};
+use mayhap_engine::{AppendFile, Disk, DiskFile, Engine};
+use support::{Played, engine, one, run, text};
+
+/// Files in memory, which can refuse to take more, or to make it safe.
+#[derive(Clone, Debug, Default)]
+struct Memory(Arc<Mutex<Inside>>);
+
+#[derive(Clone, Debug, Default)]
+struct Inside {
+    /// By a number that stays when a file is renamed.
+    files: BTreeMap<u64, Vec<u8>>,
+    names: BTreeMap<String, u64>,
+    next: u64,
+    is_full: bool,
+    fails_to_sync: bool,
+}
+
+struct Open(Memory, u64);
+
+impl Open {
+    fn put(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut inside = self.0.0.lock().unwrap();
+        if inside.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        inside.files.entry(self.1).or_default().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn make_safe(&self) -> io::Result<()> {
+        match self.0.0.lock().unwrap().fails_to_sync {
+            true => Err(io::Error::other("the disk is broken")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Write for Open {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl DiskFile for Open {
+    fn sync(&mut self) -> io::Result<()> {
+        self.make_safe()
+    }
+}
+
+impl AppendFile for Open {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes)
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.0.lock().unwrap().files.entry(self.1).or_default().truncate(bytes as usize);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.make_safe()
+    }
+}
+
+impl Disk for Memory {
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(self.open(name)))
+    }
+
+    fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
+        Ok(Arc::new(self.open(name)))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
+        let inside = self.0.lock().unwrap();
+        let number = inside.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(io::Cursor::new(inside.files[number].clone())))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut inside = self.0.lock().unwrap();
+        let number = inside.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        inside.names.insert(to.into(), number);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.lock().unwrap().names.remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.0.lock().unwrap().names.keys().cloned().collect())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Memory {
+    fn open(&self, name: &str) -> Open {
+        let mut inside = self.0.lock().unwrap();
+        inside.next += 1;
+        let number = inside.next;
+        inside.names.insert(name.into(), number);
+        inside.files.insert(number, Vec::new());
+        Open(self.clone(), number)
+    }
+
+    /// All that is there, apart from this one.
+    fn copy(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.0.lock().unwrap().clone())))
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        let inside = self.0.lock().unwrap();
+        inside.files[&inside.names[name]].clone()
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut inside = self.0.lock().unwrap();
+        let number = inside.names[name];
+        change(inside.files.get_mut(&number).unwrap());
+    }
+
+    fn names(&self, prefix: &str) -> Vec<String> {
+        self.list().unwrap().into_iter().filter(|name| name.starts_with(prefix)).collect()
+    }
+}
+
+/// An engine with its log on `disk`.
+fn on(disk: &Memory) -> (Engine, Arc<Played>) {
+    let (engine, clock) = engine();
+    engine.recover_quiet(Arc::new(disk.clone()), Policy::No, log::Limits::default()).unwrap();
+    (engine, clock)
+}
+
+fn recovered(disk: &Memory) -> Result<Engine, RecoverError> {
+    let (engine, _) = engine();
+    engine.recover_quiet(Arc::new(disk.clone()), Policy::No, log::Limits::default()).map(|_| engine)
+}
+
+#[test]
+fn only_what_changed_is_written_again() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    let many: Vec<String> = (0..1_000).map(|number| format!("BF.ADD name:{number} {number}")).collect();
+    run(&engine, &many);
+    run(&engine, &["BF.RESERVE large 0.0001 3000000", "BF.ADD large 1", "BF.RESERVE other 0.0001 3000000"]);
+    let first = engine.snapshot(&disk).unwrap();
+    assert_eq!(first.names, 1_002);
+    assert_eq!((disk.names("part-").len(), disk.names("value-").len()), (64, 2));
+    let large_bytes: u64 = disk.names("value-").iter().map(|name| disk.bytes(name).len() as u64).sum();
+    assert!(large_bytes > 10 << 20);
+    assert_eq!(first.bytes, first.written_bytes);
+
+    // Nothing changed, nothing is written.
+    let before = disk.names("part-");
+    let second = engine.snapshot(&disk).unwrap();
+    assert_eq!((second.names, second.written_bytes, second.bytes), (0, 0, first.bytes));
+    assert_eq!(disk.names("part-"), before);
+
+    // One small name: its part, and no large value even if it is in that part.
+    one(&engine, "BF.ADD name:7 more");
+    let third = engine.snapshot(&disk).unwrap();
+    assert!(third.written_bytes < first.bytes / 100, "{third:?}");
+    let after = disk.names("part-");
+    assert_eq!(before.iter().filter(|name| !after.contains(name)).count(), 1);
+
+    // One large value: its own file and not the other one.
+    let values = disk.names("value-");
+    one(&engine, "BF.ADD large more");
+    let fourth = engine.snapshot(&disk).unwrap();
+    assert!(fourth.written_bytes > 5 << 20 && fourth.written_bytes < 8 << 20, "{fourth:?}");
+    assert_eq!(values.iter().filter(|name| !disk.names("value-").contains(name)).count(), 1);
+
+    // And everything is there again, with the log cut off before it.
+    assert!(disk.names("log-").len() <= 2, "{:?}", disk.names("log-"));
+    let after = recovered(&disk).unwrap();
+    assert_eq!(after.totals().names, 1_002);
+    for name in ["large", "other", "name:7", "name:999"] {
+        assert_eq!(one(&after, &format!("DUMP {name}")), one(&engine, &format!("DUMP {name}")), "{name}");
+    }
+    // It knows what it need not write.
+    let fifth = after.snapshot(&disk).unwrap();
+    assert_eq!(fifth.written_bytes, 0, "{fifth:?}");
+}
+
+#[test]
+fn a_part_that_lost_its_last_name_is_gone() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    run(&engine, &["SET a 1", "SET b 2"]);
+    engine.snapshot(&disk).unwrap();
+    run(&engine, &["DEL a"]);
+    engine.snapshot(&disk).unwrap();
+    assert_eq!(disk.names("part-").len(), 1);
+    let after = recovered(&disk).unwrap();
+    assert_eq!((one(&after, "EXISTS a"), one(&after, "EXISTS b")), (Reply::Integer(0), Reply::Integer(1)));
+}
+
+#[test]
+fn a_bit_changed_anywhere_is_noticed_with_its_file_and_a_cut_file_too() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    run(&engine, &["BF.ADD a 1", "CF.RESERVE b 8", "CF.ADD b 1", "SET c hello", "EXPIRE c 1000"]);
+    run(&engine, &["MF.RESERVE d CAPACITY 100 FPR 0.01", "MF.ADD d 1"]);
+    let snapshot = engine.begin_snapshot(&disk).unwrap();
+    snapshot.with_sizes(200, 100, 10).finish().unwrap();
+    let files: Vec<String> =
+        disk.list().unwrap().into_iter().filter(|name| !name.starts_with("log-")).collect();
+    assert!(files.len() >= 6, "{files:?}");
+    for file in &files {
+        let bytes = disk.bytes(file).len();
+        for at in 0..bytes {
+            let changed = disk.copy();
+            changed.change(file, |bytes| bytes[at] ^= 1 << (at % 8));
+            let error = recovered(&changed).unwrap_err();
+            assert!(matches!(error, RecoverError::Snapshot(_)), "{file}, byte {at}: {error}");
+            assert!(error.to_string().contains(file.as_str()), "{file}, byte {at}: {error}");
+        }
+        for cut in (0..bytes).step_by(7) {
+            let changed = disk.copy();
+            changed.change(file, |bytes| bytes.truncate(cut));
+            let error = recovered(&changed).unwrap_err().to_string();
+            assert!(error.contains(file.as_str()), "{file} cut at {cut}: {error}");
+        }
+        let gone = disk.copy();
+        gone.remove(file).unwrap();
+        // Without a manifest the log should have been kept from its beginning.
+        assert!(recovered(&gone).is_err(), "{file} is gone");
+    }
+    assert_eq!(recovered(&disk).unwrap().totals().names, 4);
+}
+
+#[test]
+fn files_that_nobody_names_go_and_the_old_file_is_read_once() {
+    let disk = Memory::default();
+    let (before, _) = engine();
+    run(&before, &["BF.ADD a 1", "SET b hello"]);
+    snapshot::save(&before, &disk).unwrap();
+    assert_eq!(disk.bytes(FILE)[8..12], 1_u32.to_le_bytes(), "the old version");
+    disk.open("part-03-0000000000000009");
+    disk.open("value-0000000000000009-00000000");
+    let (engine, _) = on(&disk);
+    assert_eq!(disk.names("part-").len() + disk.names("value-").len(), 0);
+    assert_eq!(one(&engine, "BF.EXISTS a 1"), Reply::Boolean(true));
+    one(&engine, "BF.ADD a 2");
+    // There is no manifest yet: the old file, and the log behind it.
+    engine.log().unwrap().sync().unwrap();
+    let again = recovered(&disk.copy()).unwrap();
+    assert_eq!(one(&again, "BF.MEXISTS a 1 2"), one(&engine, "BF.MEXISTS a 1 2"));
+    engine.snapshot(&disk).unwrap();
+    assert!(disk.names(FILE).is_empty() && !disk.names(MANIFEST).is_empty());
+    let after = recovered(&disk).unwrap();
+    assert_eq!(one(&after, "BF.MEXISTS a 1 2"), one(&engine, "BF.MEXISTS a 1 2"));
+    assert_eq!(one(&after, "GET b"), Reply::bulk("hello"));
+    // Who has a log does not write the old file, and who has none does not read past a manifest.
+    assert!(matches!(snapshot::save(&after, &disk), Err(SnapshotError::Log(None))));
+    assert!(matches!(snapshot::load(&before, &disk), Err(SnapshotError::Log(None))));
+    assert!(matches!(before.snapshot(&disk), Err(SnapshotError::Log(None))));
+}
+
+#[test]
+fn a_snapshot_that_fails_leaves_the_one_before_and_no_files() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    run(&engine, &["BF.ADD a 1", "SET b hello"]);
+    engine.snapshot(&disk).unwrap();
+    run(&engine, &["BF.ADD a 2", "SET c more"]);
+    let snapshot = engine.begin_snapshot(&disk).unwrap();
+    let before = disk.list().unwrap();
+    disk.0.lock().unwrap().is_full = true;
+    assert!(matches!(snapshot.finish(), Err(SnapshotError::Disk { .. })));
+    assert_eq!(disk.list().unwrap(), before);
+    disk.0.lock().unwrap().is_full = false;
+    engine.log().unwrap().sync().unwrap();
+    let check = |engine: &Engine| {
+        assert_eq!(one(engine, "BF.EXISTS a 2"), Reply::Boolean(true));
+        assert_eq!(one(engine, "GET c"), Reply::bulk("more"));
+    };
+    check(&recovered(&disk.copy()).unwrap());
+    // What it was to write is written the next time.
+    assert!(engine.snapshot(&disk).unwrap().names >= 2);
+    check(&recovered(&disk).unwrap());
+}
+
+#[test]
+fn a_log_that_lost_what_the_snapshot_has_is_refused() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    run(&engine, &["SET a 1", "SET b 1"]);
+    let snapshot = engine.begin_snapshot(&disk).unwrap();
+    let played_from = engine.log().unwrap().next();
+    run(&engine, &["SET a 2", "SET b 2"]);
+    snapshot.finish().unwrap();
+    // All segments but an empty one: as if what was written since the snapshot began had never been safe.
+    let (other, _) = on(&Memory::default());
+    drop(other);
+    let last = disk.names("log-").pop().unwrap();
+    assert!(last.ends_with(&format!("{played_from:020}")) || disk.bytes(&last).len() > 100);
+    let header = disk.bytes(&last).len().min(64);
+    disk.change(&last, |bytes| bytes.truncate(header));
+    let error = recovered(&disk).unwrap_err();
+    assert!(matches!(error, RecoverError::LogTooShort { .. } | RecoverError::Log(_)), "{error}");
+}
+
+/// What a request changes, and one that only looks, of every family.
+const CHANGES: &[&str] = &[
+    "BF.ADD a 2",
+    "BF.RESERVE n 0.01 100",
+    "BF.INSERT n ITEMS 1",
+    "CF.ADD b 1",
+    "CF.COMPACT b",
+    "MF.RESERVE n CAPACITY 10",
+    "MF.ADD d 2",
+    "MF.MERGE n d",
+    "MF.BUILD d BEGIN",
+    "SET n 1",
+    "BITOP OR n c c",
+    "DEL a",
+    "RENAME a n",
+    "COPY a n",
+    "EXPIRE a 10",
+    "PERSIST c",
+    "FLUSHALL",
+];
+const LOOKS: &[&str] = &[
+    "BF.EXISTS a 1",
+    "CF.EXISTS b 1",
+    "MF.EXISTS d 1",
+    "GET c",
+    "TTL c",
+    "DUMP a",
+    "BF.SCANDUMP a 0",
+    "SCAN 0",
+];
+
+#[test]
+fn changes_are_refused_before_they_are_made_and_looks_go_on() {
+    let fill = |engine: &Engine| {
+        run(engine, &["BF.ADD a 1", "CF.RESERVE b 8", "CF.ADD b 1", "SET c hello", "EXPIRE c 1000"]);
+        run(engine, &["MF.RESERVE d CAPACITY 100 FPR 0.01", "MF.ADD d 1"]);
+    };
+    for (broken, code) in [(false, "NOSPACE "), (true, "READONLY ")] {
+        let disk = Memory::default();
+        let (engine, clock) = on(&disk);
+        fill(&engine);
+        engine.log().unwrap().sync().unwrap();
+        {
+            let mut inside = disk.0.lock().unwrap();
+            (inside.is_full, inside.fails_to_sync) = (!broken, broken);
+        }
+        // The change that finds out.
+        one(&engine, "BF.ADD a unlucky");
+        assert!(engine.log().unwrap().sync().is_err());
+        let next = engine.log().unwrap().next();
+        for line in CHANGES {
+            let reply = text(&one(&engine, line));
+            assert!(reply.starts_with(code), "{line}: {reply}");
+        }
+        for line in LOOKS {
+            let reply = text(&one(&engine, line));
+            assert!(!reply.starts_with(code), "{line}: {reply}");
+        }
+        // What expires now is not there, and cannot be logged; so it is not removed.
+        clock.pass(2_000_000);
+        assert_eq!(one(&engine, "GET c"), Reply::Null);
+        engine.sweep(Duration::from_millis(10));
+        assert_eq!(engine.log().unwrap().next(), next, "something was logged");
+        assert!(engine.snapshot(&disk).is_err());
+        {
+            let mut inside = disk.0.lock().unwrap();
+            (inside.is_full, inside.fails_to_sync) = (false, false);
+        }
+        let healed = engine.log().unwrap().sync().is_ok();
+        assert_eq!(healed, !broken, "a disk that failed to sync is not trusted again");
+        let reply = text(&one(&engine, "BF.ADD a lucky"));
+        assert_eq!(reply.starts_with(code), broken, "{reply}");
+        if !broken {
+            engine.log().unwrap().sync().unwrap();
+            let after = recovered(&disk).unwrap();
+            assert_eq!(
+                one(&after, "BF.MEXISTS a 1 unlucky lucky"),
+                one(&engine, "BF.MEXISTS a 1 unlucky lucky")
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_says_which_numbers_to_wait_for() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    let mut scratch = Scratch::default();
+    let mut logged = |line: &str| {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let request = Request { command: table::find(words[0]).unwrap(), words: &words };
+        scratch.logged = 0;
+        engine.run(&[request], &mut scratch, &mut Vec::new());
+        scratch.logged
+    };
+    let log = engine.log().unwrap();
+    for line in
+        ["BF.RESERVE a 0.01 100", "BF.ADD a 1", "SET b 1", "RENAME b c", "COPY c d", "DEL d", "EXPIRE c 9"]
+    {
+        assert_eq!(logged(line), log.next(), "{line}");
+    }
+    for line in ["BF.EXISTS a 1", "BF.ADD a 1", "GET c", "DEL nothing", "SET c 2 NX", "RENAME nothing c"] {
+        assert_eq!(logged(line), 0, "{line}");
+    }
+    let before = log.next();
+    engine.set_parameters(|_| {});
+    assert_eq!(log.next(), before, "nothing was changed");
+    engine.set_parameters(|parameters| parameters.bf_initial_size = 7);
+    assert_eq!(log.next(), before + 1);
+}
+
+/// The same files. Whenever a piece of a large value is written, somebody adds to it, and is waited for.
+#[derive(Debug)]
+struct Meanwhile<'a> {
+    disk: &'a Memory,
+    engine: &'a Arc<Engine>,
+    added: Arc<AtomicU64>,
+}
+
+struct OpenMeanwhile {
+    file: Box<dyn DiskFile>,
+    engine: Arc<Engine>,
+    added: Arc<AtomicU64>,
+}
+
+impl Write for OpenMeanwhile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (engine, (sender, receiver)) = (Arc::clone(&self.engine), channel());
+        let item = self.added.fetch_add(1, Relaxed);
+        std::thread::spawn(move || {
+            let replies = run(&engine, &[format!("BF.ADD large item:{item}"), "BF.EXISTS large 1".into()]);
+            sender.send(replies.len())
+        });
+        // For ever, if the filter were held while it is written.
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(2), "writers wait for the snapshot");
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl DiskFile for OpenMeanwhile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+impl Disk for Meanwhile<'_> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let file = self.disk.create(name)?;
+        if !name.starts_with("value-") {
+            return Ok(file);
+        }
+        let (engine, added) = (Arc::clone(self.engine), Arc::clone(&self.added));
+        Ok(Box::new(OpenMeanwhile { file, engine, added }))
+    }
+
+    fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
+        self.disk.append(name)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
+        self.disk.read(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.disk.remove(name)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.disk.sync_dir()
+    }
+}
+
+#[test]
+fn writers_go_on_while_a_large_filter_is_written() {
+    let disk = Memory::default();
+    let engine = Arc::new(on(&disk).0);
+    run(&engine, &["BF.RESERVE large 0.001 4000000", "BF.ADD large 1"]);
+    let meanwhile = Meanwhile { disk: &disk, engine: &engine, added: Arc::default() };
+    engine.snapshot(&meanwhile).unwrap();
+    let added = meanwhile.added.load(Relaxed);
+    assert!(added >= 6, "{added} pieces");
+    engine.log().unwrap().sync().unwrap();
+    let after = recovered(&disk).unwrap();
+    assert_eq!(one(&after, "DUMP large"), one(&engine, "DUMP large"));
+    assert_eq!(one(&after, "BF.CARD large"), Reply::Integer(added as i64 + 1));
+}

@@ -1,0 +1,350 @@
+//! A disk that is full, fails, or is slow: what was promised is kept, what cannot be is refused, and it is told.
+
+mod support;
+
+use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mayhap_engine::log::{Commit, Limits, Log, Policy, Recovered, Refused, Salts, State};
+use mayhap_engine::{Disk, LogError};
+use mayhap_testkit::rng::Rng;
+use support::simulated::{Fault, Simulated, Spoiled};
+
+type Opened = (Arc<Log>, Recovered, Vec<Vec<u8>>);
+
+fn quiet(disk: &Simulated, policy: Policy) -> Result<Opened, LogError> {
+    let mut played = Vec::new();
+    let limits = Limits { pending_bytes: 10_000, segment_bytes: 50_000, salts: Salts::Random };
+    let (log, recovered) = Log::open_quiet(Arc::new(disk.clone()), 0, policy, limits, |_, record: &[u8]| {
+        played.push(record.to_vec());
+        Ok::<_, Infallible>(())
+    })?;
+    Ok((log, recovered, played))
+}
+
+/// With the thread that syncs.
+fn threaded(disk: &Simulated, policy: Policy) -> Arc<Log> {
+    let (log, ..) = quiet(disk, policy).unwrap();
+    log.start().unwrap();
+    log
+}
+
+fn record(number: u64) -> Vec<u8> {
+    vec![number as u8; 30 + number as usize % 50]
+}
+
+fn soon(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what} never came");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_anywhere_refuses_and_goes_on_in_order() {
+    let mut refusals = 0;
+    for room in 0..1500 {
+        let disk = Simulated::new(Spoiled::Not);
+        disk.set_room(Some(room));
+        // With less than 40 bytes the log cannot even begin.
+        let (log, ..) = quiet(&disk, Policy::No).unwrap();
+        assert_eq!(log.state(), if room < 40 { State::NoSpace } else { State::Writing });
+        let mut committed = 0;
+        for number in 0..20 {
+            if log.may_change().is_err() {
+                break;
+            }
+            assert_eq!(log.append(&record(number)), number);
+            match log.commit(number + 1) {
+                Ok(commit) => {
+                    assert_eq!(commit, Commit::Done);
+                    committed = number + 1;
+                }
+                Err(refused) => {
+                    assert_eq!((refused, log.state()), (Refused::NoSpace, State::NoSpace));
+                    refusals += 1;
+                }
+            }
+        }
+        assert_eq!(log.sync().is_ok(), log.next() == committed && room >= 40, "nothing fits by itself");
+        assert!(log.close().is_ok() == (log.state() == State::Closed));
+        // Killed while it is full: what was committed is there, and reads go on.
+        let (full, recovered, played) = quiet(&disk.copied(), Policy::No).unwrap();
+        assert!(recovered.next >= committed, "{} of {committed} at {room}", recovered.next);
+        assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
+        drop(full);
+        if log.state() == State::NoSpace {
+            disk.set_room(None);
+            log.sync().unwrap();
+            assert_eq!((log.state(), log.synced()), (State::Writing, log.next()));
+            log.append(&record(log.next()));
+            let next = log.next();
+            log.close().unwrap();
+            let (_, recovered, played) = quiet(&disk.crashed(&mut Rng::new(room)), Policy::No).unwrap();
+            assert_eq!((recovered.next, recovered.clean), (next, true));
+            assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
+        }
+    }
+    assert!(refusals > 1000, "{refusals}");
+}
+
+/// A script of everything a log does; tells how much of it was promised to be safe.
+fn script(disk: &Simulated) -> Option<u64> {
+    let (log, ..) = quiet(disk, Policy::Always).ok()?;
+    let mut safe = 0;
+    for number in 0..12 {
+        if log.may_change().is_err() {
+            break;
+        }
+        log.append(&record(number));
+        match number % 4 {
+            0 | 2 => drop(log.sync()),
+            1 => {}
+            _ => drop(log.rotate()),
+        }
+        safe = log.synced();
+    }
+    let _ = log.forget_before(0);
+    let _ = log.close();
+    Some(safe.max(log.synced()))
+}
+
+#[test]
+fn each_call_that_fails_loses_nothing_that_was_safe() {
+    let calls = {
+        let disk = Simulated::new(Spoiled::Not);
+        assert_eq!(script(&disk), Some(12));
+        disk.calls()
+    };
+    assert!(calls > 40, "{calls}");
+    let mut rng = Rng::new(7);
+    for after in 0..calls {
+        for error in
+            [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::Interrupted]
+        {
+            let disk = Simulated::new(Spoiled::Not);
+            disk.fail(Some(Fault { after, error }));
+            let safe = script(&disk).unwrap_or(0);
+            for _ in 0..20 {
+                let image = disk.crashed(&mut rng);
+                let (_, recovered, played) = quiet(&image, Policy::No).unwrap();
+                assert!(recovered.next >= safe, "call {after}, {error}: {} of {safe}", recovered.next);
+                assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_is_the_end_until_a_restart() {
+    for error in [ErrorKind::Other, ErrorKind::StorageFull] {
+        let disk = Simulated::new(Spoiled::Not);
+        let log = threaded(&disk, Policy::Always);
+        let number = log.append(b"good");
+        assert_eq!(log.commit(number + 1), Ok(Commit::Wait));
+        log.wait_synced(number + 1).unwrap();
+        disk.fail(Some(Fault { after: 1, error }));
+        let number = log.append(b"bad");
+        let _ = log.commit(number + 1);
+        assert_eq!(log.wait_synced(number + 1), Err(Refused::Failed));
+        // The disk is well again, and that changes nothing.
+        disk.fail(None);
+        assert_eq!((log.state(), log.may_change()), (State::Failed, Err(Refused::Failed)));
+        assert_eq!(log.sync(), Err(Refused::Failed));
+        assert_eq!(log.rotate(), Err(Refused::Failed));
+        assert_eq!(log.commit(log.append(b"worse") + 1), Err(Refused::Failed));
+        assert_eq!(log.close(), Err(Refused::Failed));
+        assert!(log.failure().unwrap().starts_with("cannot sync the log: "));
+        assert_eq!(log.synced(), 1);
+        drop(log);
+        // Restarted, then the power goes: what was read was made safe, though the first sync of it failed.
+        let (log, recovered, _) = quiet(&disk, Policy::No).unwrap();
+        drop(log);
+        let (_, again, _) = quiet(&disk.crashed(&mut Rng::new(1)), Policy::No).unwrap();
+        assert_eq!((recovered.next, again.next), (2, 2));
+    }
+}
+
+#[test]
+fn room_is_noticed_without_being_asked() {
+    for policy in [Policy::Always, Policy::EverySec, Policy::No] {
+        let disk = Simulated::new(Spoiled::Not);
+        let log = threaded(&disk, policy);
+        disk.set_room(Some(10));
+        let next = log.append(b"does not fit") + 1;
+        match log.commit(next) {
+            Ok(Commit::Wait) => assert_eq!(log.wait_synced(next), Err(Refused::NoSpace)),
+            answer => assert_eq!(answer, Err(Refused::NoSpace)),
+        }
+        assert_eq!((log.state(), log.may_change()), (State::NoSpace, Err(Refused::NoSpace)));
+        disk.set_room(None);
+        soon("room", || log.may_change().is_ok());
+        soon("the record", || log.figures().written == next);
+    }
+}
+
+#[test]
+fn everysec_syncs_by_itself_and_no_does_not() {
+    let (every, never) = (Simulated::new(Spoiled::Not), Simulated::new(Spoiled::Not));
+    let (every, never) = (threaded(&every, Policy::EverySec), threaded(&never, Policy::No));
+    for log in [&every, &never] {
+        let number = log.append(b"something");
+        assert_eq!(log.commit(number + 1), Ok(Commit::Done));
+    }
+    soon("a sync", || every.synced() == 1);
+    assert_eq!((never.synced(), never.figures().syncs), (0, 0));
+    never.set_policy(Policy::Always);
+    soon("a sync", || never.synced() == 1);
+}
+
+#[test]
+fn segments_end_at_their_limit() {
+    for policy in [Policy::No, Policy::EverySec, Policy::Always] {
+        let disk = Simulated::new(Spoiled::Not);
+        let log = threaded(&disk, policy);
+        let record = vec![1; 1000];
+        for _ in 0..52 {
+            log.may_change().unwrap();
+            let next = log.append(&record) + 1;
+            if log.commit(next).unwrap() == Commit::Wait {
+                log.wait_synced(next).unwrap();
+            }
+        }
+        soon("a new file", || log.figures().segments == 2);
+        log.forget_before(log.next()).unwrap();
+        assert_eq!(log.figures().segments, disk.list().unwrap().len());
+    }
+}
+
+#[test]
+fn what_is_pending_has_a_limit() {
+    let disk = Simulated::new(Spoiled::Not);
+    let (log, ..) = quiet(&disk, Policy::Always).unwrap();
+    for _ in 0..1000 {
+        log.may_change().unwrap();
+        log.append(&[1; 100]);
+        assert!(log.figures().pending_bytes < 10_200);
+    }
+    disk.set_room(Some(0));
+    while log.may_change().is_ok() {
+        log.append(&[1; 100]);
+        assert!(log.figures().pending_bytes < 10_200);
+    }
+    assert_eq!(log.state(), State::NoSpace);
+}
+
+/// Who asks for all there is may ask for a part of somebody else's group.
+#[test]
+fn who_waits_for_an_open_group_waits_for_its_end() {
+    let disk = Simulated::new(Spoiled::Not);
+    let log = threaded(&disk, Policy::Always);
+    log.append(b"mine");
+    log.begin_group();
+    log.append(b"theirs");
+    let next = log.next();
+    assert_eq!(log.commit(next), Ok(Commit::Wait));
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| log.wait_synced(next));
+        soon("mine", || log.synced() == 1);
+        log.append(b"theirs, too");
+        log.end_group();
+        assert_eq!(waits.join().unwrap(), Ok(()));
+    });
+    soon("theirs", || log.synced() == 3);
+    // The other policies write what there is, and that is all they promise.
+    log.set_policy(Policy::No);
+    log.begin_group();
+    let next = log.append(b"theirs") + 1;
+    assert_eq!((log.commit(next), log.figures().written), (Ok(Commit::Done), 3));
+    log.end_group();
+}
+
+#[test]
+fn what_nobody_commits_is_written_soon() {
+    for policy in [Policy::EverySec, Policy::No] {
+        let disk = Simulated::new(Spoiled::Not);
+        let log = threaded(&disk, policy);
+        log.append(b"nobody waits for this");
+        soon("the record", || log.figures().written == 1);
+        (0..100).for_each(|_| _ = log.append(&[1; 1000]));
+        soon("the rest", || log.figures().pending_bytes == 0);
+    }
+}
+
+/// With `everysec` a sync that takes too long holds up who writes: otherwise more than a second could be lost.
+#[test]
+fn a_slow_sync_delays_commits() {
+    let disk = Simulated::new(Spoiled::Not);
+    let (log, ..) = quiet(&disk, Policy::EverySec).unwrap();
+    let (begins, begun) = mpsc::channel();
+    let (ends, ended) = mpsc::channel::<()>();
+    disk.during_sync(move || {
+        begins.send(()).unwrap();
+        ended.recv().unwrap();
+    });
+    thread::scope(|scope| {
+        let next = log.append(b"one") + 1;
+        let _ = log.commit(next).unwrap();
+        let sync = scope.spawn(|| log.sync().unwrap());
+        begun.recv().unwrap();
+        let next = log.append(b"two") + 1;
+        assert_eq!(log.commit(next), Ok(Commit::Done), "nobody waits for a sync");
+        thread::sleep(Duration::from_millis(1100));
+        let late = scope.spawn(|| {
+            let next = log.append(b"three") + 1;
+            log.commit(next)
+        });
+        soon("the delay", || log.figures().delayed == 1);
+        assert!(!late.is_finished() && !sync.is_finished());
+        ends.send(()).unwrap();
+        assert_eq!(late.join().unwrap(), Ok(Commit::Done));
+    });
+}
+
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn who_waits_is_woken_once_by_whatever_decides() {
+    let disk = Simulated::new(Spoiled::Not);
+    let (log, ..) = quiet(&disk, Policy::Always).unwrap();
+    let wakes = [(); 3].map(|()| Arc::new(Counts::default()));
+    let woken = || wakes.each_ref().map(|wake| wake.0.load(SeqCst));
+    let poll = |who: usize, next| {
+        let waker = Waker::from(Arc::clone(&wakes[who]));
+        log.poll_synced(next, &Context::from_waker(&waker))
+    };
+    log.append(b"1");
+    assert_eq!(log.commit(1), Ok(Commit::Wait));
+    // Polled again and again it waits once.
+    (0..100).for_each(|_| assert_eq!(poll(0, 1), Poll::Pending));
+    assert_eq!(poll(1, 1), Poll::Pending);
+    log.sync().unwrap();
+    assert_eq!((woken(), poll(0, 1)), ([1, 1, 0], Poll::Ready(Ok(()))));
+    // Another policy asks for less; whoever waits writes then.
+    log.append(b"2");
+    assert_eq!(poll(2, 2), Poll::Pending);
+    log.set_policy(Policy::No);
+    assert_eq!((woken(), log.figures().written), ([1, 1, 1], 1));
+    assert_eq!((poll(2, 2), log.figures().written, log.synced()), (Poll::Ready(Ok(())), 2, 1));
+    // A failure wakes everybody.
+    log.set_policy(Policy::Always);
+    log.append(b"3");
+    assert_eq!((poll(0, 3), poll(1, 3)), (Poll::Pending, Poll::Pending));
+    disk.fail(Some(Fault { after: 0, error: ErrorKind::Other }));
+    assert_eq!(log.sync(), Err(Refused::Failed));
+    assert_eq!((woken(), poll(0, 3)), ([2, 2, 1], Poll::Ready(Err(Refused::Failed))));
+    assert_eq!(poll(0, 1), Poll::Ready(Ok(())), "what was safe is safe");
+}

@@ -1,0 +1,438 @@
+//! A disk in memory that loses what a real one may lose.
+//!
+//! ```text
+//! write ─▶ unsynced ─ sync ─▶ safe          create, rename, remove ─▶ unsynced ─ sync_dir ─▶ safe
+//!              └── crash: of every 512-byte sector any version since the last sync, torn or whole; any length in between;
+//!                  of the names any subset of the changes
+//! ```
+//!
+//! A sync that fails leaves the bytes readable, and nothing makes them safe any more: only writing them again does.
+//! A sync makes safe what was written when it began: whatever a hook does meanwhile is not.
+//! Everything random comes from the generator that the test passes in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use mayhap_engine::{AppendFile, Disk, DiskFile};
+use mayhap_testkit::rng::Rng;
+
+/// What is written whole, most of the time.
+const SECTOR: usize = 512;
+
+/// Which promise a disk breaks, if any: what keeps quiet about such a disk has no teeth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Spoiled {
+    #[default]
+    Not,
+    /// Says that bytes are safe, and does nothing.
+    Sync,
+    /// Says that names are safe, and does nothing.
+    SyncDir,
+    /// Cuts nothing off.
+    SetLen,
+    /// At a crash, bytes that were safe change.
+    Rots,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write { at: usize, bytes: Vec<u8> },
+    SetLen(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    /// What everybody reads.
+    live: Vec<u8>,
+    /// What survives for certain.
+    safe: Vec<u8>,
+    /// What happened to it since, in order.
+    unsynced: Vec<Change>,
+    /// A sync failed: `live` has bytes that are neither safe nor unsynced.
+    forgot: bool,
+}
+
+impl Inode {
+    fn apply(bytes: &mut Vec<u8>, change: &Change) {
+        match change {
+            Change::Write { at, bytes: new } => {
+                if bytes.len() < at + new.len() {
+                    bytes.resize(at + new.len(), 0);
+                }
+                bytes[*at..at + new.len()].copy_from_slice(new);
+            }
+            Change::SetLen(length) => bytes.resize(*length, 0),
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        Self::apply(&mut self.live, &change);
+        self.unsynced.push(change);
+    }
+
+    /// What may be there after a crash. Where nothing was written yet there are zeros, or what another file had there.
+    fn survivor(&self, others: &[Self], rng: &mut Rng) -> Vec<u8> {
+        if self.unsynced.is_empty() {
+            return self.safe.clone();
+        }
+        // What the file was after each change.
+        let mut versions = vec![self.safe.clone()];
+        for change in &self.unsynced {
+            let mut next = versions.last().unwrap().clone();
+            Self::apply(&mut next, change);
+            versions.push(next);
+        }
+        let any = |rng: &mut Rng| rng.below(versions.len() as u64) as usize;
+        let longest = versions.iter().map(Vec::len).max().unwrap();
+        let length = match rng.below(4) {
+            0 => versions[any(rng)].len(),
+            1 => longest,
+            2 => {
+                self.safe.len().min(longest)
+                    + rng.below((longest - self.safe.len().min(longest)) as u64 + 1) as usize
+            }
+            _ => versions.last().unwrap().len(),
+        };
+        // Nothing that was safe and is there in all versions is ever cut off.
+        let length = length.max(versions.iter().map(Vec::len).min().unwrap());
+        // Most crashes keep nearly all or nearly nothing; even chances for every sector would hardly ever keep a long frame.
+        let keeps = [0, 5, 50, 95, 100][rng.below(5) as usize];
+        let mut bytes = vec![0; length];
+        let sector_of = |version: &[u8], from: usize, to: usize, out: &mut [u8]| {
+            out.fill(0);
+            let some = version.get(from..to.min(version.len()).max(from)).unwrap_or_default();
+            out[..some.len()].copy_from_slice(some);
+        };
+        for from in (0..length).step_by(SECTOR) {
+            let to = (from + SECTOR).min(length);
+            let pick = |rng: &mut Rng| if rng.below(100) < keeps { versions.len() - 1 } else { any(rng) };
+            let version = pick(rng);
+            sector_of(&versions[version], from, to, &mut bytes[from..to]);
+            if versions[version].len() <= from && rng.below(2) == 0 {
+                let other = &others[rng.below(others.len() as u64) as usize];
+                sector_of(&other.live, from, to, &mut bytes[from..to]);
+            }
+            if rng.below(8) == 0 {
+                // Torn: its first bytes are of another version.
+                let cut = from + rng.below((to - from) as u64) as usize;
+                let other = pick(rng);
+                sector_of(&versions[other], from, cut, &mut bytes[from..cut]);
+            }
+        }
+        bytes
+    }
+}
+
+/// A change of names: the file behind the first name, and a name that goes.
+#[derive(Clone, Debug)]
+struct Naming {
+    set: Option<(String, usize)>,
+    unset: Option<String>,
+}
+
+impl Naming {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        if let Some(name) = &self.unset {
+            names.remove(name);
+        }
+        if let Some((name, inode)) = &self.set {
+            names.insert(name.clone(), *inode);
+        }
+    }
+}
+
+/// A call that is to fail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fault {
+    /// How many calls go well before.
+    pub(crate) after: u64,
+    /// What it says.
+    pub(crate) error: io::ErrorKind,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Inside {
+    inodes: Vec<Inode>,
+    names: BTreeMap<String, usize>,
+    safe_names: BTreeMap<String, usize>,
+    namings: Vec<Naming>,
+    fault: Option<Fault>,
+    /// Bytes that still fit.
+    room: Option<u64>,
+    /// A write takes at most so many bytes at once.
+    short: Option<usize>,
+    spoiled: Spoiled,
+    calls: u64,
+}
+
+impl Inside {
+    /// Every call that can fail comes here first.
+    fn call(&mut self) -> io::Result<()> {
+        self.calls += 1;
+        match &mut self.fault {
+            Some(Fault { after: 0, error }) => {
+                let error = *error;
+                self.fault = None;
+                Err(error.into())
+            }
+            Some(fault) => {
+                fault.after -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn name(&mut self, naming: Naming) {
+        naming.apply(&mut self.names);
+        self.namings.push(naming);
+    }
+
+    fn write(&mut self, inode: usize, bytes: &[u8]) -> io::Result<usize> {
+        let at = self.inodes[inode].live.len();
+        let mut taken = bytes.len().min(self.short.unwrap_or(usize::MAX));
+        if let Err(error) = self.call() {
+            if error.kind() != io::ErrorKind::Interrupted {
+                // Some of the bytes arrive all the same.
+                let some = bytes[..taken / 2].to_vec();
+                self.inodes[inode].change(Change::Write { at, bytes: some });
+            }
+            return Err(error);
+        }
+        if let Some(room) = &mut self.room {
+            taken = taken.min(usize::try_from(*room).unwrap_or(usize::MAX));
+            *room -= taken as u64;
+            if taken == 0 && !bytes.is_empty() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        self.inodes[inode].change(Change::Write { at, bytes: bytes[..taken].to_vec() });
+        Ok(taken)
+    }
+}
+
+/// What others do while a sync goes on.
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// See the module.
+#[derive(Clone, Default)]
+pub(crate) struct Simulated(Arc<Mutex<Inside>>, Arc<Mutex<Option<Hook>>>);
+
+impl fmt::Debug for Simulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Simulated").field(&self.0).finish()
+    }
+}
+
+impl Simulated {
+    pub(crate) fn new(spoiled: Spoiled) -> Self {
+        Self::from(Inside { spoiled, ..Inside::default() })
+    }
+
+    fn from(inside: Inside) -> Self {
+        Self(Arc::new(Mutex::new(inside)), Arc::default())
+    }
+
+    /// Does something in the middle of the next sync of a file.
+    pub(crate) fn during_sync(&self, hook: impl FnOnce() + Send + 'static) {
+        *self.1.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap()
+    }
+
+    /// Another disk with what this one may have after a power loss.
+    pub(crate) fn crashed(&self, rng: &mut Rng) -> Self {
+        let inside = self.inside();
+        let mut names = inside.safe_names.clone();
+        // In order and up to somewhere, as a journal does it; or any of them, as nobody forbids.
+        let keeps = rng.below(inside.namings.len() as u64 + 1) as usize;
+        let any = rng.below(2) == 0;
+        for (at, naming) in inside.namings.iter().enumerate() {
+            if if any { rng.below(2) == 0 } else { at < keeps } {
+                naming.apply(&mut names);
+            }
+        }
+        let mut after = Inside { spoiled: inside.spoiled, ..Inside::default() };
+        for (name, inode) in names {
+            let mut bytes = inside.inodes[inode].survivor(&inside.inodes, rng);
+            if inside.spoiled == Spoiled::Rots && !bytes.is_empty() && rng.below(4) == 0 {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << rng.below(8);
+            }
+            after.names.insert(name, after.inodes.len());
+            after.inodes.push(Inode { live: bytes.clone(), safe: bytes, ..Inode::default() });
+        }
+        after.safe_names.clone_from(&after.names);
+        Self::from(after)
+    }
+
+    /// Another disk as this one is now.
+    pub(crate) fn copied(&self) -> Self {
+        Self::from(self.inside().clone())
+    }
+
+    /// The call after `fault.after` others fails.
+    pub(crate) fn fail(&self, fault: Option<Fault>) {
+        self.inside().fault = fault;
+    }
+
+    /// Only so many bytes fit from now on.
+    pub(crate) fn set_room(&self, room: Option<u64>) {
+        self.inside().room = room;
+    }
+
+    /// Writes take so many bytes at most.
+    pub(crate) fn set_short(&self, short: Option<usize>) {
+        self.inside().short = short;
+    }
+
+    /// Calls that were made.
+    pub(crate) fn calls(&self) -> u64 {
+        self.inside().calls
+    }
+
+    /// What a file has now.
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        let inside = self.inside();
+        inside.inodes[inside.names[name]].live.clone()
+    }
+
+    /// Changes a file behind everybody's back.
+    pub(crate) fn tamper(&self, name: &str, tamper: impl FnOnce(&mut Vec<u8>)) {
+        let mut inside = self.inside();
+        let inode = inside.names[name];
+        let inode = &mut inside.inodes[inode];
+        tamper(&mut inode.live);
+        inode.safe.clone_from(&inode.live);
+        inode.unsynced.clear();
+    }
+}
+
+/// A file that is open.
+struct Open(Simulated, usize);
+
+impl AppendFile for Open {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.inside().write(self.1, bytes)
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        let mut inside = self.0.inside();
+        inside.call()?;
+        if inside.spoiled != Spoiled::SetLen {
+            let cut = inside.inodes[self.1].live.len() as u64 - bytes;
+            inside.room = inside.room.map(|room| room + cut);
+            inside.inodes[self.1].change(Change::SetLen(bytes as usize));
+        }
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let begun = self.0.inside().inodes[self.1].unsynced.len();
+        let hook = self.0.1.lock().unwrap().take();
+        if let Some(hook) = hook {
+            hook();
+        }
+        let mut inside = self.0.inside();
+        let called = inside.call();
+        let spoiled = inside.spoiled;
+        let inode = &mut inside.inodes[self.1];
+        if let Err(error) = called {
+            // The system gave up on these bytes: they are read until the power goes, and never written again.
+            inode.forgot |= !inode.unsynced.is_empty();
+            inode.unsynced.clear();
+            return Err(error);
+        }
+        if spoiled != Spoiled::Sync {
+            for change in inode.unsynced.drain(..begun) {
+                Inode::apply(&mut inode.safe, &change);
+            }
+            if !inode.forgot && inode.unsynced.is_empty() {
+                debug_assert_eq!(inode.safe, inode.live);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Open {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        AppendFile::write(self, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl DiskFile for Open {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+impl Simulated {
+    fn new_file(&self, name: &str) -> io::Result<Open> {
+        let mut inside = self.inside();
+        inside.call()?;
+        let inode = inside.inodes.len();
+        inside.inodes.push(Inode::default());
+        inside.name(Naming { set: Some((name.into(), inode)), unset: None });
+        Ok(Open(self.clone(), inode))
+    }
+}
+
+impl Disk for Simulated {
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(self.new_file(name)?))
+    }
+
+    fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
+        Ok(Arc::new(self.new_file(name)?))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
+        let mut inside = self.inside();
+        inside.call()?;
+        let inode = *inside.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(io::Cursor::new(inside.inodes[inode].live.clone())))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut inside = self.inside();
+        inside.call()?;
+        let inode = *inside.names.get(from).ok_or(io::ErrorKind::NotFound)?;
+        inside.name(Naming { set: Some((to.into(), inode)), unset: Some(from.into()) });
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut inside = self.inside();
+        inside.call()?;
+        if !inside.names.contains_key(name) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        inside.name(Naming { set: None, unset: Some(name.into()) });
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut inside = self.inside();
+        inside.call()?;
+        Ok(inside.names.keys().cloned().collect())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut inside = self.inside();
+        inside.call()?;
+        if inside.spoiled != Spoiled::SyncDir {
+            inside.safe_names = inside.names.clone();
+            inside.namings.clear();
+        }
+        Ok(())
+    }
+}
