@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use crate::resp::Protocol;
+use crate::users::back_off::Source;
 
 /// One connection, as others see it.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Client {
     pub address: String,
     /// Where it came to.
     pub local_address: String,
+    /// Where wrong passwords would come from.
+    source: Source,
     descriptor: i64,
     connected: Instant,
     identity: Mutex<Identity>,
@@ -31,6 +34,10 @@ pub struct Client {
     watched: AtomicUsize,
     waiting_input: AtomicUsize,
     waiting_output: AtomicUsize,
+    /// Bytes that are kept for it in all: requests that did not come whole, its transaction, replies it did not read.
+    held: AtomicUsize,
+    /// When it is closed unless something happens, in milliseconds after `connected`; `u64::MAX`: never.
+    due_ms: AtomicU64,
     killed: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
@@ -40,6 +47,8 @@ pub struct Client {
 pub struct Identity {
     /// `CLIENT SETNAME`.
     pub name: Vec<u8>,
+    /// Whose connection it is.
+    pub user: Vec<u8>,
     /// `CLIENT SETINFO LIB-NAME`.
     pub library: Vec<u8>,
     /// `CLIENT SETINFO LIB-VER`.
@@ -53,6 +62,10 @@ impl Client {
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         self.wake();
+    }
+
+    pub(crate) const fn source(&self) -> Source {
+        self.source
     }
 
     /// What it said about itself.
@@ -86,8 +99,7 @@ impl Client {
         let _ = write!(
             rest,
             " age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 multi={queued} watch={} qbuf={input} qbuf-free=0 argv-mem=0 \
-             multi-mem=0 rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={} events=r cmd={} user=default redir=-1 \
-             resp={resp} lib-name=",
+             multi-mem=0 rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={} events=r cmd={} user=",
             age.as_secs(),
             idle / 1_000,
             if queued >= 0 { "x" } else { "N" },
@@ -96,6 +108,8 @@ impl Client {
             identity.command,
         );
         line.extend_from_slice(rest.as_bytes());
+        line.extend_from_slice(&identity.user);
+        line.extend_from_slice(format!(" redir=-1 resp={resp} lib-name=").as_bytes());
         line.extend_from_slice(&identity.library);
         line.extend_from_slice(b" lib-ver=");
         line.extend_from_slice(&identity.library_version);
@@ -112,6 +126,33 @@ impl Client {
         self.last_active_ms.store(u64::try_from(since.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.waiting_input.store(input, Ordering::Relaxed);
         self.waiting_output.store(output, Ordering::Relaxed);
+    }
+
+    /// So many bytes are kept for it now. Its thread alone says so.
+    pub(crate) fn holds(&self, bytes: usize, all: &Clients) {
+        let before = self.held.swap(bytes, Ordering::Relaxed);
+        if bytes > before {
+            all.held.fetch_add(bytes - before, Ordering::Relaxed);
+        } else if bytes < before {
+            all.held.fetch_sub(before - bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// It is closed after `patience` unless something happens; `None`: it may take its time.
+    pub(crate) fn due(&self, patience: Option<Duration>) {
+        let due = patience.map_or(u64::MAX, |patience| self.age_ms().saturating_add(millis(patience)));
+        self.due_ms.store(due, Ordering::Relaxed);
+    }
+
+    /// Has it taken too long, or asked for nothing for `idle`?
+    fn is_due(&self, idle: Option<Duration>) -> bool {
+        let age = self.age_ms();
+        let quiet = age.saturating_sub(self.last_active_ms.load(Ordering::Relaxed));
+        age >= self.due_ms.load(Ordering::Relaxed) || idle.is_some_and(|idle| quiet >= millis(idle))
+    }
+
+    fn age_ms(&self) -> u64 {
+        millis(self.connected.elapsed())
     }
 
     pub(crate) fn speaks(&self, protocol: Protocol) {
@@ -136,20 +177,131 @@ impl Client {
     }
 }
 
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// All connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Clients {
     last: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
+    /// How many there may be.
+    most: AtomicUsize,
+    /// How many there was no room for.
+    rejected: AtomicU64,
+    /// Bytes that are kept for all of them.
+    held: AtomicUsize,
+    /// How many were closed because they took too long.
+    overdue: AtomicU64,
+    /// How many were closed because too much was kept for them.
+    overfull: AtomicU64,
 }
 
 impl Clients {
-    pub(crate) fn add(&self, address: String, local_address: String, descriptor: i64) -> Arc<Client> {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            last: AtomicU64::new(0),
+            all: Mutex::default(),
+            most: AtomicUsize::new(most),
+            rejected: AtomicU64::new(0),
+            held: AtomicUsize::new(0),
+            overdue: AtomicU64::new(0),
+            overfull: AtomicU64::new(0),
+        }
+    }
+
+    /// How many there may be.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// From now on there may be so many; those that are there stay.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Is there room for one more? Counts those there is none for.
+    pub(crate) fn has_room(&self) -> bool {
+        let room = self.len() < self.most();
+        self.rejected.fetch_add(u64::from(!room), Ordering::Relaxed);
+        room
+    }
+
+    /// How many there was no room for.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected.load(Ordering::Relaxed)
+    }
+
+    /// How many were closed because they took too long.
+    #[must_use]
+    pub fn overdue(&self) -> u64 {
+        self.overdue.load(Ordering::Relaxed)
+    }
+
+    /// How many were closed because too much was kept for them.
+    #[must_use]
+    pub fn overfull(&self) -> u64 {
+        self.overfull.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are kept for all of them: requests that did not come whole, transactions, replies that nobody reads.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Closes those that take too long, or ask for nothing for `idle`.
+    pub(crate) fn close_overdue(&self, idle: Option<Duration>) {
+        for client in self.list().into_iter().filter(|client| !client.is_killed() && client.is_due(idle)) {
+            tracing::debug!(client = client.id, address = client.address, "closed: it takes too long");
+            self.overdue.fetch_add(1, Ordering::Relaxed);
+            client.kill();
+        }
+    }
+
+    /// Closes those that have most until all together have no more than `limit` bytes.
+    pub(crate) fn close_overfull(&self, limit: usize) {
+        let mut held = self.held_bytes();
+        if held <= limit {
+            return;
+        }
+        let bytes = |client: &Arc<Client>| client.held.load(Ordering::Relaxed);
+        let mut clients: Vec<_> = self.list().into_iter().map(|client| (bytes(&client), client)).collect();
+        clients.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, client) in clients {
+            if held <= limit || bytes == 0 {
+                return;
+            }
+            held = held.saturating_sub(bytes);
+            if !client.is_killed() {
+                tracing::warn!(
+                    client = client.id,
+                    address = client.address,
+                    bytes,
+                    "closed: it holds most of max-buffers"
+                );
+                self.overfull.fetch_add(1, Ordering::Relaxed);
+                client.kill();
+            }
+        }
+    }
+
+    pub(crate) fn add(
+        &self,
+        address: String,
+        local_address: String,
+        source: Source,
+        descriptor: i64,
+    ) -> Arc<Client> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let client = Arc::new(Client {
             id,
             address,
             local_address,
+            source,
             descriptor,
             connected: Instant::now(),
             identity: Mutex::default(),
@@ -159,6 +311,8 @@ impl Clients {
             watched: AtomicUsize::new(0),
             waiting_input: AtomicUsize::new(0),
             waiting_output: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+            due_ms: AtomicU64::new(u64::MAX),
             killed: AtomicBool::new(false),
             waker: Mutex::new(None),
         });
@@ -167,7 +321,10 @@ impl Clients {
     }
 
     pub(crate) fn remove(&self, id: u64) {
-        self.all.lock().remove(&id);
+        let removed = self.all.lock().remove(&id);
+        if let Some(client) = removed {
+            client.holds(0, self);
+        }
     }
 
     /// All of them, in the order they came.

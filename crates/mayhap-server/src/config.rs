@@ -6,11 +6,14 @@ use mayhap_command::parameters;
 use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Parameters, Refusal, Reply};
+use mayhap_engine::log::Policy;
 use mayhap_engine::{glob, snapshot};
 
 use crate::session::help;
-use crate::settings::{Settings, quantity};
+use crate::settings::{Memory, Settings, quantity};
 use crate::shared::Shared;
+use crate::tls::TlsError;
+use crate::users::Password;
 
 /// One parameter.
 struct Knob {
@@ -27,6 +30,10 @@ enum Set {
     Same,
     /// Reads a value, and says what is to be done with it, or why not.
     Live(fn(&str) -> Result<Apply, &'static str>),
+    /// The same for a value that depends on how the server is.
+    Checked(fn(&Shared, &str) -> Result<Apply, String>),
+    /// To what it is already, and the certificates are read again.
+    Reloads,
 }
 
 type Apply = Box<dyn FnOnce(&Shared)>;
@@ -46,6 +53,10 @@ const fn same(name: &'static str, get: fn(&Shared) -> String) -> Knob {
     Knob { name, get, set: Set::Same }
 }
 
+const fn certificates(name: &'static str, get: fn(&Shared) -> String) -> Knob {
+    Knob { name, get, set: Set::Reloads }
+}
+
 const fn live(
     name: &'static str,
     get: fn(&Shared) -> String,
@@ -63,11 +74,20 @@ static KNOBS: &[Knob] = &[
     same("activedefrag", |_| "no".into()),
     fixed("appenddirname", |_| "appendonlydir".into()),
     fixed("appendfilename", |_| "appendonly.aof".into()),
-    same("appendfsync", |_| "everysec".into()),
-    same("appendonly", |_| "no".into()),
+    live(
+        "appendfsync",
+        |shared| shared.fsync().name().into(),
+        |value| {
+            let policy =
+                value.parse::<Policy>().map_err(|_| "argument must be one of always, everysec, no")?;
+            Ok(Box::new(move |shared| shared.set_fsync(policy)))
+        },
+    ),
+    same("appendonly", |shared| if shared.engine().log().is_some() { "yes" } else { "no" }.into()),
     fixed("bind", |shared| {
         shared.settings().bind.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }),
+    fixed("client-query-buffer-limit", |shared| shared.settings().request_limits.request_bytes.to_string()),
     fixed("cluster-enabled", |_| "no".into()),
     fixed("daemonize", |_| "no".into()),
     fixed("databases", |_| "1".into()),
@@ -84,7 +104,17 @@ static KNOBS: &[Knob] = &[
         },
     ),
     fixed("logfile", |_| String::new()),
-    fixed("maxclients", |shared| shared.settings().max_clients.to_string()),
+    live(
+        "maxclients",
+        |shared| shared.clients().most().to_string(),
+        |value| {
+            let most: usize = value.parse().map_err(|_| NOT_INTEGER)?;
+            if !(1..=1_000_000).contains(&most) {
+                return Err("argument must be between 1 and 1000000 inclusive");
+            }
+            Ok(Box::new(move |shared| shared.clients().set_most(most)))
+        },
+    ),
     live(
         "maxmemory",
         |shared| shared.engine().budget().limit().to_string(),
@@ -93,20 +123,24 @@ static KNOBS: &[Knob] = &[
             Ok(Box::new(move |shared| shared.engine().budget().set_limit(bytes)))
         },
     ),
+    fixed("maxmemory-clients", |shared| shared.settings().buffers_limit.to_string()),
     same("maxmemory-policy", |_| "noeviction".into()),
     same("notify-keyspace-events", |_| String::new()),
     fixed("port", |shared| shared.port().to_string()),
     same("protected-mode", |shared| if shared.settings().unprotected { "no" } else { "yes" }.into()),
     fixed("proto-max-bulk-len", |shared| shared.settings().request_limits.word_bytes.to_string()),
-    live(
-        "requirepass",
+    Knob {
+        name: "requirepass",
         // That there is one is no secret.
-        |shared| shared.password().map_or_else(String::new, |_| "(hidden)".into()),
-        |value| {
-            let password = (!value.is_empty()).then(|| value.to_owned());
-            Ok(Box::new(move |shared| shared.set_password(password)))
-        },
-    ),
+        get: |shared| if shared.users().default_user().is_open() { String::new() } else { "(hidden)".into() },
+        set: Set::Checked(|shared, value| {
+            let password = (!value.is_empty()).then(|| Password::from(value));
+            if password.is_none() && shared.users().wants_passwords() {
+                return Err("the server is open to other machines".into());
+            }
+            Ok(Box::new(move |shared| shared.users().set_password(password.as_ref())))
+        }),
+    },
     live(
         "save",
         |shared| match shared.save_interval().as_secs() {
@@ -146,7 +180,22 @@ static KNOBS: &[Knob] = &[
     ),
     same("stop-writes-on-bgsave-error", |_| "no".into()),
     same("tcp-keepalive", |_| "0".into()),
-    same("timeout", |_| "0".into()),
+    live(
+        "timeout",
+        |shared| shared.idle_timeout().map_or(0, |idle| idle.as_secs()).to_string(),
+        |value| {
+            const MOST: u64 = i32::MAX as u64;
+            let secs: u64 = value.parse().map_err(|_| NOT_INTEGER)?;
+            if secs > MOST {
+                return Err("argument must be between 0 and 2147483647 inclusive");
+            }
+            Ok(Box::new(move |shared| shared.set_idle_timeout_secs(secs)))
+        },
+    ),
+    certificates("tls-ca-cert-file", |shared| path(shared.settings().tls_client_ca.as_deref())),
+    certificates("tls-cert-file", |shared| path(shared.settings().tls_cert.as_deref())),
+    certificates("tls-key-file", |shared| path(shared.settings().tls_key.as_deref())),
+    fixed("tls-port", |shared| shared.settings().tls_port.unwrap_or(0).to_string()),
     fixed("unixsocket", |shared| path(shared.settings().unix_socket.as_deref())),
 ];
 
@@ -173,7 +222,8 @@ pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal>
 /// What matches any of `patterns`, each once.
 fn get(shared: &Shared, patterns: &[&[u8]]) -> Reply {
     let patterns: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
-    let wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
+    let patterns: Vec<glob::Pattern> = patterns.iter().map(|pattern| glob::Pattern::new(pattern)).collect();
+    let wanted = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
     let parameters = shared.engine().parameters();
     let knobs = KNOBS.iter().filter(|knob| wanted(knob.name)).map(|knob| (knob.name, (knob.get)(shared)));
     let of_filters = parameters::ALL.iter().filter(|parameter| wanted(parameter.name));
@@ -220,6 +270,16 @@ fn set(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
             Set::Same if value.eq_ignore_ascii_case(&(knob.get)(shared)) => {}
             Set::Same => return Err(refused(UNSUPPORTED)),
             Set::Live(read) => apply.push(read(value).map_err(refused)?),
+            Set::Reloads if value != (knob.get)(shared) => return Err(refused(UNSUPPORTED)),
+            Set::Reloads => {
+                let refused =
+                    |why: TlsError| SessionRefusal::NotApplied { name: known, why: why.to_string() };
+                shared.reload_certificates().map_err(refused)?;
+            }
+            Set::Checked(read) => {
+                let refused = |why| SessionRefusal::NotApplied { name: known, why };
+                apply.push(read(shared, value).map_err(refused)?);
+            }
         }
     }
     for apply in apply {
@@ -247,13 +307,19 @@ fn rewrite(shared: &Shared) -> Result<Reply, Refusal> {
 
 /// The settings with what `CONFIG SET` made of them.
 fn as_they_are(shared: &Shared) -> Settings {
+    let (asked, limit) = (shared.settings().max_memory, shared.engine().budget().limit());
     Settings {
-        max_memory_bytes: shared.engine().budget().limit(),
+        // A share stays a share as long as nobody set a number.
+        max_memory: if asked.bytes() == limit { asked } else { Memory::Bytes(limit) },
+        max_clients: shared.clients().most(),
+        idle_timeout_secs: shared.idle_timeout().map_or(0, |idle| idle.as_secs()),
+        fsync: shared.fsync(),
         save_interval_secs: shared.save_interval().as_secs(),
         slow_log_us: shared.slow_log().threshold_us(),
         slow_log_entries: shared.slow_log().max_len(),
         latency_ms: shared.latency().threshold_ms(),
         parameters: Parameters::clone(&shared.engine().parameters()),
+        user: shared.users().settings_lines(shared.settings()),
         ..shared.settings().clone()
     }
 }

@@ -10,22 +10,40 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use mayhap_command::{Command, Reply, Request, Run, Scratch};
+use mayhap_command::{Access, Command, Reply, Request, Run, Scratch, table};
 use mayhap_engine::Engine;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
 use crate::client::Client;
-use crate::resp::{Decoder, encode};
-use crate::session::{Job, Next, Session, Sorted, Tools};
-use crate::shared::Shared;
+use crate::durable;
+use crate::resp::{Decoder, Protocol, encode};
+use crate::session::{self, Job, Next, Session, Sorted, Tools};
+use crate::shared::{Pause, Shared};
+use crate::users::User;
 use crate::worker::{Desk, READ_BYTES, empty_requests, empty_words};
 
 /// The most that is read at once in the midst of a long word.
 const LONG_READ_BYTES: usize = 1 << 20;
-/// A buffer larger than this is given back when it is empty.
+/// A buffer of the desk larger than this is given back when it is empty.
 const KEEP_BYTES: usize = 256 * 1024;
+/// The same of a connection's own: there are many.
+const KEEP_OWN_BYTES: usize = 16 * 1024;
+/// The most that is read at once from a stranger.
+const STRANGER_READ_BYTES: usize = 4 * 1024;
+/// Replies that are written before more requests are run.
+const WRITE_BYTES: usize = 1 << 20;
+/// What is written to one before others have their turn.
+const PAID_BYTES: usize = 4 << 20;
+/// A request that goes on arriving has brought so much since somebody last looked at the clock.
+const PROGRESS_BYTES: usize = 16 * 1024;
+/// How long a connection waits that has something, when all together have too much.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Requests whose replies may be long that are run at once.
 const AT_ONCE: usize = 16;
+/// Requests about items that are run at once, before somebody looks at the clock: one that adds to a chain of a thousand filters takes 0.4 ms.
+const ITEMS_AT_ONCE: usize = 64;
+/// How long a connection runs requests before others have their turn.
+const LONGEST_TURN: Duration = Duration::from_millis(20);
 /// How long a server that stops reads on from a client that does not pause.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a server that stops waits for bytes that are on their way from the socket to us, before it takes silence for silence.
@@ -47,12 +65,29 @@ struct Connection<'a, S> {
     owed: Vec<u8>,
     /// How many bytes of `owed` it took since.
     paid: usize,
+    /// Records of the log below `next` must be safe before what is owed behind `safe` may leave.
+    unsynced: Option<Unsynced>,
+    /// Was something written that the stream may still hold back? One that encrypts does.
+    unflushed: bool,
     /// No more requests: close when nothing is owed.
     closing: bool,
+    /// Has it ever sent a whole request?
+    greeted: bool,
+    /// Is it closed unless something happens soon?
+    due: bool,
+    /// Bytes of a request that came since that was decided.
+    came: usize,
     /// When it was first seen that the server stops.
     stopping_since: Option<Instant>,
     /// Has it been looked for a last time whether something came?
     looked: bool,
+}
+
+/// Replies that wait for the disk.
+#[derive(Clone, Copy)]
+struct Unsynced {
+    next: u64,
+    safe: usize,
 }
 
 /// Why a connection's turn is over.
@@ -61,10 +96,14 @@ enum Turn {
     More,
     /// The server stops, and there seems to be nothing to read.
     LastLook,
+    /// All connections together have too much, and this one has some of it; or everybody has to wait.
+    Crowded,
     /// Something that takes long.
     Job(Job),
     /// A request that takes long.
     Long(Long),
+    /// A reply that has to wait.
+    Pause(Box<session::Pause>),
     /// The end: ours, or the client's.
     Closed,
 }
@@ -78,17 +117,27 @@ struct Long {
     words: Vec<Range<usize>>,
     /// How long it is.
     length: usize,
+    /// How the reply is written, if it is.
+    protocol: Option<Protocol>,
+    /// Whose request it is.
+    user: Arc<User>,
 }
 
 impl Long {
-    /// Gives back the input behind it, and the reply.
-    fn run(mut self) -> (Vec<u8>, Reply) {
+    /// Gives back the input behind it, and the reply as it is written: one of many megabytes takes its time as well.
+    fn run(mut self) -> (Vec<u8>, Vec<u8>) {
         let words: Vec<&[u8]> = self.words.iter().map(|word| &self.input[word.clone()]).collect();
         let mut replies = Vec::new();
         let request = Request { command: self.command, words: &words };
-        self.engine.run(&[request], &mut Scratch::default(), &mut replies);
+        self.engine.run_long(request, &mut Scratch::default(), &mut replies);
+        durable::commit_and_wait(&self.engine, &[request], &mut replies);
         self.input.drain(..self.length);
-        (self.input, replies.pop().unwrap_or(Reply::Null))
+        let mut out = Vec::new();
+        if let Some(protocol) = self.protocol {
+            let reply = replies.pop().unwrap_or(Reply::Null);
+            encode::reply(&session::conceal(&self.user, self.command, reply), protocol, &mut out);
+        }
+        (self.input, out)
     }
 }
 
@@ -109,7 +158,12 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         waiting: false,
         owed: Vec::new(),
         paid: 0,
+        unsynced: None,
+        unflushed: false,
         closing: false,
+        greeted: false,
+        due: false,
+        came: 0,
         stopping_since: None,
         looked: false,
     };
@@ -123,15 +177,28 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         match turn {
             Ok(Turn::More) => tokio::task::yield_now().await,
             Ok(Turn::LastLook) => tokio::time::sleep(LAST_LOOK).await,
+            Ok(Turn::Crowded) => tokio::time::sleep(PAUSE).await,
             Ok(Turn::Job(job)) => {
+                connection.set_due(false);
                 let Ok(reply) = tokio::task::spawn_blocking(job).await else { break };
-                connection.session.finish(&reply, &mut connection.owed);
+                connection.session.finish(reply, &mut connection.owed);
                 connection.waiting = true;
             }
             Ok(Turn::Long(long)) => {
+                connection.set_due(false);
                 let Ok((input, reply)) = tokio::task::spawn_blocking(|| long.run()).await else { break };
                 connection.input = input;
-                connection.session.finish(&reply, &mut connection.owed);
+                match connection.owed.is_empty() {
+                    true => connection.owed = reply,
+                    false => connection.owed.extend_from_slice(&reply),
+                }
+                connection.session.finished();
+                connection.waiting = true;
+            }
+            Ok(Turn::Pause(pause)) => {
+                connection.wait(pause.wait).await;
+                connection.session.finish(pause.reply, &mut connection.owed);
+                connection.closing |= pause.close;
                 connection.waiting = true;
             }
             Ok(Turn::Closed) | Err(_) => break,
@@ -140,6 +207,29 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     if connection.closing {
         connection.end().await;
     }
+}
+
+/// Does this command have to wait?
+fn is_paused(pause: Pause, name: &[u8]) -> bool {
+    let changes = |command: &Command| command.flags.access == Access::Write || command.name == "exec";
+    pause == Pause::All || table::find(name).is_some_and(changes)
+}
+
+/// Might one reply be as long as a whole string, or a piece of a filter?
+fn has_long_reply(command: &Command) -> bool {
+    matches!(
+        command.name,
+        "get"
+            | "getdel"
+            | "getex"
+            | "getrange"
+            | "getset"
+            | "mget"
+            | "substr"
+            | "scan"
+            | "bf.scandump"
+            | "cf.scandump"
+    )
 }
 
 /// Does a browser talk? A page of a stranger can make it send anything to a port of this machine, but for how an HTTP request begins.
@@ -151,22 +241,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
     /// Reads, runs and writes until there is nothing to read, or it is somebody else's turn.
     fn poll_turn(&mut self, context: &mut Context<'_>, desk: &mut Desk) -> Poll<io::Result<Turn>> {
         loop {
+            // Its user may be gone.
+            self.session.refresh();
             if self.client.is_killed() {
                 return Poll::Ready(Ok(Turn::Closed));
             }
-            self.pay(context)?;
-            if self.closing {
-                return match self.owed.is_empty() {
-                    true => Poll::Ready(Ok(Turn::Closed)),
-                    false => Poll::Pending,
-                };
-            }
-            if self.owed.len() - self.paid > self.shared.settings().output_limit {
+            if self.poll_synced(context).is_pending() {
                 return Poll::Pending;
+            }
+            let progress = self.pay(context)?;
+            if self.closing {
+                if self.owed.is_empty() && !self.unflushed {
+                    return Poll::Ready(Ok(Turn::Closed));
+                }
+                // It may take its time to read, but not for ever.
+                if progress || !self.due {
+                    self.set_due(true);
+                }
+                return Poll::Pending;
+            }
+            if self.unread() > self.unread_limit() {
+                self.set_due(false);
+                return Poll::Pending;
+            }
+            if self.has_too_much() {
+                return Poll::Ready(Ok(Turn::Crowded));
             }
             let mut filled = true;
             let mut desk_bytes = 0;
             if !std::mem::take(&mut self.waiting) {
+                let half =
+                    !self.input.is_empty() || !self.greeted || !self.session.request_limits().authenticated;
+                if half != self.due {
+                    self.set_due(half);
+                }
                 let room =
                     if self.input.is_empty() { READ_BYTES } else { self.decoder.wanted(self.input.len()) };
                 let read = match self.poll_read(context, desk) {
@@ -187,6 +295,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     continue;
                 }
                 desk.counters.read(read);
+                self.came += read;
                 filled = read >= room;
                 desk_bytes = if self.input.is_empty() { read } else { 0 };
             }
@@ -198,17 +307,80 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
+    /// Waits until what is owed may leave. If the disk fails, nothing that it should have kept is acknowledged: the client gets an error in
+    /// place of the first such reply, and no others.
+    fn poll_synced(&mut self, context: &Context<'_>) -> Poll<()> {
+        let (Some(unsynced), Some(log)) = (self.unsynced, self.shared.engine().log()) else {
+            return Poll::Ready(());
+        };
+        match log.poll_synced(unsynced.next, context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(refused)) => {
+                self.owed.truncate(unsynced.safe);
+                self.session.refuse(durable::refusal(refused), &mut self.owed);
+                self.closing = true;
+            }
+        }
+        self.unsynced = None;
+        Poll::Ready(())
+    }
+
     /// Reads into the desk if nothing waits for its end, and behind what waits otherwise.
     fn poll_read(&mut self, context: &mut Context<'_>, desk: &mut Desk) -> Poll<io::Result<usize>> {
+        let known = self.session.request_limits().authenticated;
         if self.input.is_empty() {
-            let mut buffer = ReadBuf::new(&mut desk.input);
+            let most = if known { READ_BYTES } else { STRANGER_READ_BYTES };
+            let mut buffer = ReadBuf::new(&mut desk.input[..most]);
             let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
             return read.map_ok(|()| buffer.filled().len());
         }
-        let wanted = self.decoder.wanted(self.input.len()).clamp(READ_BYTES / 4, LONG_READ_BYTES);
-        self.input.reserve(wanted);
+        let missing = self.decoder.wanted(self.input.len());
+        let least = if known { READ_BYTES / 4 } else { STRANGER_READ_BYTES };
+        let wanted = missing.clamp(least, LONG_READ_BYTES);
+        if self.input.capacity() - self.input.len() < wanted {
+            // Twice as much each time, but no more than is missing.
+            let more = wanted.max(missing.min(self.input.len()));
+            self.input.try_reserve_exact(more).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        }
         let read = std::pin::pin!(self.stream.read_buf(&mut self.input));
         read.poll(context)
+    }
+
+    /// Bytes of replies that it has not read.
+    const fn unread(&self) -> usize {
+        self.owed.len() - self.paid
+    }
+
+    /// How many those may be. A stranger reads every reply before it gets the next.
+    fn unread_limit(&self) -> usize {
+        match self.session.request_limits().authenticated {
+            true => self.shared.settings().output_limit,
+            false => 0,
+        }
+    }
+
+    /// Bytes that are kept for it.
+    fn held(&self) -> usize {
+        self.input.capacity() + self.owed.capacity() + self.decoder.memory_bytes() + self.session.held_bytes()
+    }
+
+    /// Lets all know how many bytes are kept for it.
+    fn account(&self) {
+        self.client.holds(self.held(), self.shared.clients());
+    }
+
+    /// Do all connections together have too much, and this one more than any needs?
+    fn has_too_much(&self) -> bool {
+        self.shared.clients().held_bytes() > self.shared.settings().buffers_limit && self.held() > READ_BYTES
+    }
+
+    /// Something must happen soon, or it is closed; or it may take its time.
+    fn set_due(&mut self, due: bool) {
+        if due || self.due {
+            self.client.due(self.shared.request_timeout().filter(|_| due));
+        }
+        (self.due, self.came) = (due, 0);
     }
 
     /// Runs all whole requests: those in the desk's first `desk_bytes` bytes, or in `input` if there are none.
@@ -218,6 +390,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         desk: &mut Desk,
         desk_bytes: usize,
     ) -> io::Result<Option<Turn>> {
+        let begun = Instant::now();
         let limits = self.session.request_limits();
         // What a stranger may send changes in the midst of a pipeline, with the password.
         let most = if limits.authenticated { usize::MAX } else { 1 };
@@ -232,8 +405,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         let mut done = 0;
         let mut next = Next::Go;
         let mut long = None;
+        let pause = self.shared.paused();
         for frame in frames {
-            if self.owed.len() + tools.out.len() > self.shared.settings().output_limit {
+            if pause.is_some_and(|pause| is_paused(pause, words[frame.words.start])) {
+                next = Next::Hold;
+                break;
+            }
+            if tools.out.len() > WRITE_BYTES {
                 next = Next::Wait;
                 break;
             }
@@ -253,8 +431,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 Sorted::Batch(command) => {
                     requests.push(Request { command, words });
                     // Replies of any length: no more of them at once than needed.
-                    if !matches!(command.run, Run::Items(_)) && requests.len() >= AT_ONCE {
+                    let at_once = match command.run {
+                        Run::Items(_) => ITEMS_AT_ONCE,
+                        _ if has_long_reply(command) => 1,
+                        _ => AT_ONCE,
+                    };
+                    if requests.len() >= at_once {
                         self.session.run_batch(&mut requests, &mut tools);
+                        if begun.elapsed() > LONGEST_TURN {
+                            next = Next::Wait;
+                            break;
+                        }
                     }
                 }
                 sorted => {
@@ -289,26 +476,51 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             self.input.extend_from_slice(&desk.input[cut..desk_bytes]);
         } else {
             self.input.drain(..cut);
-            if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
+            if self.input.is_empty() && self.input.capacity() > KEEP_OWN_BYTES {
                 self.input = Vec::new();
             }
         }
+        if done > 0 {
+            self.greeted = true;
+            // A stranger has to say who it is before its time is up, whatever else it says.
+            if self.due && self.session.request_limits().authenticated {
+                self.set_due(false);
+            }
+        } else if self.came >= PROGRESS_BYTES && self.session.request_limits().authenticated {
+            self.set_due(true);
+        }
         let more = !self.input.is_empty() && (!all || most == 1);
-        self.write(context, desk)?;
-        self.client.active(self.session.last_run(), self.input.len(), self.owed.len());
+        match self.session.take_unsynced() {
+            None => self.write(context, desk)?,
+            Some(next) => {
+                self.unsynced = Some(Unsynced { next, safe: self.owed.len() });
+                desk.counters.wrote(desk.out.len());
+                self.owe(desk, 0)?;
+            }
+        }
+        self.client.active(self.session.last_run(), self.input.len(), self.unread());
+        self.account();
         if self.shared.is_stopping() {
             let since = *self.stopping_since.get_or_insert_with(Instant::now);
             self.closing |= since.elapsed() > LAST_WORDS;
         }
         Ok(match next {
             Next::Job(job) => Some(Turn::Job(job)),
+            Next::Pause(pause) => Some(Turn::Pause(pause)),
             Next::Long(_) => long.map(|(command, words, length)| {
                 let engine = Arc::clone(self.shared.engine());
-                Turn::Long(Long { engine, command, input: std::mem::take(&mut self.input), words, length })
+                let (input, protocol) = (std::mem::take(&mut self.input), self.session.answers_in());
+                let user = Arc::clone(self.session.user());
+                Turn::Long(Long { engine, command, input, words, length, protocol, user })
             }),
             Next::Close => {
                 self.closing = true;
                 None
+            }
+            Next::Hold => {
+                self.set_due(false);
+                self.waiting = true;
+                Some(Turn::Crowded)
             }
             Next::Go | Next::Wait => {
                 self.waiting = more;
@@ -329,7 +541,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 Poll::Pending => break,
             }
         }
-        self.owed.extend_from_slice(&out[written..]);
+        self.unflushed |= written > 0;
+        self.owe(desk, written)?;
+        self.flush(context)
+    }
+
+    /// Keeps `out` from here on until the socket takes it.
+    fn owe(&mut self, desk: &mut Desk, from: usize) -> io::Result<()> {
+        let out = &mut desk.out;
+        if from < out.len() {
+            // What was paid is not kept for ever just because something is always owed.
+            if self.paid > self.owed.len() / 2 {
+                self.owed.drain(..self.paid);
+                self.paid = 0;
+            }
+            let more = self.owed.try_reserve(out.len() - from);
+            more.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            self.owed.extend_from_slice(&out[from..]);
+        }
         out.clear();
         if out.capacity() > KEEP_BYTES {
             *out = Vec::with_capacity(READ_BYTES);
@@ -337,23 +566,54 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         Ok(())
     }
 
-    /// Writes what is owed, as far as the socket takes it.
-    fn pay(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+    /// Writes what is owed, as far as the socket takes it. Did it take anything?
+    fn pay(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let before = self.paid;
         while self.paid < self.owed.len() {
             match Pin::new(&mut self.stream).poll_write(context, &self.owed[self.paid..]) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(taken) => self.paid += taken?,
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(self.paid > before),
+            }
+            self.unflushed = true;
+            if self.paid - before > PAID_BYTES && self.paid < self.owed.len() {
+                // It reads as fast as we write: others have their turn in between.
+                context.waker().wake_by_ref();
+                return Ok(true);
             }
         }
+        self.flush(context)?;
         if self.paid > 0 {
             self.paid = 0;
             self.owed.clear();
-            if self.owed.capacity() > KEEP_BYTES {
+            if self.owed.capacity() > KEEP_OWN_BYTES {
                 self.owed = Vec::new();
             }
+            self.account();
+            self.client.active(self.session.last_run(), self.input.len(), 0);
+        }
+        Ok(true)
+    }
+
+    /// Has the stream send what it holds back, as far as the socket takes it.
+    fn flush(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.unflushed
+            && let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(context)
+        {
+            flushed?;
+            self.unflushed = false;
         }
         Ok(())
+    }
+
+    /// Waits, unless it is closed or the server stops meanwhile. The thread has time for others.
+    async fn wait(&self, wait: Duration) {
+        let mut over = std::pin::pin!(tokio::time::sleep(wait));
+        poll_fn(|context| match self.client.is_killed() || self.shared.is_stopping() {
+            true => Poll::Ready(()),
+            false => over.as_mut().poll(context),
+        })
+        .await;
     }
 
     /// Closes our side and waits a little for the other: closing with bytes unread would take the last replies away from the

@@ -11,8 +11,9 @@
 //! POST /api/v1/plan                   which filter, how large
 //! ```
 //!
-//! It has a thread and a runtime of its own, so that it never gets in the way of the workers. Where there is a password, all but the
-//! first two want it: `Authorization: Bearer PASSWORD`.
+//! It has a thread and a runtime of its own, so that it never gets in the way of the workers. Unless the default user needs no
+//! password, all but the first two want one: `Authorization: Bearer PASSWORD`, or `Basic` with a user's name. Users may see what they may see
+//! by commands: `INFO` for metrics and the server, `SCAN` for the list, and so on.
 
 mod filters;
 mod plan;
@@ -21,19 +22,26 @@ mod server;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::table;
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::listen::StartError;
 use crate::metrics;
 use crate::shared::Shared;
+use crate::users::back_off::Source;
+use crate::users::{DEFAULT, Denied, User};
 
 /// The largest body of a request.
 const BODY_BYTES: usize = 1 << 20;
@@ -86,7 +94,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<Option<Http>, StartError> {
             let mut tasks = tokio::task::JoinSet::new();
             for listener in listeners {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
-                let router = router.clone();
+                let router = router.clone().into_make_service_with_connect_info::<SocketAddr>();
                 tasks.spawn(async move {
                     if let Err(error) = axum::serve(listener, router).await {
                         tracing::error!(%error, "HTTP ended");
@@ -116,6 +124,7 @@ fn router(shared: &Arc<Shared>) -> Router {
         .merge(guarded)
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here"))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(middleware::from_fn(errors_as_json))
         .with_state(Arc::clone(shared))
 }
 
@@ -138,27 +147,108 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Lets through who knows the password, or everybody if there is none.
-async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    match shared.password() {
-        Some(password) if !knows(request.headers(), &password) => {
-            let mut response =
-                Problem::new(StatusCode::UNAUTHORIZED, "the password is needed: Authorization: Bearer …")
-                    .into_response();
-            let realm = header::HeaderValue::from_static("Bearer realm=\"mayhap\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
-            response
-        }
-        _ => next.run(request).await,
+/// Whatever goes wrong, wherever it does, is said as JSON.
+async fn errors_as_json(request: Request, next: Next) -> Response {
+    if let Some(what) = bad_escape(request.uri()) {
+        return Problem::new(StatusCode::BAD_REQUEST, what).into_response();
     }
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, BODY_BYTES).await.unwrap_or_default();
+    let what = match String::from_utf8_lossy(&text) {
+        text if text.is_empty() => status.canonical_reason().unwrap_or("refused").to_lowercase(),
+        text => text.into_owned(),
+    };
+    let mut response = Problem::new(status, what).into_response();
+    if let Some(allow) = head.headers.get(header::ALLOW) {
+        response.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    response
 }
 
-/// Takes as long for a wrong password as for the right one.
-fn knows(headers: &HeaderMap, password: &str) -> bool {
-    let sent = headers.get(header::AUTHORIZATION).map_or(&[][..], header::HeaderValue::as_bytes);
-    let Some(sent) = sent.strip_prefix(b"Bearer ") else { return false };
-    let differing = sent.iter().zip(password.as_bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
-    differing == 0 && sent.len() == password.len()
+/// What is wrong with a `%` behind which there are not two hexadecimal digits.
+fn bad_escape(uri: &Uri) -> Option<String> {
+    let text = uri.path_and_query()?.as_str();
+    let is_bad = |(at, _): &(usize, &str)| {
+        let digits = text.as_bytes().get(at + 1..at + 3);
+        !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let (at, _) = text.match_indices('%').find(is_bad)?;
+    let shown: String = text[at..].chars().take(3).collect();
+    Some(format!("{shown:?} is no byte: behind % stand two hexadecimal digits"))
+}
+
+/// Finds out whose request it is: of the user that it names, or of the default one, if that one needs no password.
+async fn guard(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let users = shared.users();
+    let source = Source::of(Some(address.ip()));
+    let sent = request.headers().get(header::AUTHORIZATION).map(header::HeaderValue::as_bytes);
+    let user = match sent {
+        None => Some(users.default_user()).filter(|user| user.is_open()),
+        Some(sent) => match credentials(sent).and_then(|(name, password)| users.enter(&name, &password)) {
+            Some(user) => {
+                tokio::time::sleep(users.back_off().right(source, Instant::now())).await;
+                Some(user)
+            }
+            None => {
+                tracing::warn!(%address, "wrong password for HTTP");
+                tokio::time::sleep(users.back_off().wrong(source, 1, Instant::now())).await;
+                None
+            }
+        },
+    };
+    if let Some(user) = user {
+        request.extensions_mut().insert(user);
+        return next.run(request).await;
+    }
+    let what = "a password is needed: Authorization: Bearer PASSWORD, or Basic with a user's name";
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, what).into_response();
+    for ask in ["Bearer realm=\"mayhap\"", "Basic realm=\"mayhap\""] {
+        response.headers_mut().append(header::WWW_AUTHENTICATE, header::HeaderValue::from_static(ask));
+    }
+    response
+}
+
+/// The name and the password of `Basic …`; the password of the default user is all of `Bearer …`.
+fn credentials(sent: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let space = sent.iter().position(|byte| *byte == b' ')?;
+    let (scheme, rest) = (&sent[..space], sent[space + 1..].trim_ascii());
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Some((DEFAULT.to_vec(), rest.to_vec()));
+    }
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(rest).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
+}
+
+/// May `user` do what these words would do, if they were a request?
+fn permit(shared: &Shared, user: &User, words: &[&[u8]]) -> Result<(), Problem> {
+    let refused = |what: String| Problem::new(StatusCode::FORBIDDEN, what);
+    let unknown = || refused("there is no such command".to_owned());
+    let command = words.first().and_then(|name| table::find(name)).ok_or_else(unknown)?;
+    if let Some(why) = shared.users().off().why(command) {
+        return Err(refused(SessionRefusal::Off { command: command.name.to_uppercase(), why }.to_string()));
+    }
+    user.may(&mayhap_command::Request { command, words }).map_err(|denied| {
+        refused(match denied {
+            Denied::Command(command) => SessionRefusal::NoCommand { user: user.shown(), command }.to_string(),
+            Denied::Name(_) => SessionRefusal::NoName.to_string(),
+        })
+    })
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
@@ -167,9 +257,13 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons }))).into_response()
 }
 
-async fn show_metrics(State(shared): State<Arc<Shared>>) -> Response {
+async fn show_metrics(
+    State(shared): State<Arc<Shared>>,
+    Extension(user): Extension<Arc<User>>,
+) -> Result<Response, Problem> {
+    permit(&shared, &user, &[b"info"])?;
     let kind = (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
-    ([kind], metrics::page(&shared)).into_response()
+    Ok(([kind], metrics::page(&shared)).into_response())
 }
 
 #[cfg(test)]
@@ -177,17 +271,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_password_is_compared_to_its_end() {
-        let sent = |value: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::AUTHORIZATION, header::HeaderValue::from_static(value));
-            knows(&headers, "secret")
+    fn credentials_are_a_name_and_a_password() {
+        let read = |sent: &str| {
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            credentials(sent.as_bytes()).map(|(name, password)| (text(name), text(password)))
         };
-        assert!(sent("Bearer secret"));
-        for wrong in ["Bearer secre", "Bearer secrets", "Bearer ", "Basic secret", "secret", "Bearer Secret"]
-        {
-            assert!(!sent(wrong), "{wrong}");
+        let pair = |name: &str, password: &str| Some((name.to_owned(), password.to_owned()));
+        assert_eq!(read("Bearer secret"), pair("default", "secret"));
+        assert_eq!(read("bearer se cret"), pair("default", "se cret"));
+        // ada:open:sesame
+        assert_eq!(read("Basic YWRhOm9wZW46c2VzYW1l"), pair("ada", "open:sesame"));
+        for wrong in ["", "secret", "Basic", "Basic !", "Basic YWRh", "Digest YWRhOm9wZW4="] {
+            assert_eq!(read(wrong), None, "{wrong}");
         }
-        assert!(!knows(&HeaderMap::new(), "secret"));
     }
 }

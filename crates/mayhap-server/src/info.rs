@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use mayhap::advise::say;
 use mayhap_command::{Refusal, Reply};
 
+use mayhap_engine::log::State;
+
 use crate::REDIS_VERSION;
 use crate::process::Process;
 use crate::shared::Shared;
@@ -107,7 +109,7 @@ fn server(shared: &Shared, text: &mut String) {
 fn clients(shared: &Shared, text: &mut String) {
     put(text, format_args!("connected_clients:{}", shared.clients().len()));
     put(text, "cluster_connections:0");
-    put(text, format_args!("maxclients:{}", shared.settings().max_clients));
+    put(text, format_args!("maxclients:{}", shared.clients().most()));
     put(text, "blocked_clients:0");
     put(text, "tracking_clients:0");
     put(text, "pubsub_clients:0");
@@ -125,6 +127,8 @@ fn memory(shared: &Shared, text: &mut String) {
     put(text, format_args!("used_memory_peak:{}", process.peak_bytes.max(used)));
     put(text, format_args!("used_memory_peak_human:{}", human(process.peak_bytes.max(used))));
     put(text, format_args!("used_memory_dataset:{used}"));
+    put(text, format_args!("mem_clients_normal:{}", shared.clients().held_bytes()));
+    put(text, format_args!("total_system_memory:{}", crate::machine::memory_bytes().unwrap_or(0)));
     put(text, format_args!("maxmemory:{limit}"));
     put(text, format_args!("maxmemory_human:{}", human(limit)));
     put(text, "maxmemory_policy:noeviction");
@@ -155,17 +159,40 @@ fn persistence(shared: &Shared, text: &mut String) {
     put(text, format_args!("rdb_last_bgsave_time_sec:{took}"));
     put(text, "rdb_current_bgsave_time_sec:-1");
     put(text, format_args!("rdb_saves:{}", saving.saves()));
-    for line in [
-        "aof_enabled:0",
-        "aof_rewrite_in_progress:0",
-        "aof_rewrite_scheduled:0",
-        "aof_last_rewrite_time_sec:-1",
-        "aof_current_rewrite_time_sec:-1",
-        "aof_last_bgrewrite_status:ok",
-        "aof_last_write_status:ok",
-    ] {
-        put(text, line);
-    }
+    let log = shared.engine().log();
+    // A snapshot is what makes the log short again.
+    put(text, format_args!("aof_enabled:{}", u8::from(log.is_some())));
+    put(text, format_args!("aof_rewrite_in_progress:{}", u8::from(saving.is_under_way())));
+    put(text, "aof_rewrite_scheduled:0");
+    put(text, format_args!("aof_last_rewrite_time_sec:{took}"));
+    put(text, "aof_current_rewrite_time_sec:-1");
+    put(text, format_args!("aof_last_bgrewrite_status:{status}"));
+    let writing = log.is_none_or(|log| log.state() == State::Writing);
+    put(text, format_args!("aof_last_write_status:{}", if writing { "ok" } else { "err" }));
+    let Some(log) = log else { return };
+    let figures = log.figures();
+    put(text, format_args!("aof_current_size:{}", figures.bytes));
+    put(text, format_args!("aof_base_size:{}", last.bytes));
+    put(text, "aof_pending_rewrite:0");
+    put(text, format_args!("aof_buffer_length:{}", figures.pending_bytes));
+    put(text, "aof_pending_bio_fsync:0");
+    put(text, format_args!("aof_delayed_fsync:{}", figures.delayed));
+    let state = match log.state() {
+        State::Writing => "writing",
+        State::NoSpace => "no space",
+        State::Closed => "closed",
+        _ => "failed",
+    };
+    put(text, format_args!("log_state:{state}"));
+    put(text, format_args!("log_failure:{}", log.failure().unwrap_or_default()));
+    put(text, format_args!("log_fsync:{}", log.policy()));
+    put(text, format_args!("log_files:{}", figures.segments));
+    put(text, format_args!("log_records:{}", figures.next));
+    put(text, format_args!("log_written:{}", figures.written));
+    put(text, format_args!("log_synced:{}", figures.synced));
+    put(text, format_args!("log_syncs:{}", figures.syncs));
+    put(text, format_args!("log_last_sync_micros:{}", figures.last_sync_micros));
+    put(text, format_args!("log_longest_sync_micros:{}", figures.longest_sync_micros));
 }
 
 fn stats(shared: &Shared, text: &mut String) {
@@ -174,7 +201,9 @@ fn stats(shared: &Shared, text: &mut String) {
     put(text, format_args!("total_commands_processed:{}", wire.requests));
     put(text, format_args!("total_net_input_bytes:{}", wire.read_bytes));
     put(text, format_args!("total_net_output_bytes:{}", wire.written_bytes));
-    put(text, "rejected_connections:0");
+    put(text, format_args!("rejected_connections:{}", shared.clients().rejected()));
+    put(text, format_args!("client_query_buffer_limit_disconnections:{}", shared.clients().overfull()));
+    put(text, format_args!("overdue_disconnections:{}", shared.clients().overdue()));
     put(text, format_args!("expired_keys:{}", engine.expired));
     put(text, format_args!("evicted_keys:{}", engine.evicted));
     put(text, format_args!("keyspace_hits:{}", engine.hits));

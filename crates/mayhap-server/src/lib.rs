@@ -14,12 +14,14 @@ pub mod client;
 mod config;
 mod connection;
 pub mod counters;
+mod durable;
 mod housekeeping;
 pub mod http;
 mod info;
 pub mod latency;
 mod listen;
 pub mod logging;
+pub mod machine;
 mod metrics;
 pub mod process;
 pub mod resp;
@@ -28,6 +30,8 @@ mod session;
 pub mod settings;
 pub mod shared;
 pub mod slow_log;
+pub mod tls;
+pub mod users;
 mod worker;
 
 use std::net::SocketAddr;
@@ -37,11 +41,13 @@ use std::thread::JoinHandle;
 
 use mayhap_command::Limits;
 use mayhap_engine::{Engine, System};
+use tls::Tls;
+use users::{Users, UsersError};
 
 pub use listen::StartError;
 pub use saving::{SaveError, Saving};
 pub use settings::Settings;
-pub use shared::{Shared, Stop};
+pub use shared::{Ending, Shared, Stop};
 
 /// The version of Redis whose ways this server has: clients read it to know what they may send.
 pub const REDIS_VERSION: &str = "7.2.0";
@@ -65,9 +71,16 @@ impl Server {
     /// # Errors
     /// An address cannot be listened on, the folder cannot be used, or a thread cannot be made.
     pub fn start_with(settings: Settings, engine: Arc<Engine>) -> Result<Running, StartError> {
-        if let Some(address) = settings.exposed() {
-            return Err(StartError::Exposed { address });
+        if settings.is_deaf() {
+            return Err(StartError::Deaf);
         }
+        let users = Users::open(&settings).map_err(|error| match (&error, settings.reached_by_others()) {
+            (UsersError::Open { name }, Some(address)) if name.as_bytes() == users::DEFAULT => {
+                StartError::Exposed { address }
+            }
+            _ => StartError::Users(error),
+        })?;
+        let tls = Tls::open(&settings).map_err(StartError::Tls)?;
         let path = settings.dir.clone().unwrap_or_default();
         let folder = |source| StartError::Folder { path, source };
         let saving = Saving::open(settings.dir.as_deref(), engine.environment().now_ms());
@@ -75,20 +88,21 @@ impl Server {
             Ok(saving) => saving,
             Err(error) => return Err(folder(error)),
         };
-        let shared = Arc::new(Shared::new(settings, engine, saving));
+        let shared = Arc::new(Shared::new(settings, (users, tls), engine, saving));
         // What cannot be listened on is better known before much data is read.
         let listeners = listen::bind(shared.settings())?;
         let addresses = listeners.addresses()?;
         shared.set_port(addresses.first().map_or(0, SocketAddr::port));
+        let tls_addresses = listeners.tls_addresses()?;
         let http = http::start(&shared)?;
-        let mut running = Running { shared, addresses, http, threads: Vec::new() };
-        let loaded = running.shared.saving().load(running.shared.engine());
+        let mut running = Running { shared, addresses, tls_addresses, http, listeners, threads: Vec::new() };
+        let policy = running.shared.settings().fsync;
+        let loaded = running.shared.saving().load(running.shared.engine(), policy);
         if let Err(error) = loaded {
             return Err(folder(error));
         }
         running.shared.loaded();
-        running.threads = listen::start(listeners, &running.shared)?;
-        running.threads.push(housekeeping::start(&running.shared).map_err(StartError::Thread)?);
+        running.serve()?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             port = running.shared.port(),
@@ -105,7 +119,10 @@ impl Server {
 pub struct Running {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
+    tls_addresses: Vec<SocketAddr>,
     http: Option<http::Http>,
+    /// Kept open to the end, so that it can serve again.
+    listeners: listen::Listeners,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -114,6 +131,12 @@ impl Running {
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where it listens for TLS.
+    #[must_use]
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.tls_addresses
     }
 
     /// Where it listens for HTTP.
@@ -143,17 +166,38 @@ impl Running {
     /// Waits until somebody stopped it, all connections are closed and everything is saved.
     ///
     /// # Errors
-    /// The last snapshot could not be written; the one before is still there.
+    /// The log could not be closed: what was not safe before may be lost.
     pub fn wait(mut self) -> Result<(), SaveError> {
         self.join()
     }
 
+    /// Starts all threads.
+    fn serve(&mut self) -> Result<(), StartError> {
+        self.threads = listen::start(self.listeners.try_clone()?, &self.shared)?;
+        self.threads.push(housekeeping::start(&self.shared).map_err(StartError::Thread)?);
+        Ok(())
+    }
+
     fn join(&mut self) -> Result<(), SaveError> {
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on the way.
-            let _ = thread.join();
-        }
-        let saved = self.shared.saving().save_at_the_end(self.shared.engine());
+        let saved = loop {
+            for thread in self.threads.drain(..) {
+                // A thread that panicked has said so on the way.
+                let _ = thread.join();
+            }
+            let saved = self.shared.saving().close(self.shared.engine());
+            if saved.is_ok() || self.shared.ends_at_any_price() {
+                break saved;
+            }
+            // What came in the last moment could not be saved: as long as it runs, nothing is lost.
+            tracing::error!(
+                "it does not end, for what it has cannot be saved; asked once more it ends at once"
+            );
+            self.shared.resume();
+            if let Err(error) = self.serve() {
+                tracing::error!(%error, "cannot serve again");
+                break saved;
+            }
+        };
         drop(self.http.take());
         if let Some(path) = self.unix_socket().filter(|path| listen::is_socket(path)) {
             let _ = std::fs::remove_file(path);

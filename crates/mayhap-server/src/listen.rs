@@ -16,6 +16,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::saving::FolderError;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::tls::TlsError;
+use crate::users::UsersError;
 use crate::worker::{self, Accepted};
 
 /// After an accept that failed, for want of file descriptors as a rule.
@@ -48,6 +50,12 @@ pub enum StartError {
         /// Why not.
         source: FolderError,
     },
+    /// There is nothing it would listen on.
+    Deaf,
+    /// TLS does not work like this.
+    Tls(TlsError),
+    /// There are no such users.
+    Users(UsersError),
     /// It would listen beyond this machine, and nobody would be asked for a password.
     Exposed {
         /// Where.
@@ -62,6 +70,11 @@ impl fmt::Display for StartError {
             Self::BindUnix { path, .. } => write!(f, "cannot listen on {}", path.display()),
             Self::Thread(_) => f.write_str("cannot start a thread"),
             Self::Folder { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Deaf => {
+                f.write_str("there is nothing to listen on: give a --port, a --tls-port, a --unix-socket or a --http-port")
+            }
+            Self::Tls(error) => error.fmt(f),
+            Self::Users(error) => error.fmt(f),
             Self::Exposed { address } => write!(
                 f,
                 "{address} is open to other machines and there is no password: give one with --password-file or \
@@ -77,7 +90,7 @@ impl std::error::Error for StartError {
             Self::Bind { source, .. } | Self::BindUnix { source, .. } | Self::Thread(source) => Some(source),
             // Its own message has the folder's in it; what the system said is behind that.
             Self::Folder { source, .. } => std::error::Error::source(source),
-            Self::Exposed { .. } => None,
+            Self::Tls(_) | Self::Users(_) | Self::Exposed { .. } | Self::Deaf => None,
         }
     }
 }
@@ -86,28 +99,33 @@ impl std::error::Error for StartError {
 #[derive(Debug)]
 pub(crate) struct Listeners {
     tcp: Vec<TcpListener>,
+    tls: Vec<TcpListener>,
     unix: Option<UnixListener>,
 }
 
 impl Listeners {
+    /// The same once more, for a server that has to serve again.
+    pub(crate) fn try_clone(&self) -> Result<Self, StartError> {
+        let again = |listeners: &[TcpListener]| -> Result<Vec<_>, StartError> {
+            listeners.iter().map(TcpListener::try_clone).collect::<Result<_, _>>().map_err(StartError::Thread)
+        };
+        let unix = self.unix.as_ref().map(UnixListener::try_clone).transpose();
+        Ok(Self { tcp: again(&self.tcp)?, tls: again(&self.tls)?, unix: unix.map_err(StartError::Thread)? })
+    }
+
     pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, StartError> {
         self.tcp.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(StartError::Thread)
+    }
+
+    pub(crate) fn tls_addresses(&self) -> Result<Vec<SocketAddr>, StartError> {
+        self.tls.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(StartError::Thread)
     }
 }
 
 /// Listens on all that `settings` name. With port 0 every address gets the port the first one got.
 pub(crate) fn bind(settings: &Settings) -> Result<Listeners, StartError> {
-    let mut tcp: Vec<TcpListener> = Vec::new();
-    if let Some(mut port) = settings.port {
-        for ip in &settings.bind {
-            let address = SocketAddr::new(*ip, port);
-            let refused = |source| StartError::Bind { address, source };
-            let listener = TcpListener::bind(address).map_err(refused)?;
-            listener.set_nonblocking(true).map_err(refused)?;
-            port = listener.local_addr().map_err(refused)?.port();
-            tcp.push(listener);
-        }
-    }
+    let tcp = bind_all(settings.port, settings)?;
+    let tls = bind_all(settings.tls_port, settings)?;
     let unix = settings.unix_socket.as_ref().map(|path| {
         let refused = |source| StartError::BindUnix { path: path.clone(), source };
         if is_left_over(path) {
@@ -117,7 +135,21 @@ pub(crate) fn bind(settings: &Settings) -> Result<Listeners, StartError> {
         listener.set_nonblocking(true).map_err(refused)?;
         Ok(listener)
     });
-    Ok(Listeners { tcp, unix: unix.transpose()? })
+    Ok(Listeners { tcp, tls, unix: unix.transpose()? })
+}
+
+fn bind_all(port: Option<u16>, settings: &Settings) -> Result<Vec<TcpListener>, StartError> {
+    let mut listeners = Vec::new();
+    let Some(mut port) = port else { return Ok(listeners) };
+    for ip in &settings.bind {
+        let address = SocketAddr::new(*ip, port);
+        let refused = |source| StartError::Bind { address, source };
+        let listener = TcpListener::bind(address).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        port = listener.local_addr().map_err(refused)?.port();
+        listeners.push(listener);
+    }
+    Ok(listeners)
 }
 
 /// Is it a socket, and nothing else, that nobody answers on: of a server that died?
@@ -155,7 +187,9 @@ async fn listen(listeners: Listeners, shared: &Arc<Shared>, workers: &[Unbounded
     let handout = Handout { shared: Arc::clone(shared), workers: workers.to_vec(), next: Default::default() };
     let handout = Arc::new(handout);
     let mut tasks = tokio::task::JoinSet::new();
-    for listener in listeners.tcp {
+    let plain = listeners.tcp.into_iter().map(|listener| (listener, Accepted::Tcp as fn(_) -> _));
+    let encrypted = listeners.tls.into_iter().map(|listener| (listener, Accepted::Tls as fn(_) -> _));
+    for (listener, accepted) in plain.chain(encrypted) {
         let handout = Arc::clone(&handout);
         tasks.spawn(async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -165,7 +199,7 @@ async fn listen(listeners: Listeners, shared: &Arc<Shared>, workers: &[Unbounded
                         // Replies leave with one write each: nothing is gained by waiting for more.
                         let _ = stream.set_nodelay(true);
                         match handout.has_room() {
-                            true => handout.give(stream.into_std().map(Accepted::Tcp)),
+                            true => handout.give(stream.into_std().map(accepted)),
                             false => refuse(stream).await,
                         }
                     }
@@ -201,8 +235,9 @@ struct Handout {
 }
 
 impl Handout {
+    /// Counts those there is no room for.
     fn has_room(&self) -> bool {
-        self.shared.clients().len() < self.shared.settings().max_clients
+        self.shared.clients().has_room()
     }
 
     fn give(&self, stream: io::Result<Accepted>) {

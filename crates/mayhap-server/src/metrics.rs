@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
 use mayhap_command::table;
+use mayhap_engine::log::State;
 
 use crate::process::Process;
 use crate::shared::Shared;
@@ -72,6 +73,26 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one("process_cpu_seconds_total", "counter", "Time on a processor.", format_args!("{cpu:.2}"));
 
     page.one("mayhap_connected_clients", "gauge", "Connections.", shared.clients().len());
+    page.one(
+        "mayhap_connections_rejected_total",
+        "counter",
+        "Connections there was no room for.",
+        shared.clients().rejected(),
+    );
+    page.about(
+        "mayhap_connections_closed_total",
+        "counter",
+        "Connections that were closed, by what was too much.",
+    );
+    for (why, count) in [("time", shared.clients().overdue()), ("memory", shared.clients().overfull())] {
+        page.put("mayhap_connections_closed_total", &[("too_much", why)], count);
+    }
+    page.one(
+        "mayhap_clients_bytes",
+        "gauge",
+        "Bytes kept for connections: half requests, transactions, unread replies.",
+        shared.clients().held_bytes(),
+    );
     page.one("mayhap_connections_total", "counter", "Connections so far.", shared.clients().ever());
     page.one("mayhap_requests_total", "counter", "Requests answered.", wire.requests);
     page.one(
@@ -105,6 +126,44 @@ pub(crate) fn page(shared: &Shared) -> String {
         "Requests since then that may have changed something.",
         changes,
     );
+    if let Some(log) = shared.engine().log() {
+        let figures = log.figures();
+        let state = log.state();
+        page.one(
+            "mayhap_log_writable",
+            "gauge",
+            "0 if changes are refused: disk full or failed.",
+            u8::from(state == State::Writing),
+        );
+        page.one("mayhap_log_bytes", "gauge", "Bytes of the log's files.", figures.bytes);
+        page.one("mayhap_log_records_total", "counter", "Changes logged, ever.", figures.next);
+        page.one(
+            "mayhap_log_unsynced_records",
+            "gauge",
+            "Of those, not yet safe from a power loss.",
+            figures.next - figures.synced,
+        );
+        page.one(
+            "mayhap_log_pending_bytes",
+            "gauge",
+            "Bytes not yet handed to the system.",
+            figures.pending_bytes,
+        );
+        page.one("mayhap_log_syncs_total", "counter", "Syncs since the start.", figures.syncs);
+        let longest = figures.longest_sync_micros as f64 / 1e6;
+        page.one(
+            "mayhap_log_longest_sync_seconds",
+            "gauge",
+            "How long the longest took.",
+            format_args!("{longest:.6}"),
+        );
+        page.one(
+            "mayhap_log_delayed_total",
+            "counter",
+            "Changes that waited for a slow sync.",
+            figures.delayed,
+        );
+    }
     page.one("mayhap_slow_log_entries", "gauge", "Requests in the slow log.", shared.slow_log().len());
     page.0
 }
@@ -137,7 +196,7 @@ fn commands(shared: &Shared, page: &mut Page) {
     }
 }
 
-/// Why requests are not served; empty: they are.
+/// Why requests are not served, or not as they should be; empty: all is well.
 pub(crate) fn reasons(shared: &Shared) -> Vec<&'static str> {
     let mut reasons = Vec::new();
     if shared.is_loading() {
@@ -145,6 +204,14 @@ pub(crate) fn reasons(shared: &Shared) -> Vec<&'static str> {
     }
     if shared.is_stopping() {
         reasons.push("stopping");
+    }
+    match shared.engine().log().map(|log| log.state()) {
+        Some(State::NoSpace) => reasons.push("disk full: changes are refused"),
+        Some(State::Failed) => reasons.push("disk failed: changes are refused until a restart"),
+        _ => {}
+    }
+    if !shared.saving().last().worked {
+        reasons.push("snapshots fail");
     }
     reasons
 }

@@ -1,4 +1,4 @@
-//! The folder of the data: one server at a time, a snapshot that is read at the start and written when it is time.
+//! The folder of the data: one server at a time; the last snapshot and the log since are read at the start, and every change is logged.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mayhap_command::{Access, table};
-use mayhap_engine::snapshot::{self, Done, SnapshotError};
-use mayhap_engine::{Engine, Files};
+use mayhap_engine::log::{Policy, Refused};
+use mayhap_engine::snapshot::{Done, SnapshotError};
+use mayhap_engine::{Engine, Files, RecoverError, Recovery};
 use parking_lot::Mutex;
 
 /// The file that is locked as long as a server uses the folder. It has the number of its process.
@@ -28,7 +29,7 @@ pub enum FolderError {
         process: Option<u32>,
     },
     /// What is in it cannot be read.
-    Snapshot(SnapshotError),
+    Damaged(RecoverError),
 }
 
 impl fmt::Display for FolderError {
@@ -41,7 +42,9 @@ impl fmt::Display for FolderError {
             Self::InUse { process: None } => {
                 f.write_str("another server keeps its data there: choose another --dir")
             }
-            Self::Snapshot(error) => write!(f, "{}: {error}", snapshot::FILE),
+            Self::Damaged(error) => {
+                write!(f, "{error}: nothing was changed; `mayhap repair` shows what can be kept")
+            }
         }
     }
 }
@@ -51,7 +54,7 @@ impl std::error::Error for FolderError {
         match self {
             Self::Io(source) => Some(source),
             Self::InUse { .. } => None,
-            Self::Snapshot(source) => Some(source),
+            Self::Damaged(source) => Some(source),
         }
     }
 }
@@ -66,6 +69,8 @@ pub enum SaveError {
     UnderWay,
     /// It failed.
     Failed(SnapshotError),
+    /// The log could not be closed.
+    Log(Refused),
 }
 
 impl fmt::Display for SaveError {
@@ -74,6 +79,7 @@ impl fmt::Display for SaveError {
             Self::NoFolder => f.write_str("there is no folder for it"),
             Self::UnderWay => f.write_str("a snapshot is being written already"),
             Self::Failed(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
         }
     }
 }
@@ -82,6 +88,7 @@ impl std::error::Error for SaveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed(source) => Some(source),
+            Self::Log(source) => Some(source),
             _ => None,
         }
     }
@@ -90,7 +97,7 @@ impl std::error::Error for SaveError {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    files: Files,
+    files: Arc<Files>,
     /// Holds the lock.
     _lock: File,
 }
@@ -119,8 +126,6 @@ pub struct Saving {
     /// [`changes`] when the last snapshot was begun.
     saved_changes: AtomicU64,
     saves: AtomicU64,
-    /// The last one, at the end, is left out: `SHUTDOWN NOSAVE`.
-    not_at_the_end: AtomicBool,
 }
 
 impl Saving {
@@ -137,7 +142,6 @@ impl Saving {
             last: Mutex::new(LastSave { unix_secs: now_ms / 1_000, took: None, bytes: 0, worked: true }),
             saved_changes: AtomicU64::new(0),
             saves: AtomicU64::new(0),
-            not_at_the_end: AtomicBool::new(false),
         })
     }
 
@@ -147,24 +151,32 @@ impl Saving {
         self.folder.as_ref().map(|folder| &*folder.path)
     }
 
-    /// Reads what is there into an engine that is empty.
+    /// Reads what is there into an engine that is empty, which logs every change from then on.
     ///
     /// # Errors
-    /// [`FolderError::Snapshot`]; the engine is empty then.
-    pub fn load(&self, engine: &Engine) -> Result<Done, FolderError> {
-        let Some(folder) = &self.folder else { return Ok(Done::default()) };
+    /// [`FolderError::Damaged`]; nothing on the disk was changed then.
+    pub fn load(&self, engine: &Engine, policy: Policy) -> Result<Recovery, FolderError> {
+        let Some(folder) = &self.folder else { return Ok(Recovery::default()) };
         let begun = Instant::now();
-        let Some(done) = snapshot::load(engine, &folder.files).map_err(FolderError::Snapshot)? else {
-            return Ok(Done::default());
-        };
+        let files = Arc::clone(&folder.files);
+        let recovery = engine.recover(files, policy).map_err(FolderError::Damaged)?;
         tracing::info!(
-            filters = done.names,
-            expired = done.skipped,
-            bytes = done.bytes,
+            filters = engine.totals().names,
+            expired = recovery.snapshot.skipped,
+            snapshot_bytes = recovery.snapshot.bytes,
+            played = recovery.log.played,
             millis = begun.elapsed().as_millis(),
-            "snapshot loaded"
+            "data loaded"
         );
-        Ok(done)
+        if recovery.log.cut_bytes > 0 {
+            tracing::warn!(
+                file = recovery.log.cut_file,
+                bytes = recovery.log.cut_bytes,
+                "the end of the log was not whole, and never safe: cut off"
+            );
+        }
+        self.last.lock().bytes = recovery.snapshot.bytes;
+        Ok(recovery)
     }
 
     /// Writes a snapshot now.
@@ -205,29 +217,28 @@ impl Saving {
         Ok(())
     }
 
-    /// The last snapshot, when all connections are closed: waits for one that is under way first.
+    /// Closes the log when nobody changes anything any more: waits for a snapshot that is under way first.
     ///
     /// # Errors
-    /// [`SaveError::Failed`].
-    pub fn save_at_the_end(&self, engine: &Engine) -> Result<(), SaveError> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+    /// [`SaveError::Log`].
+    pub fn close(&self, engine: &Engine) -> Result<(), SaveError> {
         let _mine = self.at_work.lock();
-        if self.not_at_the_end.load(Ordering::Acquire) || self.changes(engine) == 0 {
-            return Ok(());
-        }
-        self.write(engine, folder).map(drop)
+        engine.log().map_or(Ok(()), |log| log.close().map_err(SaveError::Log))
     }
 
-    /// Nothing is written at the end: `SHUTDOWN NOSAVE`.
-    pub fn leave_out_the_last(&self) {
-        self.not_at_the_end.store(true, Ordering::Release);
+    /// Can the server end without losing anything? Everything so far is safe then.
+    ///
+    /// # Errors
+    /// [`SaveError::Log`].
+    pub fn can_end(&self, engine: &Engine) -> Result<(), SaveError> {
+        engine.log().map_or(Ok(()), |log| log.sync().map_err(SaveError::Log))
     }
 
     fn write(&self, engine: &Engine, folder: &Folder) -> Result<Done, SaveError> {
         self.under_way.store(true, Ordering::Release);
         let changes = changes(engine);
         let begun = Instant::now();
-        let done = snapshot::save(engine, &folder.files);
+        let done = engine.snapshot(&*folder.files);
         let took = begun.elapsed();
         {
             let mut last = self.last.lock();
@@ -243,8 +254,8 @@ impl Saving {
         match &done {
             Ok(done) => tracing::info!(
                 filters = done.names,
-                unfinished = done.skipped,
                 bytes = done.bytes,
+                written_bytes = done.written_bytes,
                 millis = took.as_millis(),
                 "snapshot saved"
             ),
@@ -313,8 +324,6 @@ impl Folder {
         }
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         written.map_err(FolderError::Io)?;
-        // Half a snapshot, of a server that died while it wrote.
-        let _ = std::fs::remove_file(path.join(snapshot::UNFINISHED));
-        Ok(Self { path: path.to_owned(), files, _lock: lock })
+        Ok(Self { path: path.to_owned(), files: Arc::new(files), _lock: lock })
     }
 }

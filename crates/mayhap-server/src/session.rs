@@ -11,25 +11,30 @@ mod cluster;
 mod commands;
 mod handshake;
 pub(crate) mod help;
+mod long;
 mod operate;
+mod redact;
 mod slow;
 mod transaction;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mayhap_command::run::{Keyspace, Server};
+use mayhap_command::run::Server;
 use mayhap_command::server::{SessionRefusal, subcommand};
 use mayhap_command::{Command, Refusal, Reply, Request, Run, Scratch, table};
 
 use crate::client::Client;
 use crate::counters::Counters;
+use crate::durable;
 use crate::resp::{Protocol, decode, encode};
 use crate::shared::Shared;
-use transaction::Transaction;
+use crate::users::User;
+use crate::users::back_off::LAST;
+pub(crate) use access::conceal;
+use long::takes_long;
+use transaction::{Later, Transaction};
 
-/// A request with more bytes than this keeps a worker busy for long.
-const LARGE_BYTES: usize = 1 << 20;
 /// Names of commands that are no longer than this are remembered.
 const REMEMBERED: usize = 16;
 
@@ -42,12 +47,24 @@ pub(crate) enum Next {
     Go,
     /// The next one, once the client has read what it asked for.
     Wait,
+    /// The same one, when nobody has to wait any more.
+    Hold,
     /// Nothing, until this is done.
     Job(Job),
     /// Nothing, until the engine has run this request on a thread of its own.
     Long(&'static Command),
+    /// Nothing, until it has waited so long for this reply; then the next one, or the end.
+    Pause(Box<Pause>),
     /// The end.
     Close,
+}
+
+/// A reply that has to wait.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    pub(crate) reply: Reply,
+    pub(crate) wait: Duration,
+    pub(crate) close: bool,
 }
 
 /// What a session command gives.
@@ -98,12 +115,30 @@ pub(crate) struct Session {
     counters: Arc<Counters>,
     protocol: Protocol,
     authenticated: bool,
+    /// Whose requests these are, once it is authenticated.
+    user: Arc<User>,
+    /// What [`Users::epoch`](crate::users::Users::epoch) was when the user was looked up.
+    epoch: u64,
+    /// The number of the user that others know of.
+    told: Option<u64>,
+    /// Wrong passwords that came.
+    wrong_passwords: u32,
+    /// How long the answer about a password has to wait.
+    wait: Duration,
     answers: Answers,
     transaction: Transaction,
     /// When the last request was run.
     last_run: Instant,
+    /// The command of the job that is under way, and when it was begun.
+    job: Option<(&'static Command, Instant)>,
+    /// What is to be done when it ends, if it is one of a transaction.
+    later: Option<Later>,
     /// Is all as usual, so that requests for the engine need not be looked at one by one?
     plain: bool,
+    /// Records of the log below this number must be safe before the replies that were written last may leave.
+    unsynced: Option<u64>,
+    /// The same, but for a user who may not do everything.
+    limited: bool,
     /// The command's name that was looked up last, as it was spelled.
     last: ([u8; REMEMBERED], usize, Option<&'static Command>),
 }
@@ -123,13 +158,23 @@ impl Session {
             shared: Arc::clone(shared),
             counters: Arc::clone(counters),
             protocol: Protocol::default(),
-            authenticated: shared.password().is_none(),
+            authenticated: false,
+            user: shared.users().default_user(),
+            epoch: shared.users().epoch(),
+            told: None,
+            wrong_passwords: 0,
+            wait: Duration::ZERO,
             answers: Answers::On,
             transaction: Transaction::default(),
             last_run: Instant::now(),
+            job: None,
+            later: None,
             plain: false,
+            unsynced: None,
+            limited: false,
             last: ([0; REMEMBERED], 0, None),
         };
+        session.become_default();
         session.settle();
         session
     }
@@ -142,6 +187,11 @@ impl Session {
     /// What a request of this client may hold.
     pub(crate) fn request_limits(&self) -> decode::Limits {
         decode::Limits { authenticated: self.authenticated, ..self.shared.settings().request_limits }
+    }
+
+    /// Bytes that are kept for it besides what came and what is to be written: its transaction.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.transaction.bytes()
     }
 
     /// Who runs this request of so many bytes?
@@ -159,7 +209,17 @@ impl Session {
                 Err(refusal) => Sorted::Refused(refusal),
             };
         }
-        match self.plain && !takes_long(command, bytes) {
+        let is_long = takes_long(&Request { command, words }, bytes, self.shared.engine());
+        if self.plain && !is_long {
+            return Sorted::Batch(command);
+        }
+        if self.limited
+            && let Err(refusal) = self.permit(command, words)
+        {
+            self.shared.engine().statistics().rejected(command);
+            return Sorted::Refused(refusal);
+        }
+        match self.limited && !is_long {
             true => Sorted::Batch(command),
             false => Sorted::Apart(command),
         }
@@ -231,9 +291,11 @@ impl Session {
                 Next::Go
             }
         };
-        if self.answers == Answers::SkipThis && !matches!(next, Next::Long(_) | Next::Job(_)) {
+        if self.answers == Answers::SkipThis && !matches!(next, Next::Long(_) | Next::Job(_) | Next::Pause(_))
+        {
             self.answers = Answers::On;
         }
+        self.refresh();
         self.settle();
         next
     }
@@ -248,11 +310,13 @@ impl Session {
             Run::Server(server) => Some(server),
             _ => None,
         };
-        let for_strangers =
-            matches!(server, Some(Server::Auth | Server::Hello | Server::Quit | Server::Reset));
-        if !self.authenticated && !for_strangers {
+        if !self.authenticated && !access::is_for_strangers(command) {
             self.shared.engine().statistics().rejected(command);
             return Err(SessionRefusal::NoAuth.into());
+        }
+        if let Err(refusal) = self.permit(command, words) {
+            self.shared.engine().statistics().rejected(command);
+            return Err(refusal);
         }
         let at_once = matches!(
             server,
@@ -261,12 +325,14 @@ impl Session {
             )
         );
         if self.transaction.is_open() && !at_once {
-            self.transaction.queue(command, words, self.shared.settings().request_limits.word_bytes)?;
+            self.transaction.queue(command, words, self.shared.settings().request_limits.request_bytes)?;
             return Ok(Decided::Queued);
         }
         Ok(match server {
             Some(server) => Decided::Server(command, server),
-            None if takes_long(command, bytes) => Decided::Long(command),
+            None if takes_long(&Request { command, words }, bytes, self.shared.engine()) => {
+                Decided::Long(command)
+            }
             None => Decided::Engine(command),
         })
     }
@@ -288,9 +354,20 @@ impl Session {
         self.last_run = Instant::now();
         let took = self.last_run.saturating_duration_since(begun);
         self.ran(&[Request { command, words }], took);
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.shared.engine().statistics().ran(command, 1, u64::from(answer.is_err()), nanos);
-        match answer.unwrap_or_else(|refusal| Answer::Reply(refusal.into())) {
+        if let Ok(Answer::Job(_)) = answer {
+            // What becomes of it is known when it is done.
+            self.job = Some((command, begun));
+        } else {
+            self.count(command, answer.is_err(), took);
+        }
+        let answer = answer.unwrap_or_else(|refusal| Answer::Reply(refusal.into()));
+        let wait = self.take_wait();
+        match answer {
+            Answer::Reply(reply) if wait.is_some() => Next::Pause(Box::new(Pause {
+                reply,
+                wait: wait.unwrap_or_default(),
+                close: self.wrong_passwords >= LAST,
+            })),
             Answer::Reply(reply) => {
                 self.write(&reply, tools.out);
                 Next::Go
@@ -304,11 +381,18 @@ impl Session {
         }
     }
 
+    /// Counts one call of a command that the engine does not run.
+    fn count(&self, command: &'static Command, failed: bool, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.shared.engine().statistics().ran(command, 1, u64::from(failed), nanos);
+    }
+
     /// What a command that is about the connection or the server gives. `EXEC` is not among them.
     fn answer(&mut self, server: Server, words: &[&[u8]]) -> Result<Answer, Refusal> {
         match server {
-            Server::Acl => self.acl(words).map(Answer::from),
+            Server::Acl => self.acl(words),
             Server::Auth => self.auth(words).map(Answer::from),
+            Server::RewriteLog => self.rewrite_log().map(Answer::from),
             Server::BackgroundSave => self.background_save(words).map(Answer::from),
             Server::Client => self.client(words),
             Server::Cluster => self.cluster(words).map(Answer::from),
@@ -335,7 +419,7 @@ impl Session {
             Server::SlowLog => self.slow_log(words).map(Answer::from),
             Server::Time => Ok(operate::time().into()),
             Server::Unwatch => Ok(self.unwatch().into()),
-            Server::Watch => self.watch(words).map(Answer::from),
+            Server::Watch => self.watch(words),
             _ => Err(Refusal::Syntax),
         }
     }
@@ -345,13 +429,53 @@ impl Session {
         if requests.is_empty() {
             return;
         }
+        // One look for all of them.
+        if self.shared.users().epoch() != self.epoch {
+            return self.run_anew(requests, tools);
+        }
         let begun = Instant::now();
         self.shared.engine().run(requests, tools.scratch, tools.replies);
+        self.unsynced = durable::commit(self.shared.engine(), requests, tools.replies).or(self.unsynced);
         self.last_run = Instant::now();
         self.ran(requests, self.last_run.saturating_duration_since(begun));
+        if !self.user.is_unlimited() {
+            for (reply, request) in tools.replies.iter_mut().zip(requests.iter()) {
+                let whole = std::mem::replace(reply, Reply::Null);
+                *reply = self.conceal(request.command, whole);
+            }
+        }
         requests.clear();
         for reply in tools.replies.drain(..) {
             self.write(&reply, tools.out);
+        }
+    }
+
+    /// Replies were written that must not leave before the records of the log below this number are safe.
+    pub(crate) const fn take_unsynced(&mut self) -> Option<u64> {
+        self.unsynced.take()
+    }
+
+    /// Runs `requests` after users were changed: whether they may be run is asked once more.
+    #[cold]
+    fn run_anew(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+        self.refresh();
+        for request in std::mem::take(requests) {
+            // Its user is gone, and it is being closed.
+            if self.client.is_killed() {
+                return;
+            }
+            let permitted = match self.authenticated {
+                true => self.permit(request.command, request.words),
+                false => Err(SessionRefusal::NoAuth.into()),
+            };
+            match permitted {
+                Ok(()) => self.run_batch(&mut vec![request], tools),
+                Err(refusal) => {
+                    self.counters.refused();
+                    self.shared.engine().statistics().rejected(request.command);
+                    self.write(&Reply::from(refusal), tools.out);
+                }
+            }
         }
     }
 
@@ -369,7 +493,8 @@ impl Session {
         let seconds = operate::seconds();
         if self.shared.slow_log().wants(took) && !matches!(longest.command.run, Run::Server(Server::Exec)) {
             let name = self.client.identity().name;
-            self.shared.slow_log().add(seconds, took, longest.words, &self.client.address, name);
+            let words = redact::redacted(longest.command, longest.words);
+            self.shared.slow_log().add(seconds, took, &words, &self.client.address, name);
         }
         if self.shared.latency().wants(took) {
             let event = if longest.command.flags.fast { "fast-command" } else { "command" };
@@ -378,9 +503,21 @@ impl Session {
     }
 
     /// Writes the reply of a job, which is done.
-    pub(crate) fn finish(&mut self, reply: &Reply, out: &mut Vec<u8>) {
-        self.write(reply, out);
+    pub(crate) fn finish(&mut self, reply: Reply, out: &mut Vec<u8>) {
+        let reply = match self.later.take() {
+            Some(later) => self.end_transaction(later, reply),
+            None => reply,
+        };
+        if let Some((command, begun)) = self.job.take() {
+            self.count(command, matches!(reply, Reply::Refused(_)), begun.elapsed());
+        }
+        self.write(&reply, out);
         self.finished();
+    }
+
+    /// How the request that is run is answered; not at all: `None`.
+    pub(crate) fn answers_in(&self) -> Option<Protocol> {
+        matches!(self.answers, Answers::On | Answers::SkipNext).then_some(self.protocol)
     }
 
     /// A request that was to be run later is done, and its reply is written.
@@ -392,16 +529,28 @@ impl Session {
         Next::Go
     }
 
+    /// Writes a refusal in place of what was to be the reply.
+    pub(crate) fn refuse(&self, refusal: Refusal, out: &mut Vec<u8>) {
+        self.write(&Reply::from(refusal), out);
+    }
+
     /// Writes a reply as this client wants it, if it wants any.
     fn write(&self, reply: &Reply, out: &mut Vec<u8>) {
-        if matches!(self.answers, Answers::On | Answers::SkipNext) {
-            encode::reply(reply, self.protocol, out);
+        if let Some(protocol) = self.answers_in() {
+            encode::reply(reply, protocol, out);
         }
     }
 
     /// What was changed decides how the next requests are sorted, and is shown to others.
     fn settle(&mut self) {
-        self.plain = self.authenticated && !self.transaction.is_open() && matches!(self.answers, Answers::On);
+        let usual = self.authenticated && !self.transaction.is_open() && matches!(self.answers, Answers::On);
+        let free = self.user.is_unlimited() && !self.shared.users().off().any_of_engine();
+        self.plain = usual && free;
+        self.limited = usual && !free;
+        if self.told != Some(self.user.id) {
+            self.told = Some(self.user.id);
+            self.client.identify(|identity| identity.user = self.user.name().to_vec());
+        }
         self.client.speaks(self.protocol);
         self.client.in_transaction(self.transaction.queued(), self.transaction.watched());
     }
@@ -417,25 +566,6 @@ enum Decided {
     Server(&'static Command, Server),
     /// `EXEC` will run it.
     Queued,
-}
-
-/// Might it keep a worker, and so all its connections, busy for many milliseconds?
-fn takes_long(command: &Command, bytes: usize) -> bool {
-    bytes > LARGE_BYTES
-        || match command.run {
-            Run::Items(_) => false,
-            Run::Gather(_) => true,
-            Run::Keyspace(which) => {
-                matches!(
-                    which,
-                    Keyspace::List | Keyspace::Flush | Keyspace::Dump | Keyspace::Restore | Keyspace::Copy
-                )
-            }
-            Run::Change(_) | Run::Look(_) => {
-                matches!(command.name, "mf.build" | "mf.load" | "mf.merge" | "mf.dump" | "cf.compact")
-            }
-            Run::Server(_) => false,
-        }
 }
 
 /// A word as an error repeats it.

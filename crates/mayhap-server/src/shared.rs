@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mayhap_command::Environment;
+use mayhap_engine::log::Policy;
 use mayhap_engine::{Engine, System};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::client::Clients;
 use crate::counters::{Counters, Totals};
 use crate::latency::Latency;
-use crate::saving::Saving;
+use crate::saving::{SaveError, Saving};
 use crate::settings::Settings;
 use crate::slow_log::SlowLog;
+use crate::tls::{Tls, TlsError};
+use crate::users::Users;
 
 /// How long connections may take to end once the server was told to stop.
 pub(crate) const GRACE: Duration = Duration::from_millis(1_200);
@@ -28,43 +31,61 @@ pub struct Shared {
     counters: Mutex<Vec<Arc<Counters>>>,
     slow_log: SlowLog,
     latency: Latency,
-    password: RwLock<Option<String>>,
+    users: Users,
+    tls: Option<Tls>,
     saving: Arc<Saving>,
     save_interval_secs: AtomicU64,
+    idle_timeout_secs: AtomicU64,
     loading: AtomicBool,
     /// The true one, where any was asked for.
     port: AtomicU16,
     run_id: String,
     started: Instant,
     stopping: AtomicBool,
+    /// Does it end even if what is not saved is lost?
+    at_any_price: AtomicBool,
     stopped: Notify,
+    /// What is paused, and until when, if anything is.
+    pause: Mutex<Option<(Pause, Instant)>>,
+    /// Is anything? To be read without the lock.
+    paused: AtomicBool,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: Settings, engine: Arc<Engine>, saving: Saving) -> Self {
+    pub(crate) fn new(
+        settings: Settings,
+        (users, tls): (Users, Option<Tls>),
+        engine: Arc<Engine>,
+        saving: Saving,
+    ) -> Self {
         let (slow_log, latency) = (SlowLog::default(), Latency::default());
         slow_log.set_threshold_us(settings.slow_log_us);
         slow_log.set_max_len(settings.slow_log_entries);
         latency.set_threshold_ms(settings.latency_ms);
-        engine.budget().set_limit(settings.max_memory_bytes);
+        engine.budget().set_limit(settings.max_memory.bytes());
         engine.set_parameters(|parameters| parameters.clone_from(&settings.parameters));
         let mut random = [0; 20];
         System.random(&mut random);
         Self {
-            password: RwLock::new(settings.password.clone()),
+            users,
+            tls,
             saving: Arc::new(saving),
             save_interval_secs: AtomicU64::new(settings.save_interval_secs),
             loading: AtomicBool::new(true),
             port: AtomicU16::new(settings.port.unwrap_or(0)),
+            clients: Clients::new(settings.max_clients),
+            idle_timeout_secs: AtomicU64::new(settings.idle_timeout_secs),
             settings,
             engine,
-            clients: Clients::default(),
             counters: Mutex::default(),
             slow_log,
             latency,
             run_id: random.iter().map(|byte| format!("{byte:02x}")).collect(),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
+            at_any_price: AtomicBool::new(false),
+            pause: Mutex::default(),
+            paused: AtomicBool::new(false),
             stopped: Notify::new(),
         }
     }
@@ -116,6 +137,42 @@ impl Shared {
         self.save_interval_secs.store(secs, Ordering::Relaxed);
     }
 
+    /// When changes are safe from a power loss.
+    #[must_use]
+    pub fn fsync(&self) -> Policy {
+        self.engine.log().map_or(self.settings.fsync, |log| log.policy())
+    }
+
+    /// From now on they are safe then.
+    pub fn set_fsync(&self, policy: Policy) {
+        if let Some(log) = self.engine.log() {
+            log.set_policy(policy);
+        }
+    }
+
+    /// How long a connection may ask for nothing before it is closed; `None`: for ever.
+    #[must_use]
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        match self.idle_timeout_secs.load(Ordering::Relaxed) {
+            0 => None,
+            secs => Some(Duration::from_secs(secs)),
+        }
+    }
+
+    /// From now on a connection may ask for nothing for so long; 0: for ever.
+    pub fn set_idle_timeout_secs(&self, secs: u64) {
+        self.idle_timeout_secs.store(secs, Ordering::Relaxed);
+    }
+
+    /// How long a request may take to go on arriving; `None`: any time.
+    #[must_use]
+    pub fn request_timeout(&self) -> Option<Duration> {
+        match self.settings.request_timeout_secs {
+            0 => None,
+            secs => Some(Duration::from_secs(secs)),
+        }
+    }
+
     /// Is the data still being read?
     #[must_use]
     pub fn is_loading(&self) -> bool {
@@ -148,15 +205,27 @@ impl Shared {
         self.started
     }
 
-    /// The password, if one is needed.
+    /// Who may do what.
     #[must_use]
-    pub fn password(&self) -> Option<String> {
-        self.password.read().clone()
+    pub const fn users(&self) -> &Users {
+        &self.users
     }
 
-    /// From now on this password is needed, or none. Who is known already stays so.
-    pub fn set_password(&self, password: Option<String>) {
-        *self.password.write() = password;
+    pub(crate) const fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    /// Reads the certificates again: handshakes from now on use those. If anything is wrong, all stays as it is.
+    ///
+    /// # Errors
+    /// A file cannot be read, or what is in it does not do.
+    pub fn reload_certificates(&self) -> Result<(), TlsError> {
+        let reloaded = self.tls.as_ref().map_or(Ok(()), Tls::reload);
+        match &reloaded {
+            Ok(()) => tracing::info!("certificates read"),
+            Err(error) => tracing::error!(%error, "certificates not read, those before stay"),
+        }
+        reloaded
     }
 
     /// What all workers counted.
@@ -179,6 +248,42 @@ impl Shared {
         counters
     }
 
+    /// For so long no request is run, or none that changes something. One that is under way is never made shorter, nor lesser.
+    pub fn pause(&self, pause: Pause, duration: Duration) {
+        let mut current = self.pause.lock();
+        let until = Instant::now().checked_add(duration).unwrap_or_else(|| Instant::now() + FOREVER);
+        *current = Some(match *current {
+            Some((Pause::All, before)) if before > Instant::now() => (Pause::All, before.max(until)),
+            Some((_, before)) => (pause, before.max(until)),
+            None => (pause, until),
+        });
+        self.paused.store(true, Ordering::Release);
+    }
+
+    /// Ends a pause.
+    pub fn unpause(&self) {
+        let mut current = self.pause.lock();
+        *current = None;
+        self.paused.store(false, Ordering::Release);
+    }
+
+    /// What is paused now.
+    #[must_use]
+    pub fn paused(&self) -> Option<Pause> {
+        if !self.paused.load(Ordering::Acquire) || self.is_stopping() {
+            return None;
+        }
+        let mut current = self.pause.lock();
+        match *current {
+            Some((pause, until)) if until > Instant::now() => Some(pause),
+            _ => {
+                *current = None;
+                self.paused.store(false, Ordering::Release);
+                None
+            }
+        }
+    }
+
     /// Was it told to stop?
     #[must_use]
     pub fn is_stopping(&self) -> bool {
@@ -186,10 +291,21 @@ impl Shared {
     }
 
     /// Begins to stop the server, and returns at once.
-    pub fn stop(&self) {
+    pub fn stop(&self, ending: Ending) {
+        self.at_any_price.fetch_or(ending == Ending::AtAnyPrice, Ordering::AcqRel);
         self.stopping.store(true, Ordering::Release);
         self.stopped.notify_waiters();
         self.clients.wake_all();
+    }
+
+    /// Does it end even if the last snapshot fails?
+    pub(crate) fn ends_at_any_price(&self) -> bool {
+        self.at_any_price.load(Ordering::Acquire)
+    }
+
+    /// It was told to stop and cannot without losing data: it serves again.
+    pub(crate) fn resume(&self) {
+        self.stopping.store(false, Ordering::Release);
     }
 
     /// Returns when the server was told to stop.
@@ -201,6 +317,27 @@ impl Shared {
             stopped.await;
         }
     }
+}
+
+/// As good as for ever.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// What `CLIENT PAUSE` pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Requests that change something.
+    Writes,
+    /// All.
+    All,
+}
+
+/// What is more important when the server stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The data: if it cannot be saved, the server serves on.
+    IfSaved,
+    /// The end: what cannot be saved is lost.
+    AtAnyPrice,
 }
 
 /// Stops the server: nothing new is accepted, what was received is answered, then connections are closed.
@@ -216,6 +353,21 @@ impl Stop {
 
     /// Begins to stop and returns at once; [`Running::wait`](crate::Running::wait) waits for the end.
     pub fn stop(&self) {
-        self.shared.stop();
+        self.shared.stop(Ending::AtAnyPrice);
+    }
+
+    /// Saves everything while it still serves, and then begins to stop. If it cannot be saved nothing changes: it serves on.
+    ///
+    /// # Errors
+    /// What went wrong, which is in the log, too.
+    pub fn stop_once_saved(&self) -> Result<(), SaveError> {
+        let saved = self.shared.saving().can_end(self.shared.engine());
+        match &saved {
+            Ok(()) => self.shared.stop(Ending::IfSaved),
+            Err(error) => {
+                tracing::error!(%error, "it does not end, for what it has cannot be saved; asked once more it ends");
+            }
+        }
+        saved
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::connection;
 use crate::counters::Counters;
 use crate::shared::{GRACE, Shared};
+use crate::users::back_off::Source;
 
 /// Bytes read at once.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
@@ -26,6 +27,7 @@ const LAST_JOBS: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Tcp(std::net::TcpStream),
+    Tls(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
 }
 
@@ -106,16 +108,28 @@ async fn work(mut accepted: UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
 async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
     let address =
         |address: io::Result<std::net::SocketAddr>| address.map(|it| it.to_string()).unwrap_or_default();
+    let encrypted = matches!(stream, Accepted::Tls(_));
     match stream {
-        Accepted::Tcp(stream) => {
+        Accepted::Tcp(stream) | Accepted::Tls(stream) => {
             let client = shared.clients().add(
                 address(stream.peer_addr()),
                 address(stream.local_addr()),
+                Source::of(stream.peer_addr().ok().map(|address| address.ip())),
                 i64::from(stream.as_raw_fd()),
             );
             tracing::debug!(client = client.id, address = client.address, "connected");
-            if let Ok(stream) = tokio::net::TcpStream::from_std(stream) {
-                connection::serve(stream, &client, &desk, &shared).await;
+            match (tokio::net::TcpStream::from_std(stream), shared.tls()) {
+                (Ok(stream), Some(tls)) if encrypted => {
+                    let shaken = tokio::select! {
+                        shaken = tls.accept(stream) => shaken,
+                        () = shared.stopped() => None,
+                    };
+                    if let Some(stream) = shaken {
+                        connection::serve(stream, &client, &desk, &shared).await;
+                    }
+                }
+                (Ok(stream), _) => connection::serve(stream, &client, &desk, &shared).await,
+                (Err(_), _) => {}
             }
             shared.clients().remove(client.id);
             tracing::debug!(client = client.id, "disconnected");
@@ -123,7 +137,8 @@ async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
         Accepted::Unix(stream) => {
             let path = shared.settings().unix_socket.as_deref();
             let path = format!("{}:0", path.map_or_else(String::new, |path| path.display().to_string()));
-            let client = shared.clients().add(path.clone(), path, i64::from(stream.as_raw_fd()));
+            let client =
+                shared.clients().add(path.clone(), path, Source::of(None), i64::from(stream.as_raw_fd()));
             tracing::debug!(client = client.id, address = client.address, "connected");
             if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
                 connection::serve(stream, &client, &desk, &shared).await;

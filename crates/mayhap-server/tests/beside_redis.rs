@@ -184,6 +184,71 @@ COMMAND INFO foo
 CLUSTER SLOTS
 ROLE
 
+ACL SETUSER ada
+ACL LIST
+ACL GETUSER ada
+ACL SETUSER ada on >secret ~a:* %R~b:* %W~c:* +get
+ACL GETUSER ada
+ACL LIST
+ACL SETUSER ada !2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b
+ACL SETUSER ada #0
+ACL SETUSER ada yes
+ACL SETUSER ada +@nosuch
+ACL SETUSER ada +nosuch
+ACL SETUSER ada on off %X~a
+ACL SETUSER ada allkeys ~a
+ACL SETUSER ada allkeys resetkeys ~a resetkeys
+ACL SETUSER ada &news:* &x
+ACL LIST
+ACL SETUSER "a b"
+ACL SETUSER ada reset on nopass ~a:* +get +set +strlen +acl|whoami +copy +rename +exists +multi +exec
+ACL USERS
+ACL DRYRUN nobody get x
+ACL DRYRUN ada nosuch x
+ACL DRYRUN ada get
+ACL DRYRUN ada get a:x
+ACL GENPASS 0
+ACL GENPASS 5000
+ACL GENPASS x
+ACL LOG RESET
+ACL LOG x
+ACL LOG -1
+ACL LOG
+ACL DELUSER default
+ACL DELUSER nobody
+AUTH ada anything
+ACL WHOAMI
+ACL LIST
+GET a:x
+GET b:x
+DEL a:x
+STRLEN b:x
+EXISTS a:x b:x
+COPY a:x b:x
+COPY b:x a:x
+RENAME a:x b:x
+MULTI
+SET a:x 1
+SET b:x 1
+EXEC
+MULTI
+SET a:x 1
+EXEC
+CONFIG GET port
+CONFIG
+AUTH default
+AUTH default wrong
+ACL WHOAMI
+
+AUTH nobody x
+HELLO 3 AUTH nobody x
+HELLO 3 AUTH ada x SETNAME b
+ACL WHOAMI
+RESET
+ACL WHOAMI
+ACL DELUSER ada nobody
+ACL USERS
+
 "unbalanced
 "#;
 
@@ -213,6 +278,17 @@ fn reply(from: &mut BufReader<UnixStream>) -> Vec<u8> {
     bytes
 }
 
+/// What users are refused with has other words since Redis 7.2, which this server says it is.
+fn as_later(reply: &[u8]) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(reply) else { return reply.to_vec() };
+    let text = text.replace(
+        "NOPERM this user has no permissions to access one of the keys used as arguments",
+        "NOPERM No permissions to access a key",
+    );
+    text.replace("NOPERM this user has no permissions to run", "NOPERM User ada has no permissions to run")
+        .into_bytes()
+}
+
 #[test]
 fn sessions_answer_like_redis() {
     let Some(redis_server) = redis::Server::start() else { return };
@@ -234,8 +310,12 @@ fn sessions_answer_like_redis() {
                     *got = reply(connection);
                 }
             }
+            replies[0] = as_later(&replies[0]);
             // HELLO says who answers.
-            if !line.starts_with("HELLO 3 SETNAME a") && replies[0] != replies[1] {
+            if !line.starts_with("HELLO 3 SETNAME a")
+                && !line.starts_with("HELLO 3 AUTH ada")
+                && replies[0] != replies[1]
+            {
                 let [redis, mayhap] = replies.map(|reply| reply.escape_ascii().to_string());
                 differing.push(format!("{line}\n  redis:  {redis}\n  mayhap: {mayhap}"));
             }

@@ -29,7 +29,7 @@ struct Servers {
 impl Servers {
     fn start() -> Self {
         let start = |password: Option<&str>| {
-            let password = password.map(str::to_owned);
+            let password = password.map(Into::into);
             Server::start(Settings { port: Some(0), workers: 2, password, ..Settings::default() }).unwrap()
         };
         Self { open: start(None), locked: start(Some(PASSWORD)) }

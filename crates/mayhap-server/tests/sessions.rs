@@ -98,6 +98,27 @@ fn a_client_is_killed_from_another_connection() {
 }
 
 #[test]
+fn a_pause_holds_requests_back_and_loses_none() {
+    let server = start(Settings::default());
+    let (mut one, mut other) = (Talk::to(&server), Talk::to(&server));
+    one.says("CLIENT PAUSE 60000 WRITE", "+OK\r\n");
+    other.says("PING\r\nBF.EXISTS f a", "+PONG\r\n:0\r\n");
+    other.0.write_all(b"BF.EXISTS f a\r\nBF.ADD f a\r\nBF.EXISTS f a\r\n").unwrap();
+    let mut reply = [0; 12];
+    other.0.read_exact(&mut reply[..4]).unwrap();
+    one.says("BF.EXISTS f a", ":0\r\n");
+    one.says("CLIENT UNPAUSE", "+OK\r\n");
+    other.0.read_exact(&mut reply[4..]).unwrap();
+    assert_eq!(&reply, b":0\r\n:1\r\n:1\r\n");
+    one.says("CLIENT PAUSE 300 ALL", "+OK\r\n");
+    let begun = std::time::Instant::now();
+    other.says("PING", "+PONG\r\n");
+    assert!(begun.elapsed() >= Duration::from_millis(200), "{:?}", begun.elapsed());
+    one.says("CLIENT PAUSE x", "-ERR timeout is not an integer or out of range\r\n");
+    one.says("CLIENT PAUSE -1", "-ERR timeout is negative\r\n");
+}
+
+#[test]
 fn a_large_request_in_the_midst_of_a_pipeline_keeps_its_place() {
     let server = start(Settings::default());
     let items = 300_000;

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mayhap_command::{Refusal, Reply, Request, Scratch, table};
+use mayhap_command::{Refusal, Reply, Request, Scratch, Touch, table};
 use mayhap_engine::Detail;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Problem;
+use super::{Problem, permit};
 use crate::shared::Shared;
+use crate::users::User;
 
 /// Filters on a page unless another number is asked for.
 const COUNT: u64 = 50;
@@ -33,19 +35,30 @@ pub(super) struct ListQuery {
 }
 
 /// A page of the list.
-pub(super) async fn list(State(shared): State<Arc<Shared>>, Query(query): Query<ListQuery>) -> Json<Value> {
+pub(super) async fn list(
+    State(shared): State<Arc<Shared>>,
+    Extension(user): Extension<Arc<User>>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Value>, Problem> {
+    permit(&shared, &user, &[b"scan", b"0"])?;
     let count = query.count.unwrap_or(COUNT).clamp(1, MOST);
     let pattern = query.r#match.as_deref().map(str::as_bytes);
     let page = shared.engine().page(query.cursor.unwrap_or(0), count, pattern);
-    let filters: Vec<Value> = page.details.iter().map(describe).collect();
+    let seen = page.details.iter().filter(|detail| user.may_touch(&detail.name, Touch::Read));
+    let filters: Vec<Value> = seen.map(describe).collect();
     // Cursors use all 64 bits, and JavaScript's numbers have 53.
     let next = (page.next != 0).then(|| page.next.to_string());
-    Json(json!({ "filters": filters, "next": next, "total": shared.engine().totals().names }))
+    Ok(Json(json!({ "filters": filters, "next": next, "total": shared.engine().totals().names })))
 }
 
 /// One filter.
-pub(super) async fn show(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Json<Value>, Problem> {
+pub(super) async fn show(
+    State(shared): State<Arc<Shared>>,
+    Extension(user): Extension<Arc<User>>,
+    uri: Uri,
+) -> Result<Json<Value>, Problem> {
     let name = name(uri.path());
+    permit(&shared, &user, &[b"mf.info", &name])?;
     let detail = shared.engine().detail(&name).ok_or_else(missing)?;
     Ok(Json(describe(&detail)))
 }
@@ -66,6 +79,7 @@ enum Item {
 /// What a filter answers about some items: `no`, `mayhap` or `not-ready`.
 pub(super) async fn probe(
     State(shared): State<Arc<Shared>>,
+    Extension(user): Extension<Arc<User>>,
     uri: Uri,
     Json(probe): Json<Probe>,
 ) -> Result<Json<Value>, Problem> {
@@ -85,6 +99,7 @@ pub(super) async fn probe(
         })
         .collect();
     let items = items.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("base64: {error}")))?;
+    permit(&shared, &user, &[b"mf.mexists", &name, b""])?;
     let detail = shared.engine().detail(&name).ok_or_else(missing)?;
     if !detail.description.is_ready {
         return Ok(Json(json!({ "answers": vec!["not-ready"; items.len()] })));
@@ -98,6 +113,7 @@ pub(super) async fn probe(
     let command = table::find(command.as_bytes()).ok_or_else(cannot)?;
     let mut words: Vec<&[u8]> = vec![command.name.as_bytes(), &name];
     words.extend(items.iter().map(Vec::as_slice));
+    permit(&shared, &user, &words)?;
     let mut replies = Vec::new();
     shared.engine().run(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
     let answers = match replies.pop() {

@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Json;
 use serde_json::{Value, json};
 
+use super::{Problem, permit};
 use crate::metrics;
 use crate::process::Process;
 use crate::shared::Shared;
+use crate::users::User;
 
 /// How the server is.
-pub(super) async fn show(State(shared): State<Arc<Shared>>) -> Json<Value> {
+pub(super) async fn show(
+    State(shared): State<Arc<Shared>>,
+    Extension(user): Extension<Arc<User>>,
+) -> Result<Json<Value>, Problem> {
+    permit(&shared, &user, &[b"info"])?;
     let (totals, wire, process) = (shared.engine().totals(), shared.totals(), Process::now());
     let last = shared.saving().last();
     let by_type: Vec<Value> = totals
@@ -19,7 +26,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>) -> Json<Value> {
         .iter()
         .map(|of| json!({ "type": of.type_name, "filters": of.names, "memory_bytes": of.memory_bytes }))
         .collect();
-    Json(json!({
+    Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "redis_version": crate::REDIS_VERSION,
         "run_id": shared.run_id(),
@@ -52,5 +59,5 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>) -> Json<Value> {
             "in_progress": shared.saving().is_under_way(),
             "unsaved_changes": shared.saving().changes(shared.engine()),
         },
-    }))
+    })))
 }

@@ -16,13 +16,22 @@ pub struct Limits {
     pub words: usize,
     /// Bytes of one word (`proto-max-bulk-len`).
     pub word_bytes: usize,
-    /// Is the client known? A stranger may send ten words of 16 KiB.
+    /// Bytes of a request with all its words.
+    pub request_bytes: usize,
+    /// Is the client known? A stranger may send ten words, and 16 KiB of them.
     pub authenticated: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { words: 1 << 20, word_bytes: 512 << 20, authenticated: true }
+        Self { words: 1 << 20, word_bytes: 512 << 20, request_bytes: 1 << 30, authenticated: true }
+    }
+}
+
+impl Limits {
+    /// How long a line may be.
+    const fn line_bytes(&self) -> usize {
+        if self.authenticated { MAX_LINE } else { STRANGER_BYTES }
     }
 }
 
@@ -30,6 +39,10 @@ impl Default for Limits {
 const STRANGER_WORDS: i64 = 10;
 /// Bytes of one word of a stranger.
 const STRANGER_WORD_BYTES: i64 = 16 * 1024;
+/// Bytes of a stranger's request: a word of that length, and what belongs to it.
+pub(crate) const STRANGER_BYTES: usize = 17 * 1024;
+/// Words and requests whose places are kept for the next ones: those of a large pipeline are not.
+const KEEP_PLACES: usize = 256;
 
 /// Why the bytes are no request. The connection is closed after the client was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +64,10 @@ pub enum ProtocolError {
     ExpectedDollar(u8),
     /// Not a length, or too long.
     InvalidLength,
-    /// A stranger sends too long a word.
+    /// A stranger sends too long a word, or too many long ones.
     StrangerLength,
+    /// All words together are too long.
+    RequestTooLong,
 }
 
 impl fmt::Display for ProtocolError {
@@ -70,6 +85,7 @@ impl fmt::Display for ProtocolError {
             Self::ExpectedDollar(got) => write!(f, "expected '$', got '{}'", char::from(*got)),
             Self::InvalidLength => f.write_str("invalid bulk length"),
             Self::StrangerLength => f.write_str("unauthenticated bulk length"),
+            Self::RequestTooLong => f.write_str("too big request"),
         }
     }
 }
@@ -130,7 +146,7 @@ impl Decoder {
                 self.first = self.spans.len();
                 let begun = match buffer[self.at] {
                     b'*' => self.count(buffer, limits)?,
-                    _ => self.inline(buffer)?,
+                    _ => self.inline(buffer, limits)?,
                 };
                 if !begun {
                     return Ok(());
@@ -185,6 +201,21 @@ impl Decoder {
         self.length.map_or(1, |length| (self.at + length + 2).saturating_sub(buffered)).max(1)
     }
 
+    /// Bytes it keeps about what it read.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.spans.capacity() * size_of::<Span>()
+            + self.frames.capacity() * size_of::<Frame>()
+            + self.unquoted.capacity()
+    }
+
+    /// Gives back what only a large pipeline needed. There may be ten thousand decoders.
+    fn shrink(&mut self) {
+        self.spans.shrink_to(self.spans.len().max(KEEP_PLACES));
+        self.frames.shrink_to(KEEP_PLACES);
+        self.unquoted.shrink_to(KEEP_PLACES);
+    }
+
     /// Forgets the first `done` frames, of which the caller takes care, and all that follow them too: those will be read again.
     /// Says how many bytes the caller must cut off the front of the buffer before it calls [`read`](Self::read) again.
     pub fn cut(&mut self, done: usize) -> usize {
@@ -199,6 +230,7 @@ impl Decoder {
             self.spans.clear();
             self.frames.clear();
             self.unquoted.clear();
+            self.shrink();
             return cut;
         }
         let cut = self.whole();
@@ -216,12 +248,13 @@ impl Decoder {
         self.at -= cut;
         self.start = 0;
         self.first = 0;
+        self.shrink();
         cut
     }
 
     /// `*3`: how many words follow. `false`: the line is not there yet.
     fn count(&mut self, buffer: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
-        let Some(line) = self.line(buffer, ProtocolError::CountTooLong)? else { return Ok(false) };
+        let Some(line) = self.line(buffer, limits, ProtocolError::CountTooLong)? else { return Ok(false) };
         let most = i64::try_from(limits.words).unwrap_or(i64::MAX);
         let count =
             number(&buffer[line]).filter(|count| *count <= most).ok_or(ProtocolError::InvalidCount)?;
@@ -237,7 +270,9 @@ impl Decoder {
         let length = match self.length {
             Some(length) => length,
             None => {
-                let Some(line) = self.line(buffer, ProtocolError::LengthTooLong)? else { return Ok(false) };
+                let Some(line) = self.line(buffer, limits, ProtocolError::LengthTooLong)? else {
+                    return Ok(false);
+                };
                 let marker = buffer[line.start - 1];
                 if marker != b'$' {
                     return Err(ProtocolError::ExpectedDollar(marker));
@@ -249,7 +284,16 @@ impl Decoder {
                 if !limits.authenticated && length > STRANGER_WORD_BYTES {
                     return Err(ProtocolError::StrangerLength);
                 }
-                usize::try_from(length).map_err(|_| ProtocolError::InvalidLength)?
+                let length = usize::try_from(length).map_err(|_| ProtocolError::InvalidLength)?;
+                // Before any of it is waited for.
+                let bytes = (self.at - self.start).saturating_add(length);
+                if !limits.authenticated && bytes > STRANGER_BYTES {
+                    return Err(ProtocolError::StrangerLength);
+                }
+                if bytes > limits.request_bytes {
+                    return Err(ProtocolError::RequestTooLong);
+                }
+                length
             }
         };
         if buffer.len() - self.at < length + 2 {
@@ -267,6 +311,7 @@ impl Decoder {
     fn line(
         &mut self,
         buffer: &[u8],
+        limits: &Limits,
         too_long: ProtocolError,
     ) -> Result<Option<Range<usize>>, ProtocolError> {
         let from = self.at + self.searched;
@@ -281,7 +326,7 @@ impl Decoder {
                 self.searched += end;
                 Ok(None)
             }
-            None if buffer.len() - self.at > MAX_LINE => Err(too_long),
+            None if buffer.len() - self.at > limits.line_bytes() => Err(too_long),
             None => {
                 self.searched = buffer.len() - self.at;
                 Ok(None)
@@ -290,10 +335,10 @@ impl Decoder {
     }
 
     /// Words on a line, as a person types them. `false`: the line is not there yet.
-    fn inline(&mut self, buffer: &[u8]) -> Result<bool, ProtocolError> {
+    fn inline(&mut self, buffer: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
         let from = self.at + self.searched;
         let Some(end) = buffer[from..].iter().position(|byte| *byte == b'\n') else {
-            if buffer.len() - self.at > MAX_LINE {
+            if buffer.len() - self.at > limits.line_bytes() {
                 return Err(ProtocolError::InlineTooLong);
             }
             self.searched = buffer.len() - self.at;
@@ -522,6 +567,25 @@ mod tests {
         assert_eq!(decode(&[b"*11\r\n"], &limits).1, Some(ProtocolError::StrangerCount));
         assert_eq!(decode(&[b"*1\r\n$16385\r\n"], &limits).1, Some(ProtocolError::StrangerLength));
         assert_eq!(decode(&[b"*10\r\n$16384\r\n"], &limits).1, None);
+        // All of it together, and without an end of the line.
+        let word = [&b"*2\r\n$16000\r\n"[..], &[b'a'; 16_000], b"\r\n$16000\r\n"].concat();
+        assert_eq!(decode(&[&word], &limits).1, Some(ProtocolError::StrangerLength));
+        assert_eq!(decode(&[&[b'a'; STRANGER_BYTES + 1]], &limits).1, Some(ProtocolError::InlineTooLong));
+        let digits = [&b"*"[..], &[b'1'; STRANGER_BYTES]].concat();
+        assert_eq!(decode(&[&digits], &limits).1, Some(ProtocolError::CountTooLong));
+    }
+
+    #[test]
+    fn all_words_together_have_a_limit_and_a_large_pipeline_leaves_nothing_behind() {
+        let limits = Limits { request_bytes: 100, ..Limits::default() };
+        assert_eq!(decode(&[b"*2\r\n$40\r\n", &[b'a'; 40], b"\r\n$40\r\n"], &limits).1, None);
+        let error = decode(&[b"*2\r\n$40\r\n", &[b'a'; 40], b"\r\n$50\r\n"], &limits).1;
+        assert_eq!(error, Some(ProtocolError::RequestTooLong));
+        let (mut decoder, buffer) = (Decoder::default(), b"a\n".repeat(1 << 16));
+        decoder.read(&buffer, &Limits::default(), usize::MAX).unwrap();
+        assert_eq!(decoder.frames().len(), 1 << 16);
+        assert_eq!(decoder.cut(1 << 16), buffer.len());
+        assert!(decoder.memory_bytes() < 1 << 15, "{}", decoder.memory_bytes());
     }
 
     #[test]

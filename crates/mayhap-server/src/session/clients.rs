@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Refusal, Reply, args};
 
-use super::handshake::{USER, client_name, is_printable};
+use super::handshake::{client_name, is_printable};
 use super::{Answer, Answers, Session, help, is, shown};
 use crate::client::Client;
+use crate::shared::Pause;
+use crate::users::Users;
 
 impl Session {
     /// `CLIENT subcommand …`; there is such a subcommand and the number of words fits.
@@ -33,11 +35,29 @@ impl Session {
             b"reply" => return self.set_answers(words[2]),
             // Nothing is tracked.
             b"getredir" => Reply::Integer(-1),
-            b"unpause" => Reply::Ok,
+            b"pause" => self.pause(&words[2..])?,
+            b"unpause" => {
+                self.shared.unpause();
+                Reply::Ok
+            }
             b"unblock" => unblock(&words[2..])?,
             b"help" => help::of("CLIENT", super::Server::Client),
             _ => return Err(Refusal::Syntax),
         }))
+    }
+
+    /// `CLIENT PAUSE timeout [WRITE|ALL]`.
+    fn pause(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+        let millis = args::integer(words[0]).ok_or(Refusal::BadTimeout)?;
+        let millis = u64::try_from(millis).map_err(|_| Refusal::NegativeTimeout)?;
+        let pause = match words[1..] {
+            [] => Pause::All,
+            [which] if is(which, "all") => Pause::All,
+            [which] if is(which, "write") => Pause::Writes,
+            _ => return Err(Refusal::Syntax),
+        };
+        self.shared.pause(pause, Duration::from_millis(millis));
+        Ok(Reply::Ok)
     }
 
     /// `CLIENT SETINFO LIB-NAME|LIB-VER value`.
@@ -88,7 +108,7 @@ impl Session {
             found.kill();
             return Ok(self.once_closed(vec![found.id], Reply::Ok));
         }
-        let filter = Filter::read(options)?;
+        let filter = Filter::read(options, self.shared.users())?;
         let mut killed = 0;
         let mut others = Vec::new();
         let mut ours = false;
@@ -112,7 +132,7 @@ impl Session {
 
     /// Answers when these connections are closed, so that who is told of it does not meet one that is about to go. Each is closed by its
     /// own thread, at once unless that has much to do.
-    fn once_closed(&self, ids: Vec<u64>, reply: Reply) -> Answer {
+    pub(super) fn once_closed(&self, ids: Vec<u64>, reply: Reply) -> Answer {
         const PATIENCE: Duration = Duration::from_millis(200);
         if ids.is_empty() {
             return reply.into();
@@ -149,13 +169,15 @@ struct Filter<'a> {
     id: Option<i64>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
+    user: Option<&'a [u8]>,
     normal: bool,
     skip_me: bool,
 }
 
 impl<'a> Filter<'a> {
-    fn read(options: &[&'a [u8]]) -> Result<Self, Refusal> {
-        let mut filter = Self { id: None, address: None, local_address: None, normal: true, skip_me: true };
+    fn read(options: &[&'a [u8]], users: &Users) -> Result<Self, Refusal> {
+        let mut filter =
+            Self { id: None, address: None, local_address: None, user: None, normal: true, skip_me: true };
         for pair in options.chunks(2) {
             let [option, value] = pair else { return Err(Refusal::Syntax) };
             match option.to_ascii_lowercase().as_slice() {
@@ -166,7 +188,7 @@ impl<'a> Filter<'a> {
                 b"type" => filter.normal = is_normal(value)?,
                 b"addr" => filter.address = Some(value),
                 b"laddr" => filter.local_address = Some(value),
-                b"user" if *value == USER => {}
+                b"user" if users.get(value).is_some() => filter.user = Some(value),
                 b"user" => return Err(SessionRefusal::NoSuchUser(shown(value)).into()),
                 b"skipme" if is(value, "yes") => filter.skip_me = true,
                 b"skipme" if is(value, "no") => filter.skip_me = false,
@@ -180,6 +202,7 @@ impl<'a> Filter<'a> {
         self.normal
             && self.id.is_none_or(|id| u64::try_from(id) == Ok(client.id))
             && self.address.is_none_or(|address| address == client.address.as_bytes())
+            && self.user.is_none_or(|user| user == client.identity().user)
             && self.local_address.is_none_or(|address| address == client.local_address.as_bytes())
     }
 }

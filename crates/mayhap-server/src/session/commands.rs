@@ -6,23 +6,7 @@ use mayhap_command::syntax::{self, Argument, Kind};
 use mayhap_command::{Access, Command, Family, Flags, Names, Refusal, Reply, Run, table};
 
 use super::{help, is, list, map};
-
-/// The categories of the access rules.
-pub(super) const CATEGORIES: [&str; 13] = [
-    "keyspace",
-    "read",
-    "write",
-    "bitmap",
-    "bloom",
-    "cuckoo",
-    "mayhap",
-    "admin",
-    "fast",
-    "slow",
-    "dangerous",
-    "connection",
-    "transaction",
-];
+use crate::users::category;
 
 /// `COMMAND [subcommand …]`; if there is one it is known and the number of words fits.
 pub(super) fn command(words: &[&[u8]]) -> Result<Reply, Refusal> {
@@ -140,9 +124,7 @@ fn full_name(command: &Command, row: &Subcommand) -> String {
 
 const fn group(family: Family) -> &'static str {
     match family {
-        Family::Bloom => "bf",
-        Family::Cuckoo => "cf",
-        Family::Mayhap => "mf",
+        Family::Bloom | Family::Cuckoo | Family::Mayhap => "module",
         Family::Keyspace => "generic",
         other => other.name(),
     }
@@ -159,16 +141,14 @@ fn entry(command: &'static Command) -> Reply {
         command.arity.number(),
         flag_words(command),
         command,
-        categories(command).collect(),
+        category::of_command(command).collect(),
         subs,
     )
 }
 
 fn sub_entry(command: &'static Command, row: &'static Subcommand) -> Reply {
     let flags = server_words(row.flags, false);
-    let mut all = vec![family_category(command.family)];
-    all.extend(flag_categories(row.flags));
-    let all = in_order(all).collect();
+    let all = category::of_subcommand(command, row).collect();
     entry_of(&full_name(command, row), row.arity.number(), flags, command, all, Vec::new())
 }
 
@@ -190,10 +170,35 @@ fn entry_of(
         Reply::Integer(names.last),
         Reply::count(names.step as u64),
         Reply::Set(categories.collect()),
-        Reply::Set(Vec::new()),
+        Reply::Set(tips(name, command).iter().map(|tip| Reply::bulk(*tip)).collect()),
         Reply::Set(key_specs(command)),
         if subcommands.is_empty() { Reply::Set(subcommands) } else { Reply::Array(subcommands) },
     ])
+}
+
+/// The hints for clients that know of several servers: as Redis has them, for what there is here.
+fn tips(name: &str, command: &Command) -> &'static [&'static str] {
+    match name {
+        "ping" | "flushall" | "flushdb" | "config|set" | "config|resetstat" | "config|rewrite" => {
+            &["request_policy:all_shards", "response_policy:all_succeeded"]
+        }
+        "info" => &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+        "dbsize" => &["request_policy:all_shards", "response_policy:agg_sum"],
+        "keys" => &["request_policy:all_shards", "nondeterministic_output_order"],
+        "del" | "unlink" | "exists" | "touch" => &["request_policy:multi_shard", "response_policy:agg_sum"],
+        "scan" => &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        "randomkey" => &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        "wait" => &["request_policy:all_shards", "response_policy:agg_min"],
+        "ttl" | "pttl" | "time" | "lastsave" | "role" | "object|idletime" | "object|freq" | "client|list"
+        | "client|info" | "client|id" | "latency|latest" | "latency|history" | "latency|doctor"
+        | "cluster|nodes" | "cluster|info" | "cluster|slots" | "cluster|shards" => {
+            &["nondeterministic_output"]
+        }
+        "command" | "command|docs" | "command|list" => &["nondeterministic_output_order"],
+        "dump" | "object|encoding" => &["nondeterministic_output"],
+        _ if name == command.name => command.tips(),
+        _ => &[],
+    }
 }
 
 fn simple(words: Vec<&'static str>) -> Vec<Reply> {
@@ -237,40 +242,6 @@ fn server_words(flags: Flags, for_strangers: bool) -> Vec<&'static str> {
         words.push("no_auth");
     }
     words
-}
-
-/// The categories of a command, without the `@`.
-pub(super) fn categories(command: &Command) -> impl Iterator<Item = &'static str> {
-    let access = match command.flags.access {
-        Access::Read => Some("read"),
-        Access::Write => Some("write"),
-        Access::Neither => None,
-    };
-    let transaction = matches!(
-        command.run,
-        Run::Server(Server::Multi | Server::Exec | Server::Discard | Server::Watch | Server::Unwatch)
-    );
-    let family = match transaction {
-        true => "transaction",
-        false => family_category(command.family),
-    };
-    // Servers have no category of their own: `server` is not one of them.
-    let family = (family != "server").then_some(family);
-    in_order(access.into_iter().chain(family).chain(flag_categories(command.flags)).collect())
-}
-
-/// In the order of [`CATEGORIES`], as Redis lists them.
-fn in_order(unordered: Vec<&'static str>) -> impl Iterator<Item = &'static str> {
-    CATEGORIES.into_iter().filter(move |category| unordered.contains(category))
-}
-
-const fn family_category(family: Family) -> &'static str {
-    family.name()
-}
-
-fn flag_categories(flags: Flags) -> impl Iterator<Item = &'static str> {
-    let admin: &[&'static str] = if flags.admin { &["admin", "dangerous"] } else { &[] };
-    admin.iter().copied().chain([if flags.fast { "fast" } else { "slow" }])
 }
 
 /// What is done to the names.
@@ -344,9 +315,10 @@ fn names(options: &[&[u8]]) -> Result<Reply, Refusal> {
                 let bloom = is(value, "bf");
                 Box::new(move |command| bloom && matches!(command.family, Family::Bloom | Family::Cuckoo))
             } else if is(kind, "aclcat") {
-                Box::new(|command| categories(command).any(|category| is(value, category)))
+                Box::new(|command| category::of_command(command).any(|category| is(value, category)))
             } else if is(kind, "pattern") {
-                Box::new(|command| mayhap_engine::glob::matches(value, command.name.as_bytes()))
+                let pattern = mayhap_engine::glob::Pattern::new(value);
+                Box::new(move |command| pattern.matches(command.name.as_bytes()))
             } else {
                 return Err(Refusal::Syntax);
             };

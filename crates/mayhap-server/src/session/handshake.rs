@@ -6,9 +6,7 @@ use mayhap_command::{Refusal, Reply, args};
 use super::{Answers, Session, is, map, shown};
 use crate::REDIS_VERSION;
 use crate::resp::Protocol;
-
-/// The one user there is.
-pub(super) const USER: &[u8] = b"default";
+use crate::users::DEFAULT;
 
 impl Session {
     /// `HELLO [protover [AUTH username password] [SETNAME clientname]]`. Nothing is changed unless all of it can be.
@@ -22,13 +20,12 @@ impl Session {
             },
         };
         let mut name = None;
-        let mut authenticated = self.authenticated;
+        let mut user = None;
         let mut rest = words.get(2..).unwrap_or_default();
         while let [option, behind @ ..] = rest {
             rest = match behind {
-                [user, password, rest @ ..] if is(option, "auth") => {
-                    self.check(user, password)?;
-                    authenticated = true;
+                [name, password, rest @ ..] if is(option, "auth") => {
+                    user = Some(self.enter(words[0], name, password)?);
                     rest
                 }
                 [given, rest @ ..] if is(option, "setname") => {
@@ -38,10 +35,11 @@ impl Session {
                 _ => return Err(SessionRefusal::HelloOption(shown(option)).into()),
             };
         }
-        if !authenticated {
-            return Err(SessionRefusal::HelloNoAuth.into());
+        match user {
+            Some(user) => self.become_user(user),
+            None if self.authenticated => {}
+            None => return Err(SessionRefusal::HelloNoAuth.into()),
         }
-        self.authenticated = true;
         self.protocol = protocol;
         if let Some(name) = name {
             self.client.identify(|identity| identity.name = name);
@@ -60,32 +58,22 @@ impl Session {
     /// `AUTH [username] password`.
     pub(super) fn auth(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         let (user, password) = match words {
-            [_, password] if self.shared.password().is_some() => (USER, *password),
-            [_, _] => return Err(SessionRefusal::NoPassword.into()),
+            [_, _] if self.shared.users().default_user().is_open() => {
+                return Err(SessionRefusal::NoPassword.into());
+            }
+            [_, password] => (DEFAULT, *password),
             [_, user, password] => (*user, *password),
             _ => return Err(Refusal::Syntax),
         };
-        self.check(user, password)?;
-        self.authenticated = true;
+        let user = self.enter(words[0], user, password)?;
+        self.become_user(user);
         Ok(Reply::Ok)
-    }
-
-    /// Without a password the one user may come with any.
-    fn check(&self, user: &[u8], password: &[u8]) -> Result<(), Refusal> {
-        let right = match self.shared.password() {
-            None => true,
-            Some(expected) => equal(expected.as_bytes(), password),
-        };
-        match right && user == USER {
-            true => Ok(()),
-            false => Err(SessionRefusal::WrongPass.into()),
-        }
     }
 
     /// `RESET`: as when the connection was opened.
     pub(super) fn reset(&mut self) -> Reply {
         self.protocol = Protocol::default();
-        self.authenticated = self.shared.password().is_none();
+        self.become_default();
         self.answers = Answers::On;
         self.transaction.end();
         self.client.identify(|identity| identity.name.clear());
@@ -122,10 +110,4 @@ pub(super) fn client_name(name: &[u8]) -> Result<Vec<u8>, Refusal> {
 /// Nothing but characters that show, and few enough for a line.
 pub(super) fn is_printable(text: &[u8]) -> bool {
     text.len() <= 64 * 1024 && text.iter().all(|byte| (b'!'..=b'~').contains(byte))
-}
-
-/// Takes as long for a wrong password as for the right one of that length.
-fn equal(expected: &[u8], given: &[u8]) -> bool {
-    let differing = expected.iter().zip(given).fold(0, |differing, (a, b)| differing | (a ^ b));
-    std::hint::black_box(differing) == 0 && expected.len() == given.len()
 }

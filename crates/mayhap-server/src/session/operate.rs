@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Refusal, Reply, Request, Scratch, args, table};
+use mayhap_command::{Refusal, Reply, args};
 
 use crate::saving::SaveError;
+use crate::shared::Ending;
 
 use super::{Answer, Session, help, is, list, map};
 
@@ -32,13 +33,16 @@ impl Session {
             };
         }
         let saving = self.shared.saving();
-        if has("nosave") {
-            saving.leave_out_the_last();
-        } else if saving.save_at_the_end(self.shared.engine()).is_err() && !has("force") {
-            // Nothing is lost as long as it runs; what went wrong is in the log.
+        // What was changed is in the log, whatever is said here; a snapshot makes the next start faster.
+        let can_end = match has("save") && saving.folder().is_some() {
+            true => saving.save(self.shared.engine()).map(drop),
+            false => saving.can_end(self.shared.engine()),
+        };
+        if can_end.is_err() && !has("nosave") && !has("force") {
             return Err(SessionRefusal::ShutdownFailed.into());
         }
-        self.shared.stop();
+        let ending = if has("nosave") || has("force") { Ending::AtAnyPrice } else { Ending::IfSaved };
+        self.shared.stop(ending);
         Ok(Answer::Silence)
     }
 
@@ -60,7 +64,6 @@ impl Session {
                     Reply::Ok
                 })))
             }
-            b"reload" => Ok(self.reload()),
             _ => Ok(help::of("DEBUG", Server::Debug).into()),
         }
     }
@@ -95,28 +98,16 @@ impl Session {
         Ok(Reply::simple("Background saving started"))
     }
 
+    /// `BGREWRITEAOF`: a snapshot is what makes the log short.
+    pub(super) fn rewrite_log(&self) -> Result<Reply, Refusal> {
+        let begun = self.shared.saving().save_in_background(self.shared.engine());
+        begun.map_err(|error| refused(&error))?;
+        Ok(Reply::simple("Background append only file rewriting started"))
+    }
+
     /// `LASTSAVE`.
     pub(super) fn last_save(&self) -> Reply {
         Reply::count(self.shared.saving().last().unix_secs)
-    }
-
-    /// `DEBUG RELOAD`: saves everything, removes it and loads it again. For tests: what others add meanwhile is lost.
-    fn reload(&self) -> Answer {
-        let shared = Arc::clone(&self.shared);
-        Answer::Job(Box::new(move || {
-            let engine = shared.engine();
-            if let Err(error) = shared.saving().save(engine) {
-                return refused(&error).into();
-            }
-            if let Some(command) = table::find(b"flushall") {
-                let flush = Request { command, words: &[b"flushall"] };
-                engine.run(&[flush], &mut Scratch::default(), &mut Vec::new());
-            }
-            match shared.saving().load(engine) {
-                Ok(_) => Reply::Ok,
-                Err(error) => Refusal::from(SessionRefusal::SaveFailed(error.to_string())).into(),
-            }
-        }))
     }
 }
 
@@ -124,7 +115,7 @@ fn refused(error: &SaveError) -> Refusal {
     match error {
         SaveError::NoFolder => SessionRefusal::NoFolder.into(),
         SaveError::UnderWay => SessionRefusal::SaveUnderWay.into(),
-        SaveError::Failed(error) => SessionRefusal::SaveFailed(error.to_string()).into(),
+        SaveError::Failed(_) | SaveError::Log(_) => SessionRefusal::SaveFailed(error.to_string()).into(),
     }
 }
 

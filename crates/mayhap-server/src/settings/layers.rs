@@ -83,7 +83,7 @@ impl Settings {
                 value: String::new(),
                 allowed: "a text that is not empty",
             };
-            self.password = Some(password.ok_or_else(refused)?);
+            self.password = Some(password.ok_or_else(refused)?.into());
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Settings {
         let text = fs::read_to_string(path).map_err(unreadable)?;
         let password = text.lines().next().filter(|line| !line.is_empty());
         let password = password.ok_or_else(|| SettingsError::NoPassword { path: path.clone() })?;
-        self.password = Some(password.to_owned());
+        self.password = Some(password.into());
         Ok(())
     }
 
@@ -187,6 +187,7 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::users::Secret;
 
     fn read(text: &str) -> Result<Settings, String> {
         let mut settings = Settings::of_program();
@@ -202,7 +203,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((settings.port, settings.http_port, settings.bind.len()), (Some(7_000), None, 2));
-        assert_eq!((settings.max_memory_bytes, settings.save_interval_secs), (4 << 30, 300));
+        assert_eq!((settings.max_memory.bytes(), settings.save_interval_secs), (4 << 30, 300));
         assert_eq!(settings.parameters.bf_error_rate, 0.001);
         let again = read(&settings.to_toml()).unwrap();
         assert_eq!(format!("{settings:?}"), format!("{again:?}"));
@@ -249,8 +250,10 @@ mod tests {
         };
         settings.apply_environment(variables).unwrap();
         assert_eq!((settings.bind.len(), settings.unprotected), (2, true));
-        assert_eq!(settings.password.as_deref(), Some("tell nobody"));
-        assert!(!settings.to_toml().contains("tell nobody"));
+        assert_eq!(settings.password.as_ref().unwrap().secret(), Secret::of(b"tell nobody"));
+        assert!(
+            !settings.to_toml().contains("tell nobody") && !format!("{settings:?}").contains("tell nobody")
+        );
         let wrong = |name: &str| (name == "MAYHAP_PORT").then(|| "six".into());
         let error = settings.apply_environment(wrong).unwrap_err().to_string();
         assert!(error.starts_with("MAYHAP_PORT: \"six\" is not allowed, "), "{error}");

@@ -1,5 +1,7 @@
 //! Amounts in settings: `4GiB`, `64MB`, `512`; `90s`, `5m`, `1h`.
 
+use crate::machine;
+
 /// Bytes: a whole number, and a unit if there is one. `K`, `M`, `G` and `T` alone are the binary ones.
 #[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
@@ -34,6 +36,46 @@ pub fn redis_bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// An amount of memory: so many bytes, or a share of what there is for this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of what the machine, or the control group, has.
+    Percent(u8),
+}
+
+impl Memory {
+    /// `4GiB`, `80%`.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        match text.strip_suffix('%') {
+            Some(percent) => {
+                percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Self::Percent)
+            }
+            None => bytes(text).map(Self::Bytes),
+        }
+    }
+
+    /// How many bytes that is; 0, which stands for any amount, of a system that does not say what it has.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => machine::memory_bytes().unwrap_or(0) / 100 * u64::from(percent),
+        }
+    }
+
+    /// As [`read`](Self::read) takes it.
+    #[must_use]
+    pub fn say(self) -> String {
+        match self {
+            Self::Bytes(bytes) => say_bytes(bytes),
+            Self::Percent(percent) => format!("{percent}%"),
+        }
+    }
 }
 
 /// Seconds: a whole number, of `s`, `m` or `h` if it says so.
@@ -80,6 +122,21 @@ mod tests {
             (redis_bytes("1k"), redis_bytes("1Kb"), redis_bytes("2GB")),
             (Some(1_000), Some(1_024), Some(2 << 30))
         );
+    }
+
+    #[test]
+    fn memory_is_bytes_or_a_share() {
+        for (text, memory) in
+            [("0", Memory::Bytes(0)), ("2GiB", Memory::Bytes(2 << 30)), ("80%", Memory::Percent(80))]
+        {
+            assert_eq!(Memory::read(text), Some(memory), "{text}");
+            assert_eq!(memory.say(), text);
+        }
+        for text in ["0%", "101%", "%", "-1%", "1.5%", ""] {
+            assert_eq!(Memory::read(text), None, "{text}");
+        }
+        let (half, all) = (Memory::Percent(50).bytes(), Memory::Percent(100).bytes());
+        assert!(half > 1 << 20 && half.abs_diff(all / 2) < 1_000, "{half} of {all}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use mayhap_command::parameters::{self, Parameter};
 
 use super::{Settings, quantity};
 use crate::logging::{Format, Level};
+use crate::tls::ClientCertificates;
+use crate::users;
 
 /// One setting: a flag `--name`, a variable `MAYHAP_NAME`, a key `name` of the file.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +117,7 @@ impl Setting {
     pub const fn allowed(self) -> &'static str {
         match self {
             Self::Own(row) => row.allowed,
-            Self::Parameter(_) => "what CONFIG SET takes for it",
+            Self::Parameter(parameter) => parameter.allowed,
         }
     }
 
@@ -204,8 +206,16 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
+/// Commands and categories; several may stand in one value.
+fn commands(values: &[&str]) -> Option<Vec<String>> {
+    let words = values.iter().flat_map(|value| value.split(',')).map(|word| word.trim().to_ascii_lowercase());
+    words.map(|word| users::off::is_known(&word).then_some(word)).collect()
+}
+
+const COMMANDS: &str = "names of commands and categories, for example debug or @dangerous";
 const PORTS: &str = "a port from 0 (any that is free) to 65535, or off";
 const ADDRESSES: &str = "an IP address of this machine, for example 127.0.0.1, ::1 or 0.0.0.0 (all)";
+const SECONDS: &str = "a number of seconds, for example 60, 5m or 1h";
 const BYTES: &str = "a number of bytes, for example 512MiB or 4GiB";
 
 /// Those of the server itself.
@@ -231,6 +241,79 @@ pub static ROWS: &[Row] = &[
         get: |settings| show_addresses(&settings.bind),
         set: |settings, values| {
             settings.bind = addresses(values)?;
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-port",
+        value_name: "PORT",
+        help: "The port for Redis clients that use TLS; 0: any that is free; off: none",
+        allowed: PORTS,
+        shape: Shape::One,
+        get: |settings| show_port(settings.tls_port),
+        set: |settings, values| {
+            settings.tls_port = port(values[0])?;
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-cert",
+        value_name: "FILE",
+        help: "The server's certificate and those behind it, in PEM",
+        allowed: "a path",
+        shape: Shape::One,
+        get: |settings| show_path(settings.tls_cert.as_ref()),
+        set: |settings, values| {
+            settings.tls_cert = Some(path(values[0])?);
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-key",
+        value_name: "FILE",
+        help: "The private key of the certificate, in PEM",
+        allowed: "a path",
+        shape: Shape::One,
+        get: |settings| show_path(settings.tls_key.as_ref()),
+        set: |settings, values| {
+            settings.tls_key = Some(path(values[0])?);
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-client-ca",
+        value_name: "FILE",
+        help: "The authorities whose certificates clients are asked for, in PEM; without it they are asked for none",
+        allowed: "a path",
+        shape: Shape::One,
+        get: |settings| show_path(settings.tls_client_ca.as_ref()),
+        set: |settings, values| {
+            settings.tls_client_ca = Some(path(values[0])?);
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-client-certs",
+        value_name: "WORD",
+        help: "Whether a client must have such a certificate: required or optional",
+        allowed: "required or optional",
+        shape: Shape::One,
+        get: |settings| Shown::Text(settings.tls_clients.name().into()),
+        set: |settings, values| {
+            settings.tls_clients = ClientCertificates::find(values[0])?;
+            Some(())
+        },
+    },
+    Row {
+        name: "tls-handshake",
+        value_name: "SECS",
+        help: "How long a client may take to begin with TLS",
+        allowed: "a number of seconds from 1 to 3600",
+        shape: Shape::One,
+        get: |settings| show_number(settings.tls_handshake_secs),
+        set: |settings, values| {
+            settings.tls_handshake_secs =
+                quantity::seconds(values[0]).filter(|secs| (1..=3_600).contains(secs))?;
             Some(())
         },
     },
@@ -283,10 +366,22 @@ pub static ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "fsync",
+        value_name: "WHEN",
+        help: "When changes are safe from a power loss: always (before the reply), everysec or no (when the system likes)",
+        allowed: "always, everysec or no",
+        shape: Shape::One,
+        get: |settings| Shown::Text(settings.fsync.name().into()),
+        set: |settings, values| {
+            settings.fsync = values[0].parse().ok()?;
+            Some(())
+        },
+    },
+    Row {
         name: "save-interval",
         value_name: "SECS",
-        help: "How often a snapshot is written when something changed; 0: at the end and on SAVE only",
-        allowed: "a number of seconds, for example 60, 5m or 1h",
+        help: "How often a snapshot is written when something changed; 0: only when the log has become long",
+        allowed: SECONDS,
         shape: Shape::One,
         get: |settings| show_number(settings.save_interval_secs),
         set: |settings, values| {
@@ -309,12 +404,12 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-memory",
         value_name: "BYTES",
-        help: "What all filters together may take; 0: any amount",
-        allowed: BYTES,
+        help: "What all filters together may take, in bytes or as a share of the memory there is; 0: any amount",
+        allowed: "a number of bytes, for example 512MiB or 4GiB, or a share from 1% to 100%",
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.max_memory_bytes)),
+        get: |settings| Shown::Text(settings.max_memory.say()),
         set: |settings, values| {
-            settings.max_memory_bytes = quantity::bytes(values[0])?;
+            settings.max_memory = quantity::Memory::read(values[0])?;
             Some(())
         },
     },
@@ -356,6 +451,31 @@ pub static ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "max-words",
+        value_name: "N",
+        help: "The most items, names and values in a request",
+        allowed: "a number from 1024 to 16777216",
+        shape: Shape::One,
+        get: |settings| show_number(settings.request_limits.words),
+        set: |settings, values| {
+            settings.request_limits.words = number(values[0], &(1_024..=16 << 20))?;
+            Some(())
+        },
+    },
+    Row {
+        name: "max-request",
+        value_name: "BYTES",
+        help: "The longest request with all its words, and the longest transaction (client-query-buffer-limit)",
+        allowed: "a number of bytes from 1MiB to 16GiB",
+        shape: Shape::One,
+        get: |settings| Shown::Text(quantity::say_bytes(settings.request_limits.request_bytes as u64)),
+        set: |settings, values| {
+            let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=16 << 30).contains(bytes))?;
+            settings.request_limits.request_bytes = usize::try_from(bytes).ok()?;
+            Some(())
+        },
+    },
+    Row {
         name: "max-unread",
         value_name: "BYTES",
         help: "Replies a client may leave unread before no more of its requests are read",
@@ -369,6 +489,43 @@ pub static ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "max-buffers",
+        value_name: "BYTES",
+        help: "Half requests, transactions and unread replies of all clients; past it who has most is closed",
+        allowed: "a number of bytes from 1MiB to 1TiB",
+        shape: Shape::One,
+        get: |settings| Shown::Text(quantity::say_bytes(settings.buffers_limit as u64)),
+        set: |settings, values| {
+            let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=1 << 40).contains(bytes))?;
+            settings.buffers_limit = usize::try_from(bytes).ok()?;
+            Some(())
+        },
+    },
+    Row {
+        name: "request-timeout",
+        value_name: "SECS",
+        help: "A connection is closed whose request stops arriving for so long, or that never sends one; 0: none is",
+        allowed: SECONDS,
+        shape: Shape::One,
+        get: |settings| show_number(settings.request_timeout_secs),
+        set: |settings, values| {
+            settings.request_timeout_secs = quantity::seconds(values[0])?;
+            Some(())
+        },
+    },
+    Row {
+        name: "idle-timeout",
+        value_name: "SECS",
+        help: "A connection is closed that asks for nothing for so long (timeout); 0: none is",
+        allowed: SECONDS,
+        shape: Shape::One,
+        get: |settings| show_number(settings.idle_timeout_secs),
+        set: |settings, values| {
+            settings.idle_timeout_secs = quantity::seconds(values[0])?;
+            Some(())
+        },
+    },
+    Row {
         name: "password-file",
         value_name: "FILE",
         help: "The first line of this file is the password; MAYHAP_PASSWORD is one, too",
@@ -377,6 +534,54 @@ pub static ROWS: &[Row] = &[
         get: |settings| show_path(settings.password_file.as_ref()),
         set: |settings, values| {
             settings.password_file = Some(path(values[0])?);
+            Some(())
+        },
+    },
+    Row {
+        name: "users",
+        value_name: "FILE",
+        help: "A file of users, as Redis's aclfile; ACL SAVE writes it",
+        allowed: "a path",
+        shape: Shape::One,
+        get: |settings| show_path(settings.users.as_ref()),
+        set: |settings, values| {
+            settings.users = Some(path(values[0])?);
+            Some(())
+        },
+    },
+    Row {
+        name: "user",
+        value_name: "RULES",
+        help: "A user: a name and rules as in ACL SETUSER; may be given more than once",
+        allowed: "a name and rules, for example ada on #HASH ~a:* +@read, where HASH is the SHA-256 of the password",
+        shape: Shape::Many,
+        get: |settings| Shown::Texts(settings.user.clone()),
+        set: |settings, values| {
+            settings.user = values.iter().map(|line| users::settings_line(line)).collect::<Option<_>>()?;
+            Some(())
+        },
+    },
+    Row {
+        name: "enable",
+        value_name: "COMMAND",
+        help: "A command that is off unless it is named here: debug; may be given more than once",
+        allowed: COMMANDS,
+        shape: Shape::Many,
+        get: |settings| Shown::Texts(settings.enable.clone()),
+        set: |settings, values| {
+            settings.enable = commands(values)?;
+            Some(())
+        },
+    },
+    Row {
+        name: "disable",
+        value_name: "COMMAND",
+        help: "A command, or a category such as @dangerous, that nobody may run; may be given more than once",
+        allowed: COMMANDS,
+        shape: Shape::Many,
+        get: |settings| Shown::Texts(settings.disable.clone()),
+        set: |settings, values| {
+            settings.disable = commands(values)?;
             Some(())
         },
     },
@@ -464,6 +669,10 @@ mod tests {
         let mut settings = Settings::of_program();
         settings.unix_socket = Some("there".into());
         settings.password_file = Some("secret".into());
+        settings.users = Some("users".into());
+        (settings.tls_cert, settings.tls_key) = (Some("cert".into()), Some("key".into()));
+        settings.tls_client_ca = Some("ca".into());
+        settings.user = vec!["ada off ~a:* resetchannels -@all +@read".into()];
         let before = settings.clone();
         for setting in Setting::all() {
             let values = match setting.get(&settings) {

@@ -1,0 +1,75 @@
+//! Requests without what nobody else may see: passwords, and the keys of filters.
+
+use mayhap_command::Command;
+
+use super::is;
+
+const REDACTED: &[u8] = b"(redacted)";
+
+/// The words of a request as others may see them.
+pub(super) fn redacted<'w>(command: &Command, words: &[&'w [u8]]) -> Vec<&'w [u8]> {
+    let mut shown = words.to_vec();
+    let mut hide = |from: usize, to: usize| {
+        let end = to.min(shown.len());
+        shown.get_mut(from..end).into_iter().flatten().for_each(|word| *word = REDACTED);
+    };
+    match command.name {
+        "auth" => hide(1, usize::MAX),
+        "hello" => {
+            for at in behind(words, "auth") {
+                hide(at, at + 2);
+            }
+        }
+        "acl" if words.get(1).is_some_and(|word| is(word, "setuser")) => hide(3, usize::MAX),
+        "config" => {
+            for at in behind(words, "requirepass") {
+                hide(at, at + 1);
+            }
+        }
+        "mf.reserve" | "mf.build" => {
+            for at in behind(words, "key") {
+                hide(at, at + 1);
+            }
+        }
+        // A filter's key is in its bytes.
+        "restore" | "mf.load" | "bf.loadchunk" | "cf.loadchunk" => hide(3, 4),
+        _ => {}
+    }
+    shown
+}
+
+/// The places behind every such word.
+fn behind<'w>(words: &'w [&[u8]], wanted: &'w str) -> impl Iterator<Item = usize> + 'w {
+    words.iter().enumerate().skip(1).filter(move |(_, word)| is(word, wanted)).map(|(at, _)| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use mayhap_command::table;
+
+    use super::*;
+
+    #[test]
+    fn no_password_and_no_key_is_shown() {
+        for line in [
+            "AUTH secret",
+            "AUTH ada secret",
+            "HELLO 3 SETNAME me auth ada secret",
+            "ACL setuser ada on >secret",
+            "CONFIG SET port 1 RequirePass secret",
+            "MF.RESERVE f CAPACITY 10 KEY secret",
+            "MF.BUILD f BEGIN key secret",
+            "RESTORE f 0 secret",
+            "MF.LOAD f 0 secret",
+            "BF.LOADCHUNK f 1 secret",
+        ] {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let shown = redacted(table::find(words[0]).unwrap(), &words);
+            assert_eq!(shown.len(), words.len(), "{line}");
+            assert!(shown.contains(&REDACTED) && !shown.contains(&&b"secret"[..]), "{line}");
+            assert!(!shown.contains(&&b">secret"[..]), "{line}");
+        }
+        let words: Vec<&[u8]> = vec![b"BF.ADD", b"auth", b"key"];
+        assert_eq!(redacted(table::find(words[0]).unwrap(), &words), words);
+    }
+}

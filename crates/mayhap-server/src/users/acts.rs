@@ -1,0 +1,126 @@
+//! Which commands: one bit for each, and one for each subcommand.
+
+use mayhap_command::server::{SUBCOMMANDS, Subcommand, subcommand};
+use mayhap_command::{Command, Run, table};
+
+use super::category;
+
+/// A command, or one of its subcommands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act {
+    Command(&'static Command),
+    Subcommand(&'static Command, &'static Subcommand),
+}
+
+impl Act {
+    /// What these words of a request ask for.
+    pub(crate) fn of(command: &'static Command, words: &[&[u8]]) -> Self {
+        let word = words.get(1).copied().unwrap_or_default();
+        match command.run {
+            Run::Server(server) => match subcommand(server, word) {
+                Some(row) => Self::Subcommand(command, row),
+                None => Self::Command(command),
+            },
+            _ => Self::Command(command),
+        }
+    }
+
+    /// What `config` and `config|get` name.
+    pub(crate) fn find(name: &[u8]) -> Option<Self> {
+        let mut parts = name.splitn(2, |byte| *byte == b'|');
+        let command = table::find(parts.next()?)?;
+        let Some(word) = parts.next() else { return Some(Self::Command(command)) };
+        match Self::of(command, &[name, word]) {
+            found @ Self::Subcommand(..) => Some(found),
+            Self::Command(_) => None,
+        }
+    }
+
+    /// As rules and refusals name it.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Command(command) => command.name.to_owned(),
+            Self::Subcommand(command, row) => format!("{}|{}", command.name, row.name),
+        }
+    }
+}
+
+/// Some of the commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Acts {
+    commands: Vec<bool>,
+    subcommands: Vec<bool>,
+}
+
+impl Acts {
+    /// All, or none.
+    pub(crate) fn all(yes: bool) -> Self {
+        Self { commands: vec![yes; table::all().count()], subcommands: vec![yes; SUBCOMMANDS.len()] }
+    }
+
+    /// Are there none missing?
+    pub(crate) fn is_all(&self) -> bool {
+        self.commands.iter().chain(&self.subcommands).all(|yes| *yes)
+    }
+
+    pub(crate) fn has_command(&self, command: &'static Command) -> bool {
+        table::number(command).and_then(|number| self.commands.get(number)).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn has(&self, act: Act) -> bool {
+        match act {
+            Act::Command(command) => self.has_command(command),
+            Act::Subcommand(_, row) => number(row).is_some_and(|number| self.subcommands[number]),
+        }
+    }
+
+    /// Puts it in or takes it out, a command with all its subcommands.
+    pub(crate) fn set(&mut self, act: Act, yes: bool) {
+        match act {
+            Act::Command(command) => {
+                if let Some(place) = table::number(command).and_then(|number| self.commands.get_mut(number)) {
+                    *place = yes;
+                }
+                for (row, place) in SUBCOMMANDS.iter().zip(&mut self.subcommands) {
+                    if matches!(command.run, Run::Server(server) if server == row.of) {
+                        *place = yes;
+                    }
+                }
+            }
+            Act::Subcommand(_, row) => {
+                if let Some(number) = number(row) {
+                    self.subcommands[number] = yes;
+                }
+            }
+        }
+    }
+
+    /// Puts in all of a category that it allows, or takes out all that are in it.
+    pub(crate) fn set_category(&mut self, category: &'static str, yes: bool) {
+        for command in table::all() {
+            let subs = SUBCOMMANDS
+                .iter()
+                .filter(|row| matches!(command.run, Run::Server(server) if server == row.of));
+            let mut has_subs = false;
+            for row in subs {
+                has_subs = true;
+                if category::of_subcommand(command, row).any(|one| one == category) {
+                    self.set(Act::Subcommand(command, row), yes);
+                }
+            }
+            let is_in = category::of_command(command).any(|one| one == category);
+            let kept_back = yes && category != "dump" && category::dumps(command);
+            if is_in && !kept_back {
+                match (has_subs, table::number(command)) {
+                    (true, Some(number)) => self.commands[number] = yes,
+                    (true, None) => {}
+                    (false, _) => self.set(Act::Command(command), yes),
+                }
+            }
+        }
+    }
+}
+
+fn number(row: &Subcommand) -> Option<usize> {
+    SUBCOMMANDS.iter().position(|one| std::ptr::eq(one, row))
+}

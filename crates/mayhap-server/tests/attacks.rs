@@ -1,0 +1,199 @@
+//! Items forged against filters of a fixed, public seed, sent to a real server: what they do to `BF.*` and `CF.*`, whose layout is RedisBloom's, and
+//! that they do nothing to `MF.*`, whose hashes have a key of their own.
+//!
+//! The forged items are those of `crates/mayhap/tests/vectors/attacks`: `collide` have the hashes of `user:7`, `pollute` set fresh bits only, `cuckoo`
+//! have the hash of `victim`. Keys come from seeded randomness here, so that every run is the same one; three standard deviations are allowed.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mayhap_command::Limits;
+use mayhap_engine::Engine;
+use mayhap_fuzz::resp::encode;
+use mayhap_fuzz::world::Fixed;
+use mayhap_server::{Running, Server, Settings};
+
+fn forged(set: &str) -> Vec<Vec<u8>> {
+    let text = include_str!("../../mayhap/tests/vectors/attacks/forged-items.txt");
+    let lines = text.lines().filter_map(|line| line.strip_prefix(set)?.strip_prefix(' '));
+    let byte = |hex: &str, at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
+    lines.map(|hex| (0..hex.len() / 2).map(|at| byte(hex, at)).collect()).collect()
+}
+
+fn member(number: u64) -> Vec<u8> {
+    format!("member:{number}").into_bytes()
+}
+
+fn stranger(number: u64) -> Vec<u8> {
+    format!("https://example.org/{number:x}").into_bytes()
+}
+
+struct Talk {
+    stream: TcpStream,
+    _server: Running,
+}
+
+impl Talk {
+    /// A server whose keys are those of every other run.
+    fn start() -> Self {
+        let engine = Engine::new(Limits::default(), Arc::new(Fixed::default()));
+        let log_level = mayhap_server::logging::Level::Error;
+        let settings = Settings { port: Some(0), workers: 1, log_level, ..Settings::default() };
+        let server = Server::start_with(settings, Arc::new(engine)).unwrap();
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.addresses()[0].port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self { stream, _server: server }
+    }
+
+    /// The reply to one request: all that comes before the answer to a `PING` behind it.
+    fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> String {
+        const PONG: &[u8] = b"+PONG\r\n";
+        let mut bytes = encode(words);
+        bytes.extend(encode(&["PING"]));
+        self.stream.write_all(&bytes).unwrap();
+        let (mut reply, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+        while !reply.ends_with(PONG) {
+            let read = self.stream.read(&mut piece).unwrap();
+            assert!(read > 0, "the server went away");
+            reply.extend_from_slice(&piece[..read]);
+        }
+        reply.truncate(reply.len() - PONG.len());
+        String::from_utf8_lossy(&reply).into_owned()
+    }
+
+    fn line(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        self.ask(&words)
+    }
+
+    /// How many of `items` get a 1 from `command` (which takes many), a thousand at a time.
+    fn ones(&mut self, command: &str, items: &[Vec<u8>]) -> u64 {
+        let head: Vec<Vec<u8>> = command.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        items
+            .chunks(1_000)
+            .map(|some| self.ask(&[&head, some].concat()).matches(":1\r\n").count() as u64)
+            .sum()
+    }
+}
+
+/// Is `count` of `of` within three standard deviations of what `rate` says?
+fn is_honest(count: u64, of: u64, rate: f64) -> bool {
+    let (of, count) = (of as f64, count as f64);
+    (count - of * rate).abs() <= 3.0 * (of * rate * (1.0 - rate)).sqrt()
+}
+
+#[test]
+fn forged_collisions_are_strangers_to_a_keyed_filter() {
+    let collide = forged("collide");
+    assert_eq!(collide.len(), 200);
+    let mut talk = Talk::start();
+    // They work where the seed is public, whatever the size and the rate.
+    for (name, reserve) in [("one", "0.01 100"), ("two", "0.0000001 1000000")] {
+        assert_eq!(talk.line(&format!("BF.RESERVE {name} {reserve}")), "+OK\r\n");
+        assert_eq!(talk.line(&format!("BF.ADD {name} user:7")), ":1\r\n");
+        assert_eq!(talk.ones(&format!("BF.MEXISTS {name}"), &collide), 200);
+    }
+    // Default filters, each full and with a key of its own: as many wrong answers as any 200 strangers get.
+    let (mut wrong, mut asked) = (0, 0);
+    let (mut honest, mut strangers) = (0, 0);
+    for number in 0..60_u64 {
+        assert_eq!(talk.line(&format!("MF.RESERVE m{number} CAPACITY 1000 FPR 0.1")), "+OK\r\n");
+        assert_eq!(talk.line(&format!("MF.ADD m{number} user:7")), ":1\r\n");
+        talk.ones(&format!("MF.MADD m{number}"), &(1..1_000).map(member).collect::<Vec<_>>());
+        assert_eq!(talk.line(&format!("MF.EXISTS m{number} user:7")), ":1\r\n");
+        wrong += talk.ones(&format!("MF.MEXISTS m{number}"), &collide);
+        asked += collide.len() as u64;
+        honest += talk.ones(&format!("MF.MEXISTS m{number}"), &(0..2_000).map(stranger).collect::<Vec<_>>());
+        strangers += 2_000;
+    }
+    let rate = honest as f64 / strangers as f64;
+    assert!(rate > 0.05 && rate < 0.11, "the filters are full: {rate}");
+    assert!(is_honest(wrong, asked, rate), "{wrong} of {asked}, honest strangers get {rate}");
+    println!("collide: {wrong} of {asked} in keyed filters, strangers {rate:.4}; 200 of 200 in BF");
+}
+
+#[test]
+fn chosen_insertions_fill_a_keyed_filter_no_faster_than_honest_ones() {
+    const STRANGERS: u64 = 200_000;
+    let pollute = forged("pollute");
+    assert_eq!(pollute.len(), 20_000);
+    let strangers: Vec<Vec<u8>> = (0..STRANGERS).map(stranger).collect();
+    let mut talk = Talk::start();
+    assert_eq!(talk.line("BF.RESERVE b 0.01 20000 NONSCALING"), "+OK\r\n");
+    talk.ones("BF.MADD b", &pollute);
+    let polluted = talk.ones("BF.MEXISTS b", &strangers);
+    assert!(polluted > STRANGERS / 10, "the attack works where the seed is public: {polluted}");
+    let mut rates = Vec::new();
+    for (name, items) in [("forged", pollute), ("honest", (0..20_000).map(member).collect())] {
+        assert_eq!(talk.line(&format!("MF.RESERVE {name} CAPACITY 20000 FPR 0.01")), "+OK\r\n");
+        talk.ones(&format!("MF.MADD {name}"), &items);
+        rates.push(talk.ones(&format!("MF.MEXISTS {name}"), &strangers));
+    }
+    let [forged, honest] = rates[..] else { unreachable!("two filters") };
+    assert!(honest > STRANGERS / 200 && honest < STRANGERS / 80, "the filter is full: {honest}");
+    // Both counts vary.
+    let sigma = (2.0 * honest as f64).sqrt();
+    assert!(
+        (forged as f64 - honest as f64).abs() <= 3.0 * sigma,
+        "{forged} and {honest}, one deviation is {sigma}"
+    );
+    println!(
+        "pollute: {forged} of {STRANGERS} wrong after forged items, {honest} after honest ones; {polluted} in BF"
+    );
+}
+
+#[test]
+fn forged_items_do_not_fill_cuckoo_filters() {
+    const CAPACITY: u64 = 200_000;
+    let cuckoo = forged("cuckoo");
+    assert_eq!(cuckoo.len(), 4_000);
+    let mut talk = Talk::start();
+    assert_eq!(talk.line(&format!("CF.RESERVE c {CAPACITY}")), "+OK\r\n");
+    assert_eq!(talk.line(&format!("MF.RESERVE m KIND cuckoo CAPACITY {CAPACITY} FPR 0.01")), "+OK\r\n");
+    let memory = |talk: &mut Talk, name: &str| {
+        talk.line(&format!("MEMORY USAGE {name}"))[1..].trim().parse::<u64>().unwrap()
+    };
+    let (before, mayhap_before) = (memory(&mut talk, "c"), memory(&mut talk, "m"));
+    let forged = talk.ones("CF.INSERT c ITEMS", &cuckoo);
+    // A key of its own spreads them: all are taken, as any others, but for a few that look like one before.
+    assert!((3_900..=4_000).contains(&talk.ones("MF.MADD m", &cuckoo)));
+    let after = memory(&mut talk, "c");
+    let most: Vec<Vec<u8>> = (0..CAPACITY * 9 / 10).map(member).collect();
+    let taken = talk.ones("CF.INSERT c ITEMS", &most);
+    let mayhap_taken = talk.ones("MF.MADD m", &most[4_000..]);
+    println!(
+        "cuckoo: CF took {forged} forged, {before} to {after} bytes, then {taken} of {} honest; MF {mayhap_taken}",
+        most.len()
+    );
+    assert_eq!(taken, most.len() as u64, "CF refuses nobody before 90 % of its capacity");
+    // Of a full MF filter some answer `mayhap it was there`, which is 0; none is refused.
+    assert!(mayhap_taken as f64 > 0.98 * (most.len() - 4_000) as f64, "{mayhap_taken}");
+    for name in ["CF.MEXISTS c", "MF.MEXISTS m"] {
+        assert_eq!(talk.ones(name, &most[4_000..]), most.len() as u64 - 4_000, "{name}: all of them are in");
+    }
+    assert_eq!(memory(&mut talk, "m"), mayhap_before, "it did not grow");
+}
+
+#[test]
+fn deleting_what_was_never_added_finds_nothing_in_a_keyed_filter() {
+    let cuckoo = forged("cuckoo");
+    let mut talk = Talk::start();
+    assert_eq!(talk.line("CF.RESERVE c 100000"), "+OK\r\n");
+    assert_eq!(talk.line("CF.ADD c victim"), ":1\r\n");
+    assert_eq!(
+        talk.ask(&[&b"CF.DEL"[..], b"c", &cuckoo[0]]),
+        ":1\r\n",
+        "the attack works where the seed is public"
+    );
+    assert_eq!(talk.line("CF.EXISTS c victim"), ":0\r\n");
+    for kind in ["cuckoo", "quotient", "counting"] {
+        assert_eq!(talk.line(&format!("MF.RESERVE {kind} KIND {kind} CAPACITY 100000 FPR 0.001")), "+OK\r\n");
+        assert_eq!(talk.line(&format!("MF.ADD {kind} victim")), ":1\r\n");
+        for item in &cuckoo {
+            assert_eq!(talk.ask(&[&b"MF.DEL"[..], kind.as_bytes(), item]), ":0\r\n", "{kind}");
+        }
+        assert_eq!(talk.line(&format!("MF.EXISTS {kind} victim")), ":1\r\n", "{kind}");
+    }
+}

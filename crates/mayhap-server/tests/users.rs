@@ -1,0 +1,370 @@
+//! Users on a real server: what they may and may not do, on every way to do it.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use mayhap_server::{Running, Server, Settings, StartError};
+
+const NO_NAME: &str = "-NOPERM No permissions to access a key\r\n";
+const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
+fn no_command(user: &str, command: &str) -> String {
+    format!("-NOPERM User {user} has no permissions to run the '{command}' command\r\n")
+}
+
+fn start(settings: Settings) -> Running {
+    Server::start(Settings { port: Some(0), workers: 1, ..settings }).unwrap()
+}
+
+fn with_users(users: &[&str]) -> Settings {
+    Settings { user: users.iter().map(ToString::to_string).collect(), ..Settings::default() }
+}
+
+struct Talk(TcpStream, u32);
+
+impl Talk {
+    fn to(server: &Running) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.addresses()[0].port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self(stream, 0)
+    }
+
+    fn of(server: &Running, user: &str) -> Self {
+        let mut talk = Self::to(server);
+        talk.says(&format!("AUTH {user} pw"), "+OK\r\n");
+        talk
+    }
+
+    /// Sends lines and wants just these replies.
+    fn says(&mut self, line: &str, expected: &str) {
+        self.0.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        self.reads(expected, line);
+    }
+
+    fn reads(&mut self, expected: &str, line: &str) {
+        let mut reply = vec![0; expected.len()];
+        self.0.read_exact(&mut reply).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(String::from_utf8_lossy(&reply), expected, "{line}");
+    }
+
+    /// All that a line is answered.
+    fn asks(&mut self, line: &str) -> String {
+        // Never the same twice: some commands show what was sent before.
+        self.1 += 1;
+        let mark = format!("end-{}-of-it\r\n", self.1);
+        self.0.write_all(format!("{line}\r\nECHO {mark}").as_bytes()).unwrap();
+        let mut reply = Vec::new();
+        let mut byte = [0];
+        while !reply.ends_with(mark.as_bytes()) {
+            self.0.read_exact(&mut byte).unwrap();
+            reply.push(byte[0]);
+        }
+        String::from_utf8_lossy(&reply).into_owned()
+    }
+}
+
+/// A file that goes away again.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mayhap-{}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn rights_hold_one_by_one_in_pipelines_and_in_transactions() {
+    let server = start(with_users(&["ada on >pw ~a:* %R~pub:* +@read +@write +@connection +@transaction"]));
+    let mut ada = Talk::of(&server, "ada");
+    ada.says("ACL WHOAMI", &no_command("ada", "acl|whoami"));
+    ada.says("BF.ADD a:f x", ":1\r\n");
+    ada.says("BF.ADD pub:f x", NO_NAME);
+    ada.says("BF.EXISTS pub:f x", ":0\r\n");
+    ada.says("FLUSHALL", NO_NAME);
+    ada.says("CONFIG GET port", &no_command("ada", "config|get"));
+    ada.says("DUMP a:f", &no_command("ada", "dump"));
+    // A pipeline is allowed one by one, and answered in order.
+    ada.says(
+        "BF.ADD a:f y\r\nBF.ADD b:f y\r\nBF.EXISTS a:f y\r\nSAVE\r\nBF.EXISTS a:f x\r\nDEL a:f b:f\r\nBF.EXISTS a:f x",
+        &format!(":1\r\n{NO_NAME}:1\r\n{}:1\r\n{NO_NAME}:1\r\n", no_command("ada", "save")),
+    );
+    // A request that is refused spoils the transaction.
+    ada.says(
+        "MULTI\r\nBF.ADD a:f z\r\nBF.ADD b:f z\r\nEXEC\r\nBF.EXISTS a:f z",
+        &format!("+OK\r\n+QUEUED\r\n{NO_NAME}-EXECABORT Transaction discarded because of previous errors.\r\n:0\r\n"),
+    );
+    ada.says("WATCH b:f", NO_NAME);
+    // Long ones go another way.
+    ada.says("COPY a:f b:f", NO_NAME);
+    ada.says("COPY pub:f a:g", ":0\r\n");
+    let mut everybody = Talk::to(&server);
+    // Of names that are not open to a user nothing is told.
+    everybody.says("BF.ADD b:f x\r\nBF.ADD pub:f x\r\nDBSIZE", ":1\r\n:1\r\n:3\r\n");
+    for line in ["KEYS *", "SCAN 0 COUNT 100000", "MULTI\r\nKEYS *\r\nSCAN 0 COUNT 100000\r\nEXEC"] {
+        let told = ada.asks(line);
+        assert!(told.contains("a:f") && told.contains("pub:f"), "{told}");
+        assert!(!told.contains("$3\r\nb:f\r\n"), "{line}: {told}");
+        assert!(everybody.asks(line).contains("$3\r\nb:f\r\n"), "{line}");
+    }
+    for _ in 0..20 {
+        assert!(!ada.asks("RANDOMKEY").contains("$3\r\nb:f\r\n"));
+    }
+    let log = everybody.asks("ACL LOG 1");
+    assert!(log.contains("copy") || log.contains("b:f"), "{log}");
+    assert!(everybody.asks("CLIENT LIST").contains(" user=ada "));
+    everybody.says("CLIENT KILL USER ada", ":1\r\n");
+}
+
+#[test]
+fn changes_count_at_once() {
+    let server = start(with_users(&["ada on >pw ~* +@all"]));
+    let (mut ada, mut admin) = (Talk::of(&server, "ada"), Talk::to(&server));
+    ada.says("BF.ADD f x", ":1\r\n");
+    admin.says("ACL SETUSER ada -bf.add", "+OK\r\n");
+    ada.says("BF.ADD f y\r\nBF.EXISTS f x", &format!("{}:1\r\n", no_command("ada", "bf.add")));
+    // Between queueing and EXEC.
+    ada.says("MULTI\r\nBF.EXISTS f x\r\nBF.CARD f\r\nPING", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n");
+    admin.says("ACL SETUSER ada -bf.exists -ping", "+OK\r\n");
+    let changed = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+                   command is no longer allowed for the following reason: User ada has no permissions to run the";
+    ada.says("EXEC", &format!("*3\r\n{changed} 'bf.exists' command\r\n:1\r\n{changed} 'ping' command\r\n"));
+    // In the midst of one's own pipeline.
+    admin.says("ACL SETUSER ada +@all", "+OK\r\n");
+    ada.says(
+        "BF.ADD f a\r\nACL SETUSER ada -bf.add\r\nBF.ADD f b",
+        &format!(":1\r\n+OK\r\n{}", no_command("ada", "bf.add")),
+    );
+    // Who is removed is gone, also if there is one of that name again.
+    admin.says("ACL DELUSER ada", ":1\r\n");
+    admin.says("ACL SETUSER ada on >pw ~* +@all", "+OK\r\n");
+    let ended = ada.0.write_all(b"PING\r\n").and_then(|()| ada.0.read(&mut [0; 16]));
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    // The default user, too: who has not said who he is.
+    admin.says("ACL SETUSER default -@dangerous", "+OK\r\n");
+    admin.says("ACL SETUSER default +@all", &no_command("default", "acl|setuser"));
+    let mut ada = Talk::of(&server, "ada");
+    ada.says("CONFIG SET requirepass new", "+OK\r\n");
+    Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
+}
+
+/// The race itself: no request that is sent after a change was answered is run under the old rights.
+#[test]
+fn nothing_is_run_under_rights_that_are_gone() {
+    let server =
+        Server::start(Settings { port: Some(0), workers: 2, ..with_users(&["ada on >pw ~* +@all"]) })
+            .unwrap();
+    let (mut ada, mut admin) = (Talk::of(&server, "ada"), Talk::to(&server));
+    for round in 0..200 {
+        admin.says("ACL SETUSER ada -bf.add", "+OK\r\n");
+        let line = format!("BF.EXISTS f {round}\r\nBF.ADD f {round}");
+        ada.says(&line, &format!(":0\r\n{}", no_command("ada", "bf.add")));
+        admin.says("ACL SETUSER ada +bf.add", "+OK\r\n");
+        ada.says(&line, ":0\r\n:1\r\n");
+    }
+}
+
+#[test]
+fn wrong_passwords_wait_and_others_do_not() {
+    let server = start(Settings { password: Some("secret".into()), ..with_users(&["ada off >pw +@all"]) });
+    let mut other = Talk::to(&server);
+    other.says("AUTH secret", "+OK\r\n");
+    let mut guesser = Talk::to(&server);
+    let begun = Instant::now();
+    for guess in 0..4 {
+        guesser.says(&format!("AUTH wrong{guess}"), WRONG);
+    }
+    // 25 + 50 + 100 + 200 ms.
+    assert!(begun.elapsed() >= Duration::from_millis(375), "{:?}", begun.elapsed());
+    // In a transaction they wait as well, and ten are all there are, the right one behind them included.
+    let mut many = Talk::to(&server);
+    many.says("AUTH secret", "+OK\r\n");
+    let guesses: String = (0..12).map(|guess| format!("AUTH wrong{guess}\r\n")).collect();
+    let queued = "+QUEUED\r\n".repeat(13);
+    many.says(&format!("MULTI\r\n{guesses}AUTH secret"), &format!("+OK\r\n{queued}"));
+    let begun = Instant::now();
+    many.says("EXEC", &format!("*13\r\n{}", WRONG.repeat(13)));
+    assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
+    assert_eq!(many.0.read(&mut [0; 1]).unwrap_or(0), 0, "it is closed");
+    // The one worker is free meanwhile: the guess is sent, and its answer has to wait.
+    guesser.0.write_all(b"AUTH default again\r\nPING\r\n").unwrap();
+    other.says("PING", "+PONG\r\n");
+    guesser.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    assert!(guesser.0.read(&mut [0; 1]).is_err(), "answered at once");
+    guesser.0.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    guesser.reads(&format!("{WRONG}-NOAUTH Authentication required.\r\n"), "what came behind it");
+    // The right one on a new connection waits as well; a user that is off never comes in.
+    let begun = Instant::now();
+    let mut late = Talk::to(&server);
+    late.says("AUTH secret", "+OK\r\n");
+    assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
+    Talk::to(&server).says("AUTH ada pw", WRONG);
+    let log = other.asks("ACL LOG");
+    assert!(log.contains("auth") && log.contains("AUTH"), "{log}");
+    assert!(!log.contains("wrong") && !log.contains("again") && !log.contains("secret"), "{log}");
+}
+
+#[test]
+fn passwords_are_nowhere_to_be_seen() {
+    let server = start(Settings { slow_log_us: 0, ..with_users(&["ada on >pw +@all"]) });
+    let mut talk = Talk::to(&server);
+    talk.says("ACL SETUSER bob on >bobs-word", "+OK\r\n");
+    talk.says("CONFIG SET requirepass common-word", "+OK\r\n");
+    talk.says("AUTH default common-word", "+OK\r\n");
+    talk.asks("HELLO 3 AUTH default common-word");
+    talk.says("HELLO 2 SETNAME x AUTH bob bobs-word", "*14\r\n");
+    let mut admin = Talk::to(&server);
+    admin.says("AUTH common-word", "+OK\r\n");
+    for line in
+        ["SLOWLOG GET -1", "ACL LIST", "ACL GETUSER bob", "CLIENT LIST", "CONFIG GET *", "INFO", "ACL LOG"]
+    {
+        let shown = admin.asks(line);
+        assert!(!shown.contains("bobs-word") && !shown.contains("common-word"), "{line}: {shown}");
+    }
+    let log = admin.asks("SLOWLOG GET -1");
+    assert!(log.matches("(redacted)").count() >= 5, "{log}");
+    let settings = format!("{:?}", with_users(&[]));
+    assert!(!settings.contains("pw"), "{settings}");
+}
+
+#[test]
+fn commands_that_are_off_are_off_for_everybody() {
+    let server = start(Settings::default());
+    Talk::to(&server)
+        .says("DEBUG SLEEP 0", "-ERR DEBUG command not allowed. The server allows it with --enable.\r\n");
+    let enable = vec!["debug".to_owned()];
+    let server = start(Settings { enable: enable.clone(), ..Settings::default() });
+    Talk::to(&server).says("DEBUG SLEEP 0", "+OK\r\n");
+    let disable = vec!["flushall".to_owned(), "@dump".to_owned()];
+    let server = start(Settings { enable, disable, ..Settings::default() });
+    let mut talk = Talk::to(&server);
+    let off = |command: &str| {
+        format!("-ERR {command} command not allowed. The server was told to --disable it.\r\n")
+    };
+    talk.says("BF.ADD f x\r\nFLUSHALL\r\nBF.EXISTS f x", &format!(":1\r\n{}:1\r\n", off("FLUSHALL")));
+    talk.says("BF.SCANDUMP f 0\r\nDUMP f", &(off("BF.SCANDUMP") + &off("DUMP")));
+    talk.says("MULTI\r\nFLUSHALL", &format!("+OK\r\n{}", off("FLUSHALL")));
+}
+
+#[test]
+fn a_file_of_users_is_read_saved_and_read_again() {
+    let file = File::new("users.acl", "# people\n\nuser ada on >pw ~a:* +@read\nuser default off\n");
+    let settings = || Settings { users: Some(file.0.clone()), ..Settings::default() };
+    let server = start(settings());
+    Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
+    let mut ada = Talk::of(&server, "ada");
+    ada.says("ACL LIST", &no_command("ada", "acl|list"));
+    fs::write(&file.0, "user ada on >pw ~a:* +@read +@admin\nuser bob on >pw\n").unwrap();
+    drop(server);
+    let server = start(settings());
+    // No default user in the file: he is as without a file.
+    let (mut ada, mut bob, mut anybody) =
+        (Talk::of(&server, "ada"), Talk::of(&server, "bob"), Talk::to(&server));
+    ada.says("ACL SETUSER cyd on >pw %R~c:* +bf.exists", "+OK\r\n");
+    ada.says("ACL SAVE", "+OK\r\n");
+    let saved = fs::read_to_string(&file.0).unwrap();
+    let hash = "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4";
+    assert!(
+        saved.contains(&format!("user cyd on #{hash} %R~c:* resetchannels -@all +bf.exists\n")),
+        "{saved}"
+    );
+    assert!(saved.contains("user default on nopass ~* &* +@all\n") && !saved.contains(">"), "{saved}");
+    assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
+    // Half a file is none.
+    fs::write(&file.0, "user bob on >pw +@all\nuser eve on +nosuch\n").unwrap();
+    let refused =
+        format!("-ERR {}: line 2: +nosuch: Unknown command or category name in ACL\r\n", file.0.display());
+    ada.says("ACL LOAD", &refused);
+    bob.says("PING", &no_command("bob", "ping"));
+    fs::write(&file.0, "user ada on >pw +@admin\nuser default on >other ~* +@all\n").unwrap();
+    ada.says("ACL LOAD", "+OK\r\n");
+    // Whose user is gone is gone; whose user is there stays, as he is now.
+    let ended = bob.0.read(&mut [0; 16]);
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    anybody.says("PING", "+PONG\r\n");
+    Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
+    drop(server);
+    // The password of the settings wins over the file.
+    let server = start(Settings { password: Some("mine".into()), ..settings() });
+    Talk::to(&server).says("AUTH other", WRONG);
+    Talk::to(&server).says("AUTH mine", "+OK\r\n");
+    drop(server);
+    for (text, error) in [
+        ("user ada on\nuser ada off\n", "line 2: user ada is there twice"),
+        ("user default on\nusr ada\n", "line 2: it must begin with the word user and a name"),
+        ("user ada <pw\n", "line 1: <(redacted): The password you are trying to remove"),
+    ] {
+        fs::write(&file.0, text).unwrap();
+        let refused = Server::start(Settings { port: Some(0), ..settings() }).unwrap_err();
+        assert!(matches!(refused, StartError::Users(_)) && refused.to_string().contains(error), "{refused}");
+    }
+}
+
+/// One request by HTTP: the status, and what came.
+fn http(server: &Running, path: &str, authorization: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server.http_addresses()[0]).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{authorization}\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let status = reply.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, reply)
+}
+
+#[test]
+fn http_knows_the_same_users() {
+    let settings = with_users(&["ada on >pw ~a:* +@read +info", "default on >secret ~* +@all"]);
+    let server = start(Settings { http_port: Some(0), ..settings });
+    let mut talk = Talk::to(&server);
+    talk.says("AUTH secret\r\nBF.ADD a:f x\r\nBF.ADD b:f x", "+OK\r\n:1\r\n:1\r\n");
+    let (nobody, ada) = ("", "Authorization: Basic YWRhOnB3\r\n");
+    let (default, wrong) = ("Authorization: Bearer secret\r\n", "Authorization: Bearer secrets\r\n");
+    for path in ["/health", "/ready"] {
+        assert_eq!(http(&server, path, nobody).0, 200, "{path}");
+    }
+    for path in ["/metrics", "/api/v1/server", "/api/v1/filters", "/api/v1/filters/a:f"] {
+        assert_eq!(http(&server, path, nobody).0, 401, "{path}");
+        assert_eq!(http(&server, path, default).0, 200, "{path}");
+        assert_eq!(http(&server, path, ada).0, 200, "{path}");
+    }
+    assert_eq!(http(&server, "/metrics", wrong).0, 401);
+    assert_eq!(http(&server, "/api/v1/filters/b:f", ada).0, 403);
+    assert_eq!(http(&server, "/api/v1/filters/b:f", default).0, 200);
+    let list = http(&server, "/api/v1/filters", ada).1;
+    assert!(list.contains("a:f") && !list.contains("b:f"), "{list}");
+    talk.says("ACL SETUSER ada -info -scan", "+OK\r\n");
+    assert_eq!(http(&server, "/metrics", ada).0, 403);
+    assert_eq!(http(&server, "/api/v1/filters", ada).0, 403);
+}
+
+#[test]
+fn a_server_that_others_reach_lets_nobody_in_without_a_password() {
+    let bind = vec!["0.0.0.0".parse().unwrap()];
+    let exposed =
+        |settings: Settings| Server::start(Settings { port: Some(0), bind: bind.clone(), ..settings });
+    assert!(matches!(exposed(Settings::default()), Err(StartError::Exposed { .. })));
+    let open = exposed(with_users(&["default off", "ada on nopass +@all"])).unwrap_err();
+    assert!(matches!(open, StartError::Users(_)), "{open}");
+    let server = exposed(with_users(&["default on >pw ~* +@all"])).unwrap();
+    let mut talk = Talk::of(&server, "default");
+    let refused = "-ERR the server is open to other machines: a user that is on needs a password, unless it is started with \
+                   --unprotected\r\n";
+    talk.says("ACL SETUSER ada on nopass", refused);
+    talk.says("ACL SETUSER default nopass", refused);
+    talk.says("ACL SETUSER ada off nopass", "+OK\r\n");
+    talk.says("ACL SETUSER ada on", refused);
+    let asked = talk.asks("CONFIG SET requirepass \"\"");
+    assert!(asked.starts_with("-ERR CONFIG SET failed"), "{asked}");
+    Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
+}
