@@ -19,6 +19,8 @@ use crate::trouble::Trouble;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static POLITE: AtomicUsize = AtomicUsize::new(0);
+/// When the request was heard first.
+static FIRST: Mutex<Option<Instant>> = Mutex::new(None);
 /// Whoever waits for input is woken.
 static WAITING: Mutex<Vec<SyncSender<Message>>> = Mutex::new(Vec::new());
 
@@ -31,12 +33,15 @@ pub(crate) fn listen() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, std::sync::Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::spawn(move || {
-        let mut first = None;
         for signal in signals.forever() {
             // `timeout` sends a signal to the program and to its group: one request, heard twice.
-            let again = first.is_some_and(|first: Instant| first.elapsed() >= ONE_REQUEST);
-            first.get_or_insert_with(Instant::now);
-            REQUESTED.store(true, Ordering::SeqCst);
+            let again = {
+                let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+                let again = first.is_some_and(|first| first.elapsed() >= ONE_REQUEST);
+                first.get_or_insert_with(Instant::now);
+                REQUESTED.store(true, Ordering::SeqCst);
+                again
+            };
             if again || POLITE.load(Ordering::SeqCst) == 0 {
                 let _ = emulate_default_handler(signal);
             }
@@ -84,6 +89,16 @@ pub(crate) fn wait() {
     if !requested() {
         let _ = asked.recv();
     }
+}
+
+/// The request cannot be granted: the next one is heard as if it were the first.
+pub(crate) fn refuse() {
+    // The same request, heard once more, must not pass for another.
+    *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    thread::sleep(ONE_REQUEST);
+    let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    REQUESTED.store(false, Ordering::SeqCst);
+    *first = None;
 }
 
 /// Sends word through `waiting` when somebody asks to end.

@@ -33,6 +33,7 @@ mod pull;
 mod push;
 mod quantity;
 mod remote;
+mod repair;
 mod serve;
 mod sniff;
 mod target;
@@ -91,6 +92,7 @@ enum Verb {
     Sniff(sniff::Sniff),
     Push(push::Push),
     Pull(pull::Pull),
+    Repair(repair::Repair),
     Bench(bench::Bench),
     Completions(completions::Completions),
     Man(man::Man),
@@ -145,6 +147,7 @@ fn run(verb: &Verb) -> Result<Verdict, Trouble> {
         Verb::Sniff(sniff) => sniff.run(),
         Verb::Push(push) => push.run(),
         Verb::Pull(pull) => pull.run(),
+        Verb::Repair(repair) => repair.run(),
         Verb::Build(build) => build.run(),
         Verb::Add(add) => add.run(),
         Verb::Remove(remove) => remove.run(),

@@ -1,4 +1,4 @@
-//! A filter in a running server, ours or a Redis: `redis://[user:password@]host[:port]/name`.
+//! A filter in a running server, ours or a Redis: `redis://[user:password@]host[:port]/name`, and `rediss://` for TLS.
 
 mod connection;
 mod family;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use redis::{ConnectionInfo, IntoConnectionInfo as _};
+use redis::{ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates};
 
 pub(crate) use self::connection::Connection;
 pub(crate) use self::family::Family;
@@ -34,6 +34,31 @@ pub(crate) struct RemoteArgs {
     /// Read the password from the first line of this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     password_file: Option<PathBuf>,
+    /// TLS (rediss://): trust what the authorities in this PEM file signed, in place of those of the system
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    tls_ca: Option<PathBuf>,
+    /// TLS: a certificate to show to the server, in PEM
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// TLS: its private key, in PEM
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl RemoteArgs {
+    /// What the files hold.
+    fn certificates(&self) -> Result<TlsCertificates, Trouble> {
+        let read = |path: &PathBuf| {
+            fs::read(path).map_err(|cause| Trouble::Read { name: path.display().to_string(), cause })
+        };
+        let client_tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(ClientTlsConfig { client_cert: read(certificate)?, client_key: read(key)? })
+            }
+            _ => None,
+        };
+        Ok(TlsCertificates { client_tls, root_cert: self.tls_ca.as_ref().map(read).transpose()? })
+    }
 }
 
 impl Remote {
@@ -71,7 +96,10 @@ impl Remote {
         {
             settings = settings.set_password(password);
         }
-        Connection::open(self.info.clone().set_redis_settings(settings), self.address.clone())
+        let info = self.info.clone().set_redis_settings(settings);
+        let encrypted = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        let certificates = if encrypted { Some(args.certificates()?) } else { None };
+        Connection::open(info, certificates, self.address.clone())
     }
 }
 
@@ -82,8 +110,11 @@ impl FromStr for Remote {
         const FORM: &str = "not of the form redis://[user:password@]host[:port]/name";
         let mut url = redis::parse_redis_url(text).ok_or(FORM)?;
         let socket = matches!(url.scheme(), "unix" | "redis+unix" | "valkey+unix");
-        if matches!(url.scheme(), "rediss" | "valkeys") {
-            return Err("TLS is not supported yet: reach the server through a tunnel".into());
+        // The client library has a word for not looking at the server's certificate at all.
+        if matches!(url.scheme(), "rediss" | "valkeys") && url.fragment().is_some() {
+            return Err(
+                "the server's certificate is always checked: leave out what stands behind the #".into()
+            );
         }
         let name = if socket {
             let named = url.query_pairs().find(|(field, _)| field == "name");
@@ -137,8 +168,6 @@ fn percent_decoded(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use redis::ConnectionAddr;
-
     use super::*;
 
     fn remote(text: &str) -> Remote {
@@ -169,6 +198,16 @@ mod tests {
     }
 
     #[test]
+    fn tls_is_asked_for_by_the_scheme_and_always_checks_the_server() {
+        let remote = remote("rediss://ada:secret@localhost:6400/seen");
+        let ConnectionAddr::TcpTls { host, port, insecure, .. } = remote.info.addr() else {
+            panic!("{:?}", remote.info.addr());
+        };
+        assert_eq!((host.as_str(), *port, *insecure), ("localhost", 6400, false));
+        assert_eq!(remote.shown(), "rediss://localhost:6400/seen");
+    }
+
+    #[test]
     fn what_is_no_address_is_told_apart() {
         for (text, what) in [
             ("seen.mayhap", "not of the form"),
@@ -176,7 +215,7 @@ mod tests {
             ("redis://localhost", "no name"),
             ("redis://localhost:6399/", "no name"),
             ("redis+unix:///run/mayhap.sock", "no name"),
-            ("rediss://localhost/seen", "TLS"),
+            ("rediss://localhost/seen#insecure", "certificate"),
             ("redis://localhost/seen?db=x", "database"),
             ("redis://0.0.0.0/seen", "wildcard"),
         ] {

@@ -1,12 +1,15 @@
 //! `mayhap serve`: the server. Its flags are the settings of the server, one by one.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use mayhap_server::settings::layers::CONFIG_VARIABLE;
 use mayhap_server::settings::table::{Setting, Shape};
 use mayhap_server::{Running, Server, Settings, logging};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 
 use crate::interrupt;
 use crate::output::{self, HEADING};
@@ -20,12 +23,16 @@ environment (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
 (max-memory). A flag wins over a variable, a variable over the file. `CONFIG SET`
 changes some of them while it runs.
 
-The data is read from --dir at the start. It is written there when the server
-ends, on SAVE and BGSAVE, and every --save-interval if something changed. There
-is no log of changes yet: a crash loses what came after the last snapshot.
+Every change is in a log in --dir before its reply leaves, so that the end of the
+process loses nothing. --fsync says what a power loss may take: nothing (always),
+the last second (everysec), or what the system had not written yet (no). When
+the log has become long a snapshot makes it short again, in the background; SAVE,
+BGSAVE and --save-interval write one as well. A full disk refuses changes until
+there is room; lookups go on.
 
 Ctrl-C or a polite `kill` stops it: nothing new is accepted, what was received
-is answered, everything is saved. The second one ends it at once.
+is answered, the log is closed. If it cannot be closed the server says so and goes
+on: the second one ends it all the same. A second one while it stops ends it at once.
 
 Examples:
   mayhap serve                                     127.0.0.1:6399, data in ./mayhap-data
@@ -34,6 +41,7 @@ Examples:
   mayhap serve --max-memory 4GiB --no-http
   mayhap serve --unix-socket /run/mayhap.sock --port off
   mayhap serve --bind 0.0.0.0 --password-file pw   for other machines, too
+  mayhap serve --users users.acl --port off --tls-port 6399 --tls-cert c.pem --tls-key k.pem
   mayhap serve --print-config > mayhap.toml        all settings, to be changed
   mayhap serve --config mayhap.toml";
 
@@ -128,10 +136,16 @@ impl Serve {
         logging::start(settings.log_level, settings.log_format);
         let running = Server::start(settings)?;
         greet(&running)?;
+        read_certificates_on_request(&running);
         let stop = running.stop_handle();
         thread::spawn(move || {
             interrupt::wait();
-            stop.stop();
+            if stop.stop_once_saved().is_err() {
+                interrupt::refuse();
+                interrupt::wait();
+                // What it can still save it does.
+                stop.stop();
+            }
         });
         running.wait().map_err(Trouble::Save)
     }
@@ -156,6 +170,17 @@ impl Serve {
     }
 }
 
+/// A SIGHUP has the certificates read again, where there are any. What goes wrong is in the log.
+fn read_certificates_on_request(running: &Running) {
+    if running.tls_addresses().is_empty() {
+        return;
+    }
+    let shared = Arc::clone(running.shared());
+    if let Ok(mut signals) = Signals::new([SIGHUP]) {
+        thread::spawn(move || signals.forever().for_each(|_| drop(shared.reload_certificates())));
+    }
+}
+
 /// Where it listens, and what to try first.
 fn greet(running: &Running) -> Result<(), Trouble> {
     output::to_stdout(|out, _| {
@@ -163,6 +188,9 @@ fn greet(running: &Running) -> Result<(), Trouble> {
         writeln!(out, "{HEADING}mayhap {} is ready{HEADING:#}", env!("CARGO_PKG_VERSION"))?;
         for address in running.addresses() {
             writeln!(out, "  RESP  {address}")?;
+        }
+        for address in running.tls_addresses() {
+            writeln!(out, "  TLS   {address}")?;
         }
         if let Some(path) = running.unix_socket() {
             writeln!(out, "  RESP  {}", path.display())?;

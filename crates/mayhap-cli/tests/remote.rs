@@ -22,7 +22,7 @@ const ITEMS: usize = 100_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn serve(password: Option<&str>) -> Running {
-    let password = password.map(str::to_owned);
+    let password = password.map(Into::into);
     Server::start(Settings { port: Some(0), workers: 2, password, ..Settings::default() }).unwrap()
 }
 
@@ -216,12 +216,57 @@ fn what_cannot_be_moved_is_told_with_its_address() {
     }
     let unknown = trouble(&folder, &["push", "seen.mayhap", "redis://no-such-host.invalid/seen"]);
     assert!(unknown.contains("redis://no-such-host.invalid"), "{unknown}");
-    for wrong in ["seen", "http://localhost/seen", "redis://localhost", "rediss://localhost/seen"] {
+    for wrong in ["seen", "http://localhost/seen", "redis://localhost", "rediss://localhost/seen#insecure"] {
         let refused = trouble(&folder, &["push", "seen.mayhap", wrong]);
         assert!(refused.contains(wrong), "{refused}");
     }
     assert!(trouble(&folder, &["push", "members.txt", &gone]).contains("members.txt"));
     assert!(!names(&folder).contains(&"out".to_owned()));
+}
+
+/// A certificate that signs itself, for `localhost`.
+fn certificate(folder: &Path) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let parameters = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap();
+    fs::write(folder.join("server.pem"), parameters.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(folder.join("server.key"), key.serialize_pem()).unwrap();
+}
+
+#[test]
+fn filters_move_over_tls_and_only_with_the_right_to_dump() {
+    let folder = empty_folder("remote", "tls");
+    write_items(&folder);
+    build(&folder, "seen.mayhap", &["--kind", "bloom"]);
+    certificate(&folder);
+    let users = [
+        "default off",
+        "writer on >word ~* +@all -@dump",
+        "reader on >word ~* +@read +@connection +@transaction",
+        "mover on >word ~* +@read +@connection +@transaction +@dump",
+    ];
+    let server = Server::start(Settings {
+        port: None,
+        tls_port: Some(0),
+        tls_cert: Some(folder.join("server.pem")),
+        tls_key: Some(folder.join("server.key")),
+        user: users.map(str::to_owned).to_vec(),
+        workers: 1,
+        ..Settings::default()
+    })
+    .unwrap();
+    let port = server.tls_addresses()[0].port();
+    let there = |user: &str| format!("rediss://{user}:word@localhost:{port}/seen");
+    // Nobody vouches for the certificate.
+    let refused = trouble(&folder, &["push", "seen.mayhap", &there("writer")]);
+    assert!(refused.contains("rediss://localhost") && !refused.contains("word"), "{refused}");
+    let trusted = ["--tls-ca", "server.pem"];
+    well(&folder, &[&["push", "seen.mayhap", &there("writer")][..], &trusted].concat());
+    for user in ["writer", "reader"] {
+        let refused = trouble(&folder, &[&["pull", &there(user), "out.mayhap"][..], &trusted].concat());
+        assert!(refused.contains("NOPERM"), "{user}: {refused}");
+    }
+    well(&folder, &[&["pull", &there("mover"), "out.mayhap"][..], &trusted].concat());
+    assert_eq!(fs::read(folder.join("out.mayhap")).unwrap(), fs::read(folder.join("seen.mayhap")).unwrap());
 }
 
 #[test]

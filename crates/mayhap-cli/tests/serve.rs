@@ -3,132 +3,16 @@
 mod program;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use program::{mayhap_in, said, trouble};
-
-/// Longer than anything takes, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use program::server::{PATIENCE, Server, serve};
+use program::{said, trouble};
 
 fn folder(test: &str) -> PathBuf {
     program::empty_folder("serve", test)
-}
-
-/// The program, told nothing by the environment of the tests.
-fn serve(folder: &Path) -> Command {
-    let mut command = mayhap_in(folder);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("MAYHAP_") {
-            command.env_remove(name);
-        }
-    }
-    command.arg("serve");
-    command
-}
-
-/// A server that runs, and what it said when it was ready.
-struct Server {
-    child: Child,
-    greeting: String,
-    _out: BufReader<ChildStdout>,
-}
-
-impl Server {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut greeting = String::new();
-        while !greeting.contains("  try ") {
-            if out.read_line(&mut greeting).unwrap() == 0 {
-                let mut error = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-                panic!("it ended: {greeting}{error}");
-            }
-        }
-        Self { child, greeting, _out: out }
-    }
-
-    /// On free ports, with data in `folder/data`.
-    fn in_folder(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = serve(folder);
-        command.args(["--port", "0", "--http-port", "0", "--dir", "data"]).args(arguments);
-        Self::start(command)
-    }
-
-    fn address(&self, what: &str) -> String {
-        let line = self.greeting.lines().find_map(|line| line.strip_prefix(&format!("  {what}  ")));
-        let line = line.unwrap_or_else(|| panic!("no {what} in {}", self.greeting));
-        line.trim_start_matches("http://").trim_end_matches("/metrics").to_owned()
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address("RESP")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
-    }
-
-    /// Sends a line and reads all there is until the server closes.
-    fn ask(&self, line: &str) -> String {
-        let mut stream = self.connect();
-        stream.write_all(format!("{line}\r\nQUIT\r\n").as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        reply.strip_suffix("+OK\r\n").unwrap_or_else(|| panic!("{line}: {reply}")).to_owned()
-    }
-
-    /// Status and body.
-    fn http(&self, request: &str, headers: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address("HTTP")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length = body.len();
-        let request = format!(
-            "{request} HTTP/1.1\r\nHost: mayhap\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    fn get(&self, path: &str) -> serde_json::Value {
-        let (status, body) = self.http(&format!("GET {path}"), "", "");
-        assert_eq!(status, 200, "{path}: {body}");
-        serde_json::from_str(&body).unwrap()
-    }
-
-    fn post(&self, path: &str, body: &str) -> (u16, serde_json::Value) {
-        let (status, body) = self.http(&format!("POST {path}"), "Content-Type: application/json\r\n", body);
-        (status, serde_json::from_str(&body).unwrap_or_default())
-    }
-
-    fn signal(&self, signal: &str) {
-        let killed = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-    }
-
-    /// Asks it to end, politely; its exit code, its log, and how long it took.
-    fn stop(mut self) -> (i32, String, Duration) {
-        let begun = Instant::now();
-        self.signal("-TERM");
-        let status = self.child.wait().unwrap();
-        let took = begun.elapsed();
-        let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        (status.code().unwrap_or(-1), log, took)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
@@ -142,35 +26,45 @@ fn it_says_where_it_is_answers_and_keeps_its_data() {
     assert_eq!(server.ask("CF.ADD cuckoos ada"), ":1\r\n");
     let (code, log, _) = server.stop();
     assert_eq!(code, 0, "{log}");
-    assert!(log.contains("snapshot saved") && log.contains("stopped"), "{log}");
+    // Everything is in the log; no snapshot is needed.
+    assert!(!log.contains("snapshot saved") && log.contains("stopped"), "{log}");
 
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("(2 filters loaded)"), "{}", server.greeting);
     assert_eq!(server.ask("BF.MEXISTS seen ada bob"), "*2\r\n:1\r\n:0\r\n");
     assert_eq!(server.ask("CF.EXISTS cuckoos ada"), ":1\r\n");
-    // Nothing changed: nothing is written.
-    let (code, log, _) = server.stop();
-    assert!(code == 0 && !log.contains("snapshot saved"), "{log}");
+    assert!(server.ask("INFO persistence").contains("log_state:writing"));
+    assert_eq!(server.stop().0, 0);
 }
 
 #[test]
-fn it_saves_when_asked_and_every_so_often_and_not_when_told_not_to() {
+fn it_saves_when_asked_and_every_so_often_and_loses_nothing_without() {
     let folder = folder("saves");
-    let snapshot = folder.join("data/mayhap.snapshot");
-    let server = Server::in_folder(&folder, &["--save-interval", "0"]);
+    let snapshot = folder.join("data/MANIFEST");
+    let server = Server::in_folder(&folder, &[]);
+    let saves = || {
+        let info = server.ask("INFO persistence");
+        let line = info.lines().find_map(|line| line.strip_prefix("rdb_saves:")).unwrap();
+        line.parse::<u64>().unwrap()
+    };
     server.ask("BF.ADD seen ada");
     assert!(!snapshot.exists());
     assert_eq!(server.ask("SAVE"), "+OK\r\n");
     assert!(snapshot.exists());
-    fs::remove_file(&snapshot).unwrap();
-    assert_eq!(server.ask("BGSAVE"), "+Background saving started\r\n");
-    wait_for("BGSAVE", || snapshot.exists());
-    wait_for("its end", || server.ask("INFO persistence").contains("rdb_bgsave_in_progress:0"));
-    fs::remove_file(&snapshot).unwrap();
+    for (line, reply) in [
+        ("BGSAVE", "+Background saving started\r\n"),
+        ("BGREWRITEAOF", "+Background append only file rewriting started\r\n"),
+    ] {
+        let before = saves();
+        assert_eq!(server.ask(line), reply);
+        wait_for(line, || saves() > before);
+        wait_for("its end", || server.ask("INFO persistence").contains("rdb_bgsave_in_progress:0"));
+    }
     server.ask("BF.ADD seen bob");
     assert!(server.ask("INFO persistence").contains("rdb_changes_since_last_save:1\r\n"));
+    let before = saves();
     assert_eq!(server.ask("CONFIG SET save \"1 1\""), "+OK\r\n");
-    wait_for("the timer", || snapshot.exists());
+    wait_for("the timer", || saves() > before);
     server.ask("CONFIG SET save \"\"");
     server.ask("BF.ADD other ada");
     let mut stream = server.connect();
@@ -179,8 +73,9 @@ fn it_saves_when_asked_and_every_so_often_and_not_when_told_not_to() {
     stream.read_to_end(&mut nothing).unwrap();
     assert_eq!(nothing, b"");
     assert_eq!(server.stop().0, 0, "it ended by itself");
+    // No snapshot has the last one, and the log does.
     let server = Server::in_folder(&folder, &[]);
-    assert!(server.greeting.contains("(1 filter loaded)"), "{}", server.greeting);
+    assert!(server.greeting.contains("(2 filters loaded)"), "{}", server.greeting);
 }
 
 fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
@@ -251,6 +146,9 @@ fn what_is_wrong_is_said_in_one_line() {
         (vec!["--password-file", "empty"], vec!["empty: the first line must be the password"]),
         (vec!["--bind", "0.0.0.0", "--port", "0"], vec!["0.0.0.0:0", "--password-file", "--unprotected"]),
         (vec!["--prot", "7"], vec!["'--prot'", "tip", "'--port'"]),
+        (vec!["--bf-error-rate", "2"], vec!["--bf-error-rate", "\"2\"", "between 0 and 1"]),
+        (vec!["--cf-max-iterations", "0"], vec!["--cf-max-iterations", "from 1 to 65535"]),
+        (vec!["--port", "off", "--no-http"], vec!["nothing to listen on", "--unix-socket"]),
         (
             vec!["--dir", "/proc/nowhere", "--port", "0", "--no-http"],
             vec!["/proc/nowhere: the data cannot be kept there: "],
@@ -288,7 +186,8 @@ fn a_damaged_snapshot_is_refused_and_left_alone() {
     fs::write(folder.join("data/mayhap.snapshot"), "not a snapshot at all, but long enough to be one")
         .unwrap();
     let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
-    assert!(error.starts_with("mayhap: data: mayhap.snapshot: "), "{error}");
+    assert!(error.starts_with("mayhap: data: mayhap.snapshot is not a snapshot"), "{error}");
+    assert!(error.contains("mayhap repair"), "{error}");
     assert!(fs::read_to_string(folder.join("data/mayhap.snapshot")).unwrap().starts_with("not a snapshot"));
 }
 
@@ -336,6 +235,83 @@ fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
     }
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("(8 filters loaded)"), "{}", server.greeting);
+}
+
+#[test]
+fn what_goes_wrong_over_http_is_json() {
+    let folder = folder("http_errors");
+    let server = Server::in_folder(&folder, &[]);
+    for (request, headers, body, status) in [
+        ("GET /no/such", "", "", 404),
+        ("GET /api/v1/filters/none", "", "", 404),
+        ("DELETE /api/v1/server", "", "", 405),
+        ("GET /api/v1/plan", "", "", 405),
+        ("GET /api/v1/filters?count=many", "", "", 400),
+        ("GET /api/v1/filters/%zz", "", "", 400),
+        ("GET /api/v1/filters?match=%", "", "", 400),
+        ("POST /api/v1/plan", "", "{}", 415),
+        ("POST /api/v1/plan", "Content-Type: application/json\r\n", "{", 400),
+        ("POST /api/v1/plan", "Content-Type: application/json\r\n", "{}", 422),
+    ] {
+        let (got, text) = server.http(request, headers, body);
+        let error: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let says = error["error"].as_str().is_some_and(|error| !error.is_empty());
+        assert!(got == status && says, "{request}: {got} {text}");
+    }
+    let large = "x".repeat((1 << 20) + 1);
+    let (got, text) = server.http("POST /api/v1/plan", "Content-Type: application/json\r\n", &large);
+    assert!(got == 413 && text.starts_with("{\"error\":"), "{got} {text}");
+}
+
+/// Where the folder was there is a file: nothing can be saved any more, whoever runs the test.
+fn break_folder(folder: &Path) {
+    fs::rename(folder.join("data"), folder.join("moved")).unwrap();
+    fs::write(folder.join("data"), "").unwrap();
+}
+
+fn mend_folder(folder: &Path) {
+    fs::remove_file(folder.join("data")).unwrap();
+    fs::rename(folder.join("moved"), folder.join("data")).unwrap();
+}
+
+#[test]
+fn a_server_whose_disk_failed_does_not_end_at_the_first_request() {
+    let folder = folder("unsaved");
+    let mut server = Server::in_folder(&folder, &[]);
+    server.ask("BF.ADD seen ada");
+    let mut stream = server.connect();
+    assert_eq!(server.http("GET /ready", "", "").0, 200);
+    break_folder(&folder);
+    assert!(server.ask("SAVE").starts_with("-ERR "));
+    let stats = server.ask("INFO commandstats");
+    let of_save = stats.lines().find(|line| line.starts_with("cmdstat_save:calls=1,")).unwrap();
+    assert!(of_save.ends_with("failed_calls=1"), "{of_save}");
+    let (status, body) = server.http("GET /ready", "", "");
+    assert!(status == 503 && body.contains("\"disk failed") && body.contains("\"snapshots fail\""), "{body}");
+    assert!(server.ask("BF.ADD seen bob").starts_with("-READONLY "));
+    server.signal("-TERM");
+    // Not even the connections are closed.
+    std::thread::sleep(Duration::from_millis(1_500));
+    stream.write_all(b"BF.EXISTS seen ada\r\n").unwrap();
+    let mut reply = [0; 4];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b":1\r\n");
+    assert_eq!(server.child.try_wait().unwrap(), None);
+    // The second one ends it, and it says that something was wrong.
+    mend_folder(&folder);
+    let (code, log, _) = server.stop();
+    assert_ne!(code, 0, "{log}");
+    assert!(log.contains("it does not end, for what it has cannot be saved"), "{log}");
+    let server = Server::in_folder(&folder, &[]);
+    assert!(server.greeting.contains("(1 filter loaded)"), "{}", server.greeting);
+    // A log that is open can be closed wherever its folder is.
+    assert_eq!(server.ask("BF.ADD seen bob"), ":1\r\n");
+    break_folder(&folder);
+    let (code, log, _) = server.stop();
+    assert_eq!(code, 0, "{log}");
+    mend_folder(&folder);
+    let server = Server::in_folder(&folder, &[]);
+    assert_eq!(server.ask("BF.EXISTS seen bob"), ":1\r\n");
 }
 
 #[test]
@@ -399,7 +375,7 @@ fn info_has_what_clients_look_for() {
         "maxmemory:1073741824",
         "# Persistence",
         "loading:0",
-        "aof_enabled:0",
+        "aof_enabled:1",
         "# Stats",
         "# Replication",
         "role:master",
@@ -435,7 +411,7 @@ fn config_reads_sets_all_or_nothing_and_writes_its_file() {
     assert_eq!(server.ask("CONFIG GET maxmemory"), "*2\r\n$9\r\nmaxmemory\r\n$10\r\n1073741824\r\n");
     assert_eq!(
         server.ask("CONFIG GET SAVE appendonly"),
-        "*4\r\n$10\r\nappendonly\r\n$2\r\nno\r\n$4\r\nsave\r\n$4\r\n60 1\r\n"
+        "*4\r\n$10\r\nappendonly\r\n$3\r\nyes\r\n$4\r\nsave\r\n$0\r\n\r\n"
     );
     assert_eq!(server.ask("CONFIG GET bf-err*"), "*2\r\n$13\r\nbf-error-rate\r\n$4\r\n0.01\r\n");
     assert_eq!(server.ask("CONFIG GET nothing"), "*0\r\n");
@@ -463,9 +439,13 @@ fn config_reads_sets_all_or_nothing_and_writes_its_file() {
     assert!(server.ask("CONFIG SET maxmemory 2gb bf-error-rate 7").starts_with("-ERR CONFIG SET failed"));
     assert!(server.ask("CONFIG GET maxmemory").contains("1073741824"), "nothing of it was done");
     assert!(server.ask("CONFIG GET bf-error-rate").contains("0.01"), "nothing of it was done");
-    assert_eq!(server.ask("CONFIG SET maxmemory 2gb bf-error-rate 0.001 appendonly no"), "+OK\r\n");
+    assert_eq!(
+        server.ask("CONFIG SET maxmemory 2gb bf-error-rate 0.001 appendonly yes appendfsync always"),
+        "+OK\r\n"
+    );
     assert_eq!(server.ask("CONFIG REWRITE"), "+OK\r\n");
     let file = fs::read_to_string(folder.join("m.toml")).unwrap();
+    assert!(file.contains("fsync = \"always\""), "{file}");
     assert!(file.contains("max-memory = \"2GiB\"") && file.contains("bf-error-rate = 0.001"), "{file}");
     assert!(server.ask("INFO commandstats").contains("cmdstat_config"));
     assert_eq!(server.ask("CONFIG RESETSTAT"), "+OK\r\n");
@@ -577,7 +557,7 @@ fn the_log_is_for_machines_on_demand() {
     let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let said = |message: &str| lines.iter().find(|line| line["message"] == message);
     assert_eq!(said("ready").unwrap()["level"], "INFO", "{log}");
-    assert_eq!(said("snapshot saved").unwrap()["filters"], 1, "{log}");
+    assert_eq!(said("data loaded").unwrap()["filters"], 0, "{log}");
     assert_eq!(said("connected").unwrap()["level"], "DEBUG", "{log}");
     assert!(said("disconnected").is_some() && said("stopped").is_some(), "{log}");
     let quiet = Server::in_folder(&folder, &["--log-level", "error"]);

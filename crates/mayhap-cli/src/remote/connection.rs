@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, Value};
+use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, TlsCertificates, Value};
 
 use crate::trouble::Trouble;
 
@@ -18,8 +18,21 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn open(info: ConnectionInfo, address: String) -> Result<Self, Trouble> {
-        let opened = redis::Client::open(info).and_then(|client| {
+    /// With certificates, if it is to be encrypted.
+    pub(super) fn open(
+        info: ConnectionInfo,
+        certificates: Option<TlsCertificates>,
+        address: String,
+    ) -> Result<Self, Trouble> {
+        let client = match certificates {
+            None => redis::Client::open(info),
+            Some(certificates) => {
+                // It is there already if this is the second connection.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                redis::Client::build_with_tls(info, certificates)
+            }
+        };
+        let opened = client.and_then(|client| {
             let connection = client.get_connection_with_timeout(CONNECTING)?;
             connection.set_read_timeout(Some(ANSWERING))?;
             connection.set_write_timeout(Some(ANSWERING))?;

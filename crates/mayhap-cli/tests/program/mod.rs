@@ -3,6 +3,8 @@
 // Every test binary compiles this module for itself, and uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod server;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

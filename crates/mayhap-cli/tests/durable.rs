@@ -1,0 +1,577 @@
+//! What was acknowledged is there after the end: of the process (`kill -9`), and of the machine's power.
+//!
+//! The power goes like this: the data is on an ext4 of its own, in a file; the file system is told to stop without writing what it
+//! has not written yet, as it is when the current fails. That takes root and a loop device; where there are none, the test says so.
+//!
+//! `MAYHAP_KILLS` and `MAYHAP_POWER_LOSSES` are the rounds of each policy.
+
+mod program;
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use program::server::Server;
+
+/// Clients that write at the same time.
+const WRITERS: usize = 8;
+/// Requests of a writer that are on their way together, at most.
+const DEPTH: u64 = 8;
+/// Items that are asked about with one request.
+const ASKED: u64 = 500;
+
+/// What a writer writes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sort {
+    Bloom,
+    Mayhap,
+    Cuckoo,
+    List,
+}
+
+impl Sort {
+    const fn of(writer: usize) -> Self {
+        [Self::Bloom, Self::Mayhap, Self::Cuckoo, Self::List][writer % 4]
+    }
+
+    /// Two writers share all but the lists.
+    fn name(self, writer: usize) -> String {
+        match self {
+            Self::Bloom => "bloom".to_owned(),
+            Self::Mayhap => "mayhap".to_owned(),
+            Self::Cuckoo => "cuckoo".to_owned(),
+            Self::List => format!("list:{writer}"),
+        }
+    }
+
+    const fn family(self) -> &'static str {
+        match self {
+            Self::Bloom => "BF",
+            Self::Cuckoo => "CF",
+            Self::Mayhap | Self::List => "MF",
+        }
+    }
+}
+
+/// Small at first, so that they grow all the time.
+const MADE: [&str; 5] = [
+    "BF.RESERVE bloom 0.0001 100",
+    "CF.RESERVE cuckoo 1000 BUCKETSIZE 4 EXPANSION 2",
+    "MF.RESERVE mayhap KIND scalable CAPACITY 100 FPR 0.0001",
+    "MF.RESERVE list:3 KIND scalable TIERS 1000,100000 FPR 0.0001",
+    "MF.RESERVE list:7 KIND growing CAPACITY 100 FPR 0.0001",
+];
+
+/// What was acknowledged to one writer.
+#[derive(Clone, Debug, Default)]
+struct Acknowledged {
+    /// Its items have the numbers below this one.
+    items: u64,
+    /// Items that were sent, whether or not they were answered.
+    sent: u64,
+    /// When how many were acknowledged, in this round.
+    times: Vec<(Instant, u64)>,
+}
+
+fn item(writer: usize, number: u64) -> String {
+    format!("{writer}:{number}")
+}
+
+fn request(words: &[&str], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        out.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+    }
+}
+
+/// Adds items until the server is gone.
+fn write(stream: TcpStream, writer: usize, done: &mut Acknowledged) {
+    done.times.clear();
+    done.sent = done.items;
+    let sort = Sort::of(writer);
+    let (command, name) = (format!("{}.ADD", sort.family()), sort.name(writer));
+    let mut replies = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    loop {
+        let depth = 1 + (done.items.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) % DEPTH;
+        let mut sent = Vec::new();
+        for number in done.items..done.items + depth {
+            request(&[&command, &name, &item(writer, number)], &mut sent);
+        }
+        done.sent = done.items + depth;
+        if stream.write_all(&sent).is_err() {
+            return;
+        }
+        for _ in 0..depth {
+            let mut line = String::new();
+            match replies.read_line(&mut line) {
+                Ok(_) if line.ends_with("\r\n") => {
+                    // The disk went before the process did: nothing is acknowledged any more.
+                    if line.starts_with("-READONLY ") {
+                        return;
+                    }
+                    // A new item may look like one that is there; it is acknowledged all the same.
+                    assert!(line == ":1\r\n" || line == ":0\r\n", "writer {writer}: {line}");
+                    done.items += 1;
+                }
+                _ => return,
+            }
+        }
+        done.times.push((Instant::now(), done.items));
+    }
+}
+
+/// Numbers of this writer's items below `end` that are not there.
+fn missing(server: &Server, writer: usize, from: u64, end: u64) -> Vec<u64> {
+    let sort = Sort::of(writer);
+    let (command, name) = (format!("{}.MEXISTS", sort.family()), sort.name(writer));
+    let mut stream = server.connect();
+    let mut replies = BufReader::new(stream.try_clone().unwrap());
+    let mut missing = Vec::new();
+    for first in (from..end).step_by(ASKED as usize) {
+        let numbers = first..end.min(first + ASKED);
+        let items: Vec<String> = numbers.clone().map(|number| item(writer, number)).collect();
+        let mut words = vec![command.as_str(), &name];
+        words.extend(items.iter().map(String::as_str));
+        let mut sent = Vec::new();
+        request(&words, &mut sent);
+        stream.write_all(&sent).unwrap();
+        let mut line = String::new();
+        replies.read_line(&mut line).unwrap();
+        assert!(line.starts_with('*'), "{command} {name}: {line}");
+        for number in numbers {
+            let mut line = String::new();
+            replies.read_line(&mut line).unwrap();
+            if line != ":1\r\n" {
+                missing.push(number);
+            }
+        }
+    }
+    missing
+}
+
+/// How many items the cuckoo filter counts: as many as were put in, and none twice.
+fn counted(server: &Server) -> u64 {
+    let info = server.ask("CF.INFO cuckoo");
+    let mut lines = info.lines().skip_while(|line| !line.ends_with("Number of items inserted"));
+    lines.nth(1).and_then(|line| line.strip_prefix(':')).unwrap().parse().unwrap()
+}
+
+/// Has eight clients write for as long as `end` takes, with snapshots now and then.
+fn write_until(server: &Server, all: &mut [Acknowledged], end: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (writer, done) in all.iter_mut().enumerate() {
+            let stream = server.connect();
+            scope.spawn(move || write(stream, writer, done));
+        }
+        scope.spawn(|| {
+            let Ok(mut stream) = TcpStream::connect(server.address("RESP")) else { return };
+            while !over.load(Ordering::Relaxed) {
+                let _ = stream.write_all(b"BGSAVE\r\n");
+                let _ = stream.read(&mut [0; 256]);
+                std::thread::sleep(Duration::from_millis(60));
+            }
+        });
+        end();
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+fn rounds(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn start(folder: &Path, policy: &str) -> Server {
+    Server::in_folder(folder, &["--fsync", policy, "--save-interval", "0"])
+}
+
+fn make_filters(server: &Server) {
+    for line in MADE {
+        assert_eq!(server.ask(line), "+OK\r\n", "{line}");
+    }
+}
+
+/// A number that is different in every round and for every purpose.
+fn chance(seed: u64) -> u64 {
+    let mut chance = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    chance ^= chance >> 31;
+    chance.wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
+}
+
+/// Looks for everything that was acknowledged in this round; at the end of all rounds, in all of them.
+fn lost(
+    server: &Server,
+    before: &[Acknowledged],
+    all: &[Acknowledged],
+    whole: bool,
+) -> HashMap<usize, Vec<u64>> {
+    let mut lost = HashMap::new();
+    for (writer, done) in all.iter().enumerate() {
+        let from = if whole { 0 } else { before[writer].items };
+        let missing = missing(server, writer, from, done.items);
+        if !missing.is_empty() {
+            lost.insert(writer, missing);
+        }
+    }
+    lost
+}
+
+/// What was on its way counts as sent: it may have gone in.
+fn check_count(server: &Server, all: &[Acknowledged], on_their_way: &mut u64) {
+    let cuckoos = || all.iter().enumerate().filter(|(writer, _)| Sort::of(*writer) == Sort::Cuckoo);
+    let acknowledged: u64 = cuckoos().map(|(_, done)| done.items).sum();
+    *on_their_way += cuckoos().map(|(_, done)| done.sent - done.items).sum::<u64>();
+    let counted = counted(server);
+    assert!(
+        (acknowledged..=acknowledged + *on_their_way).contains(&counted),
+        "{counted} items in the cuckoo filter, {acknowledged} acknowledged, {on_their_way} more on their way"
+    );
+}
+
+fn kill_again_and_again(policy: &str, default_rounds: u64) {
+    let folder = program::empty_folder("durable", &format!("kill-{policy}"));
+    let rounds = rounds("MAYHAP_KILLS", default_rounds);
+    let mut all = vec![Acknowledged::default(); WRITERS];
+    let mut server = start(&folder, policy);
+    make_filters(&server);
+    let mut on_their_way = 0;
+    for round in 1..=rounds {
+        let before = all.clone();
+        let millis = 20 + chance(round) % 300;
+        write_until(&server, &mut all, || {
+            std::thread::sleep(Duration::from_millis(millis));
+            server.signal("-KILL");
+        });
+        drop(server);
+        server = start(&folder, policy);
+        let lost = lost(&server, &before, &all, round == rounds);
+        assert!(lost.is_empty(), "round {round}, killed after {millis} ms: lost {lost:?}");
+        check_count(&server, &all, &mut on_their_way);
+    }
+    let acknowledged: u64 = all.iter().map(|done| done.items).sum();
+    assert!(acknowledged > rounds * 100, "{acknowledged} writes are no test");
+    eprintln!("--fsync {policy}: killed {rounds} times, {acknowledged} acknowledged, 0 lost");
+}
+
+#[test]
+fn kill_9_loses_nothing_that_was_acknowledged_with_always() {
+    kill_again_and_again("always", 6);
+}
+
+#[test]
+fn kill_9_loses_nothing_that_was_acknowledged_with_everysec() {
+    kill_again_and_again("everysec", 3);
+}
+
+#[test]
+fn kill_9_loses_nothing_that_was_acknowledged_with_no() {
+    kill_again_and_again("no", 2);
+}
+
+/// An ext4 in a file.
+struct Image {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+impl Image {
+    fn make(folder: &Path, size: &str) -> Result<Self, String> {
+        let image = Self { folder: folder.join("disk"), file: folder.join("disk.ext4") };
+        std::fs::create_dir_all(&image.folder).unwrap();
+        run(Command::new("truncate").args(["-s", size]).arg(&image.file))?;
+        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image.file))?;
+        image.mount()?;
+        Ok(image)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        run(Command::new("mount").args(["-o", "loop"]).arg(&self.file).arg(&self.folder))
+    }
+
+    /// `EXT4_IOC_SHUTDOWN` with `NOLOGFLUSH`: whatever is not on the disk by now never will be.
+    fn lose_power(&self) {
+        let shutdown =
+            "my $how = pack('L', 2); open(F, '<', $ARGV[0]) or die $!; ioctl(F, 0x8004587d, $how) or die $!";
+        run(Command::new("perl").args(["-e", shutdown]).arg(&self.folder)).unwrap();
+    }
+
+    fn unmount(&self) -> Result<(), String> {
+        run(Command::new("umount").arg(&self.folder))
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let _ = self.unmount();
+    }
+}
+
+/// For a machine where a test cannot have a file system of its own.
+fn not_tried(why: &str) {
+    eprintln!("not tried, for this machine has no file system to spare: {why}");
+}
+
+fn lose_power_again_and_again(policy: &str, default_rounds: u64) {
+    let folder = program::empty_folder("durable", &format!("power-{policy}"));
+    let image = match Image::make(&folder, "1G") {
+        Ok(image) => image,
+        Err(why) => return not_tried(&why),
+    };
+    let rounds = rounds("MAYHAP_POWER_LOSSES", default_rounds);
+    let mut all = vec![Acknowledged::default(); WRITERS];
+    let mut worst = Duration::ZERO;
+    let mut lost_in_all = 0;
+    let mut server = start(&image.folder, policy);
+    make_filters(&server);
+    for round in 1..=rounds {
+        let before = all.clone();
+        let millis = 200 + chance(round) % 1_500;
+        let mut gone = Instant::now();
+        write_until(&server, &mut all, || {
+            std::thread::sleep(Duration::from_millis(millis));
+            image.lose_power();
+            gone = Instant::now();
+            server.signal("-KILL");
+        });
+        drop(server);
+        image.unmount().unwrap();
+        image.mount().unwrap();
+        server = start(&image.folder, policy);
+        for (writer, mut missing) in lost(&server, &before, &all, round == rounds && policy == "always") {
+            lost_in_all += missing.len();
+            assert_ne!(
+                policy, "always",
+                "round {round}, power lost after {millis} ms: lost {missing:?} of {writer}"
+            );
+            // Only the last ones are gone, and only of the last second.
+            missing.sort_unstable();
+            let oldest = missing[0];
+            let when =
+                all[writer].times.iter().find(|(_, items)| *items > oldest).map_or(gone, |(when, _)| *when);
+            worst = worst.max(gone.saturating_duration_since(when));
+        }
+        // What was lost is to be written anew, or later rounds would miss it again.
+        for (writer, done) in all.iter_mut().enumerate() {
+            if let Some(first) = missing(&server, writer, before[writer].items, done.items).first() {
+                done.items = *first;
+            }
+        }
+    }
+    assert!(worst <= Duration::from_secs(1), "lost what was acknowledged {worst:?} before the power was");
+    let acknowledged: u64 = all.iter().map(|done| done.items).sum();
+    assert!(acknowledged > rounds * 10, "{acknowledged} writes are no test");
+    eprintln!(
+        "--fsync {policy}: power lost {rounds} times, {acknowledged} acknowledged, {lost_in_all} lost, the oldest {worst:?} before"
+    );
+    drop(server);
+}
+
+#[test]
+fn a_power_loss_loses_nothing_that_was_acknowledged_with_always() {
+    lose_power_again_and_again("always", 2);
+}
+
+#[test]
+fn a_power_loss_loses_at_most_the_last_second_with_everysec() {
+    lose_power_again_and_again("everysec", 2);
+}
+
+/// A connection that asks one thing after the other.
+struct Asking {
+    stream: TcpStream,
+    replies: BufReader<TcpStream>,
+}
+
+impl Asking {
+    fn of(server: &Server) -> Self {
+        let stream = server.connect();
+        Self { replies: BufReader::new(stream.try_clone().unwrap()), stream }
+    }
+
+    /// The first line of the reply; nothing if the connection is closed.
+    fn ask(&mut self, words: &[&str]) -> String {
+        let mut sent = Vec::new();
+        request(words, &mut sent);
+        let mut line = String::new();
+        if self.stream.write_all(&sent).is_ok() {
+            let _ = self.replies.read_line(&mut line);
+        }
+        line
+    }
+}
+
+/// Changes are refused with `error`, and everything else goes on.
+fn assert_only_changes_are_refused(server: &Server, error: &str) {
+    let mut asking = Asking::of(server);
+    for words in
+        [&["BF.ADD", "bloom", "never"][..], &["SET", "text", "never"], &["DEL", "bloom"], &["FLUSHALL"]]
+    {
+        let reply = asking.ask(words);
+        assert!(reply.starts_with(&format!("-{error} ")), "{words:?}: {reply}");
+    }
+    assert_eq!(asking.ask(&["PING"]), "+PONG\r\n");
+    assert_eq!(asking.ask(&["BF.EXISTS", "bloom", &item(0, 0)]), ":1\r\n");
+    let (status, body) = server.http("GET /ready", "", "");
+    assert!(status == 503 && body.contains("disk"), "{status} {body}");
+    assert_eq!(server.http("GET /health", "", "").0, 200);
+    assert!(server.ask("INFO persistence").contains("aof_last_write_status:err"));
+}
+
+#[test]
+fn a_full_disk_refuses_changes_until_there_is_room_and_forgets_nothing() {
+    for policy in ["always", "everysec"] {
+        let folder = program::empty_folder("durable", &format!("full-{policy}"));
+        let image = match Image::make(&folder, "16M") {
+            Ok(image) => image,
+            Err(why) => return not_tried(&why),
+        };
+        // What is to be made room of.
+        std::fs::write(image.folder.join("ballast"), vec![1; 6 << 20]).unwrap();
+        let server = start(&image.folder, policy);
+        make_filters(&server);
+        let mut asking = Asking::of(&server);
+        let mut acknowledged = 0;
+        let refused = loop {
+            // Strings fill a disk sooner than hashes do.
+            let (name, value) = (format!("text:{acknowledged}"), "x".repeat(10_000));
+            let added = asking.ask(&["BF.ADD", "bloom", &item(0, acknowledged)]);
+            let reply = if added.starts_with(':') { asking.ask(&["SET", &name, &value]) } else { added };
+            match reply.as_str() {
+                "+OK\r\n" => acknowledged += 1,
+                _ => break reply,
+            }
+            assert!(acknowledged < 10_000, "the disk does not get full");
+        };
+        assert!(refused.starts_with("-NOSPACE "), "{policy}: {refused}");
+        assert_only_changes_are_refused(&server, "NOSPACE");
+        std::fs::remove_file(image.folder.join("ballast")).unwrap();
+        let begun = Instant::now();
+        loop {
+            let reply = Asking::of(&server).ask(&["BF.ADD", "bloom", "there is room"]);
+            if reply == ":1\r\n" || reply == ":0\r\n" {
+                break;
+            }
+            assert!(reply.starts_with("-NOSPACE "), "{reply}");
+            assert!(begun.elapsed() < Duration::from_secs(1), "{policy}: still refused after a second");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(server.http("GET /ready", "", "").0, 200);
+        server.signal("-KILL");
+        drop(server);
+        let server = start(&image.folder, policy);
+        let lost = missing(&server, 0, 0, acknowledged);
+        assert!(lost.is_empty(), "{policy}: {lost:?} of {acknowledged}");
+        let texts = server.ask("DBSIZE");
+        let texts: u64 = texts.trim_start_matches(':').trim().parse().unwrap();
+        assert!(
+            texts >= acknowledged + MADE.len() as u64,
+            "{policy}: {texts} names, {acknowledged} texts acknowledged"
+        );
+        assert_eq!(server.ask("BF.EXISTS bloom \"there is room\""), ":1\r\n");
+    }
+}
+
+#[test]
+fn a_disk_that_fails_is_not_written_to_again_and_nothing_is_acknowledged() {
+    for policy in ["always", "everysec"] {
+        let folder = program::empty_folder("durable", &format!("fails-{policy}"));
+        let image = match Image::make(&folder, "64M") {
+            Ok(image) => image,
+            Err(why) => return not_tried(&why),
+        };
+        let server = start(&image.folder, policy);
+        make_filters(&server);
+        let mut asking = Asking::of(&server);
+        assert_eq!(asking.ask(&["BF.ADD", "bloom", &item(0, 0)]), ":1\r\n");
+        // With everysec, it must be safe before the disk goes.
+        std::thread::sleep(Duration::from_millis(if policy == "always" { 0 } else { 2_500 }));
+        // Reads and writes of this file system fail from now on.
+        image.lose_power();
+        let refused = asking.ask(&["BF.ADD", "bloom", "too late"]);
+        assert!(refused.starts_with("-READONLY "), "{policy}: {refused}");
+        assert_only_changes_are_refused(&server, "READONLY");
+        server.signal("-KILL");
+        drop(server);
+        image.unmount().unwrap();
+        image.mount().unwrap();
+        let server = start(&image.folder, policy);
+        assert_eq!(missing(&server, 0, 0, 1), Vec::<u64>::new());
+        assert_eq!(server.http("GET /ready", "", "").0, 200);
+    }
+}
+
+/// Turns one bit of a file over.
+fn damage(path: &Path, offset: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[offset] ^= 4;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
+    let folder = program::empty_folder("durable", "repair");
+    let server = start(&folder, "everysec");
+    make_filters(&server);
+    for number in 0..50 {
+        assert_eq!(server.ask(&format!("SET text:{number} before")), "+OK\r\n");
+    }
+    assert_eq!(server.ask("SAVE"), "+OK\r\n");
+    // Each in a frame of its own.
+    for number in 0..50 {
+        assert_eq!(server.ask(&format!("SET later:{number} after")), "+OK\r\n");
+    }
+    assert_eq!(server.stop().0, 0);
+    let (code, out, _) = program::run(&folder, &["repair", "data"]);
+    assert!(code == 0 && out.contains("everything is as it was written"), "{out}");
+
+    let data = folder.join("data");
+    let names = program::names(&data);
+    let log = names.iter().rfind(|name| name.starts_with("log-")).unwrap();
+    let bytes = std::fs::metadata(data.join(log)).unwrap().len() as usize;
+    damage(&data.join(log), bytes / 2);
+    let refused = program::trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    assert!(
+        refused.contains(log) && refused.contains("at byte") && refused.contains("mayhap repair"),
+        "{refused}"
+    );
+    let part = names.iter().find(|name| name.starts_with("part-")).unwrap();
+    damage(&data.join(part), 60);
+    let before: Vec<Vec<u8>> = names.iter().map(|name| std::fs::read(data.join(name)).unwrap()).collect();
+
+    let (code, out, _) = program::run(&folder, &["repair", "data", "--into", "kept"]);
+    assert!(code == 1 && out.contains(&format!("damaged  {log} at byte")), "{out}");
+    assert!(out.contains(&format!("damaged  {part} at byte")) && out.contains("missing  1 change"), "{out}");
+    let after: Vec<Vec<u8>> = names.iter().map(|name| std::fs::read(data.join(name)).unwrap()).collect();
+    let lock = names.iter().position(|name| name == "mayhap.lock");
+    for (index, (before, after)) in before.iter().zip(&after).enumerate() {
+        assert!(Some(index) == lock || before == after, "{} was changed", names[index]);
+    }
+    let (code, json, _) = program::run(&folder, &["repair", "--json", "data"]);
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, &found["intact"], &found["changes_missing"]), (1, &false.into(), &1.into()), "{json}");
+    // A folder that has something is never written to.
+    let (code, _, error) = program::run(&folder, &["repair", "data", "--into", "kept"]);
+    assert!(code == 2 && error.contains("must be empty"), "{error}");
+
+    let mut command = program::server::serve(&folder);
+    command.args(["--port", "0", "--http-port", "0", "--dir", "kept"]);
+    let server = Server::start(command);
+    let there = |name: &str| server.ask(&format!("EXISTS {name}")) == ":1\r\n";
+    let later = (0..50).filter(|number| there(&format!("later:{number}"))).count();
+    assert_eq!(later, 49, "all changes but the one that was damaged");
+    let before = (0..50).filter(|number| there(&format!("text:{number}"))).count();
+    assert!((40..50).contains(&before), "all names but those of one part: {before}");
+}

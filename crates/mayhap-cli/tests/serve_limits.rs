@@ -1,0 +1,511 @@
+//! What clients can make `mayhap serve` hold, and for how long: a real process, so that its memory is its own.
+//!
+//! `MAYHAP_LIMITS=long` (`just limits`) has the sizes that are promised; without it they are smaller, for `./test`.
+
+mod program;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use program::{empty_folder, mayhap_in};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MIB: u64 = 1 << 20;
+
+/// One of two sizes: that of `./test`, and that which is promised.
+fn size(short: usize, long: usize) -> usize {
+    if std::env::var("MAYHAP_LIMITS").is_ok_and(|value| value == "long") { long } else { short }
+}
+
+struct Server {
+    child: Child,
+    address: String,
+    _out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(test: &str, arguments: &[&str]) -> Self {
+        let folder = empty_folder("serve_limits", test);
+        let mut command = mayhap_in(&folder);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("MAYHAP_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(["serve", "--port", "0", "--no-http", "--dir", "data", "--workers", "2"])
+            .args(arguments);
+        command.args(["--log-level", "error"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("  try ") {
+            assert!(out.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
+        }
+        let address = greeting.lines().find_map(|line| line.strip_prefix("  RESP  ")).unwrap().to_owned();
+        Self { child, address, _out: out }
+    }
+
+    fn connect(&self) -> Talk {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Talk(BufReader::new(stream))
+    }
+
+    /// Bytes of memory it has in use.
+    fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1_024
+    }
+
+    fn is_alive(&self) -> bool {
+        self.connect().ask("PING") == "+PONG"
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Talk(BufReader<TcpStream>);
+
+impl Talk {
+    fn send(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).unwrap();
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Sends a line, and reads the first line of the reply.
+    fn ask(&mut self, line: &str) -> String {
+        self.send(format!("{line}\r\n").as_bytes());
+        self.line()
+    }
+
+    /// A field of `INFO`.
+    fn info(&mut self, field: &str) -> u64 {
+        let length: usize = self.ask("INFO")[1..].parse().unwrap();
+        let mut text = vec![0; length + 2];
+        self.0.read_exact(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.unwrap_or_else(|| panic!("no {field} in {text}")).parse().unwrap()
+    }
+
+    /// Sends as much as the other side takes, for as long as it takes some within `pause`.
+    fn stuff(&mut self, bytes: &[u8], pause: Duration) -> usize {
+        let stream = self.0.get_mut();
+        stream.set_write_timeout(Some(pause)).unwrap();
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match stream.write(&bytes[sent..]) {
+                Ok(0) => break,
+                Ok(count) => sent += count,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(_) => break,
+            }
+        }
+        sent
+    }
+
+    /// Is it closed within `patience`?
+    fn is_closed_within(&mut self, patience: Duration) -> bool {
+        let stream = self.0.get_mut();
+        stream.set_read_timeout(Some(patience.max(Duration::from_millis(1)))).unwrap();
+        let mut rest = [0; 4_096];
+        loop {
+            match stream.read(&mut rest) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return false;
+                }
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+/// Waits until something is so.
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "waited for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Somebody who pings a thousand times a second, and how long that took at the most, but for one in a hundred and at all.
+struct Pinger {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<Vec<Duration>>,
+}
+
+impl Pinger {
+    fn start(server: &Server) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (mut talk, stopped) = (server.connect(), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            let mut took = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                let begun = Instant::now();
+                assert_eq!(talk.ask("PING"), "+PONG");
+                took.push(begun.elapsed());
+                thread::sleep(Duration::from_millis(1));
+            }
+            took
+        });
+        Self { stop, thread }
+    }
+
+    fn stop(self) -> (Duration, Duration) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut took = self.thread.join().unwrap();
+        took.sort_unstable();
+        (took[took.len() * 99 / 100], *took.last().unwrap())
+    }
+
+    /// The same with nothing else to do, on this machine and now.
+    fn alone(server: &Server) -> (Duration, Duration) {
+        let pinger = Self::start(server);
+        thread::sleep(Duration::from_millis(300));
+        pinger.stop()
+    }
+}
+
+#[test]
+fn a_slow_reader_costs_little_and_gets_everything_in_the_end() {
+    let replies = size(200, 1_000);
+    let server = Server::start("slow_reader", &[]);
+    let mut talk = server.connect();
+    assert_eq!(talk.ask("SETRANGE s 1048575 x"), ":1048576");
+    assert_eq!(talk.ask("STRLEN s"), ":1048576");
+    let (bare, _) = Pinger::alone(&server);
+    let before = server.resident();
+    let pinger = Pinger::start(&server);
+    talk.send("GET s\r\n".repeat(replies).as_bytes());
+    thread::sleep(Duration::from_millis(size(700, 3_000) as u64));
+    let growth = server.resident().saturating_sub(before);
+    let (p99, _) = pinger.stop();
+    println!(
+        "{replies} replies of 1 MiB unread: {} MiB more; ping p99 {p99:?}, alone {bare:?}",
+        growth / MIB
+    );
+    assert!(growth <= 64 * MIB, "{growth}");
+    // Ten are promised, on a machine with nothing else to do.
+    assert!(p99 < Duration::from_millis(size(100, 10) as u64).max(bare * 5), "{p99:?}, alone {bare:?}");
+    let mut value = vec![0; (1 << 20) + 2];
+    for _ in 0..replies {
+        assert_eq!(talk.line(), "$1048576");
+        talk.0.read_exact(&mut value).unwrap();
+        assert_eq!(value[(1 << 20) - 1], b'x');
+    }
+    assert_eq!(talk.ask("PING"), "+PONG");
+    wait_for("the memory to be given back", || server.connect().info("mem_clients_normal") < 4 * MIB);
+}
+
+#[test]
+fn many_slow_readers_lose_the_connections_that_hold_most() {
+    let readers = size(40, 200);
+    let server = Server::start("slow_readers", &["--max-buffers", "32MiB", "--max-unread", "8MiB"]);
+    let mut talk = server.connect();
+    talk.ask("SETRANGE s 1048575 x");
+    let before = server.resident();
+    let mut talks: Vec<Talk> = (0..readers).map(|_| server.connect()).collect();
+    for talk in &mut talks {
+        talk.send("GET s\r\n".repeat(100).as_bytes());
+    }
+    let mut watcher = server.connect();
+    wait_for("too much", || watcher.info("client_query_buffer_limit_disconnections") > 0);
+    wait_for("enough to be closed", || watcher.info("mem_clients_normal") <= 32 * MIB);
+    let growth = server.resident().saturating_sub(before);
+    println!("{readers} readers of 100 MiB each that do not read: {} MiB more", growth / MIB);
+    // The limit, and for each of them a reply under way, as a value and as it is written.
+    let most = (32 + 3 * readers as u64) * MIB;
+    assert!(growth <= most, "{growth} of {most}");
+    assert!(server.is_alive());
+}
+
+#[test]
+fn half_a_request_and_a_silent_connection_are_closed_and_who_is_slow_is_not() {
+    let connections = size(300, 9_000);
+    let seconds = size(2, 30) as u64;
+    let timeout = seconds.to_string();
+    let server = Server::start("half", &["--request-timeout", &timeout, "--max-clients", "20000"]);
+    let mut patient = server.connect();
+    assert_eq!(patient.ask("PING"), "+PONG");
+    let mut silent = server.connect();
+    let mut halves: Vec<Talk> = (0..connections)
+        .map(|_| {
+            let mut talk = server.connect();
+            talk.send(b"PING\r\n*3\r\n$6\r\nBF.ADD\r\n$1\r\nf");
+            talk
+        })
+        .collect();
+    let begun = Instant::now();
+    // It brings 32 KiB at a time, and needs longer than anybody may be silent.
+    let mut slow = server.connect();
+    let pieces = 8;
+    slow.send(format!("*2\r\n$4\r\nPING\r\n${}\r\n", pieces * 32_768).as_bytes());
+    for _ in 0..pieces {
+        slow.send(&[b'x'; 32_768]);
+        thread::sleep(Duration::from_millis(seconds * 1_000 / 6));
+    }
+    slow.send(b"\r\n");
+    assert_eq!(slow.line(), format!("${}", pieces * 32_768));
+    let last = begun + Duration::from_secs(seconds) + Duration::from_secs(10);
+    for talk in halves.iter_mut().chain([&mut silent]) {
+        assert!(talk.is_closed_within(last.saturating_duration_since(Instant::now())), "still open");
+    }
+    println!("{connections} half requests closed {:?} after the last of them", begun.elapsed());
+    assert_eq!(patient.ask("PING"), "+PONG", "asking for nothing is no offence");
+    assert!(patient.info("overdue_disconnections") >= connections as u64);
+    assert_eq!(patient.ask("CONFIG SET timeout 1"), "+OK");
+    assert!(patient.is_closed_within(Duration::from_secs(10)));
+}
+
+#[test]
+fn strangers_cost_next_to_nothing() {
+    let strangers = size(200, 1_000);
+    let server = protected();
+    let mut known = server.connect();
+    assert_eq!(known.ask("AUTH secret"), "+OK");
+    let before = server.resident();
+    let mut talks: Vec<Talk> = (0..strangers).map(|_| server.connect()).collect();
+    // As much as one may send without an end, in four ways.
+    let password = [&b"*2\r\n$4\r\nAUTH\r\n$16000\r\n"[..], &[b'a'; 15_999]].concat();
+    let line = [b'a'; 16_000];
+    let pings = b"PING\r\n".repeat(20_000);
+    let words =
+        [&b"*10\r\n"[..], &b"$1500\r\n"[..], &[b'b'; 1_500], b"\r\n$1500\r\n", &[b'b'; 1_499]].concat();
+    for (number, talk) in talks.iter_mut().enumerate() {
+        let bytes: &[u8] = [&password[..], &line, &pings, &words][number % 4];
+        talk.stuff(bytes, Duration::from_millis(20));
+    }
+    let growth = server.resident().saturating_sub(before);
+    println!("{strangers} strangers: {} KiB more, {} each", growth / 1_024, growth / strangers as u64);
+    let most = 32 * MIB * strangers as u64 / 1_000 + 8 * MIB * u64::from(strangers < 1_000);
+    assert!(growth <= most, "{growth} of {most}");
+    // A million requests of which no reply is read.
+    let before = server.resident();
+    let sent = server.connect().stuff(&b"PING\r\n".repeat(1_000_000), Duration::from_millis(500));
+    let growth = server.resident().saturating_sub(before);
+    println!("{sent} bytes of PING from a stranger that does not read: {} KiB more", growth / 1_024);
+    assert!(growth <= 2 * MIB, "{growth}");
+    assert_eq!(known.ask("PING"), "+PONG");
+}
+
+fn protected() -> Server {
+    let folder = empty_folder("serve_limits", "password");
+    fs::write(folder.join("pw"), "secret\n").unwrap();
+    let file = folder.join("pw");
+    Server::start("protected", &["--password-file", file.to_str().unwrap(), "--max-clients", "20000"])
+}
+
+#[test]
+fn twice_the_memory_is_refused_whoever_asks_at_the_same_time() {
+    let server = Server::start("memory", &["--max-memory", "256MiB"]);
+    let threads: Vec<_> = (0..8)
+        .map(|number| {
+            let mut talk = server.connect();
+            thread::spawn(move || {
+                let mut made = 0;
+                for round in 0..8 {
+                    // 9.6 bits for each of seven million: 8 MiB, and 64 of them.
+                    let reply = match round % 2 {
+                        0 => talk.ask(&format!("BF.RESERVE f{number}.{round} 0.01 7000000")),
+                        _ => talk.ask(&format!("MF.RESERVE f{number}.{round} CAPACITY 7M FPR 1%")),
+                    };
+                    assert!(
+                        reply == "+OK" || reply.starts_with("-OOM ") || reply.starts_with("-ERR "),
+                        "{reply}"
+                    );
+                    made += u64::from(reply == "+OK");
+                }
+                made
+            })
+        })
+        .collect();
+    let made: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let mut talk = server.connect();
+    let used = talk.info("used_memory");
+    println!("{made} of 64 filters of 8 MiB in 256 MiB, {} MiB used", used / MIB);
+    assert!(used <= 256 * MIB && (20..=32).contains(&made), "{made}, {used}");
+    // Nor are they copied, or merged, into more than there is.
+    for number in 0..64 {
+        let reply = talk.ask(&format!("COPY f0.0 copy{number}"));
+        assert!(reply == ":1" || reply.starts_with("-OOM "), "{reply}");
+    }
+    assert!(talk.info("used_memory") <= 256 * MIB);
+    assert!(talk.info("maxmemory") == 256 * MIB && server.is_alive());
+}
+
+#[test]
+fn what_is_usual_is_a_share_of_the_memory_there_is() {
+    let server = Server::start("share", &[]);
+    let mut talk = server.connect();
+    let (limit, all) = (talk.info("maxmemory"), talk.info("total_system_memory"));
+    assert!(limit > all / 100 * 79 && limit < all / 100 * 81, "{limit} of {all}");
+    // Larger than the machine: 1.2 bytes for each.
+    for capacity in [1_u64 << 40, 1 << 45] {
+        let reply = talk.ask(&format!("MF.RESERVE f{capacity} CAPACITY {capacity} FPR 0.01"));
+        assert!(reply.starts_with("-OOM ") || reply.starts_with("-ERR "), "{reply}");
+    }
+    assert!(server.is_alive());
+}
+
+#[test]
+fn transactions_have_an_end() {
+    let server = Server::start("multi", &["--max-unread", "4MiB", "--max-request", "8MiB"]);
+    let mut talk = server.connect();
+    talk.ask("SETRANGE s 1048575 x");
+    let before = server.resident();
+    assert_eq!(talk.ask("MULTI"), "+OK");
+    for _ in 0..100 {
+        assert_eq!(talk.ask("GET s"), "+QUEUED");
+    }
+    assert_eq!(talk.ask("BF.ADD f a"), "+QUEUED");
+    assert_eq!(talk.ask("EXEC"), "*101");
+    let growth = server.resident().saturating_sub(before);
+    let (mut whole, mut value) = (0, vec![0; (1 << 20) + 2]);
+    for _ in 0..100 {
+        match talk.line().as_str() {
+            "$1048576" => {
+                talk.0.read_exact(&mut value).unwrap();
+                whole += 1;
+            }
+            refused => {
+                assert!(refused.starts_with("-ERR the replies of a transaction may take "), "{refused}");
+            }
+        }
+    }
+    assert_eq!((talk.line().as_str(), whole), (":1", 3));
+    assert!(growth < 32 * MIB, "{growth}");
+    // What is queued has an end, too.
+    assert_eq!(talk.ask("MULTI"), "+OK");
+    let set = [&b"*3\r\n$3\r\nSET\r\n$1\r\nt\r\n$1000000\r\n"[..], &[b'y'; 1_000_000], b"\r\n"].concat();
+    let queued = (0..20).map(|_| {
+        talk.send(&set);
+        talk.line()
+    });
+    let queued = queued.take_while(|reply| reply == "+QUEUED").count();
+    assert_eq!(queued, 8);
+    assert!(talk.ask("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(talk.ask("PING"), "+PONG");
+}
+
+/// The commands that take longest, each beside somebody who pings: nobody waits for another's work.
+#[test]
+fn no_command_keeps_others_waiting() {
+    let scale = size(1, 4);
+    let server = Server::start("stall", &["--max-memory", "8GiB"]);
+    let mut talk = server.connect();
+    let mega = (64 * scale) << 20;
+    // What they work on.
+    for line in [
+        format!("SETRANGE s {} x", mega - 1),
+        format!("MF.RESERVE m1 KIND bloom CAPACITY {} FPR 0.01 KEYLESS", 40_000_000 * scale),
+        format!("MF.RESERVE m2 KIND bloom CAPACITY {} FPR 0.01 KEYLESS", 40_000_000 * scale),
+        "MF.ADD m1 a".to_owned(),
+        "MF.ADD m2 b".to_owned(),
+        "BF.RESERVE wide 0.01 5000 EXPANSION 32768".to_owned(),
+        "BF.RESERVE b 0.01 1000".to_owned(),
+    ] {
+        let reply = talk.ask(&line);
+        assert!(!reply.starts_with('-'), "{line}: {reply}");
+    }
+    let fill = format!("BF.MADD wide{}", (0..6_000).map(|item| format!(" {item}")).collect::<String>());
+    let fill = as_request(&fill);
+    let many_names = format!("DEL{}", (0..200_000).map(|item| format!(" n{item}")).collect::<String>());
+    let many_names = as_request(&many_names);
+    let some_items =
+        format!("BF.MADD wide{}", (0..2_000).map(|item| format!(" w{item}")).collect::<String>());
+    let some_items = as_request(&some_items);
+    let lines = [
+        "BITCOUNT s".to_owned(),
+        "BITPOS s 1".to_owned(),
+        "BITOP NOT t s".to_owned(),
+        "GET s".to_owned(),
+        format!("SETBIT far {}", (mega as u64) * 8 - 1) + " 1",
+        "COPY s u".to_owned(),
+        "COPY m1 m3".to_owned(),
+        "MF.MERGE m2 m1".to_owned(),
+        "MF.CLEAR m2".to_owned(),
+        "MF.DUMP m1 0".to_owned(),
+        "MF.INFO m1".to_owned(),
+        "DUMP b".to_owned(),
+        "SCAN 0 COUNT 100000000".to_owned(),
+        "KEYS *".to_owned(),
+        "COMMAND DOCS".to_owned(),
+        "INFO all".to_owned(),
+        "CLIENT LIST".to_owned(),
+        "MULTI\r\nBITCOUNT s\r\nMF.MERGE m2 m1\r\nEXEC".to_owned(),
+        "DEL s t u m1 m2 m3 far".to_owned(),
+    ];
+    let inline = lines.into_iter().map(|line| (line.clone(), format!("{line}\r\n").into_bytes()));
+    let large =
+        [("BF.MADD that grows", fill), ("BF.MADD into new memory", some_items), ("DEL of many", many_names)];
+    let all: Vec<(String, Vec<u8>)> =
+        large.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).chain(inline).collect();
+    let (_, bare) = Pinger::alone(&server);
+    let limit = Duration::from_millis(100).max(bare * 4);
+    for (name, bytes) in all {
+        // As many connections as it takes to have one with each worker.
+        let pingers = [Pinger::start(&server), Pinger::start(&server)];
+        let begun = Instant::now();
+        let mut worker = server.connect();
+        worker.send(&bytes);
+        worker.send(b"QUIT\r\n");
+        worker.0.get_mut().set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut replies = Vec::new();
+        worker.0.read_to_end(&mut replies).unwrap();
+        assert!(
+            replies.ends_with(b"+OK\r\n"),
+            "{name}: {}",
+            String::from_utf8_lossy(&replies[..replies.len().min(200)])
+        );
+        let took = begun.elapsed();
+        let longest = pingers.map(Pinger::stop).map(|(_, longest)| longest).into_iter().max().unwrap();
+        println!("{name:.40}: {took:.2?}, others waited for {longest:.2?} (alone {bare:.2?})");
+        assert!(longest < limit, "{name}: others waited for {longest:?}, alone {bare:?}");
+    }
+}
+
+/// A line as a request with lengths: lines have a limit of their own.
+fn as_request(line: &str) -> Vec<u8> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut request = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        request.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+    }
+    request
+}
+
+#[test]
+fn no_more_connections_than_allowed() {
+    let server = Server::start("connections", &["--max-clients", "3"]);
+    let mut talks: Vec<Talk> = (0..3).map(|_| server.connect()).collect();
+    for talk in &mut talks {
+        assert_eq!(talk.ask("PING"), "+PONG");
+    }
+    assert_eq!(server.connect().line(), "-ERR max number of clients reached");
+    assert_eq!(talks[0].info("rejected_connections"), 1);
+    assert_eq!(talks[0].ask("CONFIG SET maxclients 5"), "+OK");
+    assert_eq!(server.connect().ask("PING"), "+PONG");
+    assert_eq!(talks[0].info("maxclients"), 5);
+}
