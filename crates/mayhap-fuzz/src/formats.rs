@@ -1,0 +1,77 @@
+//! Every file format: what is read is the same after it was written and read again, in that format and in ours.
+
+use mayhap::codec::format::ReadOptions;
+use mayhap::codec::{Format, block_filter, cassandra, pybloom_live, redisson};
+use mayhap::{Filter, ItemEncoding};
+
+use crate::input::Input;
+use crate::seal;
+
+/// What compressed files may unpack to, and filters that are all header may take.
+const LIMIT: u64 = 1 << 20;
+const ITEMS: [&str; 6] =
+    ["", "a", "user:7", "42", "-1", "some longer item with text in it, of more than one block"];
+const ENCODINGS: [ItemEncoding; 4] =
+    [ItemEncoding::Bytes, ItemEncoding::Utf8, ItemEncoding::Utf16Le, ItemEncoding::Kryo5];
+
+fn options(input: &mut Input<'_>) -> ReadOptions {
+    let options = ReadOptions::default().unpacked_limit(LIMIT).items(*input.of(&ENCODINGS));
+    let choice = input.byte();
+    let options = options
+        .golomb(block_filter::BASIC, [choice; 16])
+        .fingerprint_bits([8, 16, 32, 7][usize::from(choice & 3)])
+        .column(usize::from(choice & 1), "column");
+    let options = match choice & 4 {
+        0 => options.pybloom_live(pybloom_live::Version::V3).cassandra(cassandra::BitOrder::Before40),
+        _ => options.pybloom_live(pybloom_live::Version::V4).cassandra(cassandra::BitOrder::Since40),
+    };
+    match redisson::Config::sized(1 + u64::from(choice), 0.03) {
+        Ok(config) => options.redisson(config),
+        Err(_) => options,
+    }
+}
+
+fn answers(filter: &Filter) -> Vec<bool> {
+    ITEMS.iter().map(|item| filter.may_contain(*item)).collect()
+}
+
+/// The first byte says which format, the next two what the bytes do not say; the others are the file.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    let format = *input.of(&Format::ALL);
+    let options = options(&mut input);
+    let mut bytes = input.rest().to_vec();
+    match format {
+        Format::Mayhap => seal::mayhap(&mut bytes),
+        Format::RedisDump => bytes = seal::redis_payload(&bytes),
+        _ => {}
+    }
+    let _ = Format::sniff(&bytes);
+    let Ok(mut filter) = format.read(&bytes, &options) else { return };
+    let encoded = filter.encode();
+    let same = Filter::decode(&encoded).expect("what was encoded is decoded");
+    assert!(same.encode() == encoded, "{format}: decoded and encoded, it is another one");
+    assert_eq!(answers(&same), answers(&filter), "{format}");
+    let mut written = Vec::new();
+    if format.writes() && format.write(&filter, &mut written).is_ok() {
+        let again = format.read(&written, &options).unwrap_or_else(|error| panic!("{format}: {error}"));
+        assert_eq!(answers(&again), answers(&filter), "{format}: written and read, it is another one");
+        let mut twice = Vec::new();
+        format.write(&again, &mut twice).expect("it was written before");
+        assert!(twice == written || format == Format::DcsoGzip, "{format}: written twice, it differs");
+    }
+    // Nothing that was read may panic or grow without bound when it is used.
+    let _ = (filter.capacity(), filter.inserted(), filter.target_fpr(), filter.expected_fpr());
+    if filter.memory_bytes() <= LIMIT {
+        for item in ITEMS {
+            // Foreign cuckoo chains grow by what their header says: up to what they may.
+            if matches!(filter, Filter::ScalableBloom(_) | Filter::ScalableCuckoo(_)) {
+                break;
+            }
+            let _ = (filter.insert(item), filter.count(item), filter.remove(item));
+        }
+    }
+}

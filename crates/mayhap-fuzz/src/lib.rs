@@ -1,0 +1,48 @@
+//! What the fuzz targets do with bytes: each is a function that panics if a promise is broken. The targets themselves are in `fuzz`, a
+//! workspace of its own; `tests/corpora.rs` runs the same functions over the same corpora without a fuzzer.
+//!
+//! ```text
+//! bytes ─▶ Input (choices) ─▶ seal (right checksums) ─▶ the code under test ─▶ a model, or decode–encode–decode
+//! ```
+//!
+//! * "Did not crash" is half a target: wherever something was accepted, it must keep its promises afterwards.
+//! * Checksums are made right before bytes are shown, or none would get past the first check.
+//! * Everything is in memory and depends on the bytes alone; only [`settings`] and [`http`] need a folder and a socket.
+#![forbid(unsafe_code)]
+
+pub mod commands;
+pub mod exercise;
+pub mod formats;
+pub mod http;
+pub mod input;
+pub mod log;
+pub mod mutate;
+pub mod payloads;
+pub mod random;
+pub mod requests;
+pub mod resp;
+pub mod seal;
+pub mod settings;
+pub mod snapshot;
+pub mod world;
+
+/// A target: its name, which is also that of its corpus, and what it does with bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// As `just fuzz` knows it.
+    pub name: &'static str,
+    /// Panics if a promise is broken.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: [Target; 8] = [
+    Target { name: "resp", run: resp::run },
+    Target { name: "commands", run: commands::run },
+    Target { name: "snapshot", run: snapshot::run },
+    Target { name: "log", run: log::run },
+    Target { name: "formats", run: formats::run },
+    Target { name: "payloads", run: payloads::run },
+    Target { name: "settings", run: settings::run },
+    Target { name: "http", run: http::run },
+];
