@@ -9,6 +9,10 @@ promises:
     MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test scalable_cuckoo --test cuckoo --test dleft --test quotient --test growing --test window --test fingerprints -- --nocapture
     MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor --test binary_fuse --test ribbon --test gcs -- --nocapture
 
+# Ten million states in which a crash may leave the log, each read again. Minutes.
+crash-states states="10000000":
+    MAYHAP_CRASH_STATES={{states}} cargo test --release -p mayhap-engine --test log_crashes -- --nocapture
+
 # docs/accuracy.md: promised, expected and observed rates of every kind. Minutes.
 accuracy:
     cargo run --release -p mayhap-bench -- accuracy
@@ -20,6 +24,10 @@ kinds:
 # docs/commands.md and the table of settings in docs/server.md, from the tables in the code.
 manual:
     MAYHAP_WRITE_MANUAL=1 cargo test -p mayhap-server --test manual
+
+# What clients can make the server hold, with the sizes that count: 1 000 x 1 MiB unread, 9 000 half requests for 30 s, 1 000 strangers. Minutes.
+limits:
+    ulimit -n 20000 && MAYHAP_LIMITS=long cargo test --release -p mayhap-cli --test serve_limits -- --nocapture --test-threads 1
 
 # A static filter of 10^8 items, on a machine with nothing else to do: its memory, and work for two cores. 1.2 GB, some seconds.
 large:
@@ -38,9 +46,27 @@ bench-server thousand_items="1000":
     cargo build --release -p mayhap-cli
     cargo run --release -p mayhap-bench -- server --mayhap "${CARGO_TARGET_DIR:-target}/release/mayhap" --thousand-items {{thousand_items}} --redis-benchmark
 
+# What it costs that every change is kept: CPU of `everysec` beside `no`, changes a second with `always` beside the bare disk's syncs.
+bench-durability:
+    cargo build --release -p mayhap-cli
+    cargo run --release -p mayhap-bench -- server --mayhap "${CARGO_TARGET_DIR:-target}/release/mayhap" --durability
+
+# Our log beside crates that offer one: CPU of a record, and records a second that 50 threads wait for.
+bench-logs:
+    cargo run --release -p mayhap-bench -- logs
+
+# The process is killed 250 times under eight writers: nothing that was acknowledged is lost. Minutes.
+kills:
+    MAYHAP_KILLS=250 cargo test --release -p mayhap-cli --test durable kill_9 -- --nocapture --test-threads 1
+
+# The power is lost a hundred times (an ext4 in a file, stopped without writing what it has): nothing is lost, or the last second. Root, minutes.
+power-losses:
+    MAYHAP_POWER_LOSSES=100 cargo test --release -p mayhap-cli --test durable power_loss -- --nocapture --test-threads 1
+
 # Golden files that are missing are written; those that are there are never touched.
 golden:
     MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap --all-features --test golden
+    MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap-engine --test log_golden
 
 # Licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
 deny:
@@ -61,3 +87,19 @@ uniq-race lines="10000000" rounds="2":
     cargo build --release -p mayhap-cli
     cargo install --quiet huniq --version 2.7.0 --root "${CARGO_TARGET_DIR:-target}/rivals"
     tools/uniq-race.py "${CARGO_TARGET_DIR:-target}/release/mayhap" "${CARGO_TARGET_DIR:-target}/uniq-race" --lines {{lines}} --rounds {{rounds}} --huniq "${CARGO_TARGET_DIR:-target}/rivals/bin/huniq"
+
+# A fuzz target (resp, commands, snapshot, log, formats, payloads, settings, http) for so long, with the address sanitizer; needs g++.
+fuzz target seconds="60":
+    tools/fuzz {{target}} {{seconds}}
+
+# All fuzz targets, each for so long.
+fuzz-all seconds="600":
+    tools/fuzz all {{seconds}}
+
+# Seeds of the fuzz targets that are missing are written; those that are there are never touched.
+fuzz-seeds:
+    MAYHAP_WRITE_SEEDS=1 cargo test -p mayhap-fuzz --test seeds
+
+# Payloads, chunks, files and snapshots with changed fields and right checksums, loaded and used for so long, with new seeds every time.
+mutate seconds="600":
+    MAYHAP_MUTATE_SECS={{seconds}} cargo test --release -p mayhap-fuzz --test mutated -- --nocapture

@@ -21,6 +21,7 @@ mod heap;
 mod items;
 mod kinds;
 mod limit;
+mod logs;
 mod measure;
 mod ours;
 mod record;
@@ -48,6 +49,8 @@ enum Command {
     Kinds(kinds::Args),
     /// Our server beside Debian's Redis: its CPU time per request and per item.
     Server(server::Args),
+    /// Our log of changes beside crates that offer one.
+    Logs(logs::Args),
 }
 
 fn main() -> ExitCode {
@@ -56,5 +59,6 @@ fn main() -> ExitCode {
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Kinds(args) => kinds::run(&args),
         Command::Server(args) => server::run(&args),
+        Command::Logs(args) => logs::run(&args),
     }
 }

@@ -18,8 +18,8 @@ pub(super) struct Process {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Process {
-    /// `mayhap serve` with so many threads.
-    pub(super) fn mayhap(program: &Path, workers: usize) -> io::Result<Self> {
+    /// `mayhap serve` with so many threads, and changes safe from a power loss when `fsync` says.
+    pub(super) fn mayhap(program: &Path, workers: usize, fsync: &str) -> io::Result<Self> {
         Self::start(program, |port, folder| {
             let (port, workers) = (port.to_string(), workers.to_string());
             let mut words: Vec<String> = [
@@ -31,6 +31,8 @@ impl Process {
                 &port,
                 "--workers",
                 &workers,
+                "--fsync",
+                fsync,
                 "--dir",
             ]
             .map(str::to_owned)
@@ -76,6 +78,11 @@ impl Process {
         let stream = TcpStream::connect(self.address)?;
         stream.set_nodelay(true)?;
         Ok(stream)
+    }
+
+    /// The folder of its data.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub(super) fn port(&self) -> u16 {

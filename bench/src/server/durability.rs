@@ -1,0 +1,74 @@
+//! What it costs that every change is kept: CPU with and without syncs, and how many changes share one sync.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::load::Sort;
+use super::process::Process;
+use super::{Args, cpu, reserve};
+use crate::samples::Samples;
+
+/// Requests in one write.
+const DEPTH: usize = 64;
+/// Clients that wait for the disk at the same time.
+const WAITING: usize = 50;
+/// What each of them adds, one by one.
+const ADDED: usize = 400;
+/// How long the bare disk is asked.
+const SYNCING: Duration = Duration::from_secs(3);
+
+pub(super) fn measure(args: &Args) -> io::Result<()> {
+    let policies = ["no", "everysec"];
+    let mut servers = Vec::new();
+    for policy in policies {
+        let server = Process::mayhap(&args.mayhap, 1, policy)?;
+        reserve(&server, "new", 100_000_000)?;
+        servers.push(server);
+    }
+    let mut samples = [Samples::default(), Samples::default()];
+    for round in 0..args.rounds {
+        for (server, samples) in servers.iter().zip(&mut samples) {
+            samples
+                .record(cpu(server, Sort::Add, DEPTH, args.requests, args.connections, round as u64 + 1)?, 1);
+        }
+    }
+    let [no, everysec] = samples.map(|samples| samples.median().unwrap_or(f64::NAN));
+    println!(
+        "BF.ADD, depth {DEPTH}: {no:.0} ns CPU with --fsync no, {everysec:.0} with everysec: {:.2} of it",
+        everysec / no
+    );
+    drop(servers);
+
+    let server = Process::mayhap(&args.mayhap, 0, "always")?;
+    reserve(&server, "new", 100_000_000)?;
+    let mut adds = Samples::default();
+    let mut syncs = Samples::default();
+    for round in 0..args.rounds {
+        syncs.record(syncs_a_second(server.folder())?, 1);
+        let begun = Instant::now();
+        cpu(&server, Sort::Add, 1, WAITING * ADDED, WAITING, round as u64 + 1_000)?;
+        adds.record((WAITING * ADDED) as f64 / begun.elapsed().as_secs_f64(), 1);
+    }
+    let (adds, syncs) = (adds.median().unwrap_or(f64::NAN), syncs.median().unwrap_or(f64::NAN));
+    println!(
+        "BF.ADD, {WAITING} clients one by one, --fsync always: {adds:.0} a second, where the bare disk does {syncs:.0} syncs: {:.1} of it",
+        adds / syncs
+    );
+    Ok(())
+}
+
+/// How many times a second a few bytes behind a file can be made safe there.
+fn syncs_a_second(folder: &Path) -> io::Result<f64> {
+    let path = folder.join("bare");
+    let mut file = File::create(&path)?;
+    let (begun, mut syncs) = (Instant::now(), 0);
+    while begun.elapsed() < SYNCING {
+        file.write_all(&[7; 64])?;
+        file.sync_data()?;
+        syncs += 1;
+    }
+    std::fs::remove_file(path)?;
+    Ok(f64::from(syncs) / begun.elapsed().as_secs_f64())
+}
