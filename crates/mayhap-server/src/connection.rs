@@ -493,9 +493,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         match self.session.take_unsynced() {
             None => self.write(context, desk)?,
             Some(next) => {
-                self.unsynced = Some(Unsynced { next, safe: self.owed.len() });
-                desk.counters.wrote(desk.out.len());
+                let bytes = desk.out.len();
+                desk.counters.wrote(bytes);
                 self.owe(desk, 0)?;
+                self.unsynced = Some(Unsynced { next, safe: self.owed.len() - bytes });
             }
         }
         self.client.active(self.session.last_run(), self.input.len(), self.unread());

@@ -21,7 +21,7 @@ use crate::disk::{AppendFile, Disk};
 const RETRY: Duration = Duration::from_millis(100);
 /// From the beginning of one sync to the beginning of the next, with `everysec`: what a power loss takes is what was written
 /// since the last sync that ended, and that is to be less than a second with the sync itself.
-const SYNC_EVERY: Duration = Duration::from_millis(800);
+const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// How long the thread waits for somebody else's group to end.
 const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
 /// With `everysec`, who writes waits for a sync that has been going on for longer than this.
