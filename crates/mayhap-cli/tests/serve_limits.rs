@@ -8,8 +8,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,10 +27,15 @@ struct Server {
     child: Child,
     address: String,
     _out: BufReader<ChildStdout>,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// One server at a time: what others do here must not be measured.
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl Server {
     fn start(test: &str, arguments: &[&str]) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = empty_folder("serve_limits", test);
         let mut command = mayhap_in(&folder);
         for (name, _) in std::env::vars_os() {
@@ -49,7 +54,7 @@ impl Server {
             assert!(out.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
         }
         let address = greeting.lines().find_map(|line| line.strip_prefix("  RESP  ")).unwrap().to_owned();
-        Self { child, address, _out: out }
+        Self { child, address, _out: out, _alone: alone }
     }
 
     fn connect(&self) -> Talk {
@@ -162,13 +167,16 @@ impl Pinger {
         let (mut talk, stopped) = (server.connect(), Arc::clone(&stop));
         let thread = thread::spawn(move || {
             let mut took = Vec::new();
-            while !stopped.load(Ordering::Relaxed) {
+            // Once at least, however soon it is stopped.
+            loop {
                 let begun = Instant::now();
                 assert_eq!(talk.ask("PING"), "+PONG");
                 took.push(begun.elapsed());
+                if stopped.load(Ordering::Relaxed) {
+                    return took;
+                }
                 thread::sleep(Duration::from_millis(1));
             }
-            took
         });
         Self { stop, thread }
     }
