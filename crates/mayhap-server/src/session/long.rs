@@ -1,7 +1,7 @@
 //! Which requests might keep a worker, and so all its connections, busy for many milliseconds. They are run on threads of their own.
 
 use mayhap_command::run::Keyspace;
-use mayhap_command::{Request, Run, args};
+use mayhap_command::{Access, Request, Run, args};
 use mayhap_engine::Engine;
 
 /// A request with more bytes than this keeps a worker busy for long.
@@ -10,8 +10,8 @@ pub(super) const LARGE_BYTES: usize = 1 << 20;
 const MANY_WORDS: usize = 4_096;
 /// As many take long in a filter so large that most of its memory was never touched: the system clears it page by page.
 const SOME_WORDS: usize = 32;
-/// From this size on, such a filter takes long.
-const LARGE_FILTER_BYTES: u64 = 64 << 20;
+/// From this size on, such a filter takes long: all of a smaller one is cleared in less than a tenth of a second.
+const LARGE_FILTER_BYTES: u64 = 1 << 30;
 /// From this size on, whatever goes over all of a value takes long.
 const LARGE_VALUE_BYTES: u64 = 1 << 20;
 
@@ -22,7 +22,12 @@ pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -
         || words.len() > MANY_WORDS
         || engine.is_busy(request)
         || match request.command.run {
-            Run::Items(_) => words.len() > SOME_WORDS && reaches(engine, request) >= LARGE_FILTER_BYTES,
+            // Who only asks touches nothing that has to be cleared.
+            Run::Items(_) => {
+                words.len() > SOME_WORDS
+                    && request.command.flags.access == Access::Write
+                    && reaches(engine, request) >= LARGE_FILTER_BYTES
+            }
             Run::Gather(_) => true,
             Run::Keyspace(which) => match which {
                 Keyspace::List | Keyspace::Flush => true,
