@@ -80,6 +80,7 @@ mod simd;
 pub mod sizing;
 mod statics;
 mod store;
+mod together;
 #[cfg(feature = "formats")]
 mod wide;
 mod window;

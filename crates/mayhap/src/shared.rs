@@ -5,7 +5,7 @@ use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
-use crate::store::StripedCount;
+use crate::together::StripedCount;
 use crate::{BlockedBloom, Bloom};
 
 /// A filter that many threads insert into and ask through `&self`, without a lock: [`AtomicBloom`] and [`AtomicBlockedBloom`].

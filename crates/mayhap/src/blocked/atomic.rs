@@ -1,7 +1,5 @@
 //! The blocks of the blocked filter, set by many threads at once: what [`Shared`](crate::Shared) needs of it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, Place, place};
 use crate::answers::Answers;
 use crate::batch::Hashed;
@@ -10,6 +8,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::shared::Shareable;
 use crate::simd::{generic, prefetch};
 use crate::sizing::blocked::MAX_REGIONS;
+use crate::together::set_masks;
 
 impl BlockedBloom {
     /// The lines of an item in the dense layout, as many as it has.
@@ -106,7 +105,7 @@ impl Shareable for BlockedBloom {
                 let place = self.split_place(hash);
                 let masks: [u64; generic::SPLIT_WORDS] =
                     std::array::from_fn(|index| generic::split_mask(place.bits, index));
-                set_words(&words[place.word..], &masks)
+                set_masks(&words[place.word..], &masks)
             }
             BlockedLayout::Line512 => {
                 let mut changed = false;
@@ -115,22 +114,10 @@ impl Shareable for BlockedBloom {
                         BlockedPlacement::Line => generic::line_mask(place.bits, self.shape.probes()),
                         rule => rule.mask(place.bits, self.shape.probes()),
                     };
-                    changed |= set_words(&words[place.word..], &mask);
+                    changed |= set_masks(&words[place.word..], &mask);
                 });
                 changed
             }
         }
     }
-}
-
-/// Sets the bits of `masks` in the first of `words`, with a locked instruction for every word that has any; did this change one?
-#[inline(always)]
-fn set_words(words: &[AtomicU64], masks: &[u64]) -> bool {
-    let mut changed = 0;
-    for (word, &mask) in words.iter().zip(masks) {
-        if mask != 0 {
-            changed |= mask & !word.fetch_or(mask, Ordering::Relaxed);
-        }
-    }
-    changed != 0
 }

@@ -1,7 +1,5 @@
 //! The bits of the classic filter, set by many threads at once: what [`Shared`](crate::Shared) needs of it.
 
-use std::sync::atomic::Ordering;
-
 use super::{Bloom, BloomShape};
 use crate::answers::Answers;
 use crate::batch::Hashed;
@@ -11,6 +9,7 @@ use crate::probe::{BloomPlacement, ForeignProbes, Probes, RedisProbes, Stream};
 use crate::shared::Shareable;
 use crate::simd::prefetch;
 use crate::sizing::counted;
+use crate::together::set_bits;
 
 impl Shareable for Bloom {
     type Shape = BloomShape;
@@ -109,13 +108,7 @@ impl Bloom {
         if stream.is_nowhere() {
             return false;
         }
-        let words = self.bits.words();
-        let mut changed = 0;
-        for _ in 0..self.shape.probes() {
-            let position = stream.next(self.shape.range());
-            let bit = 1 << (position % 64);
-            changed |= bit & !words[(position / 64) as usize].fetch_or(bit, Ordering::Relaxed);
-        }
-        changed != 0
+        let positions = (0..self.shape.probes()).map(|_| stream.next(self.shape.range()));
+        set_bits(self.bits.words(), positions)
     }
 }

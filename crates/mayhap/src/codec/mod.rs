@@ -45,6 +45,8 @@ mod header;
 mod pieces;
 #[cfg(feature = "formats")]
 mod redis_chunk;
+#[cfg(feature = "formats")]
+mod redis_loader;
 mod source;
 #[cfg(feature = "formats")]
 mod thrift;
@@ -218,6 +220,15 @@ pub fn encode_into<F: Storable>(filter: &F, out: &mut dyn Write) -> io::Result<(
 /// The filter in these bytes, and nothing else in them.
 pub(crate) fn decode<F: Storable>(bytes: &[u8]) -> Result<F, DecodeError> {
     decode_from(&Bytes(bytes))
+}
+
+/// The filter in the next `bytes` bytes of `reader`, read straight into its memory: there is no second copy of it at any time. The bytes may be
+/// what [`Pieces`] wrote, not sealed: then whoever reads them sees to it that they are as they were written.
+///
+/// # Errors
+/// [`DecodeError`]; [`DecodeError::TooShort`] for a reader that fails as well. Some of the bytes were read then.
+pub fn read<F: Storable>(reader: &mut dyn io::Read, bytes: u64, sealed: bool) -> Result<F, DecodeError> {
+    decode_from(&source::Stream::new(reader, bytes, sealed))
 }
 
 pub(crate) fn decode_from<F: Storable>(source: &dyn Source) -> Result<F, DecodeError> {

@@ -1,5 +1,8 @@
 //! Where encoded bytes are read from: a slice, checked to the last byte, or a file, mapped as it is.
 
+use std::cell::{Cell, RefCell};
+use std::io::Read;
+
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::header::{HEADER_BYTES, Header, MAGIC};
@@ -18,6 +21,11 @@ pub(crate) trait Source {
     /// The words from byte `at` on; the caller knows that `bytes` bytes are there.
     /// `checksum` is what they add up to, for sources that check.
     fn lines_at(&self, at: u64, bytes: u64, checksum: u64) -> Result<Lines, DecodeError>;
+
+    /// Do the headers say what the words add up to? Not if they were written before that was known: whoever has them checks otherwise.
+    fn is_sealed(&self) -> bool {
+        true
+    }
 }
 
 /// Bytes in memory: words are copied out of them, and checked.
@@ -52,6 +60,71 @@ impl Source for Bytes<'_> {
             *to = u64::from_le_bytes(*from);
         }
         Ok(lines)
+    }
+}
+
+/// Bytes that are read one behind the other, straight into the memory of the filter.
+pub(crate) struct Stream<'a> {
+    reader: RefCell<&'a mut dyn Read>,
+    bytes: u64,
+    /// What was read.
+    at: Cell<u64>,
+    sealed: bool,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(reader: &'a mut dyn Read, bytes: u64, sealed: bool) -> Self {
+        Self { reader: RefCell::new(reader), bytes, at: Cell::new(0), sealed }
+    }
+
+    /// Reads what stands at byte `at`, which is where reading has come to.
+    fn fill(&self, at: u64, bytes: &mut [u8]) -> Result<(), DecodeError> {
+        let too_short =
+            DecodeError::TooShort { need: at.saturating_add(bytes.len() as u64), got: self.at.get() };
+        if at != self.at.get() || self.reader.borrow_mut().read_exact(bytes).is_err() {
+            return Err(too_short);
+        }
+        self.at.set(at + bytes.len() as u64);
+        Ok(())
+    }
+}
+
+impl Source for Stream<'_> {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    fn header_at(&self, at: u64) -> Result<Header, DecodeError> {
+        let mut header = [0; HEADER_BYTES];
+        self.fill(at, &mut header)?;
+        Header::from_bytes(&header)
+    }
+
+    fn lines_at(&self, at: u64, bytes: u64, checksum: u64) -> Result<Lines, DecodeError> {
+        let need = at.saturating_add(bytes);
+        let length = usize::try_from(bytes).ok().filter(|_| need <= self.bytes);
+        let length = length.ok_or(DecodeError::TooShort { need, got: self.bytes })?;
+        let mut lines = Lines::zeroed(length / LINE_BYTES)?;
+        let (mut piece, mut from, mut sum) = (vec![0; (64 << 10).min(length)], at, Xxh3::new());
+        for words in lines.words_mut().chunks_mut((64 << 10) / 8) {
+            let piece = &mut piece[..words.len() * 8];
+            self.fill(from, piece)?;
+            from += piece.len() as u64;
+            if self.sealed {
+                sum.update(piece);
+            }
+            for (to, from) in words.iter_mut().zip(piece.as_chunks::<8>().0) {
+                *to = u64::from_le_bytes(*from);
+            }
+        }
+        if self.sealed && sum.digest() != checksum {
+            return Err(DecodeError::PayloadDamaged);
+        }
+        Ok(lines)
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.sealed
     }
 }
 
@@ -125,7 +198,7 @@ impl<'a> Body<'a> {
             filters.push(part.restore()?);
             at = part.at + part.header.payload_bytes;
         }
-        if checksum.digest() != self.header.payload_checksum {
+        if self.source.is_sealed() && checksum.digest() != self.header.payload_checksum {
             return Err(DecodeError::PayloadDamaged);
         }
         Ok(filters)

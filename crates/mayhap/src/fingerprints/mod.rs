@@ -398,8 +398,8 @@ impl FingerprintSet {
     #[must_use]
     pub fn highest_fpr(fingerprint_bits: u32) -> f64 {
         match fingerprint_bits {
-            33.. => Width::Whole.most_in(MAX_LINES) as f64 / 2_f64.powi(64),
-            17..=32 => 15.0 / 2_f64.powi(HALF_BITS as i32),
+            33.. => Width::Whole.most_in(MAX_LINES) as f64 / (1_u128 << 64) as f64,
+            17..=32 => 15.0 / (1_u64 << HALF_BITS) as f64,
             _ => FULL_QUARTER_RATE,
         }
     }

@@ -1,19 +1,16 @@
 //! The growing chain for many threads at once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::shape::layer_fpr_now;
-use super::word::{low_bits, places_in};
+use super::word::low_bits;
 use super::{ScalableBloom, WORD};
 use crate::answers::Answers;
+use crate::bloom::Bloom;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::shared::Shareable;
 use crate::sizing::scalable;
-
-/// Items whose lines are on their way while another is inserted: each has `k` of them, and more only crowd each other out.
-const AHEAD: usize = 8;
+use crate::together::{Layer, Room, insert_word};
 
 /// A [`ScalableBloom`] that many threads insert into and ask through `&self`, without a lock, until it has to grow.
 ///
@@ -38,12 +35,31 @@ pub struct AtomicScalableBloom {
     /// The words of its newest layer are touched as atomics; that layer's own count misses what `counted` has.
     filter: ScalableBloom,
     /// Items the newest layer took through `&self`, or that a thread has claimed room for.
-    counted: AtomicU64,
+    counted: Room,
 }
 
 impl From<ScalableBloom> for AtomicScalableBloom {
     fn from(filter: ScalableBloom) -> Self {
-        Self { filter, counted: AtomicU64::new(0) }
+        Self { filter, counted: Room::new() }
+    }
+}
+
+impl Layer for Bloom {
+    type Hash = ItemHash;
+
+    #[inline(always)]
+    fn prefetch(&self, hash: ItemHash) {
+        Shareable::prefetch(self, hash);
+    }
+
+    #[inline(always)]
+    fn holds(&self, hash: ItemHash) -> bool {
+        self.may_contain_hash(hash)
+    }
+
+    #[inline(always)]
+    fn set(&self, hash: ItemHash) -> bool {
+        self.set_shared(hash)
     }
 }
 
@@ -79,41 +95,7 @@ impl AtomicScalableBloom {
         if strangers == 0 {
             return hashes.len();
         }
-        let newest = self.filter.newest();
-        let mut coming = places_in(strangers);
-        coming.by_ref().take(AHEAD).for_each(|place| newest.prefetch(hashes[place]));
-        let claimed = self.claim(strangers.count_ones().into());
-        let mut used = 0;
-        let mut done = hashes.len();
-        for place in places_in(strangers) {
-            if let Some(place) = coming.next() {
-                newest.prefetch(hashes[place]);
-            }
-            if used < claimed {
-                let changed = newest.set_shared(hashes[place]);
-                used += u64::from(changed);
-                *new |= u64::from(changed) << place;
-            } else if !newest.may_contain_hash(hashes[place]) {
-                done = place;
-                break;
-            }
-        }
-        if used < claimed {
-            self.counted.fetch_sub(claimed - used, Ordering::Relaxed);
-        }
-        done
-    }
-
-    /// Takes room for at most `items` in the newest layer.
-    fn claim(&self, items: u64) -> u64 {
-        let room = self.filter.room();
-        let mut claimed = 0;
-        // Never fails: the closure always has an answer.
-        let _ = self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |counted| {
-            claimed = items.min(room.saturating_sub(counted));
-            Some(counted + claimed)
-        });
-        claimed
+        insert_word(self.filter.newest(), &self.counted, self.filter.room(), hashes, strangers, new)
     }
 
     /// Puts items back in that were new to the newest layer when they came, and counts every one of them, whatever is there by now: to play a
@@ -147,7 +129,7 @@ impl AtomicScalableBloom {
     /// The plain filter, with everything counted: to grow, to encode, to clear.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut ScalableBloom {
-        let counted = std::mem::take(self.counted.get_mut());
+        let counted = self.counted.take();
         self.filter.newest_mut().count(counted);
         &mut self.filter
     }
@@ -162,7 +144,7 @@ impl AtomicScalableBloom {
     /// Items that changed the filter.
     #[must_use]
     pub fn inserted(&self) -> u64 {
-        self.filter.inserted().saturating_add(self.counted.load(Ordering::Relaxed))
+        self.filter.inserted().saturating_add(self.counted.taken())
     }
 
     /// Items all its layers have room for now.
@@ -193,7 +175,7 @@ impl AtomicScalableBloom {
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let newest = self.filter.newest();
-        let counted = newest.inserted().saturating_add(self.counted.load(Ordering::Relaxed));
+        let counted = newest.inserted().saturating_add(self.counted.taken());
         let older = self.filter.older().iter().map(|layer| layer_fpr_now(layer.shape(), layer.inserted()));
         scalable::chain_fpr(older.chain([layer_fpr_now(newest.shape(), counted)]))
     }
@@ -204,7 +186,7 @@ impl AtomicScalableBloom {
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn snapshot(&self) -> Result<ScalableBloom, BuildError> {
         let mut copy = self.filter.try_clone()?;
-        copy.newest_mut().count(self.counted.load(Ordering::Relaxed));
+        copy.newest_mut().count(self.counted.taken());
         Ok(copy)
     }
 

@@ -3,6 +3,7 @@
 use super::ScalableBloom;
 use crate::bloom::WORD;
 use crate::hash::ItemHash;
+use crate::together::places_in;
 
 impl ScalableBloom {
     /// The answers to the first 64 `hashes` at most, the first in the lowest bit.
@@ -36,17 +37,6 @@ impl ScalableBloom {
 /// The lowest `count` bits, at most 64.
 pub(super) const fn low_bits(count: usize) -> u64 {
     if count < WORD { (1 << count) - 1 } else { u64::MAX }
-}
-
-/// Where `word` has its set bits, the lowest first.
-pub(super) fn places_in(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = word.trailing_zeros() as usize;
-        (word != 0).then(|| {
-            word &= word - 1;
-            place
-        })
-    })
 }
 
 #[cfg(test)]

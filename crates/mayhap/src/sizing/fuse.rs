@@ -68,7 +68,8 @@ pub fn fullest_shard(n: u64, bits: u32) -> u64 {
 /// The rate of `bits`-bit fingerprints.
 #[must_use]
 pub fn rate(bits: u32) -> f64 {
-    2_f64.powi(-(bits as i32))
+    // Exactly that, wherever it is computed: files have it, and are compared with it. How exact `powi` is, the language leaves open.
+    1.0 / (1_u128 << bits.min(127)) as f64
 }
 
 #[cfg(test)]

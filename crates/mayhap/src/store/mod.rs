@@ -2,8 +2,6 @@
 
 mod bits;
 mod memory;
-mod stripes;
 
 pub(crate) use bits::{Bits, BitsMut, Positions};
 pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};
-pub(crate) use stripes::StripedCount;

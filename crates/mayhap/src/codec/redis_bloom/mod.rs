@@ -56,6 +56,7 @@ use super::DecodeError;
 use super::cursor::Cursor;
 use super::foreign::{Resemblance, WriteError, check_rate};
 pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
+pub use super::redis_loader::{ChunkLoader, Chunked};
 use crate::bloom::Bloom;
 use crate::error::BuildError;
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme};

@@ -43,6 +43,7 @@ use std::io::Write;
 use super::cursor::Cursor;
 use super::foreign::{Resemblance, WriteError};
 pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
+pub use super::redis_loader::{ChunkLoader, Chunked};
 use super::{DecodeError, MAX_INSERTED};
 use crate::error::BuildError;
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme};

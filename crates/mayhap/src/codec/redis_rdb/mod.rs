@@ -284,7 +284,13 @@ fn seal(out: &mut Vec<u8>, rdb_version: u16) {
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
 pub fn write_dump<'a>(value: impl Into<ValueRef<'a>>, rdb_version: u16) -> Result<Vec<u8>, WriteError> {
     let value = value.into();
-    let mut out = vec![MODULE_2];
+    // All at once: growing step by step would take it twice for a moment.
+    let bytes = match &value {
+        ValueRef::Bloom(filter) => filter.memory_bytes(),
+        ValueRef::Cuckoo(filter) => filter.memory_bytes(),
+    };
+    let mut out = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0).saturating_add(4 << 10));
+    out.push(MODULE_2);
     put_length(&mut out, value.value_type().id());
     write_fields(value, &mut out)?;
     put_end(&mut out);

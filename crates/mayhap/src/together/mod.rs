@@ -1,0 +1,36 @@
+//! Everything of the atomic filters that depends on the order in which threads do it: bits that many set, counts that many bump, room that many take.
+//!
+//! Bits are set and asked for with relaxed atomics, and that is enough. A bit never goes back to zero while the filter is shared, and all threads see
+//! the changes of one word in one order: whoever learned that an insert had returned, by a lock, a channel or the end of a thread, finds its bits. Nothing
+//! else is read because of a bit.
+//!
+//! `tests/together.rs` compiles these files again with loom's atomics in `sync`, and tries all orders in which threads can meet here.
+
+mod bits;
+mod insert;
+mod room;
+mod stripes;
+mod sync;
+
+pub(crate) use bits::{set_bits, set_masks};
+pub(crate) use insert::{Layer, insert_word, places_in};
+pub(crate) use room::Room;
+pub(crate) use stripes::StripedCount;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_addition_is_lost() {
+        let each = if cfg!(miri) { 100 } else { 10_000 };
+        let count = StripedCount::new(5);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let count = &count;
+                scope.spawn(move || (0..each).for_each(|i| count.add(thread * 7 + i, 1)));
+            }
+        });
+        assert_eq!(count.total(), 4 * each + 5);
+    }
+}
