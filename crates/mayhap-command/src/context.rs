@@ -41,10 +41,34 @@ impl Context<'_> {
         self.admit(bytes, bytes.saturating_sub(booked))
     }
 
-    /// How large what takes `bytes` now may become by [`admit`](Self::admit)'s rules: the limit for whatever grows, or decodes, on its own.
+    /// How large what takes `bytes` now may become by [`admit`](Self::admit)'s rules. Nothing is promised: others may be told the same.
     #[must_use]
     pub fn allowance(&self, bytes: u64) -> u64 {
         self.limits.filter_bytes.min(bytes.saturating_add(self.budget.room()))
+    }
+}
+
+/// How far something grew within one request, by steps each of which was admitted, and so promised, before its memory was taken.
+#[derive(Debug)]
+pub struct Growth {
+    bytes: u64,
+}
+
+impl Growth {
+    /// It took so many bytes when the request began.
+    #[must_use]
+    pub const fn from(booked: u64) -> Self {
+        Self { bytes: booked }
+    }
+
+    /// May it grow until it takes `bytes` in all? Ask before allocating.
+    ///
+    /// # Errors
+    /// As [`Context::admit`].
+    pub fn to(&mut self, bytes: u64, context: &Context<'_>) -> Result<(), Refusal> {
+        context.grow(bytes, self.bytes)?;
+        self.bytes = self.bytes.max(bytes);
+        Ok(())
     }
 }
 
@@ -201,6 +225,48 @@ pub trait Environment: fmt::Debug + Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mf::stage::Stage;
+    use crate::reply::Reply;
+
+    /// Others must not be admitted to the memory that a filter takes while it grows.
+    #[test]
+    fn what_grows_is_promised_before_it_is_there() {
+        const LIMIT: u64 = 1 << 30;
+        for (make, add) in [
+            ("BF.RESERVE f 0.01 1000 EXPANSION 2", "BF.ADD"),
+            ("CF.RESERVE f 1024 EXPANSION 2", "CF.ADD"),
+            ("MF.RESERVE f KIND scalable TIERS 1000,10000,100000 FPR 0.01", "MF.ADD"),
+            ("MF.RESERVE f KIND growing CAPACITY 500", "MF.ADD"),
+            ("MF.RESERVE f KIND growable-cuckoo CAPACITY 1000 MAX 8000", "MF.ADD"),
+            ("MF.RESERVE f KIND scalable-cuckoo CAPACITY 1000", "MF.ADD"),
+            ("MF.RESERVE f KIND fingerprints", "MF.ADD"),
+            ("SET f x", "APPEND"),
+        ] {
+            let mut stage = Stage::new();
+            assert_eq!(stage.run(make), Reply::Ok, "{make}");
+            for item in 0..200 {
+                stage.run(&format!("{add} f first{item}"));
+            }
+            stage.budget.set_limit(LIMIT);
+            // A request that is never done.
+            std::mem::forget(stage.budget.promises());
+            let before = stage.budget.used();
+            for item in 0.. {
+                assert!(item < 100_000, "{make}: it does not grow");
+                // The one before is done.
+                stage.budget.release(u64::MAX);
+                stage.run(&format!("{add} f {item}"));
+                if stage.budget.used() > before {
+                    break;
+                }
+            }
+            let grown = stage.budget.used() - before;
+            let room = std::thread::scope(|scope| scope.spawn(|| stage.budget.room()).join().unwrap());
+            let promised = LIMIT - stage.budget.used() - room;
+            // What a request asks for is promised whether or not it is taken.
+            assert!(promised >= grown && promised <= 4 * grown.max(1_024), "{make}: {promised} for {grown}");
+        }
+    }
 
     #[test]
     fn what_is_promised_to_one_is_not_promised_to_another() {

@@ -37,7 +37,7 @@ pub mod touch;
 pub mod value;
 
 pub use command::{Access, Arity, Command, Family, Flags, Names};
-pub use context::{Budget, Context, Environment, Limits, Promises};
+pub use context::{Budget, Context, Environment, Growth, Limits, Promises};
 pub use describe::Description;
 pub use parameters::Parameters;
 pub use refusal::Refusal;

@@ -8,6 +8,7 @@ use mayhap::{AtomicScalableBloom, ScalableBloom};
 use crate::bits::{Text, check_length};
 use crate::context::Context;
 use crate::refusal::Refusal;
+use crate::reply::room_for;
 use crate::stored::{Form, StoredError};
 use crate::value::Value;
 
@@ -17,6 +18,8 @@ pub const RDB_VERSION: u16 = 12;
 const VALKEY_VERSION: u16 = 80;
 /// The version that any server since Redis 7.0 takes.
 pub const PORTABLE_RDB_VERSION: u16 = 10;
+/// More than what stands between the bits of a filter in a payload.
+const HEADERS_BYTES: u64 = 64 << 10;
 /// Version and checksum.
 const TRAILER_BYTES: usize = 10;
 
@@ -30,16 +33,20 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
     let payload = match value {
         Value::Bloom(filter) => {
             let filter: &ScalableBloom = filter.get_mut();
+            drop(room_for(filter.memory_bytes().saturating_add(HEADERS_BYTES))?);
             redis_rdb::write_dump(filter, rdb_version)
         }
-        Value::Cuckoo(filter) => redis_rdb::write_dump(&**filter, rdb_version),
+        Value::Cuckoo(filter) => {
+            drop(room_for(filter.memory_bytes().saturating_add(HEADERS_BYTES))?);
+            redis_rdb::write_dump(&**filter, rdb_version)
+        }
         Value::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
         Value::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
         Value::Text(text) => return redis_rdb::write_string_dump(text.bytes(), rdb_version).map_err(refused),
         Value::Filter(holder) => {
             holder.ready()?;
             let form = value.form();
-            let mut stored = Vec::new();
+            let mut stored = room_for(value.memory_bytes().saturating_add(HEADERS_BYTES))?;
             value.store(&mut stored).map_err(|_| Refusal::InsufficientMemory)?;
             return redis_rdb::write_mayhap_dump(form as u64, &stored, rdb_version).map_err(refused);
         }
@@ -60,7 +67,7 @@ pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> 
         return Err(Refusal::PayloadVersionOrChecksum);
     }
     use redis_rdb::{Payload, Value as Filter};
-    match redis_rdb::read_payload(payload, context.allowance(0)) {
+    match read(payload, context)? {
         Ok(Payload::RedisBloom(Filter::Bloom(filter))) => {
             Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter))))
         }
@@ -86,6 +93,36 @@ pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> 
         }
         Ok(_) => Err(Refusal::PayloadFormat),
         Err(error) => Err(refused(&error, context)),
+    }
+}
+
+/// Reads a payload within memory that was admitted before it is taken: as much again as the payload has, and more if it says that it needs more.
+fn read<'p>(
+    payload: &'p [u8],
+    context: &Context<'_>,
+) -> Result<Result<redis_rdb::Payload<'p>, DecodeError>, Refusal> {
+    const LEAST_BYTES: u64 = 64 << 10;
+    let mut wanted = (payload.len() as u64).saturating_mul(2).saturating_add(LEAST_BYTES);
+    loop {
+        let most = context.allowance(0);
+        let limit = wanted.min(most);
+        context.admit(limit, limit)?;
+        let read = redis_rdb::read_payload(payload, limit);
+        let needed = match &read {
+            Err(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => *bytes,
+            Err(DecodeError::UnpacksTooLarge { .. }) => limit.saturating_add(1),
+            // What is loaded of these bytes is admitted on its own.
+            Ok(redis_rdb::Payload::String(_) | redis_rdb::Payload::Mayhap { .. }) | Err(_) => {
+                context.budget.release(limit);
+                return Ok(read);
+            }
+            Ok(_) => return Ok(read),
+        };
+        context.budget.release(limit);
+        if needed > most || limit == most {
+            return Ok(read);
+        }
+        wanted = needed.max(limit.saturating_mul(2));
     }
 }
 

@@ -33,6 +33,13 @@ pub enum Refusal {
     Exists,
     /// The words make no sense together.
     Syntax,
+    /// A pattern for names is longer than any.
+    PatternTooLong {
+        /// Its bytes.
+        bytes: usize,
+        /// The most it may have.
+        limit: usize,
+    },
     /// Not a number of 64 bits.
     NotAnInteger,
     /// The memory of all filters is at its limit.
@@ -278,6 +285,7 @@ impl fmt::Display for Refusal {
             Self::NotFound => f.write_str("ERR not found"),
             Self::Exists => f.write_str("ERR item exists"),
             Self::Syntax => f.write_str("ERR syntax error"),
+            Self::PatternTooLong { bytes, limit } => write!(f, "ERR pattern has {bytes} bytes, limit is {limit}"),
             Self::NotAnInteger => f.write_str("ERR value is not an integer or out of range"),
             Self::OutOfMemory => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
             Self::TooLarge { bytes, limit } => {

@@ -53,6 +53,16 @@ impl Reply {
         Self::Bulk(bytes.into())
     }
 
+    /// A bulk string of bytes that may be many: if there is no memory for a copy of them, that is said instead.
+    ///
+    /// # Errors
+    /// [`Refusal::InsufficientMemory`].
+    pub fn try_bulk(bytes: &[u8]) -> Result<Self, Refusal> {
+        let mut copy = room_for(bytes.len() as u64)?;
+        copy.extend_from_slice(bytes);
+        Ok(Self::Bulk(copy))
+    }
+
     /// A simple string that never changes.
     #[must_use]
     pub const fn simple(text: &'static str) -> Self {
@@ -80,6 +90,17 @@ impl Reply {
     pub fn count(count: u64) -> Self {
         Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
+}
+
+/// Memory for so many bytes of a reply, if the system has it.
+///
+/// # Errors
+/// [`Refusal::InsufficientMemory`].
+pub(crate) fn room_for(bytes: u64) -> Result<Vec<u8>, Refusal> {
+    let mut room = Vec::new();
+    let bytes = usize::try_from(bytes).map_err(|_| Refusal::InsufficientMemory)?;
+    room.try_reserve_exact(bytes).map_err(|_| Refusal::InsufficientMemory)?;
+    Ok(room)
 }
 
 impl From<Refusal> for Reply {

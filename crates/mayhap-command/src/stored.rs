@@ -1,11 +1,11 @@
 //! Values as the bytes of a snapshot: `.mayhap` encodings, which are written without a copy in between.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use mayhap::codec::{self, DecodeError, Pieces, redis_bloom, redis_cuckoo};
-use mayhap::{AtomicScalableBloom, ItemHash, ScalableBloom, ScalableCuckoo};
+use mayhap::{AtomicScalableBloom, Filter, ItemHash, ScalableBloom, ScalableCuckoo};
 
 use crate::bits::Text;
 use crate::context::Context;
@@ -106,6 +106,12 @@ impl Value {
             Self::LoadingBloom(_) => Form::LoadingBloom,
             Self::LoadingCuckoo(_) => Form::LoadingCuckoo,
         }
+    }
+
+    /// Can its bytes be written piece by piece?
+    #[must_use]
+    pub const fn has_pieces(&self) -> bool {
+        !matches!(self, Self::LoadingBloom(_) | Self::LoadingCuckoo(_))
     }
 
     /// Begins to write its bytes piece by piece. It is held for oneself for a moment, so that its counts are those of its bits; nothing changes.
@@ -221,6 +227,51 @@ impl Value {
                 let loader = redis_cuckoo::Loader::resume(ScalableCuckoo::decode(rest)?, &came);
                 Self::LoadingCuckoo(Box::new(loader.ok_or(BAD_PIECES)?))
             }
+        })
+    }
+
+    /// The value in the next `bytes` bytes of `reader`, which are what [`load`](Self::load) takes, or what was never [`seal`]ed: read straight into its
+    /// memory, with no second copy of it at any time. `None`: a value of this form must be read first and loaded then.
+    ///
+    /// # Errors
+    /// [`StoredError`]; also if `reader` fails. Some of the bytes were read then.
+    pub fn read(
+        form: Form,
+        reader: &mut dyn Read,
+        bytes: u64,
+        sealed: bool,
+        context: &Context<'_>,
+    ) -> Option<Result<Self, StoredError>> {
+        let too_short = DecodeError::TooShort { need: bytes, got: 0 };
+        Some(match form {
+            Form::Bloom => codec::read::<ScalableBloom>(reader, bytes, sealed)
+                .map(|filter| Self::Bloom(Box::new(AtomicScalableBloom::from(filter))))
+                .map_err(StoredError::from),
+            Form::Cuckoo => codec::read(reader, bytes, sealed)
+                .map(|filter| Self::Cuckoo(Box::new(filter)))
+                .map_err(StoredError::from),
+            Form::Filter => {
+                let mut history = [0; HISTORY_BYTES];
+                let rest = bytes.checked_sub(HISTORY_BYTES as u64)?;
+                if reader.read_exact(&mut history).is_err() {
+                    return Some(Err(too_short.into()));
+                }
+                let (generation, created_ms) = history.split_first_chunk()?;
+                let (created_ms, _) = created_ms.split_first_chunk()?;
+                let history = (u32::from_le_bytes(*generation), u64::from_le_bytes(*created_ms));
+                codec::read::<Filter>(reader, rest, sealed)
+                    .map(|filter| Holder::of(filter, context).with_history(history))
+                    .map(|holder| Self::Filter(Box::new(holder)))
+                    .map_err(StoredError::from)
+            }
+            Form::Text => match Text::zeroes(bytes, context) {
+                Err(refusal) => Err(refusal.into()),
+                Ok(mut text) => match reader.read_exact(text.bytes_mut()) {
+                    Ok(()) => Ok(Self::Text(Box::new(text))),
+                    Err(_) => Err(too_short.into()),
+                },
+            },
+            Form::Listed | Form::Holder | Form::LoadingBloom | Form::LoadingCuckoo => return None,
         })
     }
 

@@ -45,6 +45,9 @@ pub struct Engine {
     pub(crate) saved: Mutex<Saved>,
     #[cfg(test)]
     pub(crate) spoilt: Mutex<Option<crate::journal::Spoilt>>,
+    /// Does a snapshot pause between the pieces of a value, so that other threads come in between?
+    #[cfg(test)]
+    pub(crate) pauses: AtomicBool,
     limits: Limits,
     pub(crate) budget: Budget,
     /// Read by every pipeline, changed hardly ever.
@@ -112,6 +115,8 @@ impl Engine {
             saved: Mutex::default(),
             #[cfg(test)]
             spoilt: Mutex::default(),
+            #[cfg(test)]
+            pauses: AtomicBool::new(false),
             limits,
             budget: Budget::default(),
             parameters: ArcSwap::default(),
@@ -247,26 +252,7 @@ impl Engine {
         self.run_inside(requests, scratch, replies);
     }
 
-    /// Runs requests with nobody else running any, unless `watch` is disturbed. Were they run?
-    pub fn run_watched(
-        &self,
-        watch: &Watch,
-        requests: &[Request<'_>],
-        scratch: &mut Scratch,
-        replies: &mut Vec<Reply>,
-    ) -> bool {
-        let _closed = self.gate.close();
-        // What expired by now may not have been noticed yet.
-        watch.names().for_each(|name| drop(self.find(name, self.now())));
-        if watch.is_disturbed() {
-            return false;
-        }
-        let _together = self.log_together();
-        self.run_inside(requests, scratch, replies);
-        true
-    }
-
-    /// Watches some names: [`run_watched`](Self::run_watched) does nothing once one of them was changed.
+    /// Watches some names: [`run_transaction`](Self::run_transaction) does nothing once one of them was changed.
     pub fn watch(&self, names: &[&[u8]]) -> Watch {
         let watch = self.begin_watch(names);
         // Whoever did not see that somebody watches is done now, and what it did can be read.

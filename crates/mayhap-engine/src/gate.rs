@@ -33,7 +33,7 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
     _lanes: Vec<RwLockWriteGuard<'a, ()>>,
-    _long: RwLockWriteGuard<'a, ()>,
+    _long: Option<RwLockWriteGuard<'a, ()>>,
 }
 
 impl Gate {
@@ -49,15 +49,20 @@ impl Gate {
 
     /// Waits until nobody passes, and keeps everybody out. Who comes later waits behind, so that this is not put off for ever.
     pub(crate) fn close(&self) -> Closed<'_> {
-        self.close_behind(self.long.write())
+        self.close_behind(Some(self.long.write()))
     }
 
     /// The same, unless something passes that takes long.
     pub(crate) fn try_close(&self) -> Option<Closed<'_>> {
-        self.long.try_write().map(|long| self.close_behind(long))
+        self.long.try_write().map(|long| self.close_behind(Some(long)))
     }
 
-    fn close_behind<'a>(&'a self, long: RwLockWriteGuard<'a, ()>) -> Closed<'a> {
+    /// The same for those alone who take no time, transactions among them: what takes long goes on, and nobody waits for it.
+    pub(crate) fn close_for_short(&self) -> Closed<'_> {
+        self.close_behind(None)
+    }
+
+    fn close_behind<'a>(&'a self, long: Option<RwLockWriteGuard<'a, ()>>) -> Closed<'a> {
         Closed { _lanes: self.lanes.iter().map(|lane| lane.0.write()).collect(), _long: long }
     }
 }

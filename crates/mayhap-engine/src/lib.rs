@@ -14,6 +14,7 @@
 
 mod busy;
 mod commands;
+mod digest;
 pub mod disk;
 pub mod engine;
 mod entry;

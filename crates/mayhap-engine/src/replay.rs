@@ -28,7 +28,7 @@ use crate::engine::{Engine, Turn, UNLIMITED};
 use crate::entry::Now;
 use crate::environment::Moment;
 use crate::journal::{Journal, PARTS, part_of};
-use crate::log::{self, Log, LogError, Policy, Recovered};
+use crate::log::{self, Log, LogError, Needed, Policy, Recovered};
 pub use crate::record::RecordError;
 use crate::record::{self, Record};
 use crate::snapshot::{Done, SnapshotError, load_all, remove_stale};
@@ -50,13 +50,6 @@ pub enum RecoverError {
     Snapshot(SnapshotError),
     /// The log.
     Log(LogError),
-    /// The snapshot has changes that the log should have, too.
-    LogTooShort {
-        /// The number that the log ends with.
-        next: u64,
-        /// The number that the snapshot has seen.
-        seen: u64,
-    },
     /// There is a log already.
     Again,
 }
@@ -66,9 +59,6 @@ impl fmt::Display for RecoverError {
         match self {
             Self::Snapshot(error) => error.fmt(f),
             Self::Log(error) => error.fmt(f),
-            Self::LogTooShort { next, seen } => {
-                write!(f, "the log ends with number {next}, and the snapshot has seen number {seen}")
-            }
             Self::Again => f.write_str("this engine has a log already"),
         }
     }
@@ -90,7 +80,7 @@ impl Engine {
     /// # Errors
     /// [`RecoverError`] if anything is not as it was written; the engine is empty then, has no log, and is good for nothing but another attempt.
     pub fn recover(&self, disk: Arc<dyn Disk>, policy: Policy) -> Result<Recovery, RecoverError> {
-        self.recover_by(disk, |disk, from, play| Log::open(disk, from, policy, play))
+        self.recover_by(disk, |disk, needed, play| Log::open_needed(disk, needed, policy, play))
     }
 
     /// The same without a thread that syncs, for tests that say when what is done.
@@ -103,13 +93,13 @@ impl Engine {
         policy: Policy,
         limits: log::Limits,
     ) -> Result<Recovery, RecoverError> {
-        self.recover_by(disk, |disk, from, play| Log::open_quiet(disk, from, policy, limits, play))
+        self.recover_by(disk, |disk, needed, play| Log::open_needed_quiet(disk, needed, policy, limits, play))
     }
 
     fn recover_by(
         &self,
         disk: Arc<dyn Disk>,
-        open: impl FnOnce(Arc<dyn Disk>, u64, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
+        open: impl FnOnce(Arc<dyn Disk>, Needed, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
     ) -> Result<Recovery, RecoverError> {
         if self.journal.get().is_some() {
             return Err(RecoverError::Again);
@@ -137,7 +127,7 @@ impl Engine {
     fn read_and_play(
         &self,
         disk: Arc<dyn Disk>,
-        open: impl FnOnce(Arc<dyn Disk>, u64, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
+        open: impl FnOnce(Arc<dyn Disk>, Needed, &mut Play<'_>) -> Result<(Arc<Log>, Recovered), LogError>,
     ) -> Result<Recovery, RecoverError> {
         let loaded = load_all(self, &*disk).map_err(RecoverError::Snapshot)?;
         let from = loaded.saved.manifest.play_from;
@@ -149,18 +139,18 @@ impl Engine {
                 .play(from, &loaded.saved.manifest.parameters)
                 .map_err(|error| RecoverError::Log(damaged(error)))?;
         }
-        let files = Arc::clone(&disk);
-        let (log, recovered) =
-            open(disk, from, &mut |number, record| replay.play(number, record)).map_err(RecoverError::Log)?;
-        if recovered.next < loaded.numbers_below {
-            return Err(RecoverError::LogTooShort { next: recovered.next, seen: loaded.numbers_below });
-        }
+        let (files, needed) = (Arc::clone(&disk), Needed { from, seen: loaded.numbers_below });
+        let (log, recovered) = open(disk, needed, &mut |number, record| replay.play(number, record))
+            .map_err(RecoverError::Log)?;
         let journal = Journal::new(log);
         journal.mark_parts(&replay.changed);
         // What new filters are like from here on, whatever the settings were before.
         journal.log.append(&record::parameters(&self.parameters()));
-        // What cannot be removed now is removed the next time.
-        let _ = remove_stale(&*files, &loaded.saved);
+        // Who wrote the manifest may have ended before its name was safe: as long as the one before may come back, its files stay. What cannot
+        // be removed now is removed the next time.
+        if files.sync_dir().is_ok() {
+            let _ = remove_stale(&*files, &loaded.saved);
+        }
         *self.saved.lock() = loaded.saved;
         if self.journal.set(journal).is_err() {
             return Err(RecoverError::Again);

@@ -4,6 +4,7 @@ use mayhap_command::{Description, Value};
 
 use crate::engine::Engine;
 use crate::entry::Entry;
+use crate::glob::Pattern;
 
 /// One name and what there is to say of what it holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,8 @@ impl Engine {
     #[must_use]
     pub fn page(&self, cursor: u64, count: u64, pattern: Option<&[u8]>) -> Page {
         let _open = self.gate.pass();
-        let (next, entries) = self.walk(cursor, count.max(1), pattern, self.now(), |_| true);
+        let pattern = pattern.map(Pattern::new);
+        let (next, entries) = self.walk(cursor, count.max(1), pattern.as_ref(), self.now(), |_| true);
         Page { details: entries.iter().filter_map(|entry| self.detail_of(entry)).collect(), next }
     }
 

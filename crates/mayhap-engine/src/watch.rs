@@ -70,7 +70,7 @@ impl Watch {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Was one of the names changed? [`Engine::run_watched`](crate::Engine::run_watched) asks when it matters.
+    /// Was one of the names changed? [`Engine::run_transaction`](crate::Engine::run_transaction) asks when it matters.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.disturbed.load(Relaxed)

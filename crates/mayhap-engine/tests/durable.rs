@@ -13,7 +13,7 @@ use mayhap_command::{Reply, Request, Scratch, table};
 use mayhap_engine::log::{self, Policy};
 use mayhap_engine::replay::RecoverError;
 use mayhap_engine::snapshot::{self, FILE, MANIFEST, SnapshotError};
-use mayhap_engine::{AppendFile, Disk, DiskFile, Engine};
+use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, LogError};
 use support::{Played, engine, one, run, text};
 
 /// Files in memory, which can refuse to take more, or to make it safe.
@@ -304,6 +304,24 @@ fn a_snapshot_that_fails_leaves_the_one_before_and_no_files() {
     check(&recovered(&disk).unwrap());
 }
 
+/// `MF.EXPLAIN` moved a window along, and nobody did that again after a restart.
+#[test]
+fn who_looks_at_a_window_does_not_move_it() {
+    let disk = Memory::default();
+    let (engine, clock) = on(&disk);
+    run(&engine, &["MF.RESERVE w KIND window SECONDS 60 CAPACITY 1000 GENERATIONS 6", "MF.MADD w a b c"]);
+    clock.pass(600_000);
+    let looks =
+        |engine: &Engine| run(engine, &["MF.CARD w", "MF.INFO w", "MF.MEXISTS w a b c", "MF.EXPLAIN w a"]);
+    let before = looks(&engine);
+    assert_eq!(looks(&engine), before);
+    engine.log().unwrap().sync().unwrap();
+    let (again, clock) = support::engine();
+    clock.pass(600_000);
+    again.recover_quiet(Arc::new(disk.clone()), Policy::No, log::Limits::default()).unwrap();
+    assert_eq!(looks(&again), before);
+}
+
 #[test]
 fn a_log_that_lost_what_the_snapshot_has_is_refused() {
     let disk = Memory::default();
@@ -320,8 +338,20 @@ fn a_log_that_lost_what_the_snapshot_has_is_refused() {
     assert!(last.ends_with(&format!("{played_from:020}")) || disk.bytes(&last).len() > 100);
     let header = disk.bytes(&last).len().min(64);
     disk.change(&last, |bytes| bytes.truncate(header));
+    let before: Vec<_> = disk.list().unwrap().iter().map(|file| (file.clone(), disk.bytes(file))).collect();
+    for _ in 0..2 {
+        let error = recovered(&disk).unwrap_err();
+        let RecoverError::Log(LogError::Damaged { file, offset, .. }) = &error else { panic!("{error}") };
+        assert_eq!((file, *offset), (&last, 40), "{error}");
+        // Nothing was changed, and it can be looked at again.
+        let after: Vec<_> =
+            disk.list().unwrap().iter().map(|file| (file.clone(), disk.bytes(file))).collect();
+        assert!(after == before);
+    }
+    // And the same if the file just ends.
+    disk.change(&last, |bytes| bytes.truncate(40));
     let error = recovered(&disk).unwrap_err();
-    assert!(matches!(error, RecoverError::LogTooShort { .. } | RecoverError::Log(_)), "{error}");
+    assert!(matches!(error, RecoverError::Log(LogError::Missing { .. })), "{error}");
 }
 
 /// What a request changes, and one that only looks, of every family.

@@ -326,7 +326,7 @@ impl History<'_> {
             21 | 22 => {
                 let kinds = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::Interrupted];
                 let error = kinds[self.rng.below(3) as usize];
-                self.disk.fail(Some(Fault { after: self.rng.below(8), error }));
+                self.disk.fail(Some(Fault { after: self.rng.below(4), error }));
             }
             23 => self.disk.set_room(Some(self.rng.below(6000))),
             24 if self.rng.below(2) == 0 => self.disk.set_short(Some(1 + self.rng.below(900) as usize)),

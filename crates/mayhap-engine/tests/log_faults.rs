@@ -115,6 +115,57 @@ fn script(disk: &Simulated) -> Option<u64> {
     Some(safe.max(log.synced()))
 }
 
+/// A new file that cannot be had is no reason to refuse changes: the old one takes them. Only if nobody knows whether the new one counts.
+#[test]
+fn a_file_that_cannot_be_begun_leaves_the_old_one_writing() {
+    let (mut went_on, mut failed) = (0, 0);
+    for after in 0..8 {
+        for error in [ErrorKind::Other, ErrorKind::PermissionDenied, ErrorKind::StorageFull] {
+            let disk = Simulated::new(Spoiled::Not);
+            let (log, ..) = quiet(&disk, Policy::Always).unwrap();
+            log.append(&record(0));
+            log.sync().unwrap();
+            disk.fail(Some(Fault { after, error }));
+            let rotated = log.rotate();
+            disk.fail(None);
+            let files = disk.list().unwrap();
+            match rotated {
+                Ok(1) => assert_eq!((log.figures().segments, log.figures().rotations_failed), (2, 0)),
+                Err(Refused::NoNewFile) => {
+                    went_on += 1;
+                    assert_eq!(
+                        (log.state(), log.failure(), log.may_change()),
+                        (State::Writing, None, Ok(()))
+                    );
+                    assert_eq!(
+                        (log.figures().segments, log.figures().rotations_failed, files.len()),
+                        (1, 1, 1)
+                    );
+                }
+                // The new one has its name, and may lose it again.
+                Err(Refused::Failed) => {
+                    failed += 1;
+                    assert_eq!((log.state(), files.len()), (State::Failed, 2));
+                    assert!(log.failure().is_some_and(|why| why.contains("in its place")));
+                    continue;
+                }
+                other => panic!("{other:?} when call {after} fails"),
+            }
+            // It goes on, is asked for a new file again, and everything is there.
+            log.append(&record(1));
+            log.sync().unwrap();
+            assert_eq!(log.rotate(), Ok(2));
+            log.append(&record(2));
+            log.sync().unwrap();
+            let (_, recovered, played) = quiet(&disk.crashed(&mut Rng::new(after)), Policy::No).unwrap();
+            assert_eq!(recovered.next, 3);
+            assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
+        }
+    }
+    // Making, writing, syncing and naming it; and syncing the folder.
+    assert_eq!((went_on, failed), (4 * 3, 3));
+}
+
 #[test]
 fn each_call_that_fails_loses_nothing_that_was_safe() {
     let calls = {

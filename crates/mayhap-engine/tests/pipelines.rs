@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use mayhap_command::{Reply, Request, Scratch, table};
+use mayhap_engine::{Patience, Transaction};
 use support::{engine, one, run};
 
 #[test]
@@ -42,9 +43,10 @@ fn exec(engine: &mayhap_engine::Engine, watch: &mayhap_engine::Watch) -> bool {
     let words: [&[u8]; 3] = [b"bf.add", b"mine", b"1"];
     let request = Request { command: table::find(b"bf.add").unwrap(), words: &words };
     let mut replies = Vec::new();
-    let ran = engine.run_watched(watch, &[request], &mut Scratch::default(), &mut replies);
-    assert_eq!(replies.len(), usize::from(ran));
-    ran
+    let watch = (Some(watch), Patience::Any);
+    let ran = engine.run_transaction(watch, &[request], &mut Scratch::default(), &mut replies, |_| {});
+    assert_eq!(replies.len(), usize::from(ran == Transaction::Done));
+    ran == Transaction::Done
 }
 
 #[test]

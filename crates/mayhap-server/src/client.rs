@@ -181,6 +181,19 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// A reply that is being made.
+#[derive(Debug)]
+pub(crate) struct Expected<'a> {
+    all: &'a Clients,
+    bytes: usize,
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.all.made.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// All connections.
 #[derive(Debug)]
 pub struct Clients {
@@ -192,6 +205,8 @@ pub struct Clients {
     rejected: AtomicU64,
     /// Bytes that are kept for all of them.
     held: AtomicUsize,
+    /// Bytes of replies that are being made for them.
+    made: AtomicUsize,
     /// How many were closed because they took too long.
     overdue: AtomicU64,
     /// How many were closed because too much was kept for them.
@@ -206,6 +221,7 @@ impl Clients {
             most: AtomicUsize::new(most),
             rejected: AtomicU64::new(0),
             held: AtomicUsize::new(0),
+            made: AtomicUsize::new(0),
             overdue: AtomicU64::new(0),
             overfull: AtomicU64::new(0),
         }
@@ -251,6 +267,19 @@ impl Clients {
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// The same, with replies that are still being made: nobody is closed for those, but others wait.
+    pub(crate) fn expected_bytes(&self) -> usize {
+        self.held_bytes().saturating_add(self.made.load(Ordering::Relaxed))
+    }
+
+    /// A reply of so many bytes is being made, as long as what is given back lives.
+    pub(crate) fn expect(&self, bytes: usize) -> Expected<'_> {
+        // Bytes of memory: all of them together never reach the end of the numbers.
+        let bytes = bytes.min(isize::MAX.unsigned_abs() / 1_024);
+        self.made.fetch_add(bytes, Ordering::Relaxed);
+        Expected { all: self, bytes }
     }
 
     /// Closes those that take too long, or ask for nothing for `idle`.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use mayhap_command::{Access, Command, Reply, Request, Run, Scratch, table};
 use mayhap_engine::Engine;
+use mayhap_engine::log::Policy;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 
 use crate::client::Client;
@@ -88,6 +89,10 @@ struct Connection<'a, S> {
 struct Unsynced {
     next: u64,
     safe: usize,
+    /// How many there are.
+    replies: usize,
+    /// Have others had their turn? What they change is written together with ours.
+    late: bool,
 }
 
 /// Why a connection's turn is over.
@@ -124,6 +129,15 @@ struct Long {
 }
 
 impl Long {
+    /// Bytes its reply may have, as a value and as it is written.
+    fn reply_bytes(&self) -> usize {
+        if !has_long_reply(self.command) {
+            return 0;
+        }
+        let name = self.words.get(1).map_or(&[][..], |word| &self.input[word.clone()]);
+        usize::try_from(self.engine.bytes_of(name)).unwrap_or(usize::MAX).saturating_mul(2)
+    }
+
     /// Gives back the input behind it, and the reply as it is written: one of many megabytes takes its time as well.
     fn run(mut self) -> (Vec<u8>, Vec<u8>) {
         let words: Vec<&[u8]> = self.words.iter().map(|word| &self.input[word.clone()]).collect();
@@ -181,25 +195,30 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             Ok(Turn::Job(job)) => {
                 connection.set_due(false);
                 let Ok(reply) = tokio::task::spawn_blocking(job).await else { break };
-                connection.session.finish(reply, &mut connection.owed);
-                connection.waiting = true;
+                connection.finish(reply);
+                // A transaction may have had a wrong password in it.
+                if let Some((wait, close)) = connection.session.take_pause() {
+                    connection.wait(wait).await;
+                    connection.closing |= close;
+                }
             }
             Ok(Turn::Long(long)) => {
                 connection.set_due(false);
+                let _replies = shared.clients().expect(long.reply_bytes());
                 let Ok((input, reply)) = tokio::task::spawn_blocking(|| long.run()).await else { break };
                 connection.input = input;
+                let answered = !reply.is_empty();
                 match connection.owed.is_empty() {
                     true => connection.owed = reply,
                     false => connection.owed.extend_from_slice(&reply),
                 }
                 connection.session.finished();
-                connection.waiting = true;
+                connection.go_on(usize::from(answered));
             }
             Ok(Turn::Pause(pause)) => {
                 connection.wait(pause.wait).await;
-                connection.session.finish(pause.reply, &mut connection.owed);
                 connection.closing |= pause.close;
-                connection.waiting = true;
+                connection.finish(pause.reply);
             }
             Ok(Turn::Closed) | Err(_) => break,
         }
@@ -215,6 +234,11 @@ fn is_paused(pause: Pause, name: &[u8]) -> bool {
     pause == Pause::All || table::find(name).is_some_and(changes)
 }
 
+/// Has this command to wait until less is kept for all connections? One that was given nothing yet could still ask for a megabyte.
+fn is_crowded_out(name: &[u8]) -> bool {
+    table::find(name).is_some_and(|command| has_long_reply(command) || command.name == "exec")
+}
+
 /// Might one reply be as long as a whole string, or a piece of a filter?
 fn has_long_reply(command: &Command) -> bool {
     matches!(
@@ -227,8 +251,10 @@ fn has_long_reply(command: &Command) -> bool {
             | "mget"
             | "substr"
             | "scan"
+            | "dump"
             | "bf.scandump"
             | "cf.scandump"
+            | "mf.dump"
     )
 }
 
@@ -264,7 +290,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 self.set_due(false);
                 return Poll::Pending;
             }
-            if self.has_too_much() {
+            if self.is_crowded() && self.held() > READ_BYTES {
                 return Poll::Ready(Ok(Turn::Crowded));
             }
             let mut filled = true;
@@ -307,19 +333,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
-    /// Waits until what is owed may leave. If the disk fails, nothing that it should have kept is acknowledged: the client gets an error in
-    /// place of the first such reply, and no others.
+    /// Waits until what is owed may leave. If the disk fails, nothing that it should have kept is acknowledged: the client gets errors in
+    /// place of such replies.
     fn poll_synced(&mut self, context: &Context<'_>) -> Poll<()> {
-        let (Some(unsynced), Some(log)) = (self.unsynced, self.shared.engine().log()) else {
+        let (Some(unsynced), Some(log)) = (&mut self.unsynced, self.shared.engine().log()) else {
             return Poll::Ready(());
         };
+        if !std::mem::replace(&mut unsynced.late, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let unsynced = *unsynced;
         match log.poll_synced(unsynced.next, context) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(refused)) => {
                 self.owed.truncate(unsynced.safe);
-                self.session.refuse(durable::refusal(refused), &mut self.owed);
-                self.closing = true;
+                self.session.refuse(durable::refusal(refused), unsynced.replies, &mut self.owed);
             }
         }
         self.unsynced = None;
@@ -370,9 +400,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         self.client.holds(self.held(), self.shared.clients());
     }
 
-    /// Do all connections together have too much, and this one more than any needs?
-    fn has_too_much(&self) -> bool {
-        self.shared.clients().held_bytes() > self.shared.settings().buffers_limit && self.held() > READ_BYTES
+    /// Do all connections together have too much, or will they?
+    fn is_crowded(&self) -> bool {
+        self.shared.clients().expected_bytes() > self.shared.settings().buffers_limit
     }
 
     /// Something must happen soon, or it is closed; or it may take its time.
@@ -405,9 +435,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         let mut done = 0;
         let mut next = Next::Go;
         let mut long = None;
-        let pause = self.shared.paused();
+        let (pause, crowded) = (self.shared.paused(), self.is_crowded());
         for frame in frames {
-            if pause.is_some_and(|pause| is_paused(pause, words[frame.words.start])) {
+            let name = words[frame.words.start];
+            if pause.is_some_and(|pause| is_paused(pause, name)) || crowded && is_crowded_out(name) {
                 next = Next::Hold;
                 break;
             }
@@ -490,13 +521,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             self.set_due(true);
         }
         let more = !self.input.is_empty() && (!all || most == 1);
+        let replies = self.session.take_answered();
         match self.session.take_unsynced() {
             None => self.write(context, desk)?,
             Some(next) => {
                 let bytes = desk.out.len();
                 desk.counters.wrote(bytes);
                 self.owe(desk, 0)?;
-                self.unsynced = Some(Unsynced { next, safe: self.owed.len() - bytes });
+                let late = self.shared.engine().log().is_some_and(|log| log.policy() == Policy::Always);
+                self.unsynced = Some(Unsynced { next, safe: self.owed.len() - bytes, replies, late });
             }
         }
         self.client.active(self.session.last_run(), self.input.len(), self.unread());
@@ -605,6 +638,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             self.unflushed = false;
         }
         Ok(())
+    }
+
+    /// Writes the reply of what was not done in a turn.
+    fn finish(&mut self, reply: Reply) {
+        self.session.finish(reply, &mut self.owed);
+        let answered = self.session.take_answered();
+        self.go_on(answered);
+    }
+
+    /// So many replies were written behind those that wait for the disk; now it is the turn of the requests behind.
+    fn go_on(&mut self, answered: usize) {
+        if let Some(unsynced) = &mut self.unsynced {
+            unsynced.replies += answered;
+        }
+        self.account();
+        self.waiting = true;
     }
 
     /// Waits, unless it is closed or the server stops meanwhile. The thread has time for others.

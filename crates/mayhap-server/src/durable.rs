@@ -5,14 +5,14 @@ use mayhap_engine::Engine;
 use mayhap_engine::log::{Commit, Refused};
 
 /// Has the log take what `requests`, which were run just now, changed. What cannot be kept is not acknowledged: its reply becomes a
-/// refusal. If there is a number, replies must wait until all records of the log below it are safe.
+/// refusal. If there is a number, replies must wait until all records of the log below it are as safe as they have to be.
 pub(crate) fn commit(engine: &Engine, requests: &[Request<'_>], replies: &mut [Reply]) -> Option<u64> {
     let log = engine.log()?;
     if !requests.iter().any(is_change) {
         return None;
     }
     let next = log.next();
-    match log.commit(next) {
+    match log.commit_later(next) {
         Ok(Commit::Done) => None,
         Ok(Commit::Wait) => Some(next),
         Err(refused) => {

@@ -193,6 +193,7 @@ fn persistence(shared: &Shared, text: &mut String) {
     put(text, format_args!("log_syncs:{}", figures.syncs));
     put(text, format_args!("log_last_sync_micros:{}", figures.last_sync_micros));
     put(text, format_args!("log_longest_sync_micros:{}", figures.longest_sync_micros));
+    put(text, format_args!("log_running_sync_millis:{}", figures.running_sync_millis));
 }
 
 fn stats(shared: &Shared, text: &mut String) {

@@ -163,6 +163,12 @@ pub(crate) fn page(shared: &Shared) -> String {
             "Changes that waited for a slow sync.",
             figures.delayed,
         );
+        page.one(
+            "mayhap_log_rotations_failed_total",
+            "counter",
+            "Files that could not be begun; the one before went on.",
+            figures.rotations_failed,
+        );
     }
     page.one("mayhap_slow_log_entries", "gauge", "Requests in the slow log.", shared.slow_log().len());
     page.0

@@ -137,6 +137,8 @@ pub(crate) struct Session {
     plain: bool,
     /// Records of the log below this number must be safe before the replies that were written last may leave.
     unsynced: Option<u64>,
+    /// Replies that were written since somebody asked.
+    answered: usize,
     /// The same, but for a user who may not do everything.
     limited: bool,
     /// The command's name that was looked up last, as it was spelled.
@@ -171,6 +173,7 @@ impl Session {
             later: None,
             plain: false,
             unsynced: None,
+            answered: 0,
             limited: false,
             last: ([0; REMEMBERED], 0, None),
         };
@@ -362,11 +365,12 @@ impl Session {
         }
         let answer = answer.unwrap_or_else(|refusal| Answer::Reply(refusal.into()));
         let wait = self.take_wait();
+        let last = matches!(answer, Answer::Last(_));
         match answer {
-            Answer::Reply(reply) if wait.is_some() => Next::Pause(Box::new(Pause {
+            Answer::Reply(reply) | Answer::Last(reply) if wait.is_some() => Next::Pause(Box::new(Pause {
                 reply,
                 wait: wait.unwrap_or_default(),
-                close: self.wrong_passwords >= LAST,
+                close: last || self.wrong_passwords >= LAST,
             })),
             Answer::Reply(reply) => {
                 self.write(&reply, tools.out);
@@ -455,6 +459,11 @@ impl Session {
         self.unsynced.take()
     }
 
+    /// How many replies were written since this was last asked.
+    pub(crate) const fn take_answered(&mut self) -> usize {
+        std::mem::replace(&mut self.answered, 0)
+    }
+
     /// Runs `requests` after users were changed: whether they may be run is asked once more.
     #[cold]
     fn run_anew(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
@@ -529,15 +538,17 @@ impl Session {
         Next::Go
     }
 
-    /// Writes a refusal in place of what was to be the reply.
-    pub(crate) fn refuse(&self, refusal: Refusal, out: &mut Vec<u8>) {
-        self.write(&Reply::from(refusal), out);
+    /// Writes a refusal in place of each of so many replies.
+    pub(crate) fn refuse(&self, refusal: Refusal, replies: usize, out: &mut Vec<u8>) {
+        let reply = Reply::from(refusal);
+        (0..replies).for_each(|_| encode::reply(&reply, self.protocol, out));
     }
 
     /// Writes a reply as this client wants it, if it wants any.
-    fn write(&self, reply: &Reply, out: &mut Vec<u8>) {
+    fn write(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         if let Some(protocol) = self.answers_in() {
             encode::reply(reply, protocol, out);
+            self.answered += 1;
         }
     }
 

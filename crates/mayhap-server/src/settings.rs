@@ -143,7 +143,7 @@ impl Default for Settings {
             request_limits: decode::Limits::default(),
             output_limit: 32 << 20,
             buffers_limit: 1 << 30,
-            request_timeout_secs: 30,
+            request_timeout_secs: 25,
             idle_timeout_secs: 0,
             password: None,
             password_file: None,

@@ -6,28 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use mayhap_command::table;
-use mayhap_server::resp::{Decoder, Limits, ProtocolError};
+use mayhap_fuzz::random::Random;
+use mayhap_fuzz::resp::{Words, decode, encode};
+use mayhap_server::resp::Limits;
 use mayhap_server::{Running, Server, Settings};
-
-/// Numbers that depend on the seed alone (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
-}
 
 /// Calls `round` with seed after seed: `rounds` of them, or as many as fit into `MAYHAP_FUZZ_SECS`.
 fn for_seeds(rounds: u64, mut round: impl FnMut(u64)) {
@@ -38,40 +20,6 @@ fn for_seeds(rounds: u64, mut round: impl FnMut(u64)) {
         round(seed);
         seed += 1;
     }
-}
-
-type Request = Vec<Vec<u8>>;
-
-/// All requests of `bytes`, which come in pieces that end at `splits`, and the error behind them.
-fn decode(bytes: &[u8], splits: &[usize]) -> (Vec<Request>, Option<ProtocolError>) {
-    let mut decoder = Decoder::default();
-    let mut requests = Vec::new();
-    let (mut buffer, mut from) = (Vec::new(), 0);
-    for to in splits.iter().copied().chain([bytes.len()]) {
-        buffer.extend_from_slice(&bytes[from..to]);
-        from = to;
-        let outcome = decoder.read(&buffer, &Limits::default(), usize::MAX);
-        let words: Vec<&[u8]> = decoder.words(&buffer).collect();
-        for frame in decoder.frames() {
-            requests.push(words[frame.words.clone()].iter().map(|word| word.to_vec()).collect());
-        }
-        if let Err(error) = outcome {
-            return (requests, Some(error));
-        }
-        let cut = decoder.cut(usize::MAX);
-        buffer.drain(..cut);
-    }
-    (requests, None)
-}
-
-fn encode(request: &Request) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", request.len()).into_bytes();
-    for word in request {
-        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        bytes.extend_from_slice(word);
-        bytes.extend_from_slice(b"\r\n");
-    }
-    bytes
 }
 
 /// A pipeline, of which some bytes are not what they were.
@@ -104,7 +52,7 @@ fn pipeline(random: &mut Random) -> Vec<u8> {
     for _ in 0..random.below(12) {
         match random.below(3) {
             0 => {
-                let request: Request = (0..=random.below(4))
+                let request: Words = (0..=random.below(4))
                     .map(|_| (0..random.below(20)).map(|_| random.next() as u8).collect())
                     .collect();
                 bytes.extend_from_slice(&encode(&request));
@@ -129,24 +77,30 @@ fn pipeline(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn the_decoder_finds_the_same_wherever_bytes_are_split() {
+    let limits = Limits::default();
     for_seeds(20_000, |seed| {
         let mut random = Random(seed);
         let bytes = pipeline(&mut random);
-        let whole = decode(&bytes, &[]);
+        let whole = decode(&bytes, &[], &limits);
         let mut splits: Vec<usize> = (0..random.below(6)).map(|_| random.below(bytes.len() + 1)).collect();
         splits.sort_unstable();
         assert_eq!(
-            decode(&bytes, &splits),
+            decode(&bytes, &splits, &limits),
             whole,
             "seed {seed}, {:?} split at {splits:?}",
             bytes.escape_ascii()
         );
         if seed % 16 == 0 {
             let everywhere: Vec<usize> = (0..bytes.len()).collect();
-            assert_eq!(decode(&bytes, &everywhere), whole, "seed {seed}, {:?}", bytes.escape_ascii());
+            assert_eq!(
+                decode(&bytes, &everywhere, &limits),
+                whole,
+                "seed {seed}, {:?}",
+                bytes.escape_ascii()
+            );
         }
-        let again: Vec<u8> = whole.0.iter().flat_map(encode).collect();
-        assert_eq!(decode(&again, &[]), (whole.0, None), "seed {seed}, {:?}", bytes.escape_ascii());
+        let again: Vec<u8> = whole.0.iter().flat_map(|request| encode(request)).collect();
+        assert_eq!(decode(&again, &[], &limits), (whole.0, None), "seed {seed}, {:?}", bytes.escape_ascii());
     });
 }
 
@@ -284,7 +238,7 @@ fn a_session_answers_every_request_exactly_once() {
         .collect();
     for_seeds(120, |seed| {
         let mut random = Random(seed);
-        let mut requests: Vec<Request> = (0..64)
+        let mut requests: Vec<Words> = (0..64)
             .map(|_| {
                 let name = random.of(&names).as_bytes().to_vec();
                 let words = (0..random.below(7)).map(|_| random.of(WORDS).to_vec());
@@ -293,7 +247,7 @@ fn a_session_answers_every_request_exactly_once() {
             .collect();
         requests.push(vec![b"RESET".to_vec()]);
         requests.push(vec![b"ECHO".to_vec(), format!("end of {seed}").into_bytes()]);
-        let bytes: Vec<u8> = requests.iter().flat_map(encode).collect();
+        let bytes: Vec<u8> = requests.iter().flat_map(|request| encode(request)).collect();
         stream.write_all(&bytes).unwrap();
         let got: Vec<String> = requests.iter().map(|_| read_reply(&mut replies)).collect();
         assert_eq!(got.last(), Some(&format!("end of {seed}")), "seed {seed}, {requests:?}: {got:?}");

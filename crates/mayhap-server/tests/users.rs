@@ -197,6 +197,13 @@ fn wrong_passwords_wait_and_others_do_not() {
     many.says("EXEC", &format!("*13\r\n{}", WRONG.repeat(13)));
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
     assert_eq!(many.0.read(&mut [0; 1]).unwrap_or(0), 0, "it is closed");
+    // So they do in one that is run on a thread of its own.
+    let mut long = Talk::to(&server);
+    long.says("AUTH secret", "+OK\r\n");
+    long.says("MULTI\r\nKEYS *\r\nAUTH wrong", "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+    let begun = Instant::now();
+    long.says("EXEC", &format!("*2\r\n*0\r\n{WRONG}"));
+    assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     // The one worker is free meanwhile: the guess is sent, and its answer has to wait.
     guesser.0.write_all(b"AUTH default again\r\nPING\r\n").unwrap();
     other.says("PING", "+PONG\r\n");

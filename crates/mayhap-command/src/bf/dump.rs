@@ -1,13 +1,13 @@
 //! `BF.SCANDUMP`, `BF.LOADCHUNK`.
 
 use mayhap::codec::DecodeError;
-use mayhap::codec::redis_bloom::{self, LoadError, Loader};
+use mayhap::codec::redis_bloom::{self, LoadError, Loader, MAX_CHUNK_BYTES};
 use mayhap::{AtomicScalableBloom, BuildError};
 
 use crate::args;
 use crate::context::Context;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
@@ -24,6 +24,8 @@ pub(super) fn scandump(
         Some(_) => return Err(Refusal::WrongType),
     };
     let iterator = args::integer(request.words[2]).ok_or(Refusal::ScanNotNumeric)?;
+    // What a chunk takes is there, or that is said.
+    drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_bloom::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
     Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bulk(chunk)]))
 }
@@ -38,14 +40,25 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            let mut loader = Loader::new(context.allowance(0));
-            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            // It is told that there is no memory, to say how much it needs.
+            let bytes = match Loader::new(0).load(iterator, chunk) {
+                Err(LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge {
+                    bytes, ..
+                }))) => bytes,
+                _ => 0,
+            };
+            context.admit(bytes, bytes).map_err(|refusal| match refusal {
+                Refusal::OutOfMemory => Refusal::OutOfMemory,
+                _ => Refusal::BadData,
+            })?;
+            let mut loader = Loader::new(bytes);
+            loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             slot.put(Value::LoadingBloom(Box::new(loader)));
         }
         None => return Err(Refusal::NotFound),
         Some(Value::LoadingBloom(loader)) => {
             let before = loader.progress();
-            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             let changed = loader.progress() != before || !chunk.is_empty();
             if loader.is_complete() {
                 finish(slot);
@@ -54,8 +67,7 @@ pub(super) fn loadchunk(
             }
         }
         Some(Value::Bloom(filter)) => {
-            redis_bloom::load_chunk(filter.get_mut(), iterator, chunk)
-                .map_err(|error| refused(&error, context))?;
+            redis_bloom::load_chunk(filter.get_mut(), iterator, chunk).map_err(|error| refused(&error))?;
             if !chunk.is_empty() {
                 slot.mark_changed();
             }
@@ -74,17 +86,11 @@ fn finish(slot: &mut Slot<'_>) {
     }
 }
 
-fn refused(error: &LoadError, context: &Context<'_>) -> Refusal {
+fn refused(error: &LoadError) -> Refusal {
     match error {
         LoadError::NoLayer { .. } => Refusal::NoLink,
         LoadError::TooBig { .. } => Refusal::ChunkTooBig,
         LoadError::Scattered { .. } => Refusal::ChunkScattered,
-        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => {
-            match context.admit(*bytes, *bytes) {
-                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
-                _ => Refusal::BadData,
-            }
-        }
         _ => Refusal::BadData,
     }
 }

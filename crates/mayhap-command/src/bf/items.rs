@@ -1,9 +1,9 @@
 //! `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS`.
 
-use mayhap::{Answers, AtomicScalableBloom, BuildError, InsertError};
+use mayhap::{Answers, AtomicScalableBloom, BuildError, InsertError, ItemHash};
 
 use super::create;
-use crate::context::Context;
+use crate::context::{Context, Growth};
 use crate::pipeline::{GROUP, ITEMS_FROM, ask_all, group, hash_all, is_many, nothing_in, refuse_all, reply};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -105,8 +105,10 @@ pub(super) fn add(
         Some(Value::LoadingBloom(loader)) => return Err(Refusal::half_loaded(loader.progress())),
         Some(_) => return Err(Refusal::WrongType),
     };
-    let besides = size_of::<AtomicScalableBloom>() as u64;
-    filter.get_mut().limit_memory(Some(context.allowance(booked).saturating_sub(besides)));
+    // It grows no further than it was admitted to.
+    let mut growth = Growth::from(booked);
+    let bytes = filter.get_mut().memory_bytes();
+    filter.get_mut().limit_memory(Some(bytes));
     let layers = filter.layers();
     let (mut replies, mut changed) = (Vec::with_capacity(items.len()), false);
     let (mut hashes, mut answers) = (Vec::new(), Answers::new());
@@ -124,13 +126,13 @@ pub(super) fn add(
             left = &left[added..];
             // The one that needs another layer.
             let [next, rest @ ..] = left else { break };
-            match filter.get_mut().insert_hash(*next) {
+            match insert_growing(filter, *next, &mut growth, context) {
                 Ok(new) => {
                     changed |= new;
                     replies.push(Reply::Boolean(new));
                 }
-                Err(error) => {
-                    replies.push(refused(filter, &error, booked, context).into());
+                Err(refusal) => {
+                    replies.push(refusal.into());
                     break 'all;
                 }
             }
@@ -151,16 +153,29 @@ pub(super) fn add(
     Ok(replies)
 }
 
-/// Why a filter did not grow: `booked` is what it took when the request began.
-fn refused(filter: &AtomicScalableBloom, error: &InsertError, booked: u64, context: &Context<'_>) -> Refusal {
-    if !filter.uncounted().shape().grows() {
-        return Refusal::NonScalingFull;
-    }
-    if let InsertError::CannotGrow { cause: BuildError::TooLarge { bytes: needs, .. }, .. } = error
-        && context.grow(needs.saturating_add(size_of::<AtomicScalableBloom>() as u64), booked)
-            == Err(Refusal::OutOfMemory)
-    {
-        return Refusal::OutOfMemory;
-    }
-    Refusal::ProblemInserting
+/// Puts an item in that needs another layer, if there is memory for that.
+fn insert_growing(
+    filter: &mut AtomicScalableBloom,
+    hash: ItemHash,
+    growth: &mut Growth,
+    context: &Context<'_>,
+) -> Result<bool, Refusal> {
+    let filter = filter.get_mut();
+    let refused = match filter.insert_hash(hash) {
+        Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. })
+            if filter.shape().grows() =>
+        {
+            match growth.to(bytes.saturating_add(size_of::<AtomicScalableBloom>() as u64), context) {
+                Ok(()) => {
+                    filter.limit_memory(Some(bytes));
+                    filter.insert_hash(hash)
+                }
+                Err(Refusal::OutOfMemory) => return Err(Refusal::OutOfMemory),
+                Err(_) => return Err(Refusal::ProblemInserting),
+            }
+        }
+        outcome => outcome,
+    };
+    let grows = filter.shape().grows();
+    refused.map_err(|_| if grows { Refusal::ProblemInserting } else { Refusal::NonScalingFull })
 }

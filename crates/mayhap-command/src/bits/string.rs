@@ -9,8 +9,8 @@ use crate::reply::Reply;
 use crate::run::{Expiry, Request, Slot};
 use crate::value::Value;
 
-fn bulk(text: Option<&Text>) -> Reply {
-    text.map_or(Reply::Null, |text| Reply::bulk(text.bytes()))
+fn bulk(text: Option<&Text>) -> Result<Reply, Refusal> {
+    text.map_or(Ok(Reply::Null), |text| Reply::try_bulk(text.bytes()))
 }
 
 /// `GET name`.
@@ -19,7 +19,7 @@ pub(super) fn get(
     value: Option<&Value>,
     _context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    text_of(value).map(bulk)
+    text_of(value).and_then(bulk)
 }
 
 /// `GETDEL name`.
@@ -28,7 +28,7 @@ pub(super) fn get_and_delete(
     slot: &mut Slot<'_>,
     _context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    let reply = bulk(text_of(slot.get())?);
+    let reply = bulk(text_of(slot.get())?)?;
     slot.take();
     Ok(reply)
 }
@@ -133,7 +133,7 @@ pub(super) fn set(
 ) -> Result<Reply, Refusal> {
     let options = SetOptions::parse(&request.words[3..])?;
     let expiry = options.expiry(context.environment.now_ms())?;
-    let old = if options.get { Some(bulk(text_of(slot.get())?)) } else { None };
+    let old = if options.get { Some(bulk(text_of(slot.get())?)?) } else { None };
     let there = slot.get().is_some();
     if (options.if_absent && there) || (options.if_present && !there) {
         return Ok(old.unwrap_or(Reply::Null));
@@ -159,7 +159,7 @@ pub(super) fn range(
     if (start < 0 && end < 0 && start > end) || from > to {
         return Ok(Reply::bulk([]));
     }
-    Ok(Reply::bulk(&bytes[from as usize..=to as usize]))
+    Reply::try_bulk(&bytes[from as usize..=to as usize])
 }
 
 /// `SETRANGE name offset value`.

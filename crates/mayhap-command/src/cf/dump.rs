@@ -2,12 +2,12 @@
 
 use mayhap::BuildError;
 use mayhap::codec::DecodeError;
-use mayhap::codec::redis_cuckoo::{self, LoadError, Loader};
+use mayhap::codec::redis_cuckoo::{self, LoadError, Loader, MAX_CHUNK_BYTES};
 
 use crate::args;
 use crate::context::Context;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
@@ -24,6 +24,8 @@ pub(super) fn scandump(
         Some(_) => return Err(Refusal::WrongType),
     };
     let iterator = args::integer(request.words[2]).ok_or(Refusal::InvalidPosition)?;
+    // What a chunk takes is there, or that is said.
+    drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_cuckoo::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
     let chunk = if next == 0 { Reply::Null } else { Reply::Bulk(chunk) };
     Ok(Reply::Array(vec![Reply::Integer(next), chunk]))
@@ -40,8 +42,19 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            let mut loader = Loader::new(context.allowance(0));
-            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            // It is told that there is no memory, to say how much it needs.
+            let bytes = match Loader::new(0).load(iterator, chunk) {
+                Err(LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge {
+                    bytes, ..
+                }))) => bytes,
+                _ => 0,
+            };
+            context.admit(bytes, bytes).map_err(|refusal| match refusal {
+                Refusal::OutOfMemory => Refusal::OutOfMemory,
+                _ => Refusal::ChunkNotCreated,
+            })?;
+            let mut loader = Loader::new(bytes);
+            loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             let widest = loader.filter().map_or(0, |filter| filter.shape().bucket_size());
             let tables = loader.filter().map_or(0, |filter| filter.tables() as u64);
             if u64::from(widest) > context.parameters.max_bucket_size()
@@ -54,7 +67,7 @@ pub(super) fn loadchunk(
         None => return Err(Refusal::NotFound),
         Some(Value::LoadingCuckoo(_) | Value::Cuckoo(_)) if iterator == 1 => return Err(Refusal::Exists),
         Some(Value::LoadingCuckoo(loader)) => {
-            loader.load(iterator, chunk).map_err(|error| refused(&error, context))?;
+            loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             if loader.is_complete() {
                 finish(slot);
             } else if !chunk.is_empty() {
@@ -62,7 +75,7 @@ pub(super) fn loadchunk(
             }
         }
         Some(Value::Cuckoo(filter)) => {
-            redis_cuckoo::load_chunk(filter, iterator, chunk).map_err(|error| refused(&error, context))?;
+            redis_cuckoo::load_chunk(filter, iterator, chunk).map_err(|error| refused(&error))?;
             if !chunk.is_empty() {
                 slot.mark_changed();
             }
@@ -81,17 +94,11 @@ fn finish(slot: &mut Slot<'_>) {
     }
 }
 
-fn refused(error: &LoadError, context: &Context<'_>) -> Refusal {
+fn refused(error: &LoadError) -> Refusal {
     match error {
-        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => {
-            match context.admit(*bytes, *bytes) {
-                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
-                _ => Refusal::ChunkNotCreated,
-            }
-        }
-        LoadError::BadHeader(DecodeError::Unbuildable(BuildError::OutOfMemory { .. })) => {
-            Refusal::ChunkNotCreated
-        }
+        LoadError::BadHeader(DecodeError::Unbuildable(
+            BuildError::TooLarge { .. } | BuildError::OutOfMemory { .. },
+        )) => Refusal::ChunkNotCreated,
         LoadError::BadHeader(_) => Refusal::InvalidHeader,
         LoadError::Scattered { .. } => Refusal::ChunkScattered,
         _ => Refusal::ChunkNotLoaded,

@@ -4,7 +4,7 @@ use mayhap::codec::redis_cuckoo;
 use mayhap::{BuildError, InsertError, ScalableCuckoo};
 
 use super::create;
-use crate::context::Context;
+use crate::context::{Context, Growth};
 use crate::parameters::Eviction;
 use crate::pipeline::{ITEMS_FROM, ask_all, nothing_in, refuse_all};
 use crate::refusal::Refusal;
@@ -144,16 +144,32 @@ pub(super) fn add_all(
     if filter.tables() as u64 >= context.parameters.cf_max_expansions {
         return Err(Refusal::MaxExpansions);
     }
-    let limit = context.allowance(booked).saturating_sub(size_of::<ScalableCuckoo>() as u64);
+    let mut growth = Growth::from(booked);
     let eviction = context.parameters.cf_eviction;
     let add = |item: &&[u8]| {
         let may_grow = may_grow(filter);
-        filter.limit_memory(Some(if may_grow { limit } else { filter.memory_bytes() }));
-        match add_one(filter, item, copies, eviction) {
+        // It grows no further than it was admitted to.
+        filter.limit_memory(Some(filter.memory_bytes()));
+        let mut added = add_one(filter, item, copies, eviction);
+        if let Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. }) = added
+            && may_grow
+        {
+            match growth.to(bytes.saturating_add(size_of::<ScalableCuckoo>() as u64), context) {
+                Ok(()) => {
+                    filter.limit_memory(Some(bytes));
+                    added = add_one(filter, item, copies, eviction);
+                }
+                Err(Refusal::OutOfMemory) => return Outcome::Refused(Refusal::OutOfMemory),
+                Err(_) => return Outcome::Refused(Refusal::CuckooInsufficientMemory),
+            }
+        }
+        match added {
             Ok(true) => Outcome::Added,
             Ok(false) => Outcome::IsIn,
-            Err(_) if !may_grow => Outcome::Refused(Refusal::CuckooFull),
-            Err(error) => Outcome::Refused(refused(&error, booked, context)),
+            Err(InsertError::CannotGrow { .. }) if may_grow => {
+                Outcome::Refused(Refusal::CuckooInsufficientMemory)
+            }
+            Err(_) => Outcome::Refused(Refusal::CuckooFull),
         }
     };
     let outcomes: Vec<Outcome> = items.iter().map(add).collect();
@@ -191,18 +207,4 @@ fn add_one(
         Eviction::Thorough => filter.insert_copy_hash_thorough(hash)?,
     }
     Ok(true)
-}
-
-/// Why an item did not fit: `booked` is what the filter took when the request began.
-fn refused(error: &InsertError, booked: u64, context: &Context<'_>) -> Refusal {
-    match error {
-        InsertError::CannotGrow { cause: BuildError::TooLarge { bytes: needs, .. }, .. } => {
-            match context.grow(needs.saturating_add(size_of::<ScalableCuckoo>() as u64), booked) {
-                Err(Refusal::OutOfMemory) => Refusal::OutOfMemory,
-                _ => Refusal::CuckooInsufficientMemory,
-            }
-        }
-        InsertError::CannotGrow { .. } => Refusal::CuckooInsufficientMemory,
-        _ => Refusal::CuckooFull,
-    }
 }

@@ -113,18 +113,25 @@ pub(super) fn explain(
     let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
     let item = request.words[2];
     let now_ms = context.environment.now_ms();
-    let explained = served.with_filter(|filter| {
-        if let Filter::Window(window) = filter {
-            // Not a change: whoever adds or asks next finds it so anyway.
-            window.advance(now_ms);
+    let explained = served.with_filter(|filter| -> Result<String, Refusal> {
+        if let Filter::Window(_) = filter {
+            // As it is by now, on a copy: who looks changes nothing, for nobody would do it again after a restart.
+            let bytes = filter.memory_bytes();
+            context.admit(bytes, bytes)?;
+            let mut copy = filter.try_clone().map_err(unbuildable)?;
+            if let Filter::Window(window) = &mut copy {
+                window.advance(now_ms);
+            }
+            context.budget.release(bytes);
+            return Ok(copy.explain(item).reason());
         }
-        match (&*filter, number(item)) {
+        Ok(match (&*filter, number(item)) {
             (Filter::Bitmap(_), Some(number)) => filter.explain(&number).reason(),
             _ => filter.explain(item).reason(),
-        }
+        })
     });
     match explained {
-        Some(text) => Ok(Reply::Text(text.map_err(unbuildable)?)),
+        Some(text) => Ok(Reply::Text(text.map_err(unbuildable)??)),
         None => Err(NotReady::Missing.into()),
     }
 }

@@ -5,7 +5,7 @@ use super::refused::{MayhapRefusal, NotReady};
 use super::{holder_mut, options};
 use crate::context::Context;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 
 /// The largest piece.
@@ -30,14 +30,16 @@ impl Dump {
     }
 
     /// The piece that begins at `offset` and the iterator of the next, 0 behind the last.
-    fn piece(&self, offset: usize) -> (i64, Vec<u8>) {
+    fn piece(&self, offset: usize) -> Result<(i64, Vec<u8>), Refusal> {
         let rest = self.bytes.get(offset..).unwrap_or_default();
         let piece = &rest[..rest.len().min(PIECE_BYTES)];
         let next = match rest.len() > PIECE_BYTES {
             true => i64::from(self.number) << OFFSET_BITS | (offset + PIECE_BYTES) as i64,
             false => 0,
         };
-        (next, piece.to_vec())
+        let mut copy = room_for(piece.len() as u64)?;
+        copy.extend_from_slice(piece);
+        Ok((next, copy))
     }
 }
 
@@ -72,7 +74,7 @@ pub(super) fn dump(
         // Without the sign, and never the number that files are loaded with.
         let number = (u16::from_le_bytes(number) & 0x7fff).max(1);
         let dump = Dump { bytes, number, read_ms: now_ms };
-        let first = dump.piece(0);
+        let first = dump.piece(0)?;
         if first.0 != 0 {
             holder.side.get_or_insert_default().dump = Some(dump);
         }
@@ -82,7 +84,7 @@ pub(super) fn dump(
         let dump = dump.filter(|dump| dump.number == number && offset < dump.bytes.len() as u64);
         let dump = dump.ok_or(MayhapRefusal::StaleIterator)?;
         dump.read_ms = now_ms;
-        let piece = dump.piece(offset as usize);
+        let piece = dump.piece(offset as usize)?;
         if piece.0 == 0
             && let Some(side) = &mut holder.side
         {

@@ -12,6 +12,7 @@ use super::served::Served;
 use super::{stored_holder, stored_list};
 use crate::context::Context;
 use crate::refusal::Refusal;
+use crate::reply::room_for;
 
 /// What a name holds. There may be a hundred million of them: what few need is behind a pointer.
 #[derive(Debug)]
@@ -96,7 +97,12 @@ impl Holder {
     pub fn decode(bytes: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
         context.admit(bytes.len() as u64, bytes.len() as u64)?;
         let filter = Filter::decode(bytes).map_err(MayhapRefusal::Decode)?;
-        Ok(Self::new(Served::loaded(filter), context.environment.now_ms()))
+        Ok(Self::of(filter, context))
+    }
+
+    /// A name that serves this filter.
+    pub(crate) fn of(filter: Filter, context: &Context<'_>) -> Self {
+        Self::new(Served::loaded(filter), context.environment.now_ms())
     }
 
     /// The generation that serves as the bytes of a `.mayhap` file; for `DUMP` and snapshots.
@@ -107,6 +113,7 @@ impl Holder {
         self.ready()?;
         let bytes = self.encoded_bytes();
         context.admit(bytes, bytes)?;
+        drop(room_for(bytes)?);
         match self.served.with_filter(|filter| filter.encode()) {
             Some(encoded) => encoded.map_err(unbuildable),
             None => Err(self.not_ready().into()),

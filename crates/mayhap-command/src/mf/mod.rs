@@ -220,7 +220,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::NEITHER,
         names: Names::NONE,
         family: Family::Mayhap,
-        summary: "Advises a kind for so many items at such a rate, with the reasons, the MF.RESERVE line and what every kind costs",
+        summary: "Advises a kind for so many items at such a rate (CAPACITY n FPR p says the same), with the reasons, the MF.RESERVE line and what every kind costs",
         syntax: "capacity fpr [RANGE low high] [PROBES n] [MEMORY bytes] [DELETES [n]] [GROWS] [STATIC] [KEYLESS]",
         since: SINCE,
         complexity: "O(1)",

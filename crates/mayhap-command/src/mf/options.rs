@@ -219,14 +219,24 @@ impl Options {
         chosen.recipe_of(KindName::Exactly(best.structure), removals)
     }
 
-    /// What `MF.PLAN` is asked.
-    pub(crate) fn parse_needs(capacity: &[u8], fpr: &[u8], words: &[&[u8]]) -> Result<Needs, Refusal> {
-        const OF_PLAN: [&str; 7] = ["RANGE", "PROBES", "MEMORY", "DELETES", "GROWS", "STATIC", "KEYLESS"];
+    /// What `MF.PLAN` is asked: `capacity fpr` and options, or only options, as for `MF.RESERVE`.
+    pub(crate) fn parse_needs(words: &[&[u8]]) -> Result<Needs, Refusal> {
+        const OF_PLAN: [&str; 9] =
+            ["CAPACITY", "FPR", "RANGE", "PROBES", "MEMORY", "DELETES", "GROWS", "STATIC", "KEYLESS"];
+        let (numbers, words) = match words.first() {
+            Some(word) if word.first().is_some_and(u8::is_ascii_alphabetic) => words.split_at(0),
+            _ => words.split_at(2.min(words.len())),
+        };
         let options = Self::parse(words)?;
-        if let Some(option) = options.given.iter().copied().find(|given| !OF_PLAN.contains(given)) {
+        let is_strange =
+            |given: &&str| !OF_PLAN.contains(given) || !numbers.is_empty() && OF_PLAN[..2].contains(given);
+        if let Some(option) = options.given.iter().copied().find(is_strange) {
             return Err(MayhapRefusal::NotForKind { option, kind: "plan" }.into());
         }
-        let mut numbers = Words { rest: &[capacity, fpr] };
+        if numbers.is_empty() {
+            return options.needs();
+        }
+        let mut numbers = Words { rest: numbers };
         let (capacity, fpr) = (numbers.amount("capacity")?, numbers.rate("fpr")?);
         Self { capacity: Some(capacity), fpr: Some(fpr), ..options }.needs()
     }

@@ -1,4 +1,4 @@
-//! `MF.PLAN capacity fpr [option …]`: which kind to take, why, and what every kind costs.
+//! `MF.PLAN capacity fpr [option …]`, or with the words of `MF.RESERVE`: which kind to take, why, and what every kind costs.
 
 use mayhap::advise::{Price, advise, mayhap_reserve};
 
@@ -16,7 +16,7 @@ pub(super) fn plan(
     _value: Option<&Value>,
     _context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    let needs = Options::parse_needs(request.words[1], request.words[2], &request.words[3..])?;
+    let needs = Options::parse_needs(&request.words[1..])?;
     let advice = advise(&needs).map_err(MayhapRefusal::Needs)?;
     let best = advice.recommended();
     let served = advice.prices.iter().find(|price| price.suits() && price.structure.kind().is_some());

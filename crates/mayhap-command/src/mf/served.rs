@@ -9,7 +9,7 @@ use super::list::List;
 use super::options::number;
 use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, unbuildable};
-use crate::context::Context;
+use crate::context::{Context, Growth};
 use crate::refusal::Refusal;
 
 /// One generation of a filter.
@@ -96,7 +96,6 @@ impl Served {
         if items.is_empty() {
             return;
         }
-        let room = context.allowance(self.body.memory_bytes());
         let scheme = self.scheme;
         match &mut self.body {
             Body::Nothing | Body::List(_) => {}
@@ -109,14 +108,23 @@ impl Served {
             Body::Scalable(shared) => {
                 let filter = shared.get_mut();
                 let own = filter.shape().limit_bytes();
-                filter.limit_memory(Some(own.unwrap_or(u64::MAX).min(room)));
+                let bytes = filter.memory_bytes();
+                let mut growth = Growth::from(bytes);
+                filter.limit_memory(Some(bytes));
                 for item in items {
-                    let outcome = filter.insert_hash(scheme.hash(*item));
+                    let hash = scheme.hash(*item);
+                    let mut outcome = filter.insert_hash(hash);
+                    if let Some(bytes) = more_for(&outcome, own)
+                        && growth.to(bytes, context).is_ok()
+                    {
+                        filter.limit_memory(Some(bytes));
+                        outcome = filter.insert_hash(hash);
+                    }
                     each(outcome.map_err(|error| refused(error, own, context)));
                 }
                 filter.limit_memory(own);
             }
-            Body::Plain(filter) => add_to_plain(filter, items, room, context, &mut each),
+            Body::Plain(filter) => add_to_plain(filter, items, context, &mut each),
         }
     }
 
@@ -224,6 +232,18 @@ fn refused(error: InsertError, own_limit: Option<u64>, context: &Context<'_>) ->
     }
 }
 
+/// How many bytes a filter would have to take for an item, if that is why it was refused and it is not its own limit that says so.
+fn more_for(outcome: &Result<bool, InsertError>, own_limit: Option<u64>) -> Option<u64> {
+    match outcome {
+        Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. })
+            if own_limit.is_none_or(|limit| *bytes <= limit) =>
+        {
+            Some(*bytes)
+        }
+        _ => None,
+    }
+}
+
 /// Items whose memory is brought near together, before they are put in one by one.
 const AHEAD: usize = 32;
 /// From this size on that pays.
@@ -232,11 +252,13 @@ const AHEAD_FROM_BYTES: u64 = 1 << 20;
 fn add_to_plain(
     filter: &mut Filter,
     items: &[&[u8]],
-    room: u64,
     context: &Context<'_>,
     each: &mut impl FnMut(Result<bool, Refusal>),
 ) {
-    let own = limit_growth(filter, Limit::AtMost(room));
+    // It grows no further than it was admitted to.
+    let bytes = filter.memory_bytes();
+    let mut growth = Growth::from(bytes);
+    let own = limit_growth(filter, Some(bytes));
     if let Filter::Window(window) = filter {
         window.advance(context.environment.now_ms());
     }
@@ -254,8 +276,15 @@ fn add_to_plain(
                     filter.may_contain_hash_batch(hashes, &mut answers);
                 }
                 for &hash in hashes {
-                    let outcome = may_grow(filter, context).and_then(|()| {
-                        filter.insert_hash(hash).map_err(|error| refused(error, own, context))
+                    let outcome = may_grow(filter, &mut growth, context).and_then(|()| {
+                        let mut outcome = filter.insert_hash(hash);
+                        if let Some(bytes) = more_for(&outcome, own)
+                            && growth.to(bytes, context).is_ok()
+                        {
+                            limit_growth(filter, Some(bytes));
+                            outcome = filter.insert_hash(hash);
+                        }
+                        outcome.map_err(|error| refused(error, own, context))
                     });
                     each(outcome);
                 }
@@ -275,30 +304,17 @@ fn add_to_plain(
             }
         }
     }
-    limit_growth(filter, Limit::Own(own));
+    limit_growth(filter, own);
 }
 
-/// How a filter's growth is to be limited.
-#[derive(Clone, Copy)]
-enum Limit {
-    /// By this, or by its own limit if that is less.
-    AtMost(u64),
-    /// By its own limit again.
-    Own(Option<u64>),
-}
-
-/// Limits how far a filter grows and says what its own limit is. That one is written into dumps, so it has to come back.
-fn limit_growth(filter: &mut Filter, limit: Limit) -> Option<u64> {
+/// Limits how far a filter grows and says what its limit was. Its own is written into dumps, so it has to come back.
+fn limit_growth(filter: &mut Filter, new: Option<u64>) -> Option<u64> {
     let own = match filter {
         Filter::Growing(filter) => filter.shape().limit_bytes(),
         Filter::ScalableCuckoo(filter) => filter.shape().limit_bytes(),
         Filter::ScalableBloom(filter) => filter.shape().limit_bytes(),
         Filter::Fingerprints(filter) => Some(filter.memory_limit_bytes()).filter(|&limit| limit != u64::MAX),
         _ => return None,
-    };
-    let new = match limit {
-        Limit::AtMost(room) => Some(own.unwrap_or(u64::MAX).min(room)),
-        Limit::Own(own) => own,
     };
     match filter {
         Filter::Growing(filter) => filter.limit_memory(new),
@@ -311,7 +327,7 @@ fn limit_growth(filter: &mut Filter, limit: Limit) -> Option<u64> {
 }
 
 /// A growable cuckoo filter has no limit of its own: where it might double with the next item, the memory must be there.
-fn may_grow(filter: &Filter, context: &Context<'_>) -> Result<(), Refusal> {
+fn may_grow(filter: &Filter, growth: &mut Growth, context: &Context<'_>) -> Result<(), Refusal> {
     /// Smaller ones double when they like; that takes next to nothing.
     const SMALL_BYTES: u64 = 4 << 10;
     let Filter::GrowableCuckoo(cuckoo) = filter else { return Ok(()) };
@@ -321,5 +337,5 @@ fn may_grow(filter: &Filter, context: &Context<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let doubled = cuckoo.shape().memory_bytes(doublings + 1);
-    context.admit(doubled, doubled.saturating_sub(now))
+    growth.to(doubled, context)
 }

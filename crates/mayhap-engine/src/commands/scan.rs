@@ -11,6 +11,10 @@ use crate::keyspace::{END, Position};
 const DEFAULT_COUNT: u64 = 10;
 /// Stretches without any name that one call walks over.
 const MOST_STRETCHES: u64 = 10_000;
+/// Bytes of names that one call compares with a pattern before it says where to go on.
+const MOST_COMPARED: usize = 1 << 20;
+/// The longest pattern: what is made of it to compare names with takes up to two hundred times as much.
+const MOST_PATTERN_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Search<'a> {
@@ -30,7 +34,7 @@ impl<'a> Search<'a> {
                 let count = args::integer(next()?).ok_or(Refusal::NotAnInteger)?;
                 search.count = u64::try_from(count).ok().filter(|&count| count > 0).ok_or(Refusal::Syntax)?;
             } else if is(b"match") {
-                search.pattern = Some(next()?);
+                search.pattern = Some(check_pattern(next()?)?);
             } else if is(b"type") {
                 search.type_name = Some(next()?);
             } else {
@@ -45,7 +49,8 @@ impl Engine {
     pub(super) fn scan(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
         let cursor = cursor(request.words[1]).ok_or(Refusal::InvalidCursor)?;
         let search = Search::parse(&request.words[2..])?;
-        let (next, found) = self.walk(cursor, search.count, search.pattern, now, |value| {
+        let pattern = search.pattern.filter(|&pattern| pattern != b"*").map(Pattern::new);
+        let (next, found) = self.walk(cursor, search.count, pattern.as_ref(), now, |value| {
             search.type_name.is_none_or(|name| name.eq_ignore_ascii_case(value.type_name().as_bytes()))
         });
         let names = found.iter().map(|entry| Reply::bulk(entry.name())).collect();
@@ -53,9 +58,10 @@ impl Engine {
     }
 
     pub(super) fn list(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
+        let pattern = Pattern::new(check_pattern(request.words[1])?);
         let (mut cursor, mut names) = (0, Vec::new());
         loop {
-            let (next, found) = self.walk(cursor, 1_000, Some(request.words[1]), now, |_| true);
+            let (next, found) = self.walk(cursor, 1_000, Some(&pattern), now, |_| true);
             names.extend(found.iter().map(|entry| Reply::bulk(entry.name())));
             match next {
                 0 => return Ok(Reply::Array(names)),
@@ -80,20 +86,22 @@ impl Engine {
         &self,
         cursor: Position,
         count: u64,
-        pattern: Option<&[u8]>,
+        pattern: Option<&Pattern>,
         now: Now,
         wanted: impl Fn(&Value) -> bool,
     ) -> (Position, Vec<Entry>) {
-        let pattern = pattern.filter(|&pattern| pattern != b"*").map(Pattern::new);
         let (mut at, mut found, mut stretch) = (cursor, Vec::new(), Vec::new());
-        let (mut looked_at, mut stretches) = (0, 0);
-        while at < END && looked_at < count && stretches < MOST_STRETCHES {
+        let (mut looked_at, mut stretches, mut compared) = (0, 0, 0);
+        while at < END && looked_at < count && stretches < MOST_STRETCHES && compared < MOST_COMPARED {
             at = self.keyspace.stretch(at, &mut stretch);
             looked_at += stretch.len() as u64;
             stretches += 1;
             for entry in stretch.drain(..) {
-                if pattern.as_ref().is_some_and(|pattern| !pattern.matches(entry.name())) {
-                    continue;
+                if let Some(pattern) = pattern {
+                    compared += entry.name().len();
+                    if !pattern.matches(entry.name()) {
+                        continue;
+                    }
                 }
                 let is_wanted = {
                     let value = entry.read();
@@ -127,6 +135,14 @@ impl Engine {
             }
         }
         Reply::Null
+    }
+}
+
+/// The pattern, unless it is longer than any.
+fn check_pattern(pattern: &[u8]) -> Result<&[u8], Refusal> {
+    match pattern.len() {
+        ..=MOST_PATTERN_BYTES => Ok(pattern),
+        bytes => Err(Refusal::PatternTooLong { bytes, limit: MOST_PATTERN_BYTES }),
     }
 }
 

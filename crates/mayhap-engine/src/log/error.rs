@@ -93,6 +93,8 @@ pub enum Refused {
     Failed,
     /// The log was closed.
     Closed,
+    /// No new file can be begun. Changes go on in the old one.
+    NoNewFile,
 }
 
 impl fmt::Display for Refused {
@@ -101,6 +103,7 @@ impl fmt::Display for Refused {
             Self::NoSpace => "no space is left for the log",
             Self::Failed => "the log's disk failed",
             Self::Closed => "the log is closed",
+            Self::NoNewFile => "no new file of the log can be begun",
         })
     }
 }

@@ -16,6 +16,9 @@ pub(super) const HEADER_BYTES: usize = 48;
 /// Frames begin at multiples of this.
 pub(super) const ALIGN: usize = 8;
 
+/// Nobody gets as far: with a billion records a second this takes a century. Whatever is beyond was forged, and would overflow soon.
+pub(super) const MAX_NUMBER: u64 = 1 << 62;
+
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(ALIGN) && HEADER_BYTES.is_multiple_of(ALIGN));
 
 /// What a frame is for.
@@ -73,7 +76,11 @@ impl Segment {
             version if version == u64::from(VERSION) => {}
             version => return Err(NoSegment::Version(version as u32)),
         }
-        Ok(Self { salt: number(bytes, 16), first: number(bytes, 24) })
+        let segment = Self { salt: number(bytes, 16), first: number(bytes, 24) };
+        match segment.first <= MAX_NUMBER {
+            true => Ok(segment),
+            false => Err(NoSegment::Damaged("a number that no log gets to")),
+        }
     }
 }
 
@@ -193,6 +200,7 @@ impl<'a> Frame<'a> {
         if xxh3_64_with_seed(body, salt.wrapping_add(offset as u64)) != header.body {
             return None;
         }
+        header.first.checked_add(header.count.into()).filter(|next| *next <= MAX_NUMBER)?;
         let frame =
             Self { header, body: &body[..header.length as usize], end: offset + HEADER_BYTES + filled };
         (frame.records().count() == header.count as usize).then_some(frame)
@@ -221,4 +229,28 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_overflow_are_no_frame() {
+        for (first, count, is_one) in [
+            (MAX_NUMBER - 2, 2, true),
+            (MAX_NUMBER - 1, 2, false),
+            (u64::MAX, 1, false),
+            (u64::MAX, 0, false),
+        ] {
+            let mut bytes = vec![0; HEADER_BYTES];
+            (0..count).for_each(|_| put_record(&mut bytes, b"record"));
+            seal(&mut bytes, 7, 0, first, count, 0, Kind::Records);
+            let frame = Frame::at(&bytes, 7, 0);
+            assert_eq!(frame.map(|frame| frame.next()), is_one.then(|| first + u64::from(count)));
+        }
+        for (first, is_one) in [(MAX_NUMBER, true), (MAX_NUMBER + 1, false), (u64::MAX, false)] {
+            assert_eq!(Segment::decode(&Segment { salt: 7, first }.encode()).is_ok(), is_one);
+        }
+    }
 }

@@ -216,11 +216,13 @@ impl Handover {
         self.written.store(number, SeqCst);
     }
 
-    /// Everything below `number` is safe: wakes who waited for that.
-    pub(super) fn safe(&self, number: u64) {
+    /// Everything below `number` is safe: wakes who waited for that, and tells how many did.
+    pub(super) fn safe(&self, number: u64) -> usize {
         self.synced.store(number, SeqCst);
         let woken = lock(&self.waiting).take(number);
+        let count = woken.len();
         woken.into_iter().for_each(|(_, waker)| waker.wake());
+        count
     }
 
     /// The flags, for a fast look.

@@ -33,7 +33,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -71,6 +71,15 @@ fn number_of(name: &str) -> Option<u64> {
 
 fn failed(doing: &'static str) -> impl Fn(io::Error) -> LogError {
     move |source| LogError::Disk { doing, source }
+}
+
+/// What a log must have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needed {
+    /// From this number on it is played.
+    pub(crate) from: u64,
+    /// All records below this number were safe once: a snapshot has seen what they did.
+    pub(crate) seen: u64,
 }
 
 /// What was found when a log was opened.
@@ -141,7 +150,17 @@ impl Log {
         policy: Policy,
         play: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Arc<Self>, Recovered), LogError> {
-        let (log, recovered) = Self::open_quiet(disk, from, policy, Limits::default(), play)?;
+        Self::open_needed(disk, Needed { from, seen: from }, policy, play)
+    }
+
+    /// The same for a snapshot that has seen more.
+    pub(crate) fn open_needed<E: Into<Box<dyn Error + Send + Sync>>>(
+        disk: Arc<dyn Disk>,
+        needed: Needed,
+        policy: Policy,
+        play: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(Arc<Self>, Recovered), LogError> {
+        let (log, recovered) = Self::open_needed_quiet(disk, needed, policy, Limits::default(), play)?;
         log.start().map_err(failed("start the thread of the log"))?;
         Ok((log, recovered))
     }
@@ -157,7 +176,18 @@ impl Log {
         limits: Limits,
         play: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Arc<Self>, Recovered), LogError> {
-        let (writer, recovered) = recover::recover(&*disk, from, limits.salts, play)?;
+        Self::open_needed_quiet(disk, Needed { from, seen: from }, policy, limits, play)
+    }
+
+    /// The same for a snapshot that has seen more.
+    pub(crate) fn open_needed_quiet<E: Into<Box<dyn Error + Send + Sync>>>(
+        disk: Arc<dyn Disk>,
+        needed: Needed,
+        policy: Policy,
+        limits: Limits,
+        play: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(Arc<Self>, Recovered), LogError> {
+        let (writer, recovered) = recover::recover(&*disk, needed, limits.salts, play)?;
         let handover = Handover::new(recovered.next, recovered.safe, limits.pending_bytes);
         if writer.file().is_none() {
             handover.raise(NO_SPACE);
@@ -172,9 +202,12 @@ impl Log {
             began: Instant::now(),
             sync_began: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            waited: AtomicUsize::new(0),
             last_sync_micros: AtomicU64::new(0),
             longest_sync_micros: AtomicU64::new(0),
             delayed: AtomicU64::new(0),
+            rotations_failed: AtomicU64::new(0),
+            rotate_after_ms: AtomicU64::new(0),
             limits,
         };
         Ok((Arc::new(Self { shared: Arc::new(shared), thread: Mutex::new(None) }), recovered))
@@ -242,6 +275,15 @@ impl Log {
         self.shared.commit(next)
     }
 
+    /// The same, and writes nothing: [`Log::poll_synced`] does, whatever the policy. Who lets others append before it asks saves writes,
+    /// for the first who asks writes the records of all.
+    ///
+    /// # Errors
+    /// As [`Log::commit`].
+    pub fn commit_later(&self, next: u64) -> Result<Commit, Refused> {
+        self.shared.commit_later(next)
+    }
+
     /// Are all records below `next` as safe as the policy asks? If not, the task is woken when they are, or when they cannot be.
     /// What was not appended and committed yet is waited for in vain.
     pub fn poll_synced(&self, next: u64, context: &Context<'_>) -> Poll<Result<(), Refused>> {
@@ -281,7 +323,7 @@ impl Log {
     /// If nothing was written since the last one was begun, that one is it.
     ///
     /// # Errors
-    /// [`Refused`]: the log goes on where it was, if it goes on.
+    /// [`Refused::NoNewFile`]: the log goes on where it was. Any other: it does not.
     pub fn rotate(&self) -> Result<u64, Refused> {
         let _syncing = self.shared.syncing.lock();
         self.shared.rotate()

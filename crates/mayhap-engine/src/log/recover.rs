@@ -14,16 +14,17 @@ use std::io::Read;
 use super::error::LogError;
 use super::frame::{ALIGN, Frame, Kind, NoSegment, SEGMENT_BYTES, Segment, VERSION, known_safe};
 use super::writer::{Begin, Extent, NotWritten, Place, Salts, UNFINISHED, Writer};
-use super::{Recovered, failed, name, number_of};
+use super::{Needed, Recovered, failed, name, number_of};
 use crate::disk::Disk;
 
-/// Reads everything from number `from` on, and begins a new segment.
+/// Reads everything from number `needed.from` on, and begins a new segment.
 pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
     disk: &dyn Disk,
-    from: u64,
+    needed: Needed,
     salts: Salts,
     mut play: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(Writer, Recovered), LogError> {
+    let Needed { from, seen } = needed;
     let names = disk.list().map_err(failed("list the files of the log"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     firsts.sort_unstable();
@@ -71,8 +72,14 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
             goes_on = begin;
         }
     }
-    if found.next < from {
-        return Err(LogError::Missing { number: found.next });
+    if found.next < from.max(seen) {
+        let missing = LogError::Missing { number: found.next };
+        // The bytes are those of the last file.
+        return Err(found.cut_file.map_or(missing, |file| LogError::Damaged {
+            file,
+            offset: bytes.len() as u64 - found.cut_bytes,
+            what: "records that a snapshot has seen are not as they were written",
+        }));
     }
     let place = match goes_on.finish(disk, salts).map_err(NotWritten::from) {
         Ok(current) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::error::Refused;
 use super::figures::Figures;
 use super::handover::{BEHIND, CLOSED, Call, FAILED, Handover, NO_SPACE};
 use super::policy::Policy;
-use super::writer::{NotWritten, Writer};
+use super::writer::{NotBegun, NotWritten, Writer};
 use super::{Commit, Limits};
 use crate::disk::{AppendFile, Disk};
 
@@ -24,8 +24,15 @@ const RETRY: Duration = Duration::from_millis(100);
 const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// How long the thread waits for somebody else's group to end.
 const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
+/// So many that waited for one sync are worth waiting for: they are answered now, and most of them will ask for another at once.
+const MANY_WAITED: usize = 8;
+/// The longest that is waited for them.
+const GATHER: Duration = Duration::from_millis(1);
 /// With `everysec`, who writes waits for a sync that has been going on for longer than this.
 const SLOW_SYNC_MS: u64 = 1000;
+
+/// How long a file that could not be begun is not tried again.
+const ROTATE_AGAIN_MS: u64 = 200;
 
 /// All of a log but its thread.
 pub(super) struct Shared {
@@ -41,9 +48,14 @@ pub(super) struct Shared {
     /// When the sync that is going on began, in milliseconds since `began` and one; 0: there is none.
     pub(super) sync_began: AtomicU64,
     pub(super) syncs: AtomicU64,
+    /// How many waited for the last one.
+    pub(super) waited: AtomicUsize,
     pub(super) last_sync_micros: AtomicU64,
     pub(super) longest_sync_micros: AtomicU64,
     pub(super) delayed: AtomicU64,
+    pub(super) rotations_failed: AtomicU64,
+    /// Until then, as [`Shared::ms`] tells, no file is begun because one is long.
+    pub(super) rotate_after_ms: AtomicU64,
     pub(super) limits: Limits,
 }
 
@@ -75,27 +87,47 @@ impl Shared {
 
     pub(super) fn commit(&self, next: u64) -> Result<Commit, Refused> {
         if self.policy() == Policy::Always {
-            if self.handover.synced() >= next {
-                return Ok(Commit::Done);
-            }
-            if let Some(refused) = self.refused() {
-                return Err(refused);
-            }
-            self.handover.ring(next);
-            return Ok(Commit::Wait);
+            return self.commit_later(next);
         }
+        self.write_as_asked(next)?;
+        Ok(Commit::Done)
+    }
+
+    pub(super) fn commit_later(&self, next: u64) -> Result<Commit, Refused> {
+        let always = self.policy() == Policy::Always;
+        if next <= if always { self.handover.synced() } else { self.handover.written() } {
+            return Ok(Commit::Done);
+        }
+        if let Some(refused) = self.refused() {
+            return Err(refused);
+        }
+        if always {
+            self.handover.ring(next);
+        }
+        Ok(Commit::Wait)
+    }
+
+    /// Hands everything below `next` to the system; with `everysec`, that is not done while a sync takes long.
+    fn write_as_asked(&self, next: u64) -> Result<(), Refused> {
         self.write_up_to(next)?;
         if self.policy() == Policy::EverySec {
             self.wait_for_a_slow_sync();
         }
-        Ok(Commit::Done)
+        Ok(())
     }
 
     pub(super) fn wait_for_a_slow_sync(&self) {
-        let began = self.sync_began.load(Relaxed);
-        if began != 0 && self.ms().saturating_sub(began) > SLOW_SYNC_MS {
+        if self.running_sync_ms() > SLOW_SYNC_MS {
             self.delayed.fetch_add(1, Relaxed);
             drop(self.syncing.lock());
+        }
+    }
+
+    /// For how long the sync that is going on has been.
+    fn running_sync_ms(&self) -> u64 {
+        match self.sync_began.load(Relaxed) {
+            0 => 0,
+            began => self.ms().saturating_sub(began),
         }
     }
 
@@ -106,8 +138,8 @@ impl Shared {
 
     pub(super) fn look(&self, next: u64) -> Poll<Result<(), Refused>> {
         if self.policy() != Policy::Always {
-            // The policy has just become another one: nobody else writes it.
-            return Poll::Ready(self.write_up_to(next));
+            // Nobody else writes it.
+            return Poll::Ready(self.write_as_asked(next));
         }
         match self.refused() {
             _ if self.handover.synced() >= next => Poll::Ready(Ok(())),
@@ -188,10 +220,17 @@ impl Shared {
         self.longest_sync_micros.fetch_max(micros, Relaxed);
         match done {
             Ok(()) => {
-                self.handover.safe(written);
+                self.waited.store(self.handover.safe(written), Relaxed);
                 Ok(())
             }
             Err(error) => Err(self.fail("sync the log", &error)),
+        }
+    }
+
+    /// Lets those come who waited for the last sync, if they were many: half as long as it took. One more sync costs more than that.
+    fn gather(&self) {
+        if self.waited.load(Relaxed) >= MANY_WAITED {
+            thread::sleep(Duration::from_micros(self.last_sync_micros.load(Relaxed) / 2).min(GATHER));
         }
     }
 
@@ -206,11 +245,18 @@ impl Shared {
             self.sync_file(writer.file().as_deref(), next)?;
         }
         if writer.first() != next {
-            match writer.rotate(next, &*self.disk) {
+            let begun = writer.rotate(next, &*self.disk);
+            self.rotate_after_ms.store(if begun.is_err() { self.ms() + ROTATE_AGAIN_MS } else { 0 }, Relaxed);
+            match begun {
                 Ok(()) => {}
-                // What is there can be read, and goes on.
-                Err(NotWritten::NoSpace) => return Err(Refused::NoSpace),
-                Err(NotWritten::Failed(doing, error)) => return Err(self.fail(doing, &error)),
+                // The old file goes on. If the disk is full or worse, its next write or sync will tell.
+                Err(NotBegun::Unfinished(_)) => {
+                    self.rotations_failed.fetch_add(1, Relaxed);
+                    return Err(Refused::NoNewFile);
+                }
+                Err(NotBegun::Unnamed(error)) => {
+                    return Err(self.fail("put a file of the log in its place", &error));
+                }
             }
         }
         Ok(next)
@@ -228,7 +274,9 @@ impl Shared {
             syncs: self.syncs.load(Relaxed),
             last_sync_micros: self.last_sync_micros.load(Relaxed),
             longest_sync_micros: self.longest_sync_micros.load(Relaxed),
+            running_sync_millis: self.running_sync_ms(),
             delayed: self.delayed.load(Relaxed),
+            rotations_failed: self.rotations_failed.load(Relaxed),
         }
     }
 
@@ -261,6 +309,9 @@ impl Shared {
             // Whoever waits is told by the state.
             if wanted {
                 let before = self.handover.synced();
+                if call == Call::Wanted {
+                    self.gather();
+                }
                 if self.sync().is_ok() && call == Call::Wanted && self.handover.synced() == before {
                     // What is wanted is in a group that is not whole yet.
                     thread::sleep(UNFINISHED_GROUP);
@@ -270,8 +321,10 @@ impl Shared {
                 let _ = self.write(&mut self.writer.lock());
             }
             if self.refused().is_none() && self.writer.lock().bytes() > self.limits.segment_bytes {
-                // If it is full, the old one goes on, and a later write asks again.
-                let _ = self.rotate();
+                // If there is no new file to be had, the old one goes on, and is asked for another one later.
+                if self.rotate_after_ms.load(Relaxed) <= self.ms() {
+                    let _ = self.rotate();
+                }
             }
         }
     }

@@ -121,7 +121,14 @@ impl Begin {
             let _ = disk.remove(UNFINISHED);
             NotBegun::Unfinished(error)
         })?;
-        disk.rename(UNFINISHED, &name(self.first)).map_err(NotBegun::Unnamed)?;
+        if let Err(error) = disk.rename(UNFINISHED, &name(self.first)) {
+            // If it is still there under that name, it did not get the other.
+            let undone = disk.list().is_ok_and(|names| names.iter().any(|name| name == UNFINISHED));
+            return Err(match undone && disk.remove(UNFINISHED).is_ok() {
+                true => NotBegun::Unfinished(error),
+                false => NotBegun::Unnamed(error),
+            });
+        }
         disk.sync_dir().map_err(NotBegun::Unnamed)?;
         Ok(current)
     }
@@ -272,8 +279,9 @@ impl Writer {
         }
     }
 
-    /// Goes on in a new segment, at number `next`. Everything before it is safe.
-    pub(super) fn rotate(&mut self, next: u64, disk: &dyn Disk) -> Result<(), NotWritten> {
+    /// Goes on in a new segment, at number `next`. Everything before it is safe. If it cannot be begun, the old one can be gone on with; but not
+    /// if it may be there: then what is behind its number in the old one does not count.
+    pub(super) fn rotate(&mut self, next: u64, disk: &dyn Disk) -> Result<(), NotBegun> {
         let new = Begin::empty(next).finish(disk, self.salts)?;
         if let Place::Current(old) = std::mem::replace(&mut self.place, Place::Current(new)) {
             self.older.push(Extent { first: old.segment.first, bytes: old.bytes });

@@ -553,6 +553,7 @@ fn threads(
     const THREADS: u64 = 3;
     let (engine, clock) = engine(seed);
     *engine.spoilt.lock() = spoilt;
+    engine.pauses.store(true, Relaxed);
     let disk = Memory::default();
     engine.recover_quiet(Arc::new(disk.clone()), Policy::No, quiet()).unwrap();
     let done = AtomicU64::new(0);

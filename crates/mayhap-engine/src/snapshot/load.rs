@@ -1,5 +1,7 @@
 //! Reading what the manifest names.
 
+use std::io::{self, Read};
+
 use mayhap_command::Value;
 use mayhap_command::stored::seal;
 
@@ -134,16 +136,26 @@ fn load_part(
         if part.part == LATE {
             loaded.changed[crate::journal::part_of(&head.name)] = true;
         }
+        let mut read = None;
         if head.own_file {
             let large = large(file, at, &head, value)?;
-            read_value(disk, &large, value)?;
+            read = stream_value(engine, disk, &large, &head)?;
+            if read.is_none() {
+                read_value(disk, &large, value)?;
+            }
             loaded.done.bytes += large.bytes;
             let saved = &mut loaded.saved;
             let files = if part.part == LATE { &mut saved.late } else { &mut saved.large };
             let before = files.insert(head.name.clone().into(), large);
             saved.superseded.extend(before);
         }
-        put(engine, file, at, &head, value)
+        match read {
+            Some(value) => {
+                place(engine, &head, value);
+                Ok(())
+            }
+            None => put(engine, file, at, &head, value),
+        }
     })?;
     let checksum = input.end()?;
     if (input.offset, names, checksum) != (part.bytes, part.names, part.checksum) {
@@ -177,6 +189,34 @@ fn read_value(disk: &dyn Disk, large: &Large, value: &mut Vec<u8>) -> Result<(),
     }
 }
 
+/// Reads a file of its own straight into the memory of the value: what fits once must not be needed twice. `None`: not of this form, or it is
+/// not as it was written; [`read_value`] tells what is wrong.
+fn stream_value(
+    engine: &Engine,
+    disk: &dyn Disk,
+    large: &Large,
+    head: &Head,
+) -> Result<Option<Value>, SnapshotError> {
+    let mut input = Input::must_open(disk, &large.file_name())?;
+    let read = engine.with_unlimited(|context| {
+        let mut reader = Reader(&mut input);
+        Value::read(head.form, &mut reader, large.bytes, !head.in_pieces, context)
+    });
+    let Some(Ok(value)) = read else { return Ok(None) };
+    let is_whole = input.offset == large.bytes && input.end().is_ok_and(|sum| sum == large.checksum);
+    Ok(is_whole.then_some(value))
+}
+
+/// The bytes of a file, for whoever knows no snapshots.
+struct Reader<'a>(&'a mut Input);
+
+impl Read for Reader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.fill(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+}
+
 /// Puts a value that was read in its place.
 pub(super) fn put(
     engine: &Engine,
@@ -191,6 +231,11 @@ pub(super) fn put(
     let value = engine
         .with_unlimited(|context| Value::load(head.form, value, context))
         .map_err(|source| SnapshotError::Value { file: file.into(), offset, source })?;
+    place(engine, head, value);
+    Ok(())
+}
+
+fn place(engine: &Engine, head: &Head, value: Value) {
     let _open = engine.gate.pass();
     engine.hold(&head.name, engine.now(), |hold| {
         hold.put(value);
@@ -200,5 +245,4 @@ pub(super) fn put(
             hold.log(Some(last));
         }
     });
-    Ok(())
 }

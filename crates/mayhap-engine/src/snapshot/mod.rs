@@ -139,6 +139,11 @@ pub enum SnapshotError {
         /// What is wrong there.
         what: &'static str,
     },
+    /// Large values were moved around faster than they could be written.
+    Restless {
+        /// Values that were written, and moved again.
+        values: usize,
+    },
     /// What a name holds cannot be read, though its bytes are as they were written.
     Value {
         /// The file.
@@ -162,9 +167,17 @@ impl fmt::Display for SnapshotError {
             Self::Disk { doing, source } => write!(f, "cannot {doing}: {source}"),
             Self::Log(Some(refused)) => write!(f, "the log takes nothing now: {refused}"),
             Self::Log(None) => f.write_str("the snapshot and the log do not belong together"),
-            Self::NotASnapshot { file } => write!(f, "{file} is not a snapshot"),
+            Self::NotASnapshot { file } => {
+                write!(f, "{file} is not a snapshot: it begins otherwise, at byte 0")
+            }
             Self::Version { file, got, newest } => {
-                write!(f, "{file} is a snapshot of version {got}, newest known is {newest}")
+                write!(
+                    f,
+                    "{file} is a snapshot of version {got}, as it says at byte 8, newest known is {newest}"
+                )
+            }
+            Self::Restless { values } => {
+                write!(f, "large values are renamed and copied faster than they are written: {values} so far")
             }
             Self::Missing { file } => write!(f, "{file} is not there, which the manifest names"),
             Self::Damaged { file, offset, what } => write!(f, "{file} is damaged at byte {offset}: {what}"),

@@ -16,8 +16,10 @@ use crate::entry::Entry;
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
 /// More memory than this is given back once a value was written.
 const KEPT_BYTES: usize = 16 << 20;
-/// So often a large value that changes while it is copied is begun again. Then it is held until it is written.
+/// So often a large value that changes while it is copied is begun again. Then it is held until there is a copy in memory.
 const ATTEMPTS: u32 = 4;
+/// What encoding adds to the bytes of a value, about.
+const BESIDES_BYTES: u64 = 64 << 10;
 
 /// How the gate is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,27 @@ impl<'a> Store<'a> {
         Ok(Some(Some(large)))
     }
 
+    /// Does it get a file of its own?
+    pub(super) fn is_large(&self, entry: &Entry) -> bool {
+        let value = entry.read();
+        value.as_ref().is_some_and(|value| value.memory_bytes() >= self.large_bytes)
+    }
+
+    /// Memory for a copy of what `entry` holds, touched so that copying takes no longer than it must. Nothing if there is not as much: then it is
+    /// held until it is written.
+    fn room(&self, entry: &Entry) -> Vec<u8> {
+        let mut room = Vec::new();
+        let bytes = entry.read().as_ref().map_or(0, Value::memory_bytes).saturating_add(BESIDES_BYTES);
+        if let Ok(bytes) = usize::try_from(bytes)
+            && self.engine.budget.room() >= bytes as u64
+            && room.try_reserve_exact(bytes).is_ok()
+        {
+            room.resize(bytes, 0);
+            room.clear();
+        }
+        room
+    }
+
     fn pass(&self) -> Option<RwLockReadGuard<'a, ()>> {
         (self.gate == Gate::Open).then(|| self.engine.gate.pass())
     }
@@ -93,7 +116,10 @@ impl<'a> Store<'a> {
             // Remembered before it is made: whoever gives up removes it.
             self.files.push(large);
             let mut file = ValueFile::new(self.disk.create(&large.file_name())?);
-            let copied = self.copy(entry, &mut file, attempt > ATTEMPTS);
+            let copied = match attempt > ATTEMPTS {
+                false => self.copy(entry, &mut file, Hold::EachPiece),
+                true => self.copy(entry, &mut file, Hold::All),
+            };
             self.engine.copying.end();
             match copied? {
                 Copied::Gone => return Ok(None),
@@ -107,8 +133,16 @@ impl<'a> Store<'a> {
         }
     }
 
-    fn copy(&mut self, entry: &Entry, file: &mut ValueFile, holding: bool) -> io::Result<Copied> {
-        let (engine, mut buffer) = (self.engine, std::mem::take(&mut self.buffer));
+    fn copy(&mut self, entry: &Entry, file: &mut ValueFile, hold: Hold) -> io::Result<Copied> {
+        let engine = self.engine;
+        let in_pieces = |value: Option<&Value>| value.is_none_or(Value::has_pieces);
+        // What is loaded is not shared with anybody, and stored at once.
+        let at_once = hold == Hold::All || !in_pieces(entry.read().as_ref());
+        let room = if at_once { self.room(entry) } else { Vec::new() };
+        // Those who would have to wait do so where nobody waits for them.
+        let _busy = at_once.then(|| engine.busy.add(&[entry.name()]));
+        let in_memory = room.capacity() > 0;
+        let mut buffer = if in_memory { room } else { std::mem::take(&mut self.buffer) };
         let (head, mut copying, mut held) = {
             let open = self.pass();
             let mut held = entry.write();
@@ -117,22 +151,21 @@ impl<'a> Store<'a> {
             match value.copy_in_pieces() {
                 Some(copying) => {
                     engine.copying.begin(entry);
-                    (head, copying, holding.then(|| RwLockWriteGuard::downgrade(held)))
+                    (head, copying, (hold == Hold::All).then(|| RwLockWriteGuard::downgrade(held)))
                 }
-                // A load that is under way: it is not shared with anybody.
+                // A load that is under way.
                 None => {
                     buffer.clear();
                     value.store(&mut buffer)?;
                     drop((held, open));
                     file.put(&buffer)?;
-                    self.buffer = buffer;
                     return Ok(Copied::Whole(head));
                 }
             }
         };
         let mut there_is_more = true;
+        buffer.clear();
         while there_is_more {
-            buffer.clear();
             let look = held.take().unwrap_or_else(|| entry.read());
             let value: Option<&Value> = look.as_ref().filter(|_| entry.is_linked());
             let Some(value) = value else { return Ok(Copied::Gone) };
@@ -143,18 +176,31 @@ impl<'a> Store<'a> {
                 None => return Ok(Copied::Spoiled),
                 Some(more) => there_is_more = more,
             }
-            held = holding.then_some(look);
+            held = (hold == Hold::All && there_is_more).then_some(look);
             #[cfg(test)]
-            if held.is_none() {
+            if held.is_none() && engine.pauses.load(std::sync::atomic::Ordering::Relaxed) {
                 // Others get their turn, which makes a test of what they do.
                 std::thread::sleep(std::time::Duration::from_micros(20));
             }
-            file.put(&buffer)?;
+            if !in_memory || !there_is_more {
+                file.put(&buffer)?;
+                buffer.clear();
+            }
         }
-        drop(held);
-        self.buffer = buffer;
+        if !in_memory {
+            self.buffer = buffer;
+        }
         Ok(Copied::Whole(Head { in_pieces: true, ..head }))
     }
+}
+
+/// For how long a large value is held while it is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// For every piece anew.
+    EachPiece,
+    /// Until all of it is copied.
+    All,
 }
 
 /// What became of a copy.

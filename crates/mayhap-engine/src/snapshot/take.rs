@@ -15,8 +15,13 @@ use crate::record;
 
 /// Names that are looked up together.
 const AT_ONCE: u64 = 100;
-/// So many names that came late are written with everybody at work. Then everybody waits for the others.
+/// So many names that came late are written with everybody at work. From then on everybody waits, for a while at a time: more are written in
+/// that time than can come between two of them.
 const LATE_AT_WORK: usize = 10_000;
+/// How long everybody waits at a time.
+const LATE_NS: u64 = 40_000_000;
+/// So many large values that came late are written. Whoever moves them around goes on for ever, and they are written with everybody at work.
+const LATE_LARGE: usize = 1_000;
 
 impl Engine {
     /// Writes what changed since the last snapshot, and forgets the log before it. Requests go on meanwhile; one at a time is written. If it
@@ -40,13 +45,16 @@ impl Engine {
         let refused = |refused| SnapshotError::Log(Some(refused));
         journal.log.rotate().map_err(refused)?;
         let (play_from, changed, parameters) = {
-            let _closed = self.gate.close();
+            // What takes long goes on meanwhile: it marks a part before its record gets a number, and remembers names that are made of others
+            // behind that. So what has a number below this one is marked, and who makes a name with a later one sees that it is wanted.
+            let _closed = self.gate.close_for_short();
             journal.begin_late();
             #[cfg(test)]
             if self.is_spoilt(crate::journal::Spoilt::Parts) && sequence > 1 {
                 journal.take_changed();
             }
-            (journal.log.next(), journal.take_changed(), record::parameters(&self.parameters()))
+            let play_from = journal.log.next();
+            (play_from, journal.take_changed(), record::parameters(&self.parameters()))
         };
         let made_ms = self.now().ms;
         let outputs = (0..PARTS).map(|_| None).collect();
@@ -232,15 +240,27 @@ impl Snapshot<'_> {
     /// Writes the names that were made of others meanwhile.
     fn finish_late(&mut self) -> Result<(), SnapshotError> {
         let engine = self.store.engine;
+        let now_ns = || engine.environment.monotonic_ns();
+        // Until when, if it is closed.
         let mut closed = None;
-        let mut count = 0;
+        let (mut count, mut large) = (0, 0);
         while let Some(name) = self.journal.next_late() {
             count += 1;
-            if count == LATE_AT_WORK {
-                closed = Some(engine.gate.close());
+            let Some(entry) = engine.keyspace.get(&name) else { continue };
+            let is_large = self.store.is_large(&entry);
+            large += usize::from(is_large);
+            if large > LATE_LARGE {
+                return Err(SnapshotError::Restless { values: large });
+            }
+            if is_large || closed.as_ref().is_some_and(|(until_ns, _)| *until_ns <= now_ns()) {
+                self.store.gate = Gate::Open;
+                closed = None;
+            }
+            if count >= LATE_AT_WORK && !is_large && closed.is_none() {
+                let gate = engine.gate.close();
+                closed = Some((now_ns() + LATE_NS, gate));
                 self.store.gate = Gate::Closed;
             }
-            let Some(entry) = engine.keyspace.get(&name) else { continue };
             let late = match &mut self.late {
                 Some(late) => late,
                 none => none.insert(begin(self.store.disk, &self.manifest, LATE, &mut self.made)?),
@@ -251,7 +271,6 @@ impl Snapshot<'_> {
                 self.superseded.extend(before);
             }
         }
-        drop(closed);
         Ok(())
     }
 }

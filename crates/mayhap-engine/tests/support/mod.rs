@@ -23,6 +23,11 @@ impl Played {
         Arc::new(Self { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) })
     }
 
+    /// One that tells the time that this one tells.
+    pub(crate) fn like(&self, seed: u64) -> Arc<Self> {
+        Arc::new(Self { now_ms: AtomicU64::new(self.now_ms.load(Relaxed)), random: AtomicU64::new(seed) })
+    }
+
     pub(crate) fn pass(&self, ms: u64) {
         self.now_ms.fetch_add(ms, Relaxed);
     }

@@ -30,6 +30,8 @@ pub(crate) enum Spoiled {
     Sync,
     /// Says that names are safe, and does nothing.
     SyncDir,
+    /// Says that the parts and values of a snapshot are safe, and does nothing: as if its manifest were put in its place before.
+    Parts,
     /// Cuts nothing off.
     SetLen,
     /// At a crash, bytes that were safe change.
@@ -45,9 +47,9 @@ enum Change {
 #[derive(Clone, Debug, Default)]
 struct Inode {
     /// What everybody reads.
-    live: Vec<u8>,
+    live: Arc<Vec<u8>>,
     /// What survives for certain.
-    safe: Vec<u8>,
+    safe: Arc<Vec<u8>>,
     /// What happened to it since, in order.
     unsynced: Vec<Change>,
     /// A sync failed: `live` has bytes that are neither safe nor unsynced.
@@ -68,17 +70,17 @@ impl Inode {
     }
 
     fn change(&mut self, change: Change) {
-        Self::apply(&mut self.live, &change);
+        Self::apply(Arc::make_mut(&mut self.live), &change);
         self.unsynced.push(change);
     }
 
     /// What may be there after a crash. Where nothing was written yet there are zeros, or what another file had there.
-    fn survivor(&self, others: &[Self], rng: &mut Rng) -> Vec<u8> {
+    fn survivor(&self, others: &[Self], rng: &mut Rng) -> Arc<Vec<u8>> {
         if self.unsynced.is_empty() {
-            return self.safe.clone();
+            return Arc::clone(&self.safe);
         }
         // What the file was after each change.
-        let mut versions = vec![self.safe.clone()];
+        let mut versions = vec![Vec::clone(&self.safe)];
         for change in &self.unsynced {
             let mut next = versions.last().unwrap().clone();
             Self::apply(&mut next, change);
@@ -121,7 +123,7 @@ impl Inode {
                 sector_of(&versions[other], from, cut, &mut bytes[from..cut]);
             }
         }
-        bytes
+        Arc::new(bytes)
     }
 }
 
@@ -152,7 +154,22 @@ pub(crate) struct Fault {
     pub(crate) error: io::ErrorKind,
 }
 
-#[derive(Clone, Debug, Default)]
+/// A disk as it was before a call, and what `promises` said then.
+pub(crate) struct Shot {
+    pub(crate) disk: Simulated,
+    pub(crate) promised: u64,
+}
+
+/// What takes the pictures.
+struct Camera {
+    /// Of so many calls, one; which, is for the generator to say.
+    one_in: u64,
+    rng: Rng,
+    promises: Box<dyn Fn() -> u64 + Send>,
+    shots: Vec<Shot>,
+}
+
+#[derive(Default)]
 struct Inside {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
@@ -165,12 +182,41 @@ struct Inside {
     short: Option<usize>,
     spoiled: Spoiled,
     calls: u64,
+    camera: Option<Camera>,
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inside")
+            .field("names", &self.names)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Inside {
+    /// The same files, with room, and without a fault to come.
+    fn sound_copy(&self) -> Self {
+        Self {
+            inodes: self.inodes.clone(),
+            names: self.names.clone(),
+            safe_names: self.safe_names.clone(),
+            namings: self.namings.clone(),
+            spoiled: self.spoiled,
+            ..Self::default()
+        }
+    }
+
     /// Every call that can fail comes here first.
     fn call(&mut self) -> io::Result<()> {
         self.calls += 1;
+        if let Some(mut camera) = self.camera.take() {
+            if camera.rng.below(camera.one_in) == 0 {
+                let (disk, promised) = (Simulated::from(self.sound_copy()), (camera.promises)());
+                camera.shots.push(Shot { disk, promised });
+            }
+            self.camera = Some(camera);
+        }
         match &mut self.fault {
             Some(Fault { after: 0, error }) => {
                 let error = *error;
@@ -261,10 +307,10 @@ impl Simulated {
             let mut bytes = inside.inodes[inode].survivor(&inside.inodes, rng);
             if inside.spoiled == Spoiled::Rots && !bytes.is_empty() && rng.below(4) == 0 {
                 let at = rng.below(bytes.len() as u64) as usize;
-                bytes[at] ^= 1 << rng.below(8);
+                Arc::make_mut(&mut bytes)[at] ^= 1 << rng.below(8);
             }
             after.names.insert(name, after.inodes.len());
-            after.inodes.push(Inode { live: bytes.clone(), safe: bytes, ..Inode::default() });
+            after.inodes.push(Inode { live: Arc::clone(&bytes), safe: bytes, ..Inode::default() });
         }
         after.safe_names.clone_from(&after.names);
         Self::from(after)
@@ -272,7 +318,30 @@ impl Simulated {
 
     /// Another disk as this one is now.
     pub(crate) fn copied(&self) -> Self {
-        Self::from(self.inside().clone())
+        let inside = self.inside();
+        let (fault, room, short) = (inside.fault, inside.room, inside.short);
+        Self::from(Inside { fault, room, short, ..inside.sound_copy() })
+    }
+
+    /// Another disk with the same files, with room, and without a fault to come.
+    pub(crate) fn sound_copy(&self) -> Self {
+        Self::from(self.inside().sound_copy())
+    }
+
+    /// From now on pictures are taken before one in so many calls, each with what `promises` says at that moment.
+    pub(crate) fn watch(&self, one_in: u64, rng: Rng, promises: impl Fn() -> u64 + Send + 'static) {
+        self.inside().camera = Some(Camera { one_in, rng, promises: Box::new(promises), shots: Vec::new() });
+    }
+
+    /// The pictures that were taken. There are no more from now on.
+    pub(crate) fn shots(&self) -> Vec<Shot> {
+        self.inside().camera.take().map(|camera| camera.shots).unwrap_or_default()
+    }
+
+    /// Is there room, and no fault to come?
+    pub(crate) fn is_sound(&self) -> bool {
+        let inside = self.inside();
+        inside.fault.is_none() && inside.room.is_none()
     }
 
     /// The call after `fault.after` others fails.
@@ -298,7 +367,7 @@ impl Simulated {
     /// What a file has now.
     pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         let inside = self.inside();
-        inside.inodes[inside.names[name]].live.clone()
+        Vec::clone(&inside.inodes[inside.names[name]].live)
     }
 
     /// Changes a file behind everybody's back.
@@ -306,14 +375,30 @@ impl Simulated {
         let mut inside = self.inside();
         let inode = inside.names[name];
         let inode = &mut inside.inodes[inode];
-        tamper(&mut inode.live);
-        inode.safe.clone_from(&inode.live);
+        tamper(Arc::make_mut(&mut inode.live));
+        inode.safe = Arc::clone(&inode.live);
         inode.unsynced.clear();
     }
 }
 
+/// What is being read.
+struct Bytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// A file that is open.
-struct Open(Simulated, usize);
+struct Open(Simulated, usize, Kind);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A part or a value of a snapshot.
+    Part,
+    Other,
+}
 
 impl AppendFile for Open {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -347,12 +432,14 @@ impl AppendFile for Open {
             inode.unsynced.clear();
             return Err(error);
         }
-        if spoiled != Spoiled::Sync {
-            for change in inode.unsynced.drain(..begun) {
-                Inode::apply(&mut inode.safe, &change);
-            }
-            if !inode.forgot && inode.unsynced.is_empty() {
-                debug_assert_eq!(inode.safe, inode.live);
+        let lies = spoiled == Spoiled::Sync || spoiled == Spoiled::Parts && self.2 == Kind::Part;
+        if !lies {
+            if inode.forgot || begun < inode.unsynced.len() {
+                let safe = Arc::make_mut(&mut inode.safe);
+                inode.unsynced.drain(..begun).for_each(|change| Inode::apply(safe, &change));
+            } else {
+                inode.unsynced.clear();
+                inode.safe = Arc::clone(&inode.live);
             }
         }
         Ok(())
@@ -376,30 +463,38 @@ impl DiskFile for Open {
 }
 
 impl Simulated {
-    fn new_file(&self, name: &str) -> io::Result<Open> {
+    fn new_file(&self, name: &str, kind: Kind) -> io::Result<Open> {
         let mut inside = self.inside();
         inside.call()?;
         let inode = inside.inodes.len();
         inside.inodes.push(Inode::default());
         inside.name(Naming { set: Some((name.into(), inode)), unset: None });
-        Ok(Open(self.clone(), inode))
+        Ok(Open(self.clone(), inode, kind))
     }
 }
 
 impl Disk for Simulated {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(self.new_file(name)?))
+        let is_part = name.starts_with("part-") || name.starts_with("value-");
+        let kind = if is_part { Kind::Part } else { Kind::Other };
+        let known = self.inside().names.get(name).copied();
+        let Some(inode) = known else { return Ok(Box::new(self.new_file(name, kind)?)) };
+        // What is there is cut off, and goes on.
+        let mut inside = self.inside();
+        inside.call()?;
+        inside.inodes[inode].change(Change::SetLen(0));
+        Ok(Box::new(Open(self.clone(), inode, kind)))
     }
 
     fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
-        Ok(Arc::new(self.new_file(name)?))
+        Ok(Arc::new(self.new_file(name, Kind::Other)?))
     }
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
         let mut inside = self.inside();
         inside.call()?;
         let inode = *inside.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(io::Cursor::new(inside.inodes[inode].live.clone())))
+        Ok(Box::new(io::Cursor::new(Bytes(Arc::clone(&inside.inodes[inode].live)))))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use mayhap_command::Reply;
+use mayhap_command::{Refusal, Reply};
 
 /// The protocol a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,12 @@ impl Protocol {
     }
 }
 
-/// Appends `reply` to `out`.
+/// For a string of more bytes it is asked first whether there is memory for them.
+const LONG_BYTES: usize = 64 << 10;
+/// More than the length and the ends of lines.
+const BESIDES_BYTES: usize = 64;
+
+/// Appends `reply` to `out`. A long string for which there is no memory is replaced by an error.
 pub fn reply(reply_: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
     let modern = protocol == Protocol::Resp3;
     match reply_ {
@@ -115,6 +120,10 @@ fn line(marker: u8, text: &[u8], out: &mut Vec<u8>) {
 }
 
 fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
+    // What is short fits, or nothing works any more.
+    if bytes.len() > LONG_BYTES && out.try_reserve(bytes.len() + BESIDES_BYTES).is_err() {
+        return error(&Refusal::InsufficientMemory, out);
+    }
     length(b'$', bytes.len(), out);
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");

@@ -140,11 +140,14 @@ impl Session {
         // However they come, a connection has no more guesses than these.
         let may_guess = self.wrong_passwords < LAST;
         if let Some(user) = users.enter(name, password).filter(|_| may_guess) {
-            self.wait = users.back_off().right(self.client.source(), now);
+            let wait = users.back_off().right(self.client.source(), now);
+            // Who was wrong a moment ago, in the same transaction, waits for that.
+            self.wait = self.wait.max(wait);
             return Ok(user);
         }
         self.wrong_passwords = self.wrong_passwords.saturating_add(1);
-        self.wait = users.back_off().wrong(self.client.source(), self.wrong_passwords, now);
+        let wait = users.back_off().wrong(self.client.source(), self.wrong_passwords, now);
+        self.wait = self.wait.max(wait);
         // Some say the password where the name should be.
         let name = if users.get(name).is_some() { name } else { b"(unknown)" };
         tracing::warn!(
@@ -162,6 +165,11 @@ impl Session {
     pub(super) fn take_wait(&mut self) -> Option<Duration> {
         let wait = std::mem::take(&mut self.wait);
         (!wait.is_zero()).then_some(wait)
+    }
+
+    /// The same for a reply that is written already but has not left, and whether the connection ends with it.
+    pub(crate) fn take_pause(&mut self) -> Option<(Duration, bool)> {
+        self.take_wait().map(|wait| (wait, self.wrong_passwords >= LAST))
     }
 
     /// `ACL subcommand …`; there is such a subcommand and the number of words fits.

@@ -141,7 +141,7 @@ fn entry(command: &'static Command) -> Reply {
         command.arity.number(),
         flag_words(command),
         command,
-        category::of_command(command).collect(),
+        category::shown(command).collect(),
         subs,
     )
 }
@@ -315,7 +315,7 @@ fn names(options: &[&[u8]]) -> Result<Reply, Refusal> {
                 let bloom = is(value, "bf");
                 Box::new(move |command| bloom && matches!(command.family, Family::Bloom | Family::Cuckoo))
             } else if is(kind, "aclcat") {
-                Box::new(|command| category::of_command(command).any(|category| is(value, category)))
+                Box::new(|command| category::shown(command).any(|category| is(value, category)))
             } else if is(kind, "pattern") {
                 let pattern = mayhap_engine::glob::Pattern::new(value);
                 Box::new(move |command| pattern.matches(command.name.as_bytes()))

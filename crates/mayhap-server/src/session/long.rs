@@ -15,6 +15,9 @@ const LARGE_FILTER_BYTES: u64 = 1 << 30;
 /// From this size on, whatever goes over all of a value takes long.
 const LARGE_VALUE_BYTES: u64 = 1 << 20;
 
+/// A pattern of more bytes may have a run that takes more than a few steps for every byte of a name.
+const LONG_PATTERN_BYTES: usize = 256;
+
 /// Might this request of so many bytes take long?
 pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -> bool {
     let words = request.words;
@@ -46,7 +49,7 @@ pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -
                 }
                 // What is between the end and there has to be made.
                 "setbit" | "setrange" | "bitfield" => {
-                    engine.bytes_of(request.name()) >= LARGE_VALUE_BYTES || names_far_place(words)
+                    names_far_place(request, engine.bytes_of(request.name()))
                 }
                 "bf.insert" | "cf.insert" | "cf.insertnx" => {
                     words.len() > SOME_WORDS && reaches(engine, request) >= LARGE_FILTER_BYTES
@@ -62,17 +65,22 @@ fn reaches(engine: &Engine, request: &Request<'_>) -> u64 {
     engine.reach_of(request.name())
 }
 
-/// `SCAN … COUNT n`: more than is quickly walked over?
+/// `SCAN … COUNT n MATCH pattern`: more than is quickly walked over, or a pattern that is not quickly compared?
 fn asks_for_many(words: &[&[u8]]) -> bool {
-    let many = |word: &&[u8]| args::integer(word).is_some_and(|count| count > 10_000);
+    let many = |word: &&[u8]| {
+        args::integer(word).is_some_and(|count| count > 10_000) || word.len() > LONG_PATTERN_BYTES
+    };
     words.get(2..).is_some_and(|options| options.iter().any(many))
 }
 
-/// Is there an offset far behind the end of most strings? In bits or bytes, or in fields behind a `#`.
-fn names_far_place(words: &[&[u8]]) -> bool {
-    let far = |word: &&[u8]| {
-        let digits = word.strip_prefix(b"#").unwrap_or(word);
-        args::integer(digits).is_some_and(|offset| offset.unsigned_abs() > LARGE_VALUE_BYTES)
+/// Is there an offset far behind the end of a string of so many bytes?
+fn names_far_place(request: &Request<'_>, bytes: u64) -> bool {
+    let near = bytes.saturating_add(LARGE_VALUE_BYTES);
+    let per_byte = if request.command.name == "setrange" { 1 } else { 8 };
+    let far = |word: &&[u8]| match word.strip_prefix(b"#") {
+        // Fields of 64 bits at the most.
+        Some(fields) => args::integer(fields).is_some_and(|field| field.unsigned_abs() > near / 8),
+        None => args::integer(word).is_some_and(|offset| offset.unsigned_abs() / per_byte > near),
     };
-    words.get(2..).is_some_and(|words| words.iter().any(far))
+    request.words.get(2..).is_some_and(|words| words.iter().any(far))
 }

@@ -109,7 +109,7 @@ impl Acts {
                 }
             }
             let is_in = category::of_command(command).any(|one| one == category);
-            let kept_back = yes && category != "dump" && category::dumps(command);
+            let kept_back = yes && !category::shown(command).any(|one| one == category);
             if is_in && !kept_back {
                 match (has_subs, table::number(command)) {
                     (true, Some(number)) => self.commands[number] = yes,

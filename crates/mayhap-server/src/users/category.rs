@@ -53,7 +53,7 @@ pub(crate) fn dumps(command: &Command) -> bool {
         || matches!(command.name, "mf.dump" | "bf.scandump" | "cf.scandump")
 }
 
-/// The categories of a command, without the `@`.
+/// The categories of a command, without the `@`: those that take it away.
 pub(crate) fn of_command(command: &Command) -> impl Iterator<Item = &'static str> {
     let access = match command.flags.access {
         Access::Read => Some("read"),
@@ -81,11 +81,15 @@ pub(crate) fn of_subcommand(command: &Command, row: &Subcommand) -> impl Iterato
     in_order(of_flags(row.flags).chain([command.family.name()]).collect())
 }
 
+/// Those that allow a command: what `COMMAND INFO` shows, `ACL CAT` lists and `+@category` gives. A dump is in one of them alone.
+pub(crate) fn shown(command: &Command) -> impl Iterator<Item = &'static str> {
+    let only_dump = dumps(command);
+    of_command(command).filter(move |category| !only_dump || *category == "dump")
+}
+
 /// The commands that `+@category` allows.
 pub(crate) fn commands(category: &'static str) -> impl Iterator<Item = &'static Command> {
-    let general = category != "dump";
-    table::all()
-        .filter(move |command| of_command(command).any(|one| one == category) && !(general && dumps(command)))
+    table::all().filter(move |command| shown(command).any(|one| one == category))
 }
 
 /// In the order of [`CATEGORIES`], as Redis lists them.

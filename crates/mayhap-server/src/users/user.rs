@@ -501,6 +501,22 @@ mod tests {
         assert!(category::commands("read").all(|command| !dumping.contains(&command.name)));
     }
 
+    /// `COMMAND INFO`, `ACL CAT` and what a rule allows.
+    #[test]
+    fn categories_are_the_same_wherever_they_are_named() {
+        for category in category::CATEGORIES {
+            let user = user(&format!("~* +@{category}"));
+            for command in table::all() {
+                let shown = category::shown(command).any(|one| one == category);
+                let listed = category::commands(category).any(|one| one.name == command.name);
+                assert_eq!(listed, shown, "ACL CAT {category}: {}", command.name);
+                assert_eq!(user.acts.has_command(command), shown, "+@{category}: {}", command.name);
+            }
+        }
+        let dump = table::find(b"dump").unwrap();
+        assert_eq!(category::shown(dump).collect::<Vec<_>>(), ["dump"]);
+    }
+
     #[test]
     fn names_are_read_and_written_by_rules_of_their_own() {
         let ada = user("+@all ~both:* %R~in:* %W~out:*");

@@ -166,6 +166,9 @@ fn plans_are_maps_and_name_no_filter() {
     let Reply::Array(prices) = field(&plan, "prices") else { panic!() };
     assert!(prices.len() >= 18);
     assert!(matches!(field(&plan, "why"), Reply::Array(why) if !why.is_empty()));
+    assert_eq!(stage.run("MF.PLAN FPR 0.01 GROWS CAPACITY 1000000"), plan);
+    assert!(stage.refused("MF.PLAN 10 0.1 FPR 0.1").contains("a plan has no FPR"));
+    assert!(stage.refused("MF.PLAN FPR 0.1").contains("CAPACITY"));
     assert!(stage.refused("MF.PLAN 0 0.01").contains("capacity takes"));
     assert!(stage.refused("MF.PLAN 10 2").contains("fpr takes"));
     assert!(stage.refused("MF.PLAN 10 0.1 KIND bloom").contains("a plan has no KIND"));
