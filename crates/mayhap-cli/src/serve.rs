@@ -147,6 +147,8 @@ impl Serve {
                 stop.stop();
             }
         });
+        // The system takes all memory back at once; filter by filter that would take a second for each million of them.
+        std::mem::forget(Arc::clone(running.shared()));
         running.wait().map_err(Trouble::Save)
     }
 

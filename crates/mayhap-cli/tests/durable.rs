@@ -360,11 +360,15 @@ fn not_tried(why: &str) {
     eprintln!("not tried, for this machine has no file system to spare: {why}");
 }
 
-/// How long the slowest sync of the log took so far.
+/// How long the slowest sync of the log took so far; it may be the one that is still going on.
 fn longest_sync(server: &Server) -> Duration {
     let info = server.ask("INFO persistence");
-    let line = info.lines().find_map(|line| line.strip_prefix("log_longest_sync_micros:")).unwrap();
-    Duration::from_micros(line.parse().unwrap())
+    let field = |name| {
+        let value = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value.unwrap().parse().unwrap()
+    };
+    let ended = Duration::from_micros(field("log_longest_sync_micros"));
+    ended.max(Duration::from_millis(field("log_running_sync_millis")))
 }
 
 fn lose_power_again_and_again(policy: &str, default_rounds: u64) {
