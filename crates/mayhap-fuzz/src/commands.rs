@@ -13,7 +13,7 @@ use mayhap_engine::{Engine, snapshot};
 
 use crate::input::Input;
 use crate::requests::{self, Word};
-use crate::world::{self, Fixed, Memory, is_refused};
+use crate::world::{self, CERTAIN_KINDS, Fixed, Memory, is_refused};
 
 /// Names the model knows.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
@@ -53,22 +53,9 @@ const CUCKOOS: [&str; 5] = [
     "8 bucketsize 4 maxiterations 1 expansion 0",
     "16 bucketsize 8",
 ];
-/// `MF.RESERVE`, behind the name: kinds whose `no` is certain for ever.
-const MAYHAPS: [&str; 13] = [
-    "capacity 100",
-    "kind bloom capacity 20",
-    "kind blocked capacity 20 fpr 0.1",
-    "kind scalable capacity 2",
-    "kind cuckoo capacity 50 fpr 0.1",
-    "kind quotient capacity 50 fpr 0.2",
-    "kind counting capacity 50",
-    "kind d-left capacity 50",
-    "kind growing capacity 2",
-    "kind fingerprints",
-    "capacity 100 deletes",
-    "capacity 10 grows",
-    "capacity 1000000 fpr 0.01 keyless",
-];
+/// `MF.RESERVE`, behind the name, where a need names the kind; the kinds themselves are [`CERTAIN_KINDS`].
+const NEEDS: [&str; 4] =
+    ["capacity 100", "capacity 100 deletes", "capacity 10 grows", "capacity 1000000 fpr 0.01 keyless"];
 
 /// What a name holds, as far as the model knows.
 #[derive(Clone, Debug)]
@@ -310,7 +297,9 @@ impl Model {
                 self.make(name, Family::Cuckoo, &reply);
             }
             2 | 3 => {
-                let reply = self.line("mf.reserve", name, MAYHAPS[input.below(MAYHAPS.len())]);
+                let number = input.below(NEEDS.len() + CERTAIN_KINDS.len());
+                let made = NEEDS.iter().chain(&CERTAIN_KINDS).nth(number).copied().unwrap_or_default();
+                let reply = self.line("mf.reserve", name, made);
                 self.make(name, Family::Mayhap, &reply);
             }
             4 | 5 => self.add(name, Family::Bloom, b"bf.add", &[item(input)]),

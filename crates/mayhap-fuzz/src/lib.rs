@@ -12,6 +12,7 @@
 
 pub mod commands;
 pub mod exercise;
+pub mod folder;
 pub mod formats;
 pub mod http;
 pub mod input;
@@ -36,11 +37,12 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "resp", run: resp::run },
     Target { name: "commands", run: commands::run },
     Target { name: "snapshot", run: snapshot::run },
     Target { name: "log", run: log::run },
+    Target { name: "folder", run: folder::run },
     Target { name: "formats", run: formats::run },
     Target { name: "payloads", run: payloads::run },
     Target { name: "settings", run: settings::run },

@@ -7,7 +7,7 @@ use mayhap_engine::Engine;
 
 use crate::input::Input;
 use crate::mutate::{FRACTIONS, Field, ModuleValue, NUMBERS};
-use crate::world::{ask, engine, is_refused};
+use crate::world::{ask, ask_line, engine, is_refused};
 use crate::{exercise, seal};
 
 /// What makes the values that are taken apart and changed.
@@ -44,8 +44,7 @@ pub fn value(number: usize) -> ModuleValue {
 fn made(lines: &[&str]) -> ModuleValue {
     let (engine, _) = engine();
     for line in lines {
-        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        assert!(ask(&engine, &words).is_some_and(|reply| !is_refused(&reply)), "{line}");
+        assert!(!is_refused(&ask_line(&engine, line)), "{line}");
     }
     match ask(&engine, &[b"dump", b"v"]) {
         Some(Reply::Bulk(payload)) => ModuleValue::of_dump(&payload).expect("a payload of a module"),

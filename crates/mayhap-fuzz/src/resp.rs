@@ -5,10 +5,15 @@ use mayhap_server::resp::{Decoder, Limits, ProtocolError};
 
 use crate::input::Input;
 
-type Words = Vec<Vec<u8>>;
+/// The words of a request.
+pub type Words = Vec<Vec<u8>>;
 
 /// All requests in `bytes`, which come in pieces that end at `splits`, and the error behind them.
-fn decode(bytes: &[u8], splits: &[usize], limits: &Limits) -> (Vec<Words>, Option<ProtocolError>) {
+///
+/// # Panics
+/// If a split is behind the end, or before the one in front of it.
+#[must_use]
+pub fn decode(bytes: &[u8], splits: &[usize], limits: &Limits) -> (Vec<Words>, Option<ProtocolError>) {
     let mut decoder = Decoder::default();
     let mut requests = Vec::new();
     let (mut buffer, mut from) = (Vec::new(), 0);

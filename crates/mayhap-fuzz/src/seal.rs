@@ -1,5 +1,8 @@
 //! Right checksums for bytes that are not, as an attacker would compute them.
 
+use std::collections::BTreeMap;
+
+use mayhap_engine::snapshot::MANIFEST;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -72,21 +75,31 @@ fn seal_filter(bytes: &mut [u8], depth: u32) {
 
 /// Bytes of a snapshot's header.
 const SNAPSHOT_HEADER: usize = 40;
-/// Bytes of a record of a snapshot in front of its name.
-const RECORD_HEAD: usize = 20;
+
+/// Bytes of a record of a snapshot in front of its name, the name's length at their end: parts have a number in it.
+fn head_bytes(file: &[u8]) -> usize {
+    if u32_at(file, 8) == 1 { 20 } else { 28 }
+}
 
 /// The file of a snapshot: of its header, of every record as far as their lengths make sense, of `.mayhap` encodings in them, of the end.
 pub fn snapshot(bytes: &mut [u8]) {
+    part(bytes, &BTreeMap::new());
+}
+
+/// A file of names, some of whose values are in files of their own: their lengths and checksums are made right as well.
+fn part(bytes: &mut [u8], files: &BTreeMap<String, Vec<u8>>) {
+    const OWN_FILE: u8 = 2;
     if bytes.len() < SNAPSHOT_HEADER {
         return;
     }
+    let head = head_bytes(bytes);
     let sum = xxh3_64(&bytes[..SNAPSHOT_HEADER - 8]);
     bytes[SNAPSHOT_HEADER - 8..SNAPSHOT_HEADER].copy_from_slice(&sum.to_le_bytes());
     let mut rest = &mut bytes[SNAPSHOT_HEADER..];
     while let Some(1) = rest.first() {
-        let Some(length) = record_length(rest, RECORD_HEAD) else { return };
+        let Some(length) = record_length(rest, head) else { return };
         let (record, behind) = rest.split_at_mut(length);
-        let name = RECORD_HEAD + u32_at(record, 16) as usize;
+        let name = head + u32_at(record, head - 4) as usize;
         // A value in one piece, which most have: forms 1 and 2 are filters, 3 has twelve bytes in front.
         let front = match record[1] {
             1 | 2 => Some(0),
@@ -94,7 +107,14 @@ pub fn snapshot(bytes: &mut [u8]) {
             _ => None,
         };
         let piece = u32_at(record, name) as usize;
-        if let Some(front) = front
+        if record[2] & OWN_FILE != 0 && piece == 32 {
+            let value = &mut record[name + 4..name + 36];
+            let file = format!("value-{:016}-{:08}", u64_at(value, 0), u64_at(value, 8));
+            if let Some(file) = files.get(&file) {
+                value[16..24].copy_from_slice(&(file.len() as u64).to_le_bytes());
+                value[24..].copy_from_slice(&xxh3_64(file).to_le_bytes());
+            }
+        } else if let Some(front) = front
             && let Some(value) = record.get_mut(name + 4 + front..name + 4 + piece)
         {
             mayhap(value);
@@ -113,10 +133,10 @@ pub fn snapshot(bytes: &mut [u8]) {
 /// The records of a snapshot's file, one by one, as far as their lengths make sense.
 #[must_use]
 pub fn records_of_snapshot(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut records = Vec::new();
+    let (mut records, head) = (Vec::new(), head_bytes(bytes));
     let mut rest = bytes.get(SNAPSHOT_HEADER..).unwrap_or_default();
     while let Some(1) = rest.first() {
-        let Some(length) = record_length(rest, RECORD_HEAD) else { break };
+        let Some(length) = record_length(rest, head) else { break };
         records.push(rest[..length].to_vec());
         rest = &rest[length..];
     }
@@ -125,7 +145,7 @@ pub fn records_of_snapshot(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// How long the record is that `bytes` begin with, its checksum included.
 fn record_length(bytes: &[u8], head: usize) -> Option<usize> {
-    let mut at = head.checked_add(u32_at(bytes.get(..head)?, 16) as usize)?;
+    let mut at = head.checked_add(u32_at(bytes.get(..head)?, head - 4) as usize)?;
     loop {
         let length = u32_at(bytes.get(at..at.checked_add(4)?)?, 0) as usize;
         at = at.checked_add(4)?.checked_add(length)?;
@@ -136,6 +156,44 @@ fn record_length(bytes: &[u8], head: usize) -> Option<usize> {
             return (at + 8 <= bytes.len()).then_some(at + 8);
         }
     }
+}
+
+/// All files of an engine with a log: of the parts, of what the manifest says of them, of the manifest, of the segments of the log.
+pub fn folder(files: &mut BTreeMap<String, Vec<u8>>) {
+    const FIELDS: usize = 44;
+    const PART: usize = 40;
+    let values: BTreeMap<String, Vec<u8>> = files
+        .iter()
+        .filter(|(name, _)| name.starts_with("value-"))
+        .map(|(name, file)| (name.clone(), file.clone()))
+        .collect();
+    for (name, bytes) in &mut *files {
+        match name {
+            name if name.starts_with("log-") => log_segment(bytes),
+            name if name.starts_with("part-") || name.ends_with(".snapshot") => part(bytes, &values),
+            _ => {}
+        }
+    }
+    let Some(mut manifest) = files.remove(MANIFEST) else { return };
+    let from = FIELDS.saturating_add(u32_at(&manifest, 40) as usize);
+    let end = manifest.len().saturating_sub(8);
+    if let Some(parts) = manifest.get_mut(from..end) {
+        for part in parts.chunks_exact_mut(PART) {
+            let (number, sequence) = (u64_at(part, 0), u64_at(part, 8));
+            let name = match number {
+                64 => format!("part-late-{sequence:016}"),
+                number => format!("part-{number:02}-{sequence:016}"),
+            };
+            let Some(file) = files.get(&name) else { continue };
+            let facts = [file.len() as u64, records_of_snapshot(file).len() as u64, xxh3_64(file)];
+            for (field, fact) in part[16..].chunks_exact_mut(8).zip(facts) {
+                field.copy_from_slice(&fact.to_le_bytes());
+            }
+        }
+        let sum = xxh3_64(&manifest[..end]);
+        manifest[end..].copy_from_slice(&sum.to_le_bytes());
+    }
+    files.insert(MANIFEST.into(), manifest);
 }
 
 /// A segment of the log: of its header, and of every frame as far as their lengths make sense.
@@ -168,15 +226,14 @@ pub fn log_segment(bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Memory, ask, engine};
+    use crate::world::{Memory, ask_line, engine};
 
     #[test]
     fn the_seals_are_those_of_the_formats() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
         let (engine, _) = engine();
         for line in ["bf.add bloom a", "cf.add cuckoo a", "mf.reserve mayhap capacity 100", "set text a"] {
-            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            ask(&engine, &words).unwrap();
+            ask_line(&engine, line);
         }
         let disk = Memory::default();
         mayhap_engine::snapshot::save(&engine, &disk).unwrap();

@@ -68,6 +68,31 @@ pub fn ask(engine: &Engine, words: &[&[u8]]) -> Option<Reply> {
     replies.pop()
 }
 
+/// The same for words with blanks between them.
+///
+/// # Panics
+/// If they are no request of the engine.
+pub fn ask_line(engine: &Engine, line: &str) -> Reply {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    ask(engine, &words).unwrap_or_else(|| panic!("no request of the engine: {line}"))
+}
+
+/// `MF.RESERVE` behind the name, for every kind whose `no` is certain for ever.
+pub const CERTAIN_KINDS: [&str; 9] = [
+    "kind bloom capacity 20",
+    "kind blocked capacity 20 fpr 0.1",
+    "kind scalable capacity 2",
+    "kind cuckoo capacity 50 fpr 0.1",
+    "kind quotient capacity 50 fpr 0.2",
+    "kind counting capacity 50",
+    "kind d-left capacity 50",
+    "kind growing capacity 2",
+    "kind fingerprints",
+];
+/// And for those whose `no` is not, or who take numbers alone.
+pub const OTHER_KINDS: [&str; 3] =
+    ["kind dual capacity 50", "kind window window 50 fpr 0.1", "kind bitmap range 0 100"];
+
 /// Was the request refused?
 #[must_use]
 pub const fn is_refused(reply: &Reply) -> bool {
@@ -87,6 +112,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Memory(Arc<Mutex<BTreeMap<String, Content>>>);
 
 impl Memory {
+    /// These files.
+    #[must_use]
+    pub fn of(files: BTreeMap<String, Vec<u8>>) -> Self {
+        let file = |(name, bytes)| (name, Content::new(Mutex::new(bytes)));
+        Self(Arc::new(Mutex::new(files.into_iter().map(file).collect())))
+    }
+
+    /// The same files, apart from these.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self::of(self.files())
+    }
+
     /// A copy of all files.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {

@@ -86,6 +86,11 @@ fn log() {
 }
 
 #[test]
+fn folder() {
+    run("folder", 400);
+}
+
+#[test]
 fn formats() {
     run("formats", 5_000);
 }

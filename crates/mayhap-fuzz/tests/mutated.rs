@@ -9,7 +9,7 @@ use mayhap_engine::{Engine, snapshot};
 use mayhap_fuzz::mutate::{ModuleValue, change_plain};
 use mayhap_fuzz::payloads::{MAKERS, value};
 use mayhap_fuzz::random::Random;
-use mayhap_fuzz::world::{ALL_BYTES, Memory, ask, engine};
+use mayhap_fuzz::world::{ALL_BYTES, CERTAIN_KINDS, Memory, OTHER_KINDS, ask, ask_line as run, engine};
 use mayhap_fuzz::{exercise, seal};
 use mayhap_testkit::alloc_meter::AllocMeter;
 
@@ -20,11 +20,6 @@ static METER: AllocMeter = AllocMeter;
 const MOST_BYTES: u64 = 3 * ALL_BYTES;
 /// One round takes microseconds; this long is a hang, on any machine.
 const LONGEST: Duration = Duration::from_secs(10);
-
-fn run(engine: &Engine, line: &str) -> Reply {
-    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    ask(engine, &words).unwrap_or_else(|| panic!("{line}"))
-}
 
 /// What can be loaded, before it is changed.
 enum Specimen {
@@ -57,26 +52,11 @@ fn chunks(lines: &[&str]) -> Specimen {
     }
 }
 
-const KINDS: [&str; 12] = [
-    "kind bloom capacity 20",
-    "kind blocked capacity 20 fpr 0.1",
-    "kind scalable capacity 2",
-    "kind cuckoo capacity 50 fpr 0.1",
-    "kind quotient capacity 50 fpr 0.2",
-    "kind counting capacity 50",
-    "kind dual capacity 50",
-    "kind d-left capacity 50",
-    "kind growing capacity 2",
-    "kind fingerprints",
-    "kind window window 50 fpr 0.1",
-    "kind bitmap range 0 100",
-];
-
 fn specimens() -> Vec<Specimen> {
     let mut specimens: Vec<Specimen> =
         (0..MAKERS.len()).map(|number| Specimen::Payload(value(number))).collect();
     specimens.extend(MAKERS.iter().take(6).map(|lines| chunks(lines)));
-    for kind in KINDS {
+    for kind in CERTAIN_KINDS.into_iter().chain(OTHER_KINDS) {
         let (engine, _) = engine();
         assert_eq!(run(&engine, &format!("mf.reserve v {kind}")), Reply::Ok, "{kind}");
         run(&engine, "mf.madd v 1 2 3 4 5 6 7");

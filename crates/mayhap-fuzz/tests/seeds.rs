@@ -10,10 +10,11 @@ use mayhap::codec::format::Sniffed;
 use mayhap_command::Reply;
 use mayhap_engine::log::{Limits, Log, Policy, Salts};
 use mayhap_engine::snapshot;
+use mayhap_fuzz::folder::pack;
 use mayhap_fuzz::payloads::MAKERS;
 use mayhap_fuzz::random::Random;
 use mayhap_fuzz::resp::encode;
-use mayhap_fuzz::world::{Memory, ask, engine};
+use mayhap_fuzz::world::{Memory, ask_line as run, engine};
 use mayhap_server::Settings;
 
 /// Larger files are no seeds: they slow the fuzzer down.
@@ -31,11 +32,6 @@ fn keep(target: &str, name: &str, bytes: &[u8]) {
         fs::write(&path, bytes).unwrap();
     }
     assert!(path.exists(), "{} is missing: `just fuzz-seeds` writes it", path.display());
-}
-
-fn run(engine: &mayhap_engine::Engine, line: &str) -> Reply {
-    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    ask(engine, &words).unwrap()
 }
 
 /// A string as `Input::string` reads it.
@@ -94,6 +90,51 @@ fn snapshots() {
         let bytes = disk.get(snapshot::FILE).unwrap();
         assert!(bytes.len() < 2 * MOST_BYTES, "{lines:?}: {}", bytes.len());
         keep("snapshot", &format!("made-{number}"), &[&[1], &bytes[..]].concat());
+    }
+}
+
+#[test]
+fn folders() {
+    /// What is done before a snapshot, and what behind it. Values from 64 bytes on have files of their own where it says so.
+    type Made = (bool, &'static [&'static str], &'static [&'static str]);
+    let made: [Made; 9] = [
+        (false, &["bf.add a x"], &["bf.add a y", "bf.madd a p q"]),
+        (true, &["bf.add a x", "set b text"], &["bf.add a y", "del b"]),
+        (true, &["cf.add a x", "cf.add a y"], &["cf.del a x", "cf.add b x"]),
+        (false, &["mf.reserve a capacity 10", "mf.add a x"], &["mf.madd a y z", "rename a b"]),
+        (
+            true,
+            &["mf.reserve a kind scalable capacity 2"],
+            &["mf.madd a p q r s t", "copy a b", "mf.add b u"],
+        ),
+        (
+            true,
+            &["mf.reserve a kind window window 10 fpr 0.1", "mf.add a x"],
+            &["mf.add a y", "pexpire a 100000"],
+        ),
+        (
+            false,
+            &["bf.reserve a 0.5 2 expansion 1"],
+            &["bf.madd a p q r s t", "flushall", "set a 1", "setbit a 77 1"],
+        ),
+        (false, &[], &["set a text", "append a more", "mf.reserve c kind bitmap range 0 100", "mf.add c 7"]),
+        (true, &["bf.add a x", "bf.add b y", "bf.add c z", "pexpire c 100000"], &[]),
+    ];
+    for (number, (own_files, before, behind)) in made.into_iter().enumerate() {
+        let (engine, _) = engine();
+        let disk = Memory::default();
+        let limits = Limits { salts: Salts::Seeded(9), ..Limits::default() };
+        engine.recover_quiet(Arc::new(disk.clone()), Policy::No, limits).unwrap();
+        before.iter().for_each(|line| drop(run(&engine, line)));
+        if !before.is_empty() {
+            let large_bytes = if own_files { 64 } else { 4 << 20 };
+            engine.begin_snapshot(&disk).unwrap().with_sizes(large_bytes, 100, 2).finish().unwrap();
+        }
+        behind.iter().for_each(|line| drop(run(&engine, line)));
+        engine.log().unwrap().sync().unwrap();
+        let packed = pack(&disk.files());
+        assert!(packed.len() < 4 * MOST_BYTES, "{before:?}: {}", packed.len());
+        keep("folder", &format!("made-{number}"), &[&[3], &packed[..]].concat());
     }
 }
 
