@@ -9,9 +9,14 @@ promises:
     MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test scalable_cuckoo --test cuckoo --test dleft --test quotient --test growing --test window --test fingerprints -- --nocapture
     MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor --test binary_fuse --test ribbon --test gcs -- --nocapture
 
-# Ten million states in which a crash may leave the log, each read again. Minutes.
-crash-states states="10000000":
-    MAYHAP_CRASH_STATES={{states}} cargo test --release -p mayhap-engine --test log_crashes -- --nocapture
+# States in which a crash may leave the disk, each read again: ten million of the log alone, and eight million of the whole engine with its snapshots. Twenty minutes of two cores.
+crash-states log="10000000" engine="8000000":
+    MAYHAP_CRASH_STATES={{log}} cargo test --release -p mayhap-engine --test log_crashes -- --nocapture
+    MAYHAP_CRASH_STATES={{engine}} cargo test --release -p mayhap-engine --test engine_crashes everything -- --nocapture
+
+# One flipped bit at each of so many places of a folder's log and snapshot: refused, naming file and place, or everything is what it was. Minutes.
+flipped-bits bits="10000":
+    MAYHAP_FLIPPED_BITS={{bits}} cargo test --release -p mayhap-engine --test flipped_bits -- --nocapture
 
 # docs/accuracy.md: promised, expected and observed rates of every kind. Minutes.
 accuracy:
@@ -28,6 +33,10 @@ manual:
 # What clients can make the server hold, with the sizes that count: 1 000 x 1 MiB unread, 9 000 half requests for 30 s, 1 000 strangers. Minutes.
 limits:
     ulimit -n 20000 && MAYHAP_LIMITS=long cargo test --release -p mayhap-cli --test serve_limits -- --nocapture --test-threads 1
+
+# How long writers wait for snapshots (300 000 names, four values of 256 MiB), and what a restart takes. 4 GB of memory and of disk, minutes.
+snapshots:
+    MAYHAP_SNAPSHOTS=long cargo test --release -p mayhap-cli --test serve_snapshots -- --nocapture --test-threads 1
 
 # A static filter of 10^8 items, on a machine with nothing else to do: its memory, and work for two cores. 1.2 GB, some seconds.
 large:
@@ -88,13 +97,21 @@ uniq-race lines="10000000" rounds="2":
     cargo install --quiet huniq --version 2.7.0 --root "${CARGO_TARGET_DIR:-target}/rivals"
     tools/uniq-race.py "${CARGO_TARGET_DIR:-target}/release/mayhap" "${CARGO_TARGET_DIR:-target}/uniq-race" --lines {{lines}} --rounds {{rounds}} --huniq "${CARGO_TARGET_DIR:-target}/rivals/bin/huniq"
 
-# A fuzz target (resp, commands, snapshot, log, formats, payloads, settings, http) for so long, with the address sanitizer; needs g++.
+# A fuzz target (resp, commands, payloads, snapshot, folder, log, formats, settings, http) for so long, with the address sanitizer; installs g++.
 fuzz target seconds="60":
     tools/fuzz {{target}} {{seconds}}
 
 # All fuzz targets, each for so long.
 fuzz-all seconds="600":
     tools/fuzz all {{seconds}}
+
+# Tests in which threads meet, under the thread sanitizer (sets: filters, engine, log; all by default). Needs a nightly. Minutes.
+race *sets:
+    tools/race {{sets}}
+
+# The library's unsafe code and atomic filters under miri. Needs a nightly. Minutes.
+miri *filters:
+    tools/miri {{filters}}
 
 # Seeds of the fuzz targets that are missing are written; those that are there are never touched.
 fuzz-seeds:

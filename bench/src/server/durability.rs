@@ -14,8 +14,10 @@ use crate::samples::Samples;
 const DEPTH: usize = 64;
 /// Clients that wait for the disk at the same time.
 const WAITING: usize = 50;
-/// What each of them adds, one by one.
+/// In how many pieces each of them adds its items.
 const ADDED: usize = 400;
+/// Items in one piece.
+const WAITING_DEPTHS: [usize; 2] = [1, 16];
 /// How long the bare disk is asked.
 const SYNCING: Duration = Duration::from_secs(3);
 
@@ -41,21 +43,33 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
     );
     drop(servers);
 
-    let server = Process::mayhap(&args.mayhap, 0, "always")?;
-    reserve(&server, "new", 100_000_000)?;
-    let mut adds = Samples::default();
-    let mut syncs = Samples::default();
-    for round in 0..args.rounds {
-        syncs.record(syncs_a_second(server.folder())?, 1);
-        let begun = Instant::now();
-        cpu(&server, Sort::Add, 1, WAITING * ADDED, WAITING, round as u64 + 1_000)?;
-        adds.record((WAITING * ADDED) as f64 / begun.elapsed().as_secs_f64(), 1);
+    let [always, no] = ["always", "no"].map(|policy| Process::mayhap(&args.mayhap, 0, policy));
+    let (always, no) = (always?, no?);
+    for server in [&always, &no] {
+        reserve(server, "new", 100_000_000)?;
     }
-    let (adds, syncs) = (adds.median().unwrap_or(f64::NAN), syncs.median().unwrap_or(f64::NAN));
-    println!(
-        "BF.ADD, {WAITING} clients one by one, --fsync always: {adds:.0} a second, where the bare disk does {syncs:.0} syncs: {:.1} of it",
-        adds / syncs
-    );
+    let mut syncs = Samples::default();
+    let mut adds = WAITING_DEPTHS.map(|_| [Samples::default(), Samples::default()]);
+    for round in 0..args.rounds {
+        syncs.record(syncs_a_second(always.folder())?, 1);
+        for (&depth, samples) in WAITING_DEPTHS.iter().zip(&mut adds) {
+            for (server, samples) in [&always, &no].into_iter().zip(samples) {
+                let (begun, requests) = (Instant::now(), WAITING * ADDED * depth);
+                cpu(server, Sort::Add, depth, requests, WAITING, (round * 100 + depth) as u64 + 1_000)?;
+                samples.record(requests as f64 / begun.elapsed().as_secs_f64(), 1);
+            }
+        }
+    }
+    let syncs = syncs.median().unwrap_or(f64::NAN);
+    println!("The bare disk: {syncs:.0} syncs a second");
+    for (depth, samples) in WAITING_DEPTHS.iter().zip(adds) {
+        let [always, no] = samples.map(|samples| samples.median().unwrap_or(f64::NAN));
+        println!(
+            "BF.ADD, {WAITING} clients, depth {depth}: {always:.0} a second with --fsync always ({:.1} of the syncs), {no:.0} with no ({:.1})",
+            always / syncs,
+            no / syncs
+        );
+    }
     Ok(())
 }
 

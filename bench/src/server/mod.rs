@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Connections, each with its own pipeline.
     #[arg(long, default_value_t = 4)]
     connections: usize,
+    /// Requests in one write; as often as wanted.
+    #[arg(long = "depth", default_values_t = [1, 16, 64])]
+    depths: Vec<usize>,
     /// Also lets redis-benchmark drive both servers (50 connections, depth 16).
     #[arg(long)]
     redis_benchmark: bool,
@@ -53,8 +56,6 @@ pub(crate) struct Args {
 
 /// What the program does unless it is told otherwise.
 const FSYNC: &str = "everysec";
-/// Requests in one write.
-const DEPTHS: [usize; 3] = [1, 16, 64];
 /// Items of a command of many.
 const MANY: usize = 100;
 /// Items of a command while a filter is filled.
@@ -86,7 +87,7 @@ fn measure(args: &Args) -> io::Result<()> {
         ours_fill / items as f64,
         (ours.resident_bytes()? - before) as f64 * 8.0 / items as f64,
     );
-    reserve(&ours, "new", items.max(100_000_000))?;
+    let mut room = Room::new(&ours, items)?;
     for server in [&ours, &redis] {
         command(server, &format!("SETBIT bits {} 1", bits - 1))?;
     }
@@ -96,13 +97,14 @@ fn measure(args: &Args) -> io::Result<()> {
     );
     let sorts = [Sort::Ping, Sort::GetBit(bits), Sort::SetBit(bits), Sort::Exists(items), Sort::Add];
     let many = [Sort::ManyExist(MANY, items), Sort::ManyAdd(MANY)];
-    for depth in DEPTHS {
+    for &depth in &args.depths {
         let mut theirs: Vec<Samples> = vec![Samples::default(); 3];
         let mut mine: Vec<Samples> = vec![Samples::default(); sorts.len() + many.len()];
         for round in 0..args.rounds {
             for (index, &sort) in sorts.iter().chain(&many).enumerate() {
                 let requests = args.requests / sort.items() / if depth == 1 { 10 } else { 1 };
                 let seed = (round * 100 + index + depth * 10_000) as u64;
+                room.make(sort, requests + args.connections * depth)?;
                 mine[index].record(cpu(&ours, sort, depth, requests, args.connections, seed)?, 1);
                 if index < theirs.len() {
                     theirs[index].record(cpu(&redis, sort, depth, requests, args.connections, seed)?, 1);
@@ -170,6 +172,35 @@ fn command(server: &Process, line: &str) -> io::Result<()> {
     let mut stream = server.connect()?;
     io::Write::write_all(&mut stream, format!("{line}\r\n").as_bytes())?;
     read_lines(&mut stream, 1)
+}
+
+/// The filter `new` that items are added to: as large as the one that is asked, and never more than full.
+struct Room<'a> {
+    server: &'a Process,
+    capacity: u64,
+    left: u64,
+}
+
+impl<'a> Room<'a> {
+    fn new(server: &'a Process, capacity: u64) -> io::Result<Self> {
+        reserve(server, "new", capacity)?;
+        Ok(Self { server, capacity, left: capacity })
+    }
+
+    /// Begins with an empty one if so many requests of this sort would overfill it.
+    fn make(&mut self, sort: Sort, requests: usize) -> io::Result<()> {
+        let items = (requests * sort.items()) as u64;
+        if !matches!(sort, Sort::Add | Sort::ManyAdd(_)) {
+            return Ok(());
+        }
+        if self.left < items {
+            command(self.server, "DEL new")?;
+            reserve(self.server, "new", self.capacity)?;
+            self.left = self.capacity;
+        }
+        self.left = self.left.saturating_sub(items);
+        Ok(())
+    }
 }
 
 /// CPU nanoseconds of the server per request.
