@@ -563,8 +563,13 @@ fn a_disk_that_fails_is_not_written_to_again_and_nothing_is_acknowledged() {
         let refused = asking.ask(&["BF.ADD", "bloom", "too late"]);
         assert!(refused.starts_with("-READONLY "), "{policy}: {refused}");
         assert_only_changes_are_refused(&server, "READONLY");
-        server.signal("-KILL");
-        drop(server);
+        // What cannot be saved is served on: not even the connections are closed. The second one ends it, and it says that something was wrong.
+        server.signal("-TERM");
+        std::thread::sleep(Duration::from_millis(1_000));
+        assert_eq!(asking.ask(&["BF.EXISTS", "bloom", &item(0, 0)]), ":1\r\n");
+        let (code, log, _) = server.stop();
+        assert_ne!(code, 0, "{log}");
+        assert!(log.contains("it does not end, for what it has cannot be saved"), "{log}");
         image.unmount().unwrap();
         image.mount().unwrap();
         let server = start(&image.folder, policy);

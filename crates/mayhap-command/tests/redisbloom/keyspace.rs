@@ -65,6 +65,8 @@ impl Keyspace {
         {
             return vec![Refusal::WrongArity { command: wrong.command.name }.into()];
         }
+        // Kept until the request is done, as an engine does.
+        let _promises = self.budget.promises();
         let value = self.values.entry(first.name().to_vec()).or_default();
         let before = value.as_ref().map_or(0, Value::memory_bytes);
         let context = Context {
