@@ -20,7 +20,7 @@ use crate::item::Item;
 use crate::kind::Kind;
 use crate::probe::{BloomPlacement, ForeignProbes, Probes, RedisProbes, Stream};
 use crate::sizing::{classic, counted};
-use crate::store::{Bits, BitsMut, Lines, Positions};
+use crate::store::{Bits, BitsMut, Lines, Positions, Relocate};
 
 /// The classic Bloom filter: every item sets `k` bits of one large array.
 ///
@@ -473,6 +473,11 @@ impl Bloom {
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.shape.bits_per_item()
+    }
+
+    /// Has its memory put elsewhere, where that is better.
+    pub fn relocate(&mut self, by: &mut dyn Relocate) {
+        self.bits.relocate(by);
     }
 
     /// A copy of its own.

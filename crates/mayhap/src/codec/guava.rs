@@ -34,13 +34,14 @@
 use std::io::Write;
 
 use super::cursor::Cursor;
+pub use super::foreign::Positions;
 use super::foreign::{Resemblance, WriteError, check_rate};
 use super::{DecodeError, write_words_be};
 use crate::bloom::{Bloom, BloomShape};
 use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash};
 use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
+use crate::probe::{BloomPlacement, ForeignProbes};
 use crate::sizing;
 
 /// How Guava draws positions from its 128 bits of murmur3. The stream says which.
@@ -118,8 +119,17 @@ pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u
     Ok((bits, probes as u32))
 }
 
-fn scheme(items: ItemEncoding) -> HashScheme {
+/// How Guava hashes items of which its funnel makes bytes in this way.
+#[must_use]
+pub fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::Guava, items).into()
+}
+
+/// Where the bits of an item are, in the order Guava sets them: of `probes` bits among `bits`, which are at least one. For bitmaps that a
+/// program keeps by hand, with the offsets of SETBIT and GETBIT; [`scheme`] has the hash.
+#[must_use]
+pub fn positions(strategy: Strategy, hash: ItemHash, bits: u64, probes: u32) -> Positions {
+    Positions::new(ForeignProbes::new(strategy.placement(), hash), bits.max(1), probes)
 }
 
 /// The filter in a stream that `writeTo` wrote, whose funnel made bytes of its items in this way.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::DecodeError;
 use super::redis_chunk::{Coverage, LoadError, offset_of};
+use crate::error::BuildError;
 
 /// A filter whose dump is a header and chunks.
 pub trait Chunked: Sized {
@@ -42,6 +43,16 @@ impl<F: Chunked> ChunkLoader<F> {
     #[must_use]
     pub const fn new(limit_bytes: u64) -> Self {
         Self { limit_bytes, filter: None, coverage: Coverage::new() }
+    }
+
+    /// Bytes of memory that the filter takes which a header announces; 0 for a header of none.
+    #[must_use]
+    pub fn bytes_for(header: &[u8]) -> u64 {
+        // It is told that there is no memory, to say how much it needs.
+        match F::announced(header, 0) {
+            Err(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => bytes,
+            _ => 0,
+        }
     }
 
     /// Takes `LOADCHUNK key iterator chunk`.

@@ -71,6 +71,14 @@ impl AtomicScalableBloom {
         self.filter.scheme.hash(item)
     }
 
+    /// Records one item: `true` if it changed the filter, so that it was certainly new. `None`: it needs a layer that is not there.
+    #[inline]
+    pub fn insert_hash(&self, hash: ItemHash) -> Option<bool> {
+        let mut new = 0;
+        let done = self.insert_word(std::slice::from_ref(&hash), &mut new);
+        (done == 1).then_some(new != 0)
+    }
+
     /// Records `hashes` one after the other until one needs a layer that is not there, and says how many it went through.
     /// `answers` has one answer for each of those: set if the item changed the filter, so that it was certainly new.
     pub fn insert_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) -> usize {

@@ -25,6 +25,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::scalable;
+use crate::store::{Relocate, relocate_vec};
 
 /// A Bloom filter for nobody knows how many items: when it is full, it gets another layer.
 ///
@@ -331,6 +332,12 @@ impl ScalableBloom {
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted() as f64
+    }
+
+    /// Has the memory of all layers put elsewhere, where that is better.
+    pub fn relocate(&mut self, by: &mut dyn Relocate) {
+        relocate_vec(&mut self.layers, by);
+        self.layers.iter_mut().for_each(|layer| layer.relocate(by));
     }
 
     /// A copy of its own.

@@ -15,6 +15,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::scalable;
+use crate::store::Relocate;
 
 /// RedisBloom's cuckoo filter: one byte per slot, and another table when the newest is full. For its data, and for programs that must behave as it does.
 ///
@@ -444,6 +445,11 @@ impl ScalableCuckoo {
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted as f64
+    }
+
+    /// Has its memory put elsewhere, where that is better.
+    pub fn relocate(&mut self, by: &mut dyn Relocate) {
+        self.tables.relocate(by);
     }
 
     /// A copy of its own.

@@ -7,7 +7,7 @@ use super::shape::{FINGERPRINTS, ScalableCuckooShape};
 use crate::error::BuildError;
 use crate::hash::ItemHash;
 use crate::simd::prefetch;
-use crate::store::{LINE_BYTES, Lines};
+use crate::store::{LINE_BYTES, Lines, Relocate, relocate_vec, with_spare_room};
 
 /// What leads from one bucket of a fingerprint to the other.
 const OTHER_BUCKET: u64 = 0x5bd1_e995;
@@ -99,10 +99,15 @@ impl Tables {
         crate::sizing::check_memory(bytes, shape.limit_bytes().unwrap_or(u64::MAX))?;
         let buckets = shape.table_buckets(index)?;
         let lines = usize::try_from(bytes / LINE_BYTES as u64).unwrap_or(usize::MAX);
-        // Room for as many again: tables that are all alike would otherwise move at every growth. Untouched, it costs nothing.
-        self.slots.grow(lines, lines.saturating_mul(2))?;
+        // Tables that are all alike would otherwise move at every growth.
+        self.slots.grow(lines, with_spare_room(lines))?;
         self.push(buckets);
         Ok(())
+    }
+
+    pub(super) fn relocate(&mut self, by: &mut dyn Relocate) {
+        relocate_vec(&mut self.tables, by);
+        self.slots.relocate(by);
     }
 
     pub(super) fn count(&self) -> usize {

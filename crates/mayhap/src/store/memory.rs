@@ -8,12 +8,13 @@
 use std::alloc::{self, Layout};
 use std::convert::Infallible;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, slice};
 
 use memmap2::MmapMut;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::Relocate;
 use crate::error::BuildError;
 
 /// A cache line, and the unit memory comes in.
@@ -25,6 +26,22 @@ pub(crate) const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 const OWN_PAGES_FROM_BYTES: usize = if cfg!(miri) { usize::MAX } else { 2 << 20 };
 /// The size of a huge page on the systems that have them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Do large arrays come from the heap as small ones do?
+static ALL_FROM_HEAP: AtomicBool = AtomicBool::new(false);
+
+/// From now on filters take all their memory from the program's global allocator, large arrays as well, which otherwise get huge pages of
+/// their own from the system. For a program whose allocator counts: a module inside of a server that has a limit for its memory. It is for
+/// the whole process, and for what is made from then on.
+pub fn take_all_from_heap() {
+    ALL_FROM_HEAP.store(true, Ordering::Relaxed);
+}
+
+/// How many lines an array that has to grow to `lines` takes at once, so that it need not move the next time. Memory that is not touched costs
+/// nothing, unless somebody counts it.
+pub(crate) fn with_spare_room(lines: usize) -> usize {
+    if ALL_FROM_HEAP.load(Ordering::Relaxed) { lines } else { lines.saturating_mul(2) }
+}
 
 /// No system has larger pages, unless they are huge; those it takes apart.
 #[cfg(unix)]
@@ -64,7 +81,7 @@ impl Lines {
             return Ok(Self { start, words: 0, room_words: 0, pages: None });
         }
         let bytes = lines.checked_mul(LINE_BYTES).ok_or_else(refused)?;
-        if bytes >= OWN_PAGES_FROM_BYTES {
+        if bytes >= OWN_PAGES_FROM_BYTES && !ALL_FROM_HEAP.load(Ordering::Relaxed) {
             return Self::on_huge_pages(bytes).ok_or_else(refused);
         }
         let layout = heap_layout(bytes).ok_or_else(refused)?;
@@ -133,6 +150,20 @@ impl Lines {
             *to = from.load(Ordering::Relaxed);
         }
         Ok(copy)
+    }
+
+    /// Has its memory put elsewhere, if it is the heap's.
+    pub(crate) fn relocate(&mut self, by: &mut dyn Relocate) {
+        let bytes = self.room_words * size_of::<u64>();
+        if bytes == 0 || self.pages.is_some() {
+            return;
+        }
+        if let Some(layout) = heap_layout(bytes)
+            && let Some(moved) = by.relocate(self.start.cast(), layout)
+        {
+            // It is aligned as the layout says, valid for as many words, and ours alone: `Relocate` says so.
+            self.start = moved.cast();
+        }
     }
 
     /// Makes it `lines` lines long, if it is shorter; the new ones are zero. Where it has to move for that, it takes memory

@@ -2,6 +2,10 @@
 
 mod bits;
 mod memory;
+mod relocate;
 
 pub(crate) use bits::{Bits, BitsMut, Positions};
-pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};
+pub use memory::take_all_from_heap;
+pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE, with_spare_room};
+pub(crate) use relocate::relocate_vec;
+pub use relocate::{Relocate, relocate_box};

@@ -24,7 +24,7 @@ impl Server {
     /// `None`: no such program here, and that was said.
     pub(crate) fn start() -> Option<Self> {
         let program = find("MAYHAP_TEST_REDIS_SERVER", "redis-server")?;
-        let folder = Folder::short("redis");
+        let folder = Folder::new("redis");
         let socket = folder.path().join("socket");
         let child = Command::new(&program)
             .args(["--port", "0", "--databases", "1", "--unixsocket"])

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::scheme;
+use super::{Positions, scheme};
 use crate::bloom::BloomShape;
 use crate::error::BuildError;
 use crate::item::{Item, ItemEncoding};
-use crate::probe::{BloomPlacement, ForeignProbes, Range, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes};
 use crate::sizing;
 
 /// Where Redisson keeps the config of the filter called `name`.
@@ -142,7 +142,7 @@ impl Config {
     #[must_use]
     pub fn positions<I: Item + ?Sized>(&self, item: &I, items: ItemEncoding) -> Positions {
         let probes = ForeignProbes::new(BloomPlacement::Redisson, scheme(items).hash(item));
-        Positions { probes, size: self.size, left: self.hash_iterations }
+        Positions::new(probes, self.size, self.hash_iterations)
     }
 
     /// Bits in the bitmap.
@@ -186,29 +186,6 @@ impl Config {
         self.shape().map(|_| self)
     }
 }
-
-/// The positions of one item, from [`Config::positions`].
-#[derive(Clone, Debug)]
-pub struct Positions {
-    probes: ForeignProbes,
-    size: u64,
-    left: u32,
-}
-
-impl Iterator for Positions {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        Some(self.probes.next(Range::of(self.size)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left as usize, Some(self.left as usize))
-    }
-}
-
-impl ExactSizeIterator for Positions {}
 
 /// Why the fields of a hash are no config.
 #[derive(Clone, Debug, PartialEq)]

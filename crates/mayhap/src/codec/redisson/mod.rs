@@ -51,7 +51,8 @@
 
 mod config;
 
-pub use config::{Config, ConfigError, Positions, config_key};
+pub use super::foreign::Positions;
+pub use config::{Config, ConfigError, config_key};
 
 use std::io::Write;
 use std::sync::atomic::Ordering;

@@ -1,0 +1,108 @@
+//! Memory that is put elsewhere by somebody who knows where it would lie better.
+#![allow(unsafe_code)]
+
+use std::alloc::Layout;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+/// Puts memory elsewhere: for a program whose allocator knows where it would lie better, such as a module inside of a server that
+/// defragments. Filters are asked to go along by their `relocate`.
+///
+/// # Safety
+/// [`relocate`](Self::relocate) never unwinds. It gives back `None`, and then nothing happened; or memory of the program's global allocator
+/// that was asked for by this layout and has the bytes of the old, and the old was freed.
+pub unsafe trait Relocate {
+    /// Puts this memory elsewhere, if that is better.
+    fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>>;
+}
+
+/// Has the memory of a box put elsewhere; not what that points to.
+pub fn relocate_box<T>(held: &mut Box<T>, by: &mut dyn Relocate) {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return;
+    }
+    let start = NonNull::from(&mut **held);
+    if let Some(moved) = by.relocate(start.cast(), layout) {
+        // SAFETY: `Relocate` says that this memory is as that of a box of `T`, with the same bytes, and that the old is freed: the old box is
+        // forgotten, not dropped, by writing over it. Nothing unwinds in between.
+        unsafe { std::ptr::write(held, Box::from_raw(moved.cast().as_ptr())) };
+    }
+}
+
+/// Has the memory of a vector put elsewhere; not what its elements point to.
+pub(crate) fn relocate_vec<T>(held: &mut Vec<T>, by: &mut dyn Relocate) {
+    let Ok(layout) = Layout::array::<T>(held.capacity()) else { return };
+    let Some(start) = NonNull::new(held.as_mut_ptr()).filter(|_| layout.size() > 0) else { return };
+    if let Some(moved) = by.relocate(start.cast(), layout) {
+        let old = ManuallyDrop::new(std::mem::take(held));
+        // SAFETY: `Relocate` says that this memory is as that of a vector of this capacity, with the same bytes, and that the old is freed: the
+        // old vector is forgotten, not dropped.
+        *held = unsafe { Vec::from_raw_parts(moved.cast().as_ptr(), old.len(), old.capacity()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::{alloc, dealloc};
+
+    use super::*;
+
+    /// Moves everything, always, and spoils what was there before.
+    #[derive(Debug, Default)]
+    struct Mover {
+        moved: usize,
+    }
+
+    // SAFETY: memory of the same layout from the global allocator, with the same bytes; the old is freed.
+    unsafe impl Relocate for Mover {
+        fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
+            // SAFETY: the layout is not empty; both are valid for its size, and the old came from the same allocator.
+            unsafe {
+                let new = NonNull::new(alloc(layout))?;
+                std::ptr::copy_nonoverlapping(start.as_ptr(), new.as_ptr(), layout.size());
+                start.write_bytes(0xa5, layout.size());
+                dealloc(start.as_ptr(), layout);
+                self.moved += 1;
+                Some(new)
+            }
+        }
+    }
+
+    #[test]
+    fn filters_that_are_moved_answer_as_before() -> Result<(), Box<dyn std::error::Error>> {
+        let mut mover = Mover::default();
+        let mut bloom = crate::ScalableBloom::for_capacity(100, 0.01, 1)?;
+        let mut cuckoo = crate::ScalableCuckoo::for_capacity(64, 1)?;
+        for item in 0..2_000_u64 {
+            bloom.insert(&item)?;
+            cuckoo.insert_copy(&item)?;
+        }
+        let before = (bloom.encode(), cuckoo.encode());
+        bloom.relocate(&mut mover);
+        cuckoo.relocate(&mut mover);
+        assert!(mover.moved > bloom.layers().len() + 2, "{mover:?}");
+        assert_eq!((bloom.encode(), cuckoo.encode()), before);
+        for item in 2_000..4_000_u64 {
+            bloom.insert(&item)?;
+            cuckoo.insert_copy(&item)?;
+        }
+        assert!((0..4_000_u64).all(|item| bloom.may_contain(&item) && cuckoo.may_contain(&item)));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_moved_is_what_it_was() {
+        let mut mover = Mover::default();
+        let mut held = Box::new([7_u64; 9]);
+        relocate_box(&mut held, &mut mover);
+        let mut list = vec!["a".to_owned(), "b".to_owned()];
+        list.reserve(9);
+        relocate_vec(&mut list, &mut mover);
+        let (mut empty, mut nothing) = (Vec::<u64>::new(), Box::new(()));
+        relocate_vec(&mut empty, &mut mover);
+        relocate_box(&mut nothing, &mut mover);
+        list.push("c".to_owned());
+        assert_eq!((*held, list.concat(), mover.moved), ([7; 9], "abc".to_owned(), 2));
+    }
+}
