@@ -77,11 +77,19 @@ impl Growth {
 pub struct Limits {
     /// Bytes of one filter.
     pub filter_bytes: u64,
+    /// Do settings bound the shape of cuckoo filters that are loaded or asked for? Not where a log, a file or a master says so: it was allowed
+    /// once.
+    pub bound_by_settings: bool,
+}
+
+impl Limits {
+    /// None at all.
+    pub const NONE: Self = Self { filter_bytes: u64::MAX, bound_by_settings: false };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { filter_bytes: 1 << 40 }
+        Self { filter_bytes: 1 << 40, bound_by_settings: true }
     }
 }
 

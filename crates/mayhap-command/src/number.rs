@@ -1,4 +1,28 @@
-//! Numbers as C prints them, where a reply must look the same.
+//! Numbers as they are printed: as C does, where a reply must look the same, and as doubles are in replies.
+
+/// As few digits as are needed to tell it from all others; whole numbers have no fraction, very large and small ones an exponent of
+/// two digits or more.
+#[must_use]
+pub fn shortest(number: f64) -> String {
+    if number.is_nan() {
+        return "nan".into();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "inf" } else { "-inf" }.into();
+    }
+    if number == 0.0 || (1e-4..1e17).contains(&number.abs()) {
+        return number.to_string();
+    }
+    let text = format!("{number:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    with_exponent(digits, exponent.parse().unwrap_or(0))
+}
+
+/// Rust writes 1e-5 where C writes 1e-05.
+fn with_exponent(digits: &str, exponent: i32) -> String {
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
 
 /// As `%g` prints it: six digits that count, no zeros behind them, and an exponent where it is shorter.
 #[must_use]
@@ -8,12 +32,10 @@ pub fn general(number: f64) -> String {
         return number.to_string().to_lowercase();
     }
     let scientific = format!("{number:.*e}", DIGITS as usize - 1);
-    // Rust writes 1.00000e-5 where C writes 1e-05.
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..DIGITS).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs());
+        return with_exponent(without_zeros(digits), exponent);
     }
     let decimals = (DIGITS - 1 - exponent).max(0) as usize;
     without_zeros(&format!("{number:.decimals$}")).to_owned()

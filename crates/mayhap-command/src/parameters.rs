@@ -15,7 +15,7 @@ pub const MAX_EXPANSION: u64 = 32_768;
 /// Rates above this are taken for it, silently.
 const MAX_ERROR_RATE: f64 = 0.25;
 /// The largest bucket of a cuckoo filter, if `cf-initial-size` allows for it.
-const MAX_BUCKET_SIZE: u64 = 255;
+pub(crate) const MAX_BUCKET_SIZE: u64 = 255;
 
 /// What new filters are like unless the request says otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +71,47 @@ impl Parameters {
     pub fn max_loaded_tables(&self) -> u64 {
         const MOST: u64 = 1_024;
         self.cf_max_expansions.max(MOST)
+    }
+
+    /// Those that are not what they are by default, as `name=value name=value`: for who must run a request again under the same.
+    #[must_use]
+    pub fn differences(&self) -> String {
+        let default = Self::default();
+        let differs = |parameter: &&Parameter| (parameter.get)(self) != (parameter.get)(&default);
+        let said = ALL.iter().filter(differs).map(|one| format!("{}={}", one.name, (one.get)(self)));
+        said.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The parameters of which these are the [`differences`](Self::differences).
+    #[must_use]
+    pub fn from_differences(said: &[u8]) -> Option<Self> {
+        let said = std::str::from_utf8(said).ok()?;
+        let mut pairs = Vec::new();
+        for pair in said.split_ascii_whitespace() {
+            let (name, value) = pair.split_once('=')?;
+            pairs.push((name.as_bytes(), value.as_bytes()));
+        }
+        Self::from_pairs(&pairs).ok()
+    }
+
+    /// The parameters that these are, with the defaults for those that are not said.
+    ///
+    /// # Errors
+    /// The first name that is none, or whose value is not taken.
+    pub fn from_pairs<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Result<Self, &'a [u8]> {
+        let mut read = Self::default();
+        // Some bound each other: what is refused first may be taken once the others are there.
+        let mut trouble = Ok(());
+        for _ in 0..2 {
+            trouble = Ok(());
+            for &(name, value) in pairs {
+                let parameter = find(name).ok_or(name)?;
+                if (parameter.set)(&mut read, value).is_err() {
+                    trouble = Err(name);
+                }
+            }
+        }
+        trouble.map(|()| read)
     }
 }
 
@@ -325,6 +366,25 @@ mod tests {
         }
         assert_eq!(parameters, Parameters::default());
         assert!(find(b"BF-Error-Rate").is_some() && find(b"no-such").is_none());
+    }
+
+    #[test]
+    fn what_differs_is_said_and_taken_back() {
+        let mut parameters = Parameters::default();
+        assert_eq!(parameters.differences(), "");
+        set(&mut parameters, "cf-initial-size", "8").unwrap();
+        set(&mut parameters, "cf-bucket-size", "4").unwrap();
+        set(&mut parameters, "bf-error-rate", "0.123456789012345").unwrap();
+        set(&mut parameters, "cf-eviction", "thorough").unwrap();
+        let said = parameters.differences();
+        assert_eq!(
+            said,
+            "bf-error-rate=0.123456789012345 cf-bucket-size=4 cf-initial-size=8 cf-eviction=thorough"
+        );
+        assert_eq!(Parameters::from_differences(said.as_bytes()), Some(parameters));
+        for wrong in ["no-such=1", "bf-error-rate", "bf-error-rate=2", "\u{fffd}"] {
+            assert_eq!(Parameters::from_differences(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 
     #[test]

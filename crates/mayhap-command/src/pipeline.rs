@@ -42,15 +42,30 @@ pub(crate) fn hash_all(
     hashes.extend(items.map(|item| hash(item)));
 }
 
-/// Asks a filter about all items of all `requests`.
+/// The item of a request that is alone and has no other.
+pub(crate) fn only_item<'a>(requests: &[Request<'a>]) -> Option<&'a [u8]> {
+    match requests {
+        [request] if !is_many(request) => Some(request.words[ITEMS_FROM]),
+        _ => None,
+    }
+}
+
+/// Asks a filter about all items of all `requests`: many `together`, or `one`, which needs no list of hashes and answers.
 pub(crate) fn ask_all(
     requests: &[Request<'_>],
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
     hash: impl Fn(&[u8]) -> ItemHash,
+    one: impl Fn(&[u8]) -> bool,
     ask: impl Fn(&[ItemHash], &mut Answers),
 ) -> Together {
     let mut together = Together { done: requests.len(), ..Together::default() };
+    if let Some(item) = only_item(requests) {
+        let held = one(item);
+        (together.hits, together.misses) = (held.into(), (!held).into());
+        replies.push(Reply::Boolean(held));
+        return together;
+    }
     let mut left = requests;
     while !left.is_empty() {
         let now = group(left);

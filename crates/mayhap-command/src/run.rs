@@ -260,6 +260,18 @@ impl<'a> Slot<'a> {
     }
 }
 
+/// The places of a request of so many words that are not `left_out`, which are counted from its end.
+#[must_use]
+pub fn kept_words(words: usize, left_out: &[usize]) -> Vec<usize> {
+    let mut is_kept = vec![true; words];
+    for from_end in left_out {
+        if let Some(at) = words.checked_sub(*from_end).filter(|at| *at < words) {
+            is_kept[at] = false;
+        }
+    }
+    (0..words).filter(|at| is_kept[*at]).collect()
+}
+
 /// Memory that batches use again and again.
 #[derive(Debug, Default)]
 pub struct Scratch {

@@ -1,7 +1,7 @@
 //! What a name holds.
 
 use mayhap::codec::{redis_bloom, redis_cuckoo};
-use mayhap::{AtomicScalableBloom, ScalableCuckoo};
+use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
 
 use crate::bits::Text;
 use crate::mf::Holder;
@@ -33,6 +33,25 @@ impl Value {
             Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "MBbloomCF",
             Self::Text(_) => "string",
             Self::Filter(_) => "mayhap---",
+        }
+    }
+
+    /// Has its memory put elsewhere, where that is better: all of a filter of the `BF.*` and `CF.*` families, and of other values what their
+    /// name points to.
+    pub fn relocate(&mut self, by: &mut dyn Relocate) {
+        match self {
+            Self::Bloom(filter) => {
+                relocate_box(filter, by);
+                filter.get_mut().relocate(by);
+            }
+            Self::Cuckoo(filter) => {
+                relocate_box(filter, by);
+                filter.relocate(by);
+            }
+            Self::LoadingBloom(loader) => relocate_box(loader, by),
+            Self::LoadingCuckoo(loader) => relocate_box(loader, by),
+            Self::Text(text) => relocate_box(text, by),
+            Self::Filter(holder) => relocate_box(holder, by),
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct Turn<'a> {
 }
 
 /// Any size.
-pub(crate) static UNLIMITED: Limits = Limits { filter_bytes: u64::MAX };
+pub(crate) static UNLIMITED: Limits = Limits::NONE;
 
 /// Requests run without a pause: a transaction waits for no more than these.
 const AT_ONCE: usize = 256;

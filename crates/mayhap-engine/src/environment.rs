@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use mayhap_command::Environment;
-use parking_lot::Mutex;
 
 /// The machine's own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,42 +28,28 @@ impl Environment for System {
     }
 }
 
-/// The time stands still for a run of requests, and what randomness they drew is remembered: so they can be run again.
+/// The world as a run of requests sees it, and how far what it changed is in the log.
 #[derive(Debug)]
 pub(crate) struct Moment<'a> {
-    ms: u64,
-    chance: Chance<'a>,
-    /// What was drawn since it was last taken.
-    drawn: Mutex<Vec<u8>>,
+    world: mayhap_command::Moment<'a>,
     /// Everything this run changed has a number below this one in the log.
     logged: AtomicU64,
-}
-
-#[derive(Debug)]
-enum Chance<'a> {
-    Of(&'a dyn Environment),
-    /// What was drawn the first time.
-    Again(Mutex<&'a [u8]>),
 }
 
 impl<'a> Moment<'a> {
     /// Now.
     pub(crate) const fn new(ms: u64, environment: &'a dyn Environment) -> Self {
-        Self::with(ms, Chance::Of(environment))
+        Self { world: mayhap_command::Moment::new(ms, environment), logged: AtomicU64::new(0) }
     }
 
     /// One that was before, with the randomness that was drawn then.
     pub(crate) const fn again(ms: u64, random: &'a [u8]) -> Self {
-        Self::with(ms, Chance::Again(Mutex::new(random)))
-    }
-
-    const fn with(ms: u64, chance: Chance<'a>) -> Self {
-        Self { ms, chance, drawn: Mutex::new(Vec::new()), logged: AtomicU64::new(0) }
+        Self { world: mayhap_command::Moment::again(ms, random), logged: AtomicU64::new(0) }
     }
 
     /// What was drawn since this was last asked.
     pub(crate) fn take_drawn(&self) -> Vec<u8> {
-        std::mem::take(&mut self.drawn.lock())
+        self.world.take_drawn()
     }
 
     /// A change got this number in the log.
@@ -80,21 +65,10 @@ impl<'a> Moment<'a> {
 
 impl Environment for Moment<'_> {
     fn now_ms(&self) -> u64 {
-        self.ms
+        self.world.now_ms()
     }
 
     fn random(&self, bytes: &mut [u8]) {
-        match &self.chance {
-            Chance::Of(environment) => {
-                environment.random(bytes);
-                self.drawn.lock().extend_from_slice(bytes);
-            }
-            Chance::Again(drawn) => {
-                let mut drawn = drawn.lock();
-                let some = bytes.len().min(drawn.len());
-                bytes[..some].copy_from_slice(&drawn[..some]);
-                *drawn = &drawn[some..];
-            }
-        }
+        self.world.random(bytes);
     }
 }

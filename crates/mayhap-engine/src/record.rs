@@ -12,6 +12,7 @@
 use std::fmt;
 
 use mayhap::{ItemHash, WellMixed};
+use mayhap_command::run::kept_words;
 use mayhap_command::{Parameters, parameters};
 
 const ITEMS: u8 = 1;
@@ -93,15 +94,14 @@ pub(crate) fn items(name: &[u8], hashes: &[ItemHash], out: &mut Vec<u8>) {
 
 /// A request without those of its words that are `left_out`, counted from its end.
 pub(crate) fn words(ms: u64, random: &[u8], words: &[&[u8]], left_out: &[usize]) -> Vec<u8> {
-    let kept = |at: &usize| !left_out.contains(&(words.len() - at));
+    let kept = kept_words(words.len(), left_out);
     let length: usize = words.iter().map(|word| word.len() + 4).sum();
     let mut out = Vec::with_capacity(17 + random.len() + length);
     out.push(WORDS);
     out.extend_from_slice(&ms.to_le_bytes());
     put(random, &mut out);
-    let count = words.len() - left_out.len().min(words.len());
-    out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
-    (0..words.len()).filter(kept).for_each(|at| put(words[at], &mut out));
+    out.extend_from_slice(&u32::try_from(kept.len()).unwrap_or(u32::MAX).to_le_bytes());
+    kept.into_iter().for_each(|at| put(words[at], &mut out));
     out
 }
 
@@ -161,21 +161,9 @@ fn read_parameters(mut rest: &[u8]) -> Result<Parameters, RecordError> {
     while !rest.is_empty() {
         pairs.push((take(&mut rest)?, take(&mut rest)?));
     }
-    let mut read = Parameters::default();
     let unknown =
         |name: &[u8]| RecordError::UnknownParameter { name: String::from_utf8_lossy(name).into_owned() };
-    // Some bound each other: what is refused first may be taken once the others are there.
-    let mut trouble = None;
-    for _ in 0..2 {
-        trouble = None;
-        for (name, value) in &pairs {
-            let parameter = parameters::find(name).ok_or_else(|| unknown(name))?;
-            if (parameter.set)(&mut read, value).is_err() {
-                trouble = Some(unknown(name));
-            }
-        }
-    }
-    trouble.map_or(Ok(read), Err)
+    Parameters::from_pairs(&pairs).map_err(unknown)
 }
 
 fn take<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], RecordError> {

@@ -15,8 +15,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +26,7 @@ use mayhap_engine::snapshot::{MANIFEST, SnapshotError};
 use mayhap_engine::{Disk, Engine, LogError, RecoverError, Recovery};
 use mayhap_testkit::rng::{Rng, mix};
 use support::Played;
+use support::histories::{Sight, see};
 use support::simulated::{Fault, Simulated, Spoiled};
 
 const STATES: u64 = 20_000;
@@ -131,6 +131,12 @@ impl Seen {
             &mut self.acknowledged,
             &mut self.unread,
         ]
+    }
+}
+
+impl Sight for Seen {
+    fn states(&self) -> u64 {
+        self.states
     }
 
     fn add(&mut self, mut other: Self) {
@@ -619,34 +625,14 @@ fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-}
-
 #[test]
 fn everything_acknowledged_is_there_and_nothing_that_was_not_there_once() {
-    if let Some(seed) = setting("MAYHAP_CRASH_SEED") {
-        history(seed, Spoiled::Not, &mut Seen::default()).unwrap();
+    let began = Instant::now();
+    let Some((seen, histories)) = see::<Seen>(STATES, |seed, seen| history(seed, Spoiled::Not, seen)) else {
         return;
-    }
-    let wanted = setting("MAYHAP_CRASH_STATES").unwrap_or(STATES);
-    let (seeds, all, began) = (AtomicU64::new(0), Mutex::new(Seen::default()), Instant::now());
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while all.lock().unwrap().states < wanted {
-                    let mut seen = Seen::default();
-                    if let Err(what) = history(seeds.fetch_add(1, Relaxed), Spoiled::Not, &mut seen) {
-                        panic!("{what}; MAYHAP_CRASH_SEED runs this seed alone");
-                    }
-                    all.lock().unwrap().add(seen);
-                }
-            });
-        }
-    });
-    let seen = all.into_inner().unwrap();
+    };
     let secs = began.elapsed().as_secs_f64();
-    println!("{} crash states of {} histories in {secs:.1} s: {seen:?}", seen.states, seeds.into_inner());
+    println!("{} crash states of {} histories in {secs:.1} s: {seen:?}", seen.states, histories);
     let often = [seen.second, seen.snapshots_read, seen.half_snapshots, seen.large, seen.cut, seen.shorter];
     for some in often {
         assert!(some > seen.states / 100, "{seen:?}");

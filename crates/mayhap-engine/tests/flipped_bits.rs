@@ -15,6 +15,7 @@ use mayhap_engine::log::{self, Commit, Policy, Salts};
 use mayhap_engine::snapshot::MANIFEST;
 use mayhap_engine::{Disk, Engine, RecoverError, Recovery};
 use mayhap_testkit::rng::Rng;
+use support::histories::setting;
 use support::simulated::{Simulated, Spoiled};
 use support::{engine, one, run};
 
@@ -244,10 +245,6 @@ impl Folder {
         })?;
         Ok((wanted, outcome))
     }
-}
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 #[test]

@@ -8,14 +8,13 @@ mod support;
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
 use mayhap_engine::LogError;
 use mayhap_engine::log::{Commit, Limits, Log, Policy, Recovered, Refused, Salts, State};
 use mayhap_testkit::rng::{Rng, mix};
+use support::histories::{Sight, see};
 use support::simulated::{Fault, Simulated, Spoiled};
 
 const STATES: u64 = 200_000;
@@ -96,7 +95,11 @@ struct Seen {
     rotated: u64,
 }
 
-impl Seen {
+impl Sight for Seen {
+    fn states(&self) -> u64 {
+        self.states
+    }
+
     fn add(&mut self, other: Self) {
         self.states += other.states;
         self.cut += other.cut;
@@ -362,33 +365,12 @@ fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-}
-
 #[test]
 fn nothing_that_was_safe_is_lost_and_nothing_else_is_read() {
-    if let Some(seed) = setting("MAYHAP_CRASH_SEED") {
-        history(seed, Spoiled::Not, &mut Seen::default()).unwrap();
+    let Some((seen, histories)) = see::<Seen>(STATES, |seed, seen| history(seed, Spoiled::Not, seen)) else {
         return;
-    }
-    let wanted = setting("MAYHAP_CRASH_STATES").unwrap_or(STATES);
-    let (seeds, all) = (AtomicU64::new(0), Mutex::new(Seen::default()));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while all.lock().unwrap().states < wanted {
-                    let mut seen = Seen::default();
-                    if let Err(what) = history(seeds.fetch_add(1, Relaxed), Spoiled::Not, &mut seen) {
-                        panic!("{what}; MAYHAP_CRASH_SEED runs this seed alone");
-                    }
-                    all.lock().unwrap().add(seen);
-                }
-            });
-        }
-    });
-    let seen = all.into_inner().unwrap();
-    println!("{} crash states of {} histories: {seen:?}", seen.states, seeds.into_inner());
+    };
+    println!("{} crash states of {} histories: {seen:?}", seen.states, histories);
     for some in [seen.cut, seen.shorter, seen.full, seen.failed, seen.rotated] {
         assert!(some > seen.states / 100, "{seen:?}");
     }

@@ -51,7 +51,7 @@ impl Environment for Fixed {
 pub fn engine() -> (Engine, Arc<Fixed>) {
     let clock = Arc::new(Fixed::default());
     let environment: Arc<dyn Environment> = Arc::<Fixed>::clone(&clock);
-    let engine = Engine::new(Limits { filter_bytes: FILTER_BYTES }, environment);
+    let engine = Engine::new(Limits { filter_bytes: FILTER_BYTES, ..Limits::default() }, environment);
     engine.budget().set_limit(ALL_BYTES);
     (engine, clock)
 }

@@ -62,7 +62,7 @@ impl Server {
     /// # Errors
     /// An address cannot be listened on, the folder cannot be used, or a thread cannot be made.
     pub fn start(settings: Settings) -> Result<Running, StartError> {
-        let limits = Limits { filter_bytes: settings.max_filter_bytes };
+        let limits = Limits { filter_bytes: settings.max_filter_bytes, ..Limits::default() };
         Self::start_with(settings, Arc::new(Engine::new(limits, Arc::new(System))))
     }
 

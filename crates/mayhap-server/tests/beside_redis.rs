@@ -292,7 +292,7 @@ fn as_later(reply: &[u8]) -> Vec<u8> {
 #[test]
 fn sessions_answer_like_redis() {
     let Some(redis_server) = redis::Server::start() else { return };
-    let folder = Folder::short("session");
+    let folder = Folder::new("session");
     let ours = folder.path().join("mayhap");
     let settings =
         Settings { port: None, unix_socket: Some(ours.clone()), workers: 1, ..Settings::default() };

@@ -56,7 +56,7 @@ struct Files {
 
 impl Files {
     fn new() -> Self {
-        let (folder, authority) = (Folder::short("tls"), Authority::new());
+        let (folder, authority) = (Folder::new("tls"), Authority::new());
         fs::write(folder.path().join("ca.crt"), &authority.pem).unwrap();
         authority.sign(folder.path(), "server");
         authority.sign(folder.path(), "client");

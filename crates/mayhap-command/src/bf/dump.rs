@@ -1,8 +1,7 @@
 //! `BF.SCANDUMP`, `BF.LOADCHUNK`.
 
-use mayhap::codec::DecodeError;
+use mayhap::AtomicScalableBloom;
 use mayhap::codec::redis_bloom::{self, LoadError, Loader, MAX_CHUNK_BYTES};
-use mayhap::{AtomicScalableBloom, BuildError};
 
 use crate::args;
 use crate::context::Context;
@@ -40,13 +39,7 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            // It is told that there is no memory, to say how much it needs.
-            let bytes = match Loader::new(0).load(iterator, chunk) {
-                Err(LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge {
-                    bytes, ..
-                }))) => bytes,
-                _ => 0,
-            };
+            let bytes = Loader::bytes_for(chunk);
             context.admit(bytes, bytes).map_err(|refusal| match refusal {
                 Refusal::OutOfMemory => Refusal::OutOfMemory,
                 _ => Refusal::BadData,

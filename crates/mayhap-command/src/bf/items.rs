@@ -4,7 +4,10 @@ use mayhap::{Answers, AtomicScalableBloom, BuildError, InsertError, ItemHash};
 
 use super::create;
 use crate::context::{Context, Growth};
-use crate::pipeline::{GROUP, ITEMS_FROM, ask_all, group, hash_all, is_many, nothing_in, refuse_all, reply};
+use crate::parameters::MAX_EXPANSION;
+use crate::pipeline::{
+    GROUP, ITEMS_FROM, ask_all, group, hash_all, is_many, nothing_in, only_item, refuse_all, reply,
+};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::{Request, Scratch, Slot, Together};
@@ -23,6 +26,7 @@ pub(crate) fn ask(
             scratch,
             replies,
             |item| filter.hash(item),
+            |item| filter.may_contain_hash(filter.hash(item)),
             |hashes, answers| filter.may_contain_hash_batch(hashes, answers),
         ),
         Some(Value::LoadingBloom(loader)) => {
@@ -43,6 +47,16 @@ pub(crate) fn add_together(
     let mut together = Together::default();
     (scratch.begun, scratch.begun_at) = (0, 0);
     let Some(Value::Bloom(filter)) = value else { return together };
+    if let Some(item) = only_item(requests) {
+        let hash = filter.hash(item);
+        let Some(new) = filter.insert_hash(hash) else { return together };
+        if new && scratch.collects {
+            scratch.new.push(hash);
+        }
+        scratch.added += u64::from(new);
+        replies.push(Reply::Boolean(new));
+        return Together { done: 1, changed: new, ..together };
+    }
     while together.done < requests.len() {
         let now = group(&requests[together.done..]);
         hash_all(now, &mut scratch.hashes, |item| filter.hash(item));
@@ -165,6 +179,10 @@ fn insert_growing(
         Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. })
             if filter.shape().grows() =>
         {
+            // Nobody asked for such steps: it was loaded so. It answers, and has what it has.
+            if filter.shape().growth_factor() > MAX_EXPANSION as f64 {
+                return Err(Refusal::ProblemInserting);
+            }
             match growth.to(bytes.saturating_add(size_of::<AtomicScalableBloom>() as u64), context) {
                 Ok(()) => {
                     filter.limit_memory(Some(bytes));

@@ -6,7 +6,7 @@ use mayhap::{BuildError, ScalableCuckooShape};
 use super::items::{self, Copies, Outcome};
 use crate::args;
 use crate::context::Context;
-use crate::parameters::{MAX_CAPACITY, MAX_EXPANSION, Parameters};
+use crate::parameters::{MAX_BUCKET_SIZE, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::{Request, Slot};
@@ -75,7 +75,11 @@ pub(super) fn reserve(
     if let Some(moves) = option("MAXITERATIONS", 1, u16::MAX.into())? {
         wanted.max_iterations = moves;
     }
-    if let Some(slots) = option("BUCKETSIZE", 1, context.parameters.max_bucket_size())? {
+    let most_slots = match context.limits.bound_by_settings {
+        true => context.parameters.max_bucket_size(),
+        false => MAX_BUCKET_SIZE,
+    };
+    if let Some(slots) = option("BUCKETSIZE", 1, most_slots)? {
         wanted.bucket_size = slots;
     }
     if let Some(times) = option("EXPANSION", 0, MAX_EXPANSION)? {
@@ -152,7 +156,9 @@ fn insert_all(
         }
         slot.put(by_default(insertion.capacity, context)?);
     }
-    items::add_all(slot, booked, insertion.items, copies, context)
+    let mut outcomes = Vec::with_capacity(insertion.items.len());
+    items::add_all(slot, booked, insertion.items, copies, context, |outcome| outcomes.push(outcome))?;
+    Ok(outcomes)
 }
 
 /// What `CF.INSERT` asks for.

@@ -42,13 +42,7 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            // It is told that there is no memory, to say how much it needs.
-            let bytes = match Loader::new(0).load(iterator, chunk) {
-                Err(LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge {
-                    bytes, ..
-                }))) => bytes,
-                _ => 0,
-            };
+            let bytes = Loader::bytes_for(chunk);
             context.admit(bytes, bytes).map_err(|refusal| match refusal {
                 Refusal::OutOfMemory => Refusal::OutOfMemory,
                 _ => Refusal::ChunkNotCreated,
@@ -57,8 +51,9 @@ pub(super) fn loadchunk(
             loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             let widest = loader.filter().map_or(0, |filter| filter.shape().bucket_size());
             let tables = loader.filter().map_or(0, |filter| filter.tables() as u64);
-            if u64::from(widest) > context.parameters.max_bucket_size()
-                || tables > context.parameters.max_loaded_tables()
+            if context.limits.bound_by_settings
+                && (u64::from(widest) > context.parameters.max_bucket_size()
+                    || tables > context.parameters.max_loaded_tables())
             {
                 return Err(Refusal::InvalidHeader);
             }

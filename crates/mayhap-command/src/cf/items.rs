@@ -25,6 +25,7 @@ pub(crate) fn ask(
             scratch,
             replies,
             |item| filter.hash(item),
+            |item| filter.may_contain_hash(filter.hash(item)),
             |hashes, answers| filter.may_contain_hash_batch(hashes, answers),
         ),
         Some(Value::LoadingCuckoo(loader)) => {
@@ -100,11 +101,12 @@ fn one(
     if slot.get().is_none() {
         slot.put(create::by_default(context.parameters.cf_initial_size, context)?);
     }
-    let outcomes = add_all(slot, booked, &request.words[ITEMS_FROM..], copies, context)?;
-    match outcomes.into_iter().next() {
-        Some(Outcome::Refused(refusal)) => Err(refusal),
-        outcome => Ok(Reply::Boolean(matches!(outcome, Some(Outcome::Added)))),
-    }
+    let mut answer = Ok(Reply::Boolean(false));
+    add_all(slot, booked, &request.words[ITEMS_FROM..], copies, context, |outcome| match outcome {
+        Outcome::Refused(refusal) => answer = Err(refusal),
+        outcome => answer = Ok(Reply::Boolean(outcome == Outcome::Added)),
+    })?;
+    answer
 }
 
 /// How many copies of an item may be in.
@@ -127,14 +129,15 @@ pub(super) enum Outcome {
 }
 
 /// Adds `items` to the filter that is there, of which `booked` bytes were there before the request, unless it grew as often as it may: that is asked once, as RedisBloom does, so that many items at
-/// once may make it grow further.
+/// once may make it grow further. `tell` hears what became of each.
 pub(super) fn add_all(
     slot: &mut Slot<'_>,
     booked: u64,
     items: &[&[u8]],
     copies: Copies,
     context: &Context<'_>,
-) -> Result<Vec<Outcome>, Refusal> {
+    mut tell: impl FnMut(Outcome),
+) -> Result<(), Refusal> {
     let filter = match slot.get_mut() {
         None => return Err(Refusal::NotFound),
         Some(Value::Cuckoo(filter)) => filter,
@@ -172,12 +175,20 @@ pub(super) fn add_all(
             Err(_) => Outcome::Refused(Refusal::CuckooFull),
         }
     };
-    let outcomes: Vec<Outcome> = items.iter().map(add).collect();
+    let (mut changed, mut refused) = (false, Vec::new());
+    items.iter().map(add).enumerate().for_each(|(at, outcome)| {
+        changed |= outcome == Outcome::Added;
+        if matches!(outcome, Outcome::Refused(_)) {
+            refused.push(items.len() - at);
+        }
+        tell(outcome);
+    });
     filter.limit_memory(None);
-    if outcomes.contains(&Outcome::Added) {
+    if changed {
         slot.mark_changed();
     }
-    Ok(outcomes)
+    refused.into_iter().for_each(|from_end| slot.leave_out(from_end));
+    Ok(())
 }
 
 /// Would growth help? An item that finds no room in a filter of which not even an eighth is in use was there many times before, or was forged to

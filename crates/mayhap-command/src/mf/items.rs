@@ -33,7 +33,8 @@ pub(crate) fn ask(
     let now_ms = context.environment.now_ms();
     if served.body.takes_hashes() && !matches!(served.body, Body::List(_)) {
         let hash = |item: &[u8]| served.scheme.hash(item);
-        return ask_all(requests, scratch, replies, hash, |hashes, answers| {
+        let one = |item: &[u8]| served.may_contain(item, now_ms);
+        return ask_all(requests, scratch, replies, hash, one, |hashes, answers| {
             served.body.ask_all(hashes, now_ms, answers);
         });
     }

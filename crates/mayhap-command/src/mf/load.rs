@@ -27,9 +27,10 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// One of so many bytes, of which these have come; nothing if that is too many, or all.
+    /// One of so many bytes, of which these have come; nothing if that is too many. All may be there: for some time the last piece was kept
+    /// where there was no memory for the filter, and nothing came of it.
     pub(crate) fn of(total: u64, bytes: &[u8]) -> Option<Self> {
-        ((bytes.len() as u64) < total).then(|| Self { bytes: bytes.to_vec(), total })
+        (bytes.len() as u64 <= total).then(|| Self { bytes: bytes.to_vec(), total })
     }
 
     /// How many bytes there will be, and those that have come.
@@ -45,6 +46,11 @@ impl Load {
         let mut load = Self { bytes: Vec::new(), total };
         load.push(piece)?;
         Ok(load)
+    }
+
+    /// Asks for the memory of the filter itself, if this is the last piece: what was asked for when it began is long given to others.
+    fn admit(&self, piece: &[u8], context: &Context<'_>) -> Result<(), Refusal> {
+        if piece.len() as u64 == self.missing() { context.admit(self.total, self.total) } else { Ok(()) }
     }
 
     /// Takes the next piece. Memory follows what has come, not what was announced.
@@ -99,7 +105,7 @@ pub(super) fn load(
                 let Some(Next::Loading(mut load)) = holder.take_next() else {
                     return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into());
                 };
-                if let Err(refusal) = load.push(piece) {
+                if let Err(refusal) = load.admit(piece, context).and_then(|()| load.push(piece)) {
                     // What has come is as good as it was.
                     *holder.next_mut() = Some(Next::Loading(load));
                     return Err(refusal);
@@ -115,20 +121,7 @@ pub(super) fn load(
         }
         None => return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into()),
     }
-    if offset > 0 {
-        // The one that was asked for when it began is long given to others.
-        admit_last(slot, context)?;
-    }
     finish(slot, now_ms)
-}
-
-/// Asks for the memory of the filter itself, if all its bytes have come.
-fn admit_last(slot: &Slot<'_>, context: &Context<'_>) -> Result<(), Refusal> {
-    let Some(Value::Filter(holder)) = slot.get() else { return Ok(()) };
-    match holder.next() {
-        Some(Next::Loading(load)) if load.missing() == 0 => context.admit(load.total, load.total),
-        _ => Ok(()),
-    }
 }
 
 /// Serves what has come, if all of it has.

@@ -1,6 +1,6 @@
 //! Whatever a client sends, it is answered.
 
-use mayhap_command::{Family, table};
+use mayhap_command::{Family, Reply, table};
 use proptest::prelude::*;
 
 use crate::keyspace::Keyspace;
@@ -81,5 +81,29 @@ proptest! {
             }
         }
         prop_assert!(keyspace.budget.used() <= 3 << 20);
+    }
+}
+
+/// Steps that no command takes: the filter answers, and does not grow. The next layer would have billions of items.
+#[test]
+fn a_filter_loaded_with_steps_that_are_too_large_does_not_grow() {
+    let mut keyspace = Keyspace::default();
+    keyspace.line("BF.RESERVE small 0.01 2");
+    keyspace.line("BF.MADD small a b");
+    let Reply::Array(parts) = keyspace.line("BF.SCANDUMP small 0") else { panic!("a dump") };
+    let Reply::Array(body) = keyspace.line("BF.SCANDUMP small 1") else { panic!("a dump") };
+    let [Reply::Bulk(header), Reply::Bulk(bits), Reply::Integer(end)] = [&parts[1], &body[1], &body[0]]
+    else {
+        panic!("a header and bits")
+    };
+    for (growth, refused) in [(32_768_u32, false), (32_769, true), (u32::MAX, true)] {
+        let (mut header, name) = (header.clone(), format!("steep{growth}"));
+        header[16..20].copy_from_slice(&growth.to_le_bytes());
+        assert_eq!(keyspace.ask(&[b"BF.LOADCHUNK", name.as_bytes(), b"1", &header]), Reply::Ok);
+        let end = end.to_string();
+        assert_eq!(keyspace.ask(&[b"BF.LOADCHUNK", name.as_bytes(), end.as_bytes(), bits]), Reply::Ok);
+        let added = keyspace.line(&format!("BF.ADD {name} c"));
+        assert_eq!(matches!(&added, Reply::Refused(_)), refused, "{growth}: {added:?}");
+        assert_eq!(keyspace.line(&format!("BF.EXISTS {name} a")), Reply::Boolean(true));
     }
 }

@@ -3,6 +3,7 @@
 // Every test binary compiles this module for itself, and uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod histories;
 pub(crate) mod simulated;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use mayhap_command::{Refusal, Reply};
+use mayhap_command::{Refusal, Reply, number};
 
 /// The protocol a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,14 +47,10 @@ pub fn reply(reply_: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
         }
         Reply::Double(number) if modern => {
             out.push(b',');
-            double(*number, out);
+            out.extend_from_slice(number::shortest(*number).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        Reply::Double(number) => {
-            let mut text = Vec::new();
-            double(*number, &mut text);
-            bulk(&text, out);
-        }
+        Reply::Double(number) => bulk(number::shortest(*number).as_bytes(), out),
         Reply::Bulk(bytes) => bulk(bytes, out),
         Reply::Text(text) if modern => {
             length(b'=', text.len() + 4, out);
@@ -156,29 +152,6 @@ fn header(marker: u8, number: i64, out: &mut Vec<u8>) {
     at -= 1;
     text[at] = marker;
     out.extend_from_slice(&text[at..]);
-}
-
-/// As few digits as are needed to tell it from all others; whole numbers have no fraction, very large and small ones an exponent of
-/// two digits or more.
-fn double(number: f64, out: &mut Vec<u8>) {
-    if number.is_nan() {
-        out.extend_from_slice(b"nan");
-        return;
-    }
-    if number.is_infinite() {
-        out.extend_from_slice(if number > 0.0 { b"inf" } else { b"-inf" });
-        return;
-    }
-    if number == 0.0 || (1e-4..1e17).contains(&number.abs()) {
-        // Writing to memory does not fail.
-        let _ = write!(out, "{number}");
-        return;
-    }
-    let text = format!("{number:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let sign = if exponent < 0 { '-' } else { '+' };
-    let _ = write!(out, "{digits}e{sign}{:02}", exponent.unsigned_abs());
 }
 
 #[cfg(test)]

@@ -1,0 +1,46 @@
+//! Random histories, one for each seed, on all processors, until enough states were seen.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+/// What histories saw.
+pub(crate) trait Sight: Default + Send {
+    /// States that were tried.
+    fn states(&self) -> u64;
+    /// Adds what another one saw.
+    fn add(&mut self, other: Self);
+}
+
+/// A number that the environment has under this name.
+pub(crate) fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// Runs histories until they saw as many states as `MAYHAP_CRASH_STATES` says, or `usual`, and tells what they saw and how many they were.
+/// Runs the one of `MAYHAP_CRASH_SEED` alone if there is such, and tells nothing.
+pub(crate) fn see<S: Sight>(
+    usual: u64,
+    history: impl Fn(u64, &mut S) -> Result<(), String> + Sync,
+) -> Option<(S, u64)> {
+    if let Some(seed) = setting("MAYHAP_CRASH_SEED") {
+        history(seed, &mut S::default()).unwrap();
+        return None;
+    }
+    let wanted = setting("MAYHAP_CRASH_STATES").unwrap_or(usual);
+    let (seeds, all) = (AtomicU64::new(0), Mutex::new(S::default()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while all.lock().unwrap().states() < wanted {
+                    let mut seen = S::default();
+                    if let Err(what) = history(seeds.fetch_add(1, Relaxed), &mut seen) {
+                        panic!("{what}; MAYHAP_CRASH_SEED runs this seed alone");
+                    }
+                    all.lock().unwrap().add(seen);
+                }
+            });
+        }
+    });
+    Some((all.into_inner().unwrap(), seeds.into_inner()))
+}
