@@ -1,0 +1,84 @@
+//! What an AOF has of a value when the host rewrites it without an RDB file in front: requests that make it.
+
+use std::ffi::{CStr, c_char};
+
+use mayhap::codec::{redis_bloom, redis_cuckoo, redis_rdb};
+use mayhap_command::Value;
+use mayhap_command::payload::PORTABLE_RDB_VERSION;
+
+use crate::host::{self, HostString, Level, call, raw};
+use crate::types::stored;
+
+/// Emits the requests for what `name` holds.
+///
+/// # Safety
+/// The host called a rewrite callback.
+pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) {
+    // SAFETY: the caller's.
+    let done = unsafe {
+        match value {
+            Value::Bloom(filter) => match redis_bloom::chunks(filter.get_mut()) {
+                Ok(chunks) => {
+                    chunks.for_each(|chunk| load_chunk(io, c"BF.LOADCHUNK", name, &chunk));
+                    Ok(())
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            Value::Cuckoo(filter) => match redis_cuckoo::chunks(filter) {
+                Ok(chunks) => {
+                    chunks.for_each(|chunk| load_chunk(io, c"CF.LOADCHUNK", name, &chunk));
+                    Ok(())
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            value => restore(io, name, value),
+        }
+    };
+    if let Err(why) = done {
+        host::log(
+            std::ptr::null_mut(),
+            Level::Warning,
+            &format!("mayhap: a value cannot be rewritten: {why}"),
+        );
+    }
+}
+
+/// # Safety
+/// As [`emit`].
+unsafe fn load_chunk(io: *mut raw::RedisModuleIO, command: &CStr, name: HostString, chunk: &(i64, Vec<u8>)) {
+    let (iterator, bytes) = chunk;
+    // SAFETY: the caller's; what the format announces is what follows it, and it is written before the call is done.
+    unsafe {
+        call!(RedisModule_EmitAOF(
+            io,
+            command.as_ptr(),
+            c"slb".as_ptr(),
+            name,
+            *iterator,
+            bytes.as_ptr().cast::<c_char>(),
+            bytes.len(),
+        ));
+    }
+}
+
+/// # Safety
+/// As [`emit`].
+unsafe fn restore(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) -> Result<(), String> {
+    let bytes = stored(value)?;
+    let payload = redis_rdb::write_mayhap_dump(value.form() as u64, &bytes, PORTABLE_RDB_VERSION)
+        .map_err(|error| error.to_string())?;
+    drop(bytes);
+    // SAFETY: the caller's; as above.
+    unsafe {
+        call!(RedisModule_EmitAOF(
+            io,
+            c"RESTORE".as_ptr(),
+            c"slb".as_ptr(),
+            name,
+            0_i64,
+            payload.as_ptr().cast::<c_char>(),
+            payload.len(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The fields of a value in the host's hands: an RDB file, a `DUMP` payload, a digest.
+
+use std::borrow::Cow;
+use std::ffi::c_char;
+
+use mayhap::codec::DecodeError;
+use mayhap::codec::redis_rdb::{LoadFields, SaveFields};
+
+use crate::host::{call, raw};
+
+/// Fields that the host reads.
+#[derive(Debug)]
+pub(crate) struct HostLoads(*mut raw::RedisModuleIO);
+
+impl HostLoads {
+    /// # Safety
+    /// The host called a load callback with it, which is not done as long as this lives.
+    pub(crate) const unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self(io)
+    }
+
+    /// The host could not read a field: a short or damaged file, or a field of another kind.
+    fn check<T>(&self, read: T) -> Result<T, DecodeError> {
+        // SAFETY: the callback is not done.
+        match unsafe { call!(RedisModule_IsIOError(self.0)) } {
+            0 => Ok(read),
+            _ => Err(DecodeError::TooShort { need: 1, got: 0 }),
+        }
+    }
+}
+
+impl LoadFields<'static> for HostLoads {
+    fn unsigned(&mut self) -> Result<u64, DecodeError> {
+        // SAFETY: the callback is not done.
+        self.check(unsafe { call!(RedisModule_LoadUnsigned(self.0)) })
+    }
+
+    fn double(&mut self) -> Result<f64, DecodeError> {
+        // SAFETY: as above.
+        self.check(unsafe { call!(RedisModule_LoadDouble(self.0)) })
+    }
+
+    fn string(&mut self) -> Result<Cow<'static, [u8]>, DecodeError> {
+        let mut length = 0;
+        // SAFETY: as above; the length is written if there is a string.
+        let start = unsafe { call!(RedisModule_LoadStringBuffer(self.0, &raw mut length)) };
+        if start.is_null() {
+            return Err(DecodeError::TooShort { need: 1, got: 0 });
+        }
+        if length == 0 {
+            // SAFETY: the string is ours, and nobody else has it.
+            unsafe { call!(RedisModule_Free(start.cast())) };
+            return self.check(Cow::Borrowed(&[]));
+        }
+        // SAFETY: the string is ours: `length` bytes from the host's allocator, which is that of this vector as well, and asked for as it
+        // frees them: bytes have no alignment.
+        let bytes = unsafe { Vec::from_raw_parts(start.cast::<u8>(), length, length) };
+        self.check(Cow::Owned(bytes))
+    }
+}
+
+/// Fields that the host writes.
+#[derive(Debug)]
+pub(crate) struct HostSaves(*mut raw::RedisModuleIO);
+
+impl HostSaves {
+    /// # Safety
+    /// The host called a save callback with it, which is not done as long as this lives.
+    pub(crate) const unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self(io)
+    }
+}
+
+impl SaveFields for HostSaves {
+    fn unsigned(&mut self, number: u64) {
+        // SAFETY: the callback is not done. What the host cannot write it remembers by itself.
+        unsafe { call!(RedisModule_SaveUnsigned(self.0, number)) }
+    }
+
+    fn double(&mut self, number: f64) {
+        // SAFETY: as above.
+        unsafe { call!(RedisModule_SaveDouble(self.0, number)) }
+    }
+
+    fn string(&mut self, bytes: &[u8]) {
+        // SAFETY: as above; the bytes live until the call is done.
+        unsafe { call!(RedisModule_SaveStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len())) }
+    }
+}
+
+/// Fields that become part of what `DEBUG DIGEST` says.
+#[derive(Debug)]
+pub(crate) struct HostDigest(*mut raw::RedisModuleDigest);
+
+impl HostDigest {
+    /// # Safety
+    /// The host called a digest callback with it, which is not done as long as this lives.
+    pub(crate) const unsafe fn new(digest: *mut raw::RedisModuleDigest) -> Self {
+        Self(digest)
+    }
+
+    /// All fields were handed over.
+    pub(crate) fn end(self) {
+        // SAFETY: the callback is not done.
+        unsafe { call!(RedisModule_DigestEndSequence(self.0)) }
+    }
+}
+
+impl SaveFields for HostDigest {
+    fn unsigned(&mut self, number: u64) {
+        // SAFETY: the callback is not done.
+        unsafe { call!(RedisModule_DigestAddLongLong(self.0, number.cast_signed())) }
+    }
+
+    fn double(&mut self, number: f64) {
+        self.unsigned(number.to_bits());
+    }
+
+    fn string(&mut self, bytes: &[u8]) {
+        // SAFETY: as above; the bytes live until the call is done.
+        unsafe {
+            call!(RedisModule_DigestAddStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()));
+        }
+    }
+}

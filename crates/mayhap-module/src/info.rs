@@ -1,0 +1,30 @@
+//! Our part of `INFO`.
+
+use std::ffi::{CStr, c_int};
+
+use crate::host::{Ctx, call, raw};
+use crate::tally::{self, BUDGET};
+use crate::types::{Type, guarded};
+
+/// # Safety
+/// `ctx` is the context with which the module is being loaded.
+pub(crate) unsafe fn register(ctx: Ctx) {
+    // SAFETY: the caller's.
+    let _: c_int = unsafe { call!(RedisModule_RegisterInfoFunc(ctx, Some(tell))) };
+}
+
+unsafe extern "C" fn tell(info: *mut raw::RedisModuleInfoCtx, _: c_int) {
+    let field = |name: &CStr, number: u64| {
+        // SAFETY: the host called for it, and copies the name.
+        unsafe { call!(RedisModule_InfoAddFieldULongLong(info, name.as_ptr(), number)) };
+    };
+    // SAFETY: as above.
+    if unsafe { call!(RedisModule_InfoAddSection(info, c"filters".as_ptr())) } == 0 {
+        guarded("a part of INFO", || {
+            field(c"bloom_filters", tally::values(Type::Bloom));
+            field(c"cuckoo_filters", tally::values(Type::Cuckoo));
+            field(c"other_filters", tally::values(Type::Mayhap));
+            field(c"filters_memory_bytes", BUDGET.used());
+        });
+    }
+}

@@ -1,0 +1,422 @@
+//! The three types of values, and what the host may ask of one: RedisBloom's two, with its names, versions and fields, so that files move
+//! both ways; and our own for everything else, filters of RedisBloom's of which some bytes did not come yet included.
+
+use std::alloc::Layout;
+use std::ffi::{CStr, c_int, c_void};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null_mut};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use mayhap::codec::redis_rdb::{self, ENCODING_VERSION, LoadFields as _, SaveFields, ValueType};
+use mayhap::{AtomicScalableBloom, Relocate, relocate_box};
+use mayhap_command::stored::Form;
+use mayhap_command::{Budget, Context, Limits, Value};
+
+use crate::environment::HostEnvironment;
+use crate::fields::{HostDigest, HostLoads, HostSaves};
+use crate::host::{self, Ctx, HostString, Key, Level, call, raw};
+use crate::{allocator, aof, settings, tally};
+
+/// The only version of our own type.
+const MAYHAP_VERSION: u32 = 1;
+/// Past 64 times so many bytes, which is a millisecond's work, the host frees a value in the background. Not earlier: a host that makes room
+/// for others by removing names removes more of them than it must while it waits for what is freed in the background.
+const FREED_AT_ONCE: u64 = 128 << 10;
+
+/// A type of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Type {
+    Bloom,
+    Cuckoo,
+    Mayhap,
+}
+
+/// What the host calls the types, once they are registered.
+static POINTERS: [AtomicPtr<raw::RedisModuleType>; Type::ALL.len()] =
+    [const { AtomicPtr::new(null_mut()) }; Type::ALL.len()];
+
+impl Type {
+    pub(crate) const ALL: [Self; 3] = [Self::Bloom, Self::Cuckoo, Self::Mayhap];
+
+    /// The type of a name that holds this.
+    pub(crate) const fn of(value: &Value) -> Self {
+        match value {
+            Value::Bloom(_) => Self::Bloom,
+            Value::Cuckoo(_) => Self::Cuckoo,
+            _ => Self::Mayhap,
+        }
+    }
+
+    /// As `TYPE` and RDB files have it.
+    const fn name(self) -> &'static CStr {
+        match self {
+            Self::Bloom => c"MBbloom--",
+            Self::Cuckoo => c"MBbloomCF",
+            Self::Mayhap => c"mayhap---",
+        }
+    }
+
+    const fn version(self) -> u32 {
+        match self {
+            Self::Bloom | Self::Cuckoo => ENCODING_VERSION,
+            Self::Mayhap => MAYHAP_VERSION,
+        }
+    }
+
+    fn pointer(self) -> *mut raw::RedisModuleType {
+        POINTERS[self as usize].load(Relaxed)
+    }
+
+    fn of_pointer(pointer: *mut raw::RedisModuleType) -> Option<Self> {
+        Self::ALL.into_iter().find(|of| of.pointer() == pointer)
+    }
+
+    fn methods(self) -> raw::RedisModuleTypeMethods {
+        /// The version of the host's struct of which we fill in all fields.
+        const METHODS: u64 = 3;
+        let (load, free): (unsafe extern "C" fn(_, _) -> _, unsafe extern "C" fn(_)) = match self {
+            Self::Bloom => (load::<0>, free::<0>),
+            Self::Cuckoo => (load::<1>, free::<1>),
+            Self::Mayhap => (load::<2>, free::<2>),
+        };
+        raw::RedisModuleTypeMethods {
+            version: METHODS,
+            rdb_load: Some(load),
+            rdb_save: Some(save),
+            aof_rewrite: Some(rewrite),
+            mem_usage: Some(memory_usage),
+            digest: Some(digest),
+            free: Some(free),
+            aux_load: None,
+            aux_save: None,
+            aux_save_triggers: 0,
+            free_effort: Some(free_effort),
+            unlink: None,
+            copy: Some(copy),
+            defrag: Some(defrag),
+            mem_usage2: None,
+            free_effort2: None,
+            unlink2: None,
+            copy2: None,
+            aux_save2: None,
+        }
+    }
+}
+
+/// Registers the types.
+///
+/// # Errors
+/// The one the host does not take, for there is another module that has it.
+///
+/// # Safety
+/// `ctx` is the context with which the module is being loaded.
+pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), &'static CStr> {
+    for of in Type::ALL {
+        let mut methods = of.methods();
+        let version = of.version().cast_signed();
+        // SAFETY: the caller's; the host copies the methods.
+        let pointer =
+            unsafe { call!(RedisModule_CreateDataType(ctx, of.name().as_ptr(), version, &raw mut methods)) };
+        if pointer.is_null() {
+            return Err(of.name());
+        }
+        POINTERS[of as usize].store(pointer, Relaxed);
+    }
+    Ok(())
+}
+
+/// What a name holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Held {
+    Nothing,
+    /// One of our values, and its type to the host.
+    Ours(NonNull<Value>, Type),
+    /// Something else.
+    Foreign,
+}
+
+/// What commands see of a name that holds something else: no filter.
+static FOREIGN: LazyLock<Value> = LazyLock::new(empty);
+
+/// Something that takes next to nothing and may be freed.
+pub(crate) fn empty() -> Value {
+    Value::Text(Box::default())
+}
+
+impl Held {
+    /// # Safety
+    /// The key is open, or null.
+    pub(crate) unsafe fn of(key: Key) -> Self {
+        if key.is_null() {
+            return Self::Nothing;
+        }
+        // SAFETY: the caller's. A value of one of our types is a box of ours.
+        unsafe {
+            let pointer = call!(RedisModule_ModuleTypeGetType(key));
+            match Type::of_pointer(pointer) {
+                Some(of) if !pointer.is_null() => {
+                    let value: *mut Value = call!(RedisModule_ModuleTypeGetValue(key)).cast();
+                    NonNull::new(value).map_or(Self::Foreign, |value| Self::Ours(value, of))
+                }
+                _ if call!(RedisModule_KeyType(key)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int => {
+                    Self::Nothing
+                }
+                _ => Self::Foreign,
+            }
+        }
+    }
+
+    /// A look at it.
+    ///
+    /// # Safety
+    /// The key it was read from is open, and nobody changes what it holds for `'a`.
+    pub(crate) unsafe fn value<'a>(&self) -> Option<&'a Value> {
+        match self {
+            Self::Nothing => None,
+            // SAFETY: the caller's.
+            Self::Ours(value, _) => Some(unsafe { value.as_ref() }),
+            Self::Foreign => Some(&FOREIGN),
+        }
+    }
+
+    /// Takes it out. Something must be written to the place, whatever happens, before anybody looks again.
+    ///
+    /// # Safety
+    /// The key it was read from is open, and nobody else has a look.
+    pub(crate) unsafe fn take(&self) -> Option<Value> {
+        match self {
+            Self::Nothing => None,
+            // SAFETY: the caller's.
+            Self::Ours(value, _) => Some(unsafe { value.read() }),
+            Self::Foreign => Some(empty()),
+        }
+    }
+}
+
+/// Puts `value` under an open name, in place of what it holds.
+///
+/// # Safety
+/// The key is open for writing.
+pub(crate) unsafe fn put(key: Key, value: Value) {
+    tally::came(&value);
+    let pointer = Type::of(&value).pointer();
+    let value: *mut Value = Box::into_raw(Box::new(value));
+    // SAFETY: the caller's; the host owns the box from here on and gives it to `free`.
+    unsafe { call!(RedisModule_ModuleTypeSetValue(key, pointer, value.cast())) };
+}
+
+/// Hands a value to the host, which owns it from here on.
+fn hand_over(value: Value) -> *mut c_void {
+    tally::came(&value);
+    Box::into_raw(Box::new(value)).cast()
+}
+
+/// What the host asks of a value never ends it: `None` if the answer was given up in the middle.
+pub(crate) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    if done.is_err() {
+        host::log(null_mut(), Level::Warning, &format!("mayhap: {what} was given up in the middle"));
+    }
+    done.ok()
+}
+
+/// Why a value could not be loaded.
+struct Unloadable(String);
+
+impl<E: fmt::Display> From<E> for Unloadable {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+unsafe extern "C" fn load<const TYPE: u8>(io: *mut raw::RedisModuleIO, version: c_int) -> *mut c_void {
+    let of = Type::ALL[usize::from(TYPE)];
+    // SAFETY: the host calls it to load a value.
+    let loaded = guarded("loading a value", || unsafe { load_value(of, io, version) });
+    match loaded {
+        Some(Ok(value)) => hand_over(value),
+        Some(Err(Unloadable(why))) => {
+            let name = of.name().to_string_lossy();
+            host::log(
+                null_mut(),
+                Level::Warning,
+                &format!("mayhap: a value of type {name} cannot be loaded: {why}"),
+            );
+            null_mut()
+        }
+        None => null_mut(),
+    }
+}
+
+/// # Safety
+/// The host called a load callback.
+unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> Result<Value, Unloadable> {
+    // SAFETY: the caller's.
+    let mut fields = unsafe { HostLoads::new(io) };
+    // SAFETY: the caller's.
+    let is_start = unsafe { is_loading(io) };
+    let version = u32::try_from(version)?;
+    let value_type = match of {
+        Type::Bloom => ValueType::Bloom,
+        Type::Cuckoo => ValueType::Cuckoo,
+        Type::Mayhap => return load_mayhap(version, &mut fields),
+    };
+    // The host has read all bytes of it already: it is no larger than they are.
+    Ok(match redis_rdb::read_fields(value_type, version, &mut fields, u64::MAX)? {
+        redis_rdb::Value::Bloom(filter) => Value::Bloom(Box::new(AtomicScalableBloom::from(filter))),
+        redis_rdb::Value::Cuckoo(filter) => {
+            let most = settings::parameters().max_loaded_tables();
+            if !is_start && filter.tables() as u64 > most {
+                return Err(Unloadable(format!("{} tables, and at most {most} are taken", filter.tables())));
+            }
+            Value::Cuckoo(Box::new(filter))
+        }
+        _ => return Err(Unloadable("a filter of another kind".into())),
+    })
+}
+
+fn load_mayhap(version: u32, fields: &mut HostLoads) -> Result<Value, Unloadable> {
+    if version != MAYHAP_VERSION {
+        return Err(Unloadable(format!("version {version}, and only {MAYHAP_VERSION} is known")));
+    }
+    let (form, bytes) = (fields.unsigned()?, fields.string()?);
+    let known = u8::try_from(form).ok().and_then(Form::from_number);
+    let Some(form @ (Form::Filter | Form::Listed | Form::Holder | Form::LoadingBloom | Form::LoadingCuckoo)) =
+        known
+    else {
+        return Err(Unloadable(format!("no such form of a filter: {form}")));
+    };
+    let (limits, budget, parameters) = (Limits::default(), Budget::default(), settings::parameters());
+    let environment = HostEnvironment;
+    let context =
+        Context { limits: &limits, budget: &budget, parameters: &parameters, environment: &environment };
+    Ok(Value::load(form, &bytes, &context)?)
+}
+
+/// Does the host read a file of its own, or is it a replica, rather than that a client sent it something?
+///
+/// # Safety
+/// The host called a callback with it.
+unsafe fn is_loading(io: *mut raw::RedisModuleIO) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        let ctx = call!(RedisModule_GetContextFromIO(io));
+        host::flags(ctx) & (raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_SLAVE) != 0
+    }
+}
+
+unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+    // SAFETY: the host calls it to save a value of ours, which nobody else looks at meanwhile.
+    let (fields, value) = unsafe { (&mut HostSaves::new(io), &mut *value.cast::<Value>()) };
+    guarded("saving a value", || write(value, fields));
+}
+
+/// Hands over all fields. The value is held for oneself, so that its counts are those of its bits; nothing changes.
+fn write(value: &mut Value, fields: &mut dyn SaveFields) {
+    let written = match value {
+        Value::Bloom(filter) => {
+            redis_rdb::write_fields(&*filter.get_mut(), fields).map_err(|error| error.to_string())
+        }
+        Value::Cuckoo(filter) => {
+            redis_rdb::write_fields(&**filter, fields).map_err(|error| error.to_string())
+        }
+        value => stored(value).map(|bytes| {
+            fields.unsigned(value.form() as u64);
+            fields.string(&bytes);
+        }),
+    };
+    if let Err(why) = written {
+        host::log(null_mut(), Level::Warning, &format!("mayhap: a value cannot be saved: {why}"));
+    }
+}
+
+/// The bytes of a value of our own type.
+pub(crate) fn stored(value: &mut Value) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    value.store(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+unsafe extern "C" fn rewrite(io: *mut raw::RedisModuleIO, name: HostString, value: *mut c_void) {
+    // SAFETY: the host calls it to write a value of ours, which nobody else looks at meanwhile.
+    let value = unsafe { &mut *value.cast::<Value>() };
+    // SAFETY: the host's.
+    guarded("rewriting a value", || unsafe { aof::emit(io, name, value) });
+}
+
+unsafe extern "C" fn memory_usage(value: *const c_void) -> usize {
+    // SAFETY: the host calls it with a value of ours.
+    let value = unsafe { &*value.cast::<Value>() };
+    guarded("the memory of a value", || usize::try_from(tally::bytes(value)).unwrap_or(usize::MAX))
+        .unwrap_or(0)
+}
+
+unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+    // SAFETY: the host calls it with a value of ours, which nobody else looks at meanwhile.
+    let (mut fields, value) = unsafe { (HostDigest::new(digest), &mut *value.cast::<Value>()) };
+    guarded("a digest", || {
+        write(value, &mut fields);
+        fields.end();
+    });
+}
+
+unsafe extern "C" fn free<const TYPE: u8>(value: *mut c_void) {
+    // SAFETY: the host gives back what it owns, once.
+    let value = unsafe { Box::from_raw(value.cast::<Value>()) };
+    guarded("freeing a value", || {
+        tally::went(Type::ALL[usize::from(TYPE)], tally::bytes(&value));
+        drop(value);
+    });
+}
+
+unsafe extern "C" fn free_effort(_: HostString, value: *const c_void) -> usize {
+    // SAFETY: the host calls it with a value of ours.
+    let value = unsafe { &*value.cast::<Value>() };
+    guarded("the memory of a value", || {
+        usize::try_from(1 + value.memory_bytes() / FREED_AT_ONCE).unwrap_or(usize::MAX)
+    })
+    .unwrap_or(1)
+}
+
+unsafe extern "C" fn copy(_: HostString, _: HostString, value: *const c_void) -> *mut c_void {
+    // SAFETY: the host calls it with a value of ours.
+    let value = unsafe { &*value.cast::<Value>() };
+    match guarded("copying a value", || value.try_clone()) {
+        Some(Ok(value)) => hand_over(value),
+        _ => null_mut(),
+    }
+}
+
+unsafe extern "C" fn defrag(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    _: HostString,
+    value: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the host calls it with where it keeps a value of ours, which nobody else looks at meanwhile. It calls for one value at a time.
+    unsafe {
+        let mut by = HostDefrag(ctx);
+        let mut held = Box::from_raw((*value).cast::<Value>());
+        relocate_box(&mut held, &mut by);
+        held.relocate(&mut by);
+        *value = Box::into_raw(held).cast();
+    }
+    0
+}
+
+/// The host, which knows where memory would lie better.
+struct HostDefrag(*mut raw::RedisModuleDefragCtx);
+
+// SAFETY: the host copies the bytes into memory of the same size class of its allocator, which is the global one here, and frees the old. The class
+// is what the alignment comes from; layouts that are aligned by hand are left alone.
+unsafe impl Relocate for HostDefrag {
+    fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
+        if !allocator::is_as_it_came(layout) {
+            return None;
+        }
+        // SAFETY: the host called for it, and the memory is its own, from where it begins.
+        NonNull::new(unsafe { call!(RedisModule_DefragAlloc(self.0, start.as_ptr().cast())) }.cast())
+    }
+}

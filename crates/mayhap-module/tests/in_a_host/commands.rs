@@ -1,0 +1,113 @@
+//! What the host says of the commands is what the table says.
+
+use mayhap_command::{Arity, Command, Family, table};
+use mayhap_testkit::host::{Talk, Wire};
+
+use crate::{hosts, version};
+
+fn ours() -> impl Iterator<Item = &'static Command> {
+    table::all().filter(|command| matches!(command.family, Family::Bloom | Family::Cuckoo | Family::Mayhap))
+}
+
+fn texts(wire: &Wire) -> Vec<String> {
+    wire.list().iter().map(Wire::text).collect()
+}
+
+#[test]
+fn the_host_knows_every_command_as_the_table_has_it() {
+    for host in hosts(&[]) {
+        let mut talk = host.talk();
+        let has_categories = talk.ask("ACL CAT").list().iter().any(|category| category.text() == "mayhap");
+        for command in ours() {
+            let info = talk.must(&["COMMAND", "INFO", command.name]);
+            let info = info.list()[0].list().to_vec();
+            assert_eq!(info[0].text(), command.name);
+            let arity = match command.arity {
+                Arity::Exactly(words) => words as i64,
+                Arity::AtLeast(words) => -(words as i64),
+            };
+            assert_eq!(info[1].integer(), arity, "{}", command.name);
+            let flags = texts(&info[2]);
+            assert!(flags.contains(&"module".to_owned()), "{}: {flags:?}", command.name);
+            assert_eq!(flags.contains(&"write".to_owned()), command.changes(), "{}: {flags:?}", command.name);
+            assert_eq!(flags.contains(&"denyoom".to_owned()), command.flags.deny_oom, "{}", command.name);
+            assert_eq!(info[3].integer(), command.names.first as i64, "{}", command.name);
+            if has_categories {
+                let categories = texts(&info[6]);
+                for category in command.categories() {
+                    assert!(categories.contains(&format!("@{category}")), "{}: {categories:?}", command.name);
+                }
+            }
+            let docs = talk.must(&["COMMAND", "DOCS", command.name]);
+            let docs = docs.list()[1].list().to_vec();
+            let field = |name: &str| {
+                let at = docs.iter().position(|field| *field == Wire::Bulk(name.into()));
+                at.map(|at| docs[at + 1].clone())
+            };
+            assert_eq!(field("summary").map(|text| text.text()), Some(command.summary.to_owned()));
+            if !command.syntax.is_empty() {
+                assert!(
+                    field("arguments").is_some(),
+                    "{}: the host did not take its arguments",
+                    command.name
+                );
+            }
+        }
+        assert!(!host.log().contains("does not take the help"), "{}", host.log());
+        let listed = talk.must(&["MODULE", "LIST"]);
+        assert!(format!("{listed:?}").contains("mayhap") || !listed.list().is_empty());
+        println!("{}: {} commands", version(&mut talk), ours().count());
+    }
+}
+
+/// Users with rights to read alone, or to other names, do no more than that.
+#[test]
+fn rights_hold() {
+    for host in hosts(&[]) {
+        let mut talk = host.talk();
+        talk.must(&["BF.ADD", "mine", "x"]);
+        talk.must(&["BF.ADD", "others", "x"]);
+        // Not every host has categories for the commands of modules.
+        let rights = |is_right: fn(&Command) -> bool| {
+            ours().filter(move |command| is_right(command)).map(|command| format!("+{}", command.name))
+        };
+        for (user, rights) in [
+            ("reader", rights(|command| !command.changes()).collect::<Vec<_>>()),
+            ("writer", rights(|_| true).collect()),
+        ] {
+            let words = ["ACL", "SETUSER", user, "on", "nopass", "~mine"].map(str::to_owned);
+            talk.must(&words.into_iter().chain(rights).collect::<Vec<_>>());
+        }
+        let as_user = |user: &str| {
+            let mut talk: Talk = host.talk();
+            talk.must(&["AUTH", user, ""]);
+            talk
+        };
+        let is_denied = |reply: &Wire| matches!(reply, Wire::Refused(text) if text.starts_with("NOPERM"));
+        let mut reader = as_user("reader");
+        assert_eq!(reader.ask("BF.EXISTS mine x").integer(), 1);
+        for line in ["BF.ADD mine y", "BF.EXISTS others x", "MF.RESERVE mine2 CAPACITY 10", "CF.COMPACT mine"]
+        {
+            assert!(is_denied(&reader.ask(line)), "{line}");
+        }
+        let mut writer = as_user("writer");
+        assert_eq!(writer.ask("BF.ADD mine y").integer(), 1);
+        for line in ["BF.ADD others y", "MF.MERGE mine others", "MF.REDO mine 0  x BF.ADD mine z"] {
+            assert!(is_denied(&writer.ask(line)), "{line}");
+        }
+        // Who may do everything, but with some names alone, does nothing with others by way of a master's word.
+        talk.must(&["MF.RESERVE", "{t}secret", "KIND", "bloom", "CAPACITY", "1000"]);
+        talk.must(&["MF.ADD", "{t}secret", "x"]);
+        talk.must(&["MF.RESERVE", "{t}app", "KIND", "bloom", "CAPACITY", "1000"]);
+        talk.must(&["ACL", "SETUSER", "app", "on", "nopass", "+@all", "~{t}app"]);
+        let mut app = as_user("app");
+        for words in [
+            &["MF.MERGE", "{t}app", "{t}secret"][..],
+            &["MF.REDO", "{t}app", "1", "", "", "MF.MERGE", "{t}app", "{t}secret"],
+            &["MF.REDO", "{t}app", "1", "", "", "mf.merge", "{t}app", "{t}secret"],
+        ] {
+            assert!(is_denied(&app.ask_words(words)), "{words:?}");
+        }
+        assert_eq!(app.ask_words(&["MF.REDO", "{t}app", "1", "", "", "MF.ADD", "{t}app", "y"]).integer(), 1);
+    }
+}

@@ -1,0 +1,229 @@
+//! A replica holds what its master holds, whatever the two are set to.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mayhap_testkit::host::{Host, Talk, Wire};
+
+use crate::workload::Workload;
+use crate::{digests, hosts, setting};
+
+/// Requests of one history.
+const REQUESTS: usize = 6_000;
+
+/// Makes `replica` follow `master`, and waits until it does.
+fn follow(replica: &Host, master: &Host) {
+    let mut talk = replica.talk();
+    talk.must(&["REPLICAOF", "127.0.0.1", &master.port().to_string()]);
+    let begun = Instant::now();
+    while talk.info("master_link_status") != "up" {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no link:\n{}", replica.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until the replica has everything.
+fn catch_up(master: &mut Talk, replica: &mut Talk) {
+    let begun = Instant::now();
+    while master.info("master_repl_offset") != replica.info("master_repl_offset") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the replica does not catch up");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn set(talk: &mut Talk, settings: &[(&str, &str)]) {
+    for (name, value) in settings {
+        let name = setting(talk, name);
+        talk.must(&["CONFIG", "SET", &name, value]);
+    }
+}
+
+/// Settings that make other filters.
+const OTHERS: [(&str, &str); 6] = [
+    ("bf-error-rate", "0.2"),
+    ("bf-initial-size", "7"),
+    ("bf-expansion-factor", "3"),
+    ("cf-bucket-size", "4"),
+    ("cf-max-expansions", "1"),
+    ("bf-growth", "compact"),
+];
+
+#[test]
+fn a_replica_equals_its_master_after_random_requests() {
+    for (master, replica) in
+        hosts(&["--repl-diskless-sync-delay", "0"]).zip(hosts(&["--repl-diskless-sync-delay", "0"]))
+    {
+        // What is there before comes by a file, what comes later by requests.
+        let mut talk = master.talk();
+        talk.ask_all(Workload::new(21, false).take(500));
+        follow(&replica, &master);
+        let mut other = replica.talk();
+        for (round, (of_master, of_replica)) in
+            [(&[][..], &OTHERS[..]), (&OTHERS[..], &[]), (&[("cf-eviction", "thorough")], &[])]
+                .into_iter()
+                .enumerate()
+        {
+            set(&mut talk, of_master);
+            set(&mut other, of_replica);
+            talk.ask_all(Workload::new(22 + round as u64, false).take(REQUESTS / 3));
+            // In transactions and in scripts as well.
+            talk.must(&["MULTI"]);
+            for words in Workload::new(32 + round as u64, false).take(40) {
+                talk.ask_words(&words);
+            }
+            talk.ask("EXEC");
+            talk.must(&["EVAL", "redis.call('MF.RESERVE', KEYS[1], 'KIND', 'cuckoo', 'CAPACITY', '1000') redis.call('BF.MADD', KEYS[2], 'p', 'q')", "2",
+                &format!("script{round}"), &format!("bloom{round}")]);
+            catch_up(&mut talk, &mut other);
+            let (ours, theirs) = (digests(&mut talk), digests(&mut other));
+            assert!(ours.len() > 8, "{ours:?}");
+            assert_eq!(theirs, ours, "round {round}");
+        }
+        // A replica is asked as its master is.
+        for (name, _) in digests(&mut talk) {
+            if talk.ask_words(&["TYPE", &name]).text() == "MBbloom--" {
+                let words = ["BF.MEXISTS", &name, "1", "2", "3", "4", "5", "nobody"];
+                assert_eq!(other.raw(&words), talk.raw(&words));
+                assert!(other.ask_words(&["BF.ADD", &name, "x"]).is_refused(), "a replica is not written to");
+            }
+        }
+    }
+}
+
+/// Limits are not looked at again: what a master had room for, its replica has.
+#[test]
+fn a_replica_with_less_memory_still_equals_its_master() {
+    for (master, replica) in hosts(&[]).zip(hosts(&["--maxmemory", "3mb"])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        talk.must(&["BF.RESERVE", "large", "0.001", "3000000"]);
+        talk.must(&["BF.MADD", "large", "a", "b"]);
+        talk.must(&["MF.RESERVE", "other", "KIND", "blocked", "CAPACITY", "3000000", "FPR", "0.01"]);
+        catch_up(&mut talk, &mut other);
+        let ours = digests(&mut talk);
+        assert_eq!(ours.len(), 2);
+        assert_eq!(digests(&mut other), ours);
+    }
+}
+
+/// Adds items a hundred at a time, with no more than so many bytes to grow by, until some are refused.
+fn add_until_refused(talk: &mut Talk, more_bytes: u64, words: &[&str]) {
+    let used: u64 = talk.info("used_memory").parse().unwrap();
+    talk.must(&["CONFIG", "SET", "maxmemory", &(used + more_bytes).to_string()]);
+    let is_short = |reply: &Wire| match reply {
+        Wire::Array(list) => {
+            list.len() < 100 || list.iter().any(|one| one.is_refused() || *one == Wire::Integer(-1))
+        }
+        other => other.is_refused(),
+    };
+    let mut refused = 0;
+    for piece in 0..20_000 {
+        let items = (0..100).map(|item| format!("{piece}:{item}"));
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).chain(items).collect();
+        refused += u32::from(is_short(&talk.ask_words(&words)));
+        if refused > 5 {
+            talk.must(&["CONFIG", "SET", "maxmemory", "0"]);
+            return;
+        }
+    }
+    panic!("it never ran out of memory: {words:?}");
+}
+
+/// What a master refused for want of memory its replica does not take either.
+#[test]
+fn what_a_master_refused_its_replica_refuses() {
+    for (master, replica) in hosts(&["--maxmemory-policy", "noeviction"]).zip(hosts(&[])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        talk.must(&["BF.RESERVE", "grows", "0.01", "1000", "EXPANSION", "8"]);
+        add_until_refused(&mut talk, 600_000, &["BF.MADD", "grows"]);
+        talk.must(&["CF.RESERVE", "cuckoo", "20000", "EXPANSION", "32"]);
+        add_until_refused(&mut talk, 400_000, &["CF.INSERT", "cuckoo", "ITEMS"]);
+        talk.must(&["MF.RESERVE", "layers", "KIND", "scalable", "CAPACITY", "1000"]);
+        add_until_refused(&mut talk, 400_000, &["MF.MADD", "layers"]);
+        // Also where a client does something again that was done elsewhere.
+        talk.must(&["BF.RESERVE", "full", "0.01", "10", "NONSCALING"]);
+        let words = ["MF.REDO", "full", "1", "", "", "BF.MADD", "full"].map(str::to_owned).into_iter();
+        talk.ask_words(&words.chain((0..40).map(|item| item.to_string())).collect::<Vec<_>>());
+        catch_up(&mut talk, &mut other);
+        assert_eq!(digests(&mut other), digests(&mut talk));
+        assert!(!replica.log().contains("CRITICAL"), "{}", replica.log());
+    }
+}
+
+/// A file in pieces, of which the last is refused, is not whole anywhere, and one that turns out to be none is nowhere.
+#[test]
+fn a_load_that_fails_fails_alike_everywhere() {
+    for (mut master, replica) in hosts(&[]).zip(hosts(&[])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        talk.must(&["MF.RESERVE", "large", "KIND", "blocked", "CAPACITY", "2000000", "FPR", "0.01"]);
+        let (mut pieces, mut iterator) = (Vec::new(), 0);
+        loop {
+            let dumped = talk.must(&["MF.DUMP", "large", &iterator.to_string()]);
+            let piece = dumped.list()[1].bytes().to_vec();
+            let begin = iterator;
+            iterator = dumped.list()[0].integer();
+            pieces.extend(
+                piece
+                    .chunks(1 << 20)
+                    .enumerate()
+                    .map(|(at, piece)| (begin + (at << 20) as i64, piece.to_vec())),
+            );
+            if iterator == 0 {
+                break;
+            }
+        }
+        let (last, first) = pieces.split_last().unwrap();
+        let load = |talk: &mut Talk, name: &str, (at, piece): &(i64, Vec<u8>)| {
+            talk.ask_words(&[b"MF.LOAD".as_slice(), name.as_bytes(), at.to_string().as_bytes(), piece])
+        };
+        for piece in first {
+            assert!(!load(&mut talk, "copy", piece).is_refused());
+            assert!(!load(&mut talk, "spoilt", piece).is_refused());
+        }
+        // What waits for the replica is in the memory that is used, and goes by itself.
+        catch_up(&mut talk, &mut other);
+        thread::sleep(Duration::from_millis(300));
+        let used: u64 = talk.info("used_memory").parse().unwrap();
+        talk.must(&["CONFIG", "SET", "maxmemory", &(used + 1_500_000).to_string()]);
+        assert!(load(&mut talk, "copy", last).is_refused(), "there is no memory for it");
+        talk.must(&["CONFIG", "SET", "maxmemory", "0"]);
+        let mut wrong = last.clone();
+        wrong.1[7] ^= 1;
+        assert!(load(&mut talk, "spoilt", &wrong).is_refused(), "it is no filter");
+        catch_up(&mut talk, &mut other);
+        assert_eq!(digests(&mut other), digests(&mut talk));
+        assert!(!replica.log().contains("CRITICAL"), "{}", replica.log());
+        talk.must(&["SAVE"]);
+        drop(talk);
+        master.restart();
+        let mut talk = master.talk();
+        assert_eq!(load(&mut talk, "copy", last).integer(), 0, "it goes on where it was");
+        assert_eq!(talk.ask("MF.EXISTS copy x").integer(), 0);
+    }
+}
+
+/// A replica with narrower limits takes whatever its master took.
+#[test]
+fn shapes_that_a_replica_would_refuse_by_its_own_settings_are_taken() {
+    for (master, replica) in hosts(&[]).zip(hosts(&[])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        set(&mut other, &[("cf-initial-size", "64"), ("cf-max-expansions", "4")]);
+        set(&mut talk, &[("cf-max-expansions", "65536")]);
+        talk.must(&["CF.RESERVE", "wide", "10000", "BUCKETSIZE", "100"]);
+        talk.must(&["CF.ADD", "wide", "x"]);
+        talk.must(&["CF.RESERVE", "tables", "4", "EXPANSION", "1"]);
+        for piece in 0..60 {
+            let items = (0..100).map(|item| format!("{piece}:{item}"));
+            let words = ["CF.INSERT", "tables", "ITEMS"].map(str::to_owned).into_iter();
+            talk.must(&words.chain(items).collect::<Vec<_>>());
+        }
+        let payload = talk.must(&["DUMP", "tables"]);
+        talk.must(&[b"RESTORE".as_slice(), b"again", b"0", payload.bytes()]);
+        catch_up(&mut talk, &mut other);
+        let ours = digests(&mut talk);
+        assert_eq!((digests(&mut other), ours.len()), (ours.clone(), 3));
+    }
+}
