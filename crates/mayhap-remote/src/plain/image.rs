@@ -1,0 +1,155 @@
+//! A plain filter in memory: filled here, sent whole.
+
+use mayhap::ItemHash;
+
+use super::PlainShape;
+use super::shape::{READY, mask};
+use crate::route::Place;
+
+/// The bytes of a plain filter, all of it.
+#[derive(Clone, Debug)]
+pub struct PlainImage {
+    shape: PlainShape,
+    bytes: Vec<u8>,
+}
+
+impl PlainImage {
+    /// An empty one: nothing but ready bits.
+    #[must_use]
+    pub fn new(shape: PlainShape) -> Self {
+        Self { shape, bytes: empty(&shape, shape.bytes()) }
+    }
+
+    /// Its measurements.
+    #[must_use]
+    pub fn shape(&self) -> &PlainShape {
+        &self.shape
+    }
+
+    /// The string as the server has it.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// `true`: something changed, so it was certainly new.
+    pub(crate) fn insert(&mut self, place: Place) -> bool {
+        let (first, positions) = self.shape.bits_of(place);
+        let mut changed = false;
+        for position in positions {
+            let bit = first + position;
+            let byte = &mut self.bytes[(bit / 8) as usize];
+            changed |= *byte & mask(bit) == 0;
+            *byte |= mask(bit);
+        }
+        changed
+    }
+
+    /// Adds the item of this hash, by the keyed scheme with the filter's key. `true`: it was certainly new.
+    pub fn insert_hash(&mut self, hash: ItemHash) -> bool {
+        self.insert(hash.into())
+    }
+
+    /// `false`: no item of this hash was ever added.
+    #[must_use]
+    pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
+        self.may_contain(hash.into())
+    }
+
+    fn may_contain(&self, place: Place) -> bool {
+        let (first, _) = self.shape.bits_of(place);
+        let from = (first / 8) as usize;
+        self.shape.covers(&self.bytes[from..from + self.shape.block_bytes()], place) != Some(false)
+    }
+}
+
+/// The first `bytes` of an empty filter; whole blocks.
+pub(crate) fn empty(shape: &PlainShape, bytes: u64) -> Vec<u8> {
+    let mut string = vec![0; bytes as usize];
+    string.iter_mut().step_by(shape.block_bytes()).for_each(|byte| *byte = READY);
+    string
+}
+
+/// These bytes of a filter, without its ready bits; whole blocks.
+pub(crate) fn without_ready_bits(shape: &PlainShape, mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.iter_mut().step_by(shape.block_bytes()).for_each(|byte| *byte &= !READY);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mayhap::SecretKey;
+    use mayhap_testkit::binomial::band_with_model_error;
+    use mayhap_testkit::items::{member, stranger};
+
+    const SEEDS: [u8; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
+
+    fn wrong_answers(shape: PlainShape, items: u64, strangers: u64) -> u64 {
+        let of_seed = |seed| {
+            let key = SecretKey::new([seed; 16]);
+            let mut image = PlainImage::new(shape);
+            (0..items).for_each(|i| {
+                image.insert(Place::of(&key, &member(i)));
+            });
+            assert!((0..items).all(|i| image.may_contain(Place::of(&key, &member(i)))));
+            let wrong = (0..strangers).filter(|&i| image.may_contain(Place::of(&key, &stranger(i)))).count();
+            wrong as u64
+        };
+        SEEDS.map(of_seed).iter().sum()
+    }
+
+    /// The model is within 2 %, on either side, of full filters; one a tenth too full is caught.
+    fn judge(shape: PlainShape, capacity: u64, strangers: u64) {
+        let rate = shape.expected_fpr(capacity);
+        let promised = band_with_model_error(SEEDS.len() as u64 * strangers, rate, 1e-6, 0.02);
+        let wrong = wrong_answers(shape, capacity, strangers);
+        assert!(promised.contains(&wrong), "{shape:?}: {wrong} not in {promised:?}");
+        let spoiled = wrong_answers(shape, capacity * 115 / 100, strangers);
+        assert!(!promised.contains(&spoiled), "{shape:?}: too full, but {spoiled} is in {promised:?}");
+    }
+
+    #[test]
+    fn small_blocks_keep_one_in_a_hundred() {
+        judge(PlainShape::for_capacity(20_000, 0.01).unwrap(), 20_000, 50_000);
+    }
+
+    #[test]
+    fn small_blocks_keep_one_in_a_thousand() {
+        judge(PlainShape::for_capacity(20_000, 0.001).unwrap(), 20_000, 250_000);
+    }
+
+    #[test]
+    fn large_blocks_are_as_the_model_says_judged_with_fewer_probes() {
+        // At 1e-4 too few answers would be wrong to judge by: the same blocks, with five probes in place of thirteen.
+        let full = PlainShape::for_capacity(20_000, 1e-4).unwrap();
+        let shape = PlainShape::given(full.block_bits(), full.blocks(), 5).unwrap();
+        assert_eq!(shape.block_bits(), 4096);
+        judge(shape, 20_000, 250_000);
+    }
+
+    #[test]
+    fn fill_tells_how_many_items_there_are() {
+        let shape = PlainShape::for_capacity(20_000, 0.01).unwrap();
+        let (mut image, key) = (PlainImage::new(shape), SecretKey::new([7; 16]));
+        (0..20_000).for_each(|i| {
+            image.insert(Place::of(&key, &member(i)));
+        });
+        let ones = image.bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        let items = shape.items_from_ones(ones);
+        assert!((19_000..=20_600).contains(&items), "{items}");
+    }
+
+    /// Layout 1, as bytes.
+    #[test]
+    fn the_layout_is_frozen() {
+        let shape = PlainShape::given(512, 2, 6).unwrap();
+        let key = SecretKey::new(*b"0123456789abcdef");
+        let mut image = PlainImage::new(shape);
+        assert_eq!(image.as_bytes().iter().filter(|&&byte| byte == 0x80).count(), 2);
+        assert!(image.insert(Place::of(&key, b"ada")) && image.insert(Place::of(&key, b"grace")));
+        assert!(!image.insert(Place::of(&key, b"ada")));
+        let set: Vec<usize> = (0..1024).filter(|bit| image.bytes[bit / 8] & mask(*bit as u64) != 0).collect();
+        assert_eq!(set, [0, 31, 221, 225, 408, 458, 499, 512, 606, 639, 693, 762, 944, 967]);
+    }
+}

@@ -1,0 +1,385 @@
+//! What is said to shards, and what their answers mean: pure. One command per shard and batch, or per item where there are
+//! only bits.
+//!
+//! How a shard shows, with every answer, that it is there and complete:
+//!
+//! | backend | lookup | it is ready if |
+//! |---|---|---|
+//! | `bf` | `BF.MEXISTS shard item … sentinel sentinel` | both sentinels are there |
+//! | `mf` | `MF.MEXISTS shard item … sentinel sentinel` | it is no error, and both sentinels are there |
+//! | `plain` | `GETRANGE shard` of the item's block | the block is whole, and its first bit is set |
+
+use redis::Value;
+
+use crate::descriptor::Generation;
+use crate::name::FilterName;
+use crate::plain::{PlainImage, PlainShape, empty, without_ready_bits};
+use crate::plan::{Backend, SENTINELS};
+use crate::route::{Place, sentinels};
+use crate::{Added, Answer, RemoteError, Request};
+
+/// Items of one command.
+const MOST_ITEMS: usize = 4096;
+/// Bytes of the items of one command.
+const MOST_BYTES: usize = 1 << 20;
+/// Bytes that are written to a string at once.
+pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
+
+/// One command for one shard, and the items it is about.
+pub(crate) struct Job {
+    pub(crate) key: Vec<u8>,
+    shard: u32,
+    /// Places in the batch.
+    pub(crate) items: Vec<usize>,
+}
+
+/// The jobs of a batch.
+pub(crate) fn jobs<I: AsRef<[u8]>>(generation: &Generation, name: &FilterName, items: &[I]) -> Vec<Job> {
+    let shards = generation.measures.shards;
+    let shard_of = |item: &I| Place::of(&generation.key, item.as_ref()).shard(shards);
+    let one_each = generation.measures.plain.is_some();
+    let mut order: Vec<(u32, usize)> =
+        items.iter().enumerate().map(|(index, item)| (shard_of(item), index)).collect();
+    order.sort_unstable();
+    let (mut jobs, mut bytes): (Vec<Job>, usize) = (Vec::new(), 0);
+    for (shard, index) in order {
+        let size = items[index].as_ref().len();
+        let fits = |job: &&mut Job| {
+            job.shard == shard && !one_each && job.items.len() < MOST_ITEMS && bytes + size <= MOST_BYTES
+        };
+        match jobs.last_mut().filter(fits) {
+            Some(job) => {
+                job.items.push(index);
+                bytes += size;
+            }
+            None => {
+                jobs.push(Job { key: generation.shard_key(name, shard), shard, items: vec![index] });
+                bytes = size;
+            }
+        }
+    }
+    jobs
+}
+
+impl Job {
+    /// The command that asks about its items.
+    pub(crate) fn lookup<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
+        let command = match &generation.measures.plain {
+            Some(plain) => {
+                let (first, _) = plain.bits_of(self.place(generation, items));
+                let from = first / 8;
+                let to = from + plain.block_bytes() as u64 - 1;
+                return Request::read("GETRANGE", &self.key).arg(from).arg(to);
+            }
+            None if generation.measures.backend == Backend::Mayhap => "MF.MEXISTS",
+            None => "BF.MEXISTS",
+        };
+        let request = self.with_items(Request::read(command, &self.key), items);
+        sentinels(&generation.key, self.shard)
+            .iter()
+            .fold(request, |request, item| request.arg(item.as_slice()))
+    }
+
+    /// The command that adds its items; it never makes a shard that is not there.
+    pub(crate) fn addition<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
+        let Some(plain) = &generation.measures.plain else {
+            let request = match generation.measures.backend {
+                Backend::Mayhap => Request::write("MF.MADD", &self.key),
+                _ => Request::write("BF.INSERT", &self.key).arg("NOCREATE").arg("ITEMS"),
+            };
+            return self.with_items(request, items);
+        };
+        let (first, positions) = plain.bits_of(self.place(generation, items));
+        let request = Request::write("BITFIELD", &self.key).arg("GET").arg("u1").arg(first);
+        positions.fold(request, |request, position| request.arg("SET").arg("u1").arg(first + position).arg(1))
+    }
+
+    /// What the reply to [`lookup`](Self::lookup) says about each of its items.
+    pub(crate) fn answers<I: AsRef<[u8]>>(
+        &self,
+        generation: &Generation,
+        items: &[I],
+        reply: &Value,
+    ) -> Result<Vec<Answer>, RemoteError> {
+        let answer = |is_there| if is_there { Answer::Mayhap } else { Answer::Absent };
+        if let Some(plain) = &generation.measures.plain {
+            let Value::BulkString(block) = reply else {
+                return Err(RemoteError::reply("a block", reply));
+            };
+            let covers = plain.covers(block, self.place(generation, items));
+            let covers = covers.ok_or_else(|| self.not_ready("its block is not there"))?;
+            return Ok(vec![answer(covers)]);
+        }
+        let flags = flags(reply).filter(|flags| flags.len() == self.items.len() + SENTINELS as usize);
+        let mut flags = flags.ok_or_else(|| RemoteError::reply("an answer for each item", reply))?;
+        let sentinels = flags.split_off(self.items.len());
+        if !sentinels.iter().all(|&is_there| is_there) {
+            return Err(self.not_ready("missing, not complete, or another"));
+        }
+        Ok(flags.into_iter().map(answer).collect())
+    }
+
+    /// What the reply to [`addition`](Self::addition) says about each of its items.
+    pub(crate) fn added(&self, generation: &Generation, reply: &Value) -> Result<Vec<Added>, RemoteError> {
+        let became = |is_new| if is_new { Added::New } else { Added::Mayhap };
+        let Value::Array(parts) = reply else {
+            return Err(RemoteError::reply("an answer for each item", reply));
+        };
+        if let Some(plain) = &generation.measures.plain {
+            let old = flags(reply).filter(|old| old.len() == plain.probes() as usize + 1);
+            let old = old.ok_or_else(|| RemoteError::reply("an old bit for each", reply))?;
+            if !old[0] {
+                return Err(self.not_ready("its block is not there"));
+            }
+            return Ok(vec![became(old[1..].iter().any(|was_set| !was_set))]);
+        }
+        // A filter that is full says so in the place of an item, and nothing about those behind it.
+        let full = parts.iter().position(|part| matches!(part, Value::ServerError(_)));
+        let heard = full.unwrap_or(parts.len());
+        let flags = flags(&Value::Array(parts[..heard].to_vec()));
+        let flags = flags.filter(|flags| flags.len() == self.items.len() || full.is_some());
+        let flags = flags.ok_or_else(|| RemoteError::reply("an answer for each item", reply))?;
+        let mut added: Vec<Added> = flags.into_iter().map(became).collect();
+        added.resize(self.items.len(), Added::Full);
+        Ok(added)
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.key).into_owned()
+    }
+
+    fn not_ready(&self, what: &str) -> RemoteError {
+        RemoteError::Shard { key: self.shown(), what: what.to_owned() }
+    }
+
+    fn with_items<I: AsRef<[u8]>>(&self, request: Request, items: &[I]) -> Request {
+        self.items.iter().fold(request, |request, &index| request.arg(items[index].as_ref()))
+    }
+
+    /// Where the one item of a plain job goes.
+    fn place<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Place {
+        Place::of(&generation.key, self.items.first().map_or(&[], |&index| items[index].as_ref()))
+    }
+}
+
+/// An error of the shard at `key`, by its name: what a server says of a filter that is not there, or is something else.
+pub(crate) fn named(key: &[u8], error: RemoteError) -> RemoteError {
+    match error {
+        RemoteError::Refused { code, text }
+            if matches!(code.as_str(), "ERR" | "WRONGTYPE" | "NOTREADY")
+                && !text.starts_with("unknown command") =>
+        {
+            let key = String::from_utf8_lossy(key).into_owned();
+            RemoteError::Shard { key, what: format!("{code} {text}") }
+        }
+        other => other,
+    }
+}
+
+/// Ones and zeros, or yes and no, by the version of the protocol.
+fn flags(reply: &Value) -> Option<Vec<bool>> {
+    let Value::Array(parts) = reply else { return None };
+    let flag = |part: &Value| match part {
+        Value::Int(0) | Value::Boolean(false) => Some(false),
+        Value::Int(1) | Value::Boolean(true) => Some(true),
+        _ => None,
+    };
+    parts.iter().map(flag).collect()
+}
+
+/// The commands that make one empty shard, whose key holds nothing.
+pub(crate) fn creation(generation: &Generation, key: &[u8]) -> Vec<Request> {
+    let measures = &generation.measures;
+    let (capacity, rate) = (measures.shard_capacity + SENTINELS, measures.target_fpr);
+    match (measures.backend, &measures.plain) {
+        (_, Some(plain)) => empty_plain(plain, key),
+        (Backend::Mayhap, None) => {
+            let request = Request::write("MF.RESERVE", key).arg("KIND").arg("bloom");
+            vec![request.arg("CAPACITY").arg(capacity).arg("FPR").arg(rate)]
+        }
+        (_, None) => vec![Request::write("BF.RESERVE", key).arg(rate).arg(capacity).arg("NONSCALING")],
+    }
+}
+
+fn empty_plain(plain: &PlainShape, key: &[u8]) -> Vec<Request> {
+    let chunks = (0..plain.bytes().div_ceil(CHUNK_BYTES)).map(|chunk| {
+        let from = chunk * CHUNK_BYTES;
+        let bytes = empty(plain, (plain.bytes() - from).min(CHUNK_BYTES));
+        Request::write("SETRANGE", key).arg(from).arg(bytes)
+    });
+    chunks.collect()
+}
+
+/// The command that says a shard is complete, or asks whether it is all there.
+pub(crate) fn completion(generation: &Generation, key: &[u8], shard: u32) -> Request {
+    let [first, second] = sentinels(&generation.key, shard);
+    match (generation.measures.backend, &generation.measures.plain) {
+        (_, Some(plain)) => {
+            let request =
+                Request::whole(redis::cmd("BITFIELD").arg(key).take(), key, crate::Access::ReadLatest);
+            ready_bits(plain).into_iter().fold(request, |request, bit| request.arg("GET").arg("u1").arg(bit))
+        }
+        (Backend::Mayhap, None) => {
+            Request::write("MF.MADD", key).arg(first.as_slice()).arg(second.as_slice())
+        }
+        (_, None) => {
+            let request = Request::write("BF.INSERT", key).arg("NOCREATE").arg("ITEMS");
+            request.arg(first.as_slice()).arg(second.as_slice())
+        }
+    }
+}
+
+/// Is a shard complete, by the reply to [`completion`]?
+pub(crate) fn is_complete(generation: &Generation, reply: &Value) -> bool {
+    match (&generation.measures.plain, reply) {
+        (Some(plain), reply) => {
+            let flags = flags(reply).filter(|flags| flags.len() == ready_bits(plain).len());
+            flags.is_some_and(|flags| flags.into_iter().all(|is_ready| is_ready))
+        }
+        (None, reply) => flags(reply).is_some_and(|flags| flags.len() == SENTINELS as usize),
+    }
+}
+
+/// Places of the ready bits that tell whether a plain shard is the one that was made at first.
+///
+/// Ready bits are written by [`creation`] alone, from the front to the back. A shard that was lost since and made again by
+/// additions or an image has none at all; one that was lost while it was made has none in front. That of the last block, and
+/// of one in each chunk between, show that all of it was made.
+fn ready_bits(plain: &PlainShape) -> Vec<u64> {
+    let last = plain.bytes() - plain.block_bytes() as u64;
+    (0..plain.bytes()).step_by(CHUNK_BYTES as usize).chain([last]).map(|byte| byte * 8).collect()
+}
+
+/// Where the image of a plain shard is on its way: what is in braces is the same, and so is the slot.
+pub(crate) fn beside(key: &[u8]) -> Vec<u8> {
+    [key, b":image"].concat()
+}
+
+/// The commands that write an image beside its shard, without ready bits: joined to nothing, it is no shard.
+pub(crate) fn sending(image: &PlainImage, beside: &[u8]) -> Vec<Request> {
+    let chunks = (0_u64..).step_by(CHUNK_BYTES as usize).zip(image.as_bytes().chunks(CHUNK_BYTES as usize));
+    let requests = chunks.map(|(from, chunk)| {
+        Request::write("SETRANGE", beside).arg(from).arg(without_ready_bits(image.shape(), chunk.to_vec()))
+    });
+    requests.collect()
+}
+
+/// The bits that an image has on its way.
+pub(crate) fn ones(image: &PlainImage) -> u64 {
+    let all: u64 = image.as_bytes().iter().map(|byte| u64::from(byte.count_ones())).sum();
+    all - image.shape().blocks()
+}
+
+/// The commands that ask a shard whether it is ready, and how full it is.
+pub(crate) fn inventory(generation: &Generation, key: &[u8], shard: u32) -> [Request; 2] {
+    let [first, second] = sentinels(&generation.key, shard);
+    let (exists, card) = match (generation.measures.backend, &generation.measures.plain) {
+        (_, Some(_)) => {
+            return [completion(generation, key, shard), Request::read("BITCOUNT", key)];
+        }
+        (Backend::Mayhap, None) => ("MF.MEXISTS", "MF.CARD"),
+        (_, None) => ("BF.MEXISTS", "BF.CARD"),
+    };
+    let look = Request::read(exists, key).arg(first.as_slice()).arg(second.as_slice());
+    [look, Request::read(card, key)]
+}
+
+/// How many items a shard holds, by the replies to [`inventory`]. `None`: it is not ready.
+pub(crate) fn counted(generation: &Generation, ready: &Value, count: &Value) -> Option<u64> {
+    let Value::Int(count) = count else { return None };
+    let count = u64::try_from(*count).ok()?;
+    match &generation.measures.plain {
+        Some(plain) => is_complete(generation, ready).then(|| plain.items_from_ones(count)),
+        None => {
+            flags(ready).is_some_and(|flags| flags == [true, true]).then(|| count.saturating_sub(SENTINELS))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::FilterPlan;
+    use mayhap::SecretKey;
+
+    fn generation(backend: Backend) -> Generation {
+        let measures = FilterPlan::new(backend, 10_000, 0.01).shards(4).measure().unwrap();
+        Generation { number: 1, measures, key: SecretKey::new([7; 16]) }
+    }
+
+    fn a_job(backend: Backend, count: usize) -> (Generation, Vec<Vec<u8>>, Job) {
+        let (generation, name) = (generation(backend), FilterName::new("seen").unwrap());
+        let in_shard_0 = (0_u32..).map(|number| number.to_le_bytes().to_vec());
+        let items: Vec<Vec<u8>> =
+            in_shard_0.filter(|item| Place::of(&generation.key, item).shard(4) == 0).take(count).collect();
+        let mut jobs = jobs(&generation, &name, &items);
+        (generation, items, jobs.remove(0))
+    }
+
+    fn ints(numbers: &[i64]) -> Value {
+        Value::Array(numbers.iter().map(|&number| Value::Int(number)).collect())
+    }
+
+    #[test]
+    fn a_batch_is_one_command_for_each_shard() {
+        let name = FilterName::new("seen").unwrap();
+        let items: Vec<Vec<u8>> = (0..1000_u32).map(|number| number.to_le_bytes().to_vec()).collect();
+        for backend in [Backend::Bloom, Backend::Mayhap] {
+            let jobs = jobs(&generation(backend), &name, &items);
+            assert_eq!(jobs.len(), 4);
+            assert_eq!(jobs.iter().map(|job| job.items.len()).sum::<usize>(), 1000);
+        }
+        assert_eq!(jobs(&generation(Backend::Plain), &name, &items).len(), 1000);
+        let large = vec![vec![0; MOST_BYTES]; 3];
+        assert_eq!(jobs(&generation(Backend::Bloom), &name, &large).len(), 3, "bounded in bytes");
+    }
+
+    #[test]
+    fn without_both_sentinels_there_is_no_answer() {
+        for backend in [Backend::Bloom, Backend::Mayhap] {
+            let (generation, items, job) = a_job(backend, 2);
+            let answers = |reply: &Value| job.answers(&generation, &items, reply);
+            assert_eq!(answers(&ints(&[1, 0, 1, 1])).unwrap(), [Answer::Mayhap, Answer::Absent]);
+            let yes = Value::Array([true, false, true, true].map(Value::Boolean).to_vec());
+            assert_eq!(answers(&yes).unwrap(), [Answer::Mayhap, Answer::Absent]);
+            for odd in [&[0, 0, 0, 0][..], &[1, 1, 1, 0], &[1, 1, 0, 1], &[1, 1, 1], &[1, 1, 1, 1, 1], &[]] {
+                assert!(answers(&ints(odd)).is_err(), "{odd:?}");
+            }
+            assert!(answers(&ints(&[2, 0, 1, 1])).is_err());
+            assert!(answers(&Value::Nil).is_err() && answers(&Value::Int(1)).is_err());
+        }
+    }
+
+    #[test]
+    fn without_the_ready_bit_there_is_no_answer() {
+        let (generation, items, job) = a_job(Backend::Plain, 1);
+        let answers = |block: Vec<u8>| job.answers(&generation, &items, &Value::BulkString(block));
+        let mut block = vec![0; 64];
+        assert!(answers(block.clone()).is_err() && answers(Vec::new()).is_err());
+        block[0] = 0x80;
+        assert_eq!(answers(block.clone()).unwrap(), [Answer::Absent]);
+        assert!(answers(block[..63].to_vec()).is_err(), "too short");
+        assert_eq!(answers(vec![0xff; 64]).unwrap(), [Answer::Mayhap]);
+        assert!(job.answers(&generation, &items, &Value::Nil).is_err());
+    }
+
+    #[test]
+    fn additions_tell_what_became_of_each_item() {
+        let (generation, _, job) = a_job(Backend::Bloom, 3);
+        let added = |reply: &Value| job.added(&generation, reply);
+        assert_eq!(added(&ints(&[1, 0, 1])).unwrap(), [Added::New, Added::Mayhap, Added::New]);
+        assert!(added(&ints(&[1, 0])).is_err() && added(&ints(&[1, 0, 1, 1])).is_err());
+        assert!(added(&Value::Okay).is_err());
+        let (generation, _, job) = a_job(Backend::Plain, 1);
+        let probes = generation.measures.plain.unwrap().probes() as usize;
+        let old = |ready, bit| {
+            let mut old = vec![bit; probes + 1];
+            old[0] = ready;
+            job.added(&generation, &ints(&old))
+        };
+        assert_eq!(old(1, 0).unwrap(), [Added::New]);
+        assert_eq!(old(1, 1).unwrap(), [Added::Mayhap]);
+        assert!(old(0, 0).is_err(), "a stray bit in a string that is not ready");
+        assert!(job.added(&generation, &ints(&[1])).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! One server.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use mayhap_remote::{
+    Added, Answer, Backend, FilterPlan, Link, LinkOptions, PlainFilter, RemoteError, Request, ShardedFilter,
+};
+use mayhap_testkit::host::{Host, HostOptions};
+use mayhap_testkit::items::stranger;
+use redis::Value;
+
+use super::support::{BACKENDS, add_all, host, impatient, link, members, must_have, promised, wrong_answers};
+
+const CAPACITY: u64 = 40_000;
+const STRANGERS: u64 = 150_000;
+
+fn plan(backend: Backend) -> FilterPlan {
+    FilterPlan::new(backend, CAPACITY, 0.01).shards(8)
+}
+
+#[tokio::test]
+async fn nothing_is_lost_and_strangers_are_as_rare_as_promised() {
+    let Some(host) = host() else { return };
+    for protocol in ["resp2", "resp3"] {
+        let link = link(&format!("{}?protocol={protocol}", host.url())).await;
+        for backend in BACKENDS {
+            let name = format!("seen-{}-{protocol}", backend.name());
+            let filter = ShardedFilter::create(&link, &name, &plan(backend)).await.unwrap();
+            let items = members(0..CAPACITY);
+            let new = add_all(&filter, &items).await;
+            assert!(new as u64 > CAPACITY * 98 / 100, "{backend:?}: {new} new");
+            assert_eq!(add_all(&filter, &items[..5000]).await, 0, "all of them are there");
+            must_have(&filter, &items).await;
+            let report = filter.info().await.unwrap();
+            assert_eq!(report.missing().count(), 0);
+            let band = promised(backend, STRANGERS, report.expected_fpr());
+            let wrong = wrong_answers(&filter, STRANGERS).await;
+            assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
+            assert!(wrong as f64 <= STRANGERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
+            let opened = ShardedFilter::open(&link, &name).await.unwrap();
+            must_have(&opened, &items[..1000]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_is_too_full_is_caught() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    let filter = ShardedFilter::create(&link, "seen", &plan(Backend::Plain)).await.unwrap();
+    add_all(&filter, &members(0..CAPACITY)).await;
+    let band = promised(Backend::Plain, STRANGERS, filter.info().await.unwrap().expected_fpr());
+    add_all(&filter, &members(CAPACITY..CAPACITY * 5 / 4)).await;
+    let wrong = wrong_answers(&filter, STRANGERS).await;
+    assert!(!band.contains(&wrong), "{wrong} is in {band:?}");
+    // A Bloom filter of the server says so itself, of every item that has no place.
+    let filter = ShardedFilter::create(&link, "full", &plan(Backend::Bloom)).await.unwrap();
+    let added = filter.add(&members(0..CAPACITY * 2)).await;
+    assert!(added.count(Added::Full) > 0 && added.count(Added::NotReady) == 0, "{:?}", added.trouble());
+    assert!(matches!(added.trouble(), Some(RemoteError::Full { .. })));
+    let answers = filter.ask(&members(0..CAPACITY * 2)).await;
+    for (added, answer) in added.iter().zip(answers.iter()) {
+        assert!(added == Added::Full || answer == Answer::Mayhap);
+    }
+}
+
+/// Spoils one shard; exactly its items must be not ready.
+async fn spoil(filter: &ShardedFilter, items: &[Vec<u8>], key: &[u8], what: &str) {
+    let keys = filter.shard_keys(items).await.unwrap();
+    let answers = filter.ask(items).await;
+    let mut spoiled = 0;
+    for (of, answer) in keys.iter().zip(answers.iter()) {
+        let wanted = if of == key { Answer::NotReady } else { Answer::Mayhap };
+        assert_eq!(answer, wanted, "{what}: {}", String::from_utf8_lossy(of));
+        spoiled += usize::from(of == key);
+    }
+    assert!(spoiled > 50, "{what}");
+    assert!(answers.trouble().is_some());
+}
+
+#[tokio::test]
+async fn exactly_the_items_of_a_shard_that_is_gone_are_not_ready() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    let mut talk = host.talk();
+    for backend in BACKENDS {
+        let filter = ShardedFilter::create(&link, backend.name(), &plan(backend)).await.unwrap();
+        let items = members(0..2000);
+        add_all(&filter, &items).await;
+        let key = filter.shard_keys(&items[..1]).await.unwrap().remove(0);
+        talk.must(&[b"DEL".as_slice(), &key]);
+        spoil(&filter, &items, &key, "removed").await;
+        // An addition says so, and makes no shard that would then answer.
+        let added = filter.add(&items).await;
+        let keys = filter.shard_keys(&items).await.unwrap();
+        for (of, added) in keys.iter().zip(added.iter()) {
+            assert_eq!(added == Added::NotReady, *of == key);
+        }
+        spoil(&filter, &items, &key, "after an addition").await;
+        let stray: &[&[u8]] = match backend {
+            Backend::Bloom => &[b"BF.ADD", &key, b"stray"],
+            Backend::Mayhap => &[b"MF.RESERVE", &key, b"CAPACITY", b"1000", b"FPR", b"0.01"],
+            _ => &[b"SETBIT", &key, b"100000", b"1"],
+        };
+        talk.must(stray);
+        spoil(&filter, &items, &key, "made again by somebody").await;
+        talk.must(&[b"DEL".as_slice(), &key]);
+        talk.must(&[b"RPUSH".as_slice(), &key, b"a list"]);
+        spoil(&filter, &items, &key, "something else").await;
+        let report = filter.info().await.unwrap();
+        assert_eq!(report.missing().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_string_that_is_too_short_is_not_ready_where_it_ends() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    let filter = PlainFilter::create(&link, "seen", CAPACITY, 0.01).await.unwrap();
+    let items = members(0..4000);
+    assert!(filter.add(&items).await.all_in());
+    let mut talk = host.talk();
+    let half = talk.must(&["GETRANGE", "{seen:0000}", "0", "19999"]);
+    talk.must(&[b"SET".as_slice(), b"{seen:0000}", half.bytes()]);
+    let answers = filter.ask(&items).await;
+    assert_eq!(answers.count(Answer::Absent), 0);
+    // 20 000 of some 50 000 bytes.
+    let there = answers.count(Answer::Mayhap);
+    assert!((1300..=1900).contains(&there), "{there}");
+    // One that was lost and made again by an addition is one bit in zeros.
+    talk.must(&["DEL", "{seen:0000}"]);
+    assert_eq!(filter.add(&items).await.count(Added::NotReady), items.len());
+    assert_eq!(filter.ask(&items).await.count(Answer::NotReady), items.len());
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_makes_nothing_absent() {
+    let Some(mut host) = Host::start(&HostOptions::new()) else { return };
+    let link = impatient(&host.url()).await;
+    let filter = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
+    assert!(filter.add(&["ada"]).await.all_in());
+    host.kill();
+    let answers = filter.ask(&["ada", "alan"]).await;
+    assert_eq!(answers.count(Answer::NotReady), 2);
+    assert!(matches!(answers.trouble(), Some(RemoteError::Patience { .. })), "{:?}", answers.trouble());
+    assert_eq!(filter.add(&["ada"]).await.as_slice(), [Added::NotReady]);
+    // It forgot everything: then the filter is missing, and still nothing is absent.
+    host.restart();
+    let answers = filter.ask(&["ada", "alan"]).await;
+    assert_eq!(answers.count(Answer::NotReady), 2);
+    assert!(matches!(answers.trouble(), Some(RemoteError::Missing { .. })), "{:?}", answers.trouble());
+    let again = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
+    assert_eq!(again.ask(&["ada"]).await.as_slice(), [Answer::Absent]);
+}
+
+#[tokio::test]
+async fn what_has_a_filters_name_is_not_believed() {
+    let Some(host) = Host::start(&HostOptions::new()) else { return };
+    let link = impatient(&host.url()).await;
+    let filter = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
+    assert!(filter.add(&["ada"]).await.all_in());
+    let mut talk = host.talk();
+    let good = talk.must(&["GET", "seen"]).text();
+    let huge = "a".repeat(100_000);
+    let spoiled = [
+        "",
+        "hello",
+        &huge,
+        &good.replace("blocks=", "blocks=9"),
+        &good.replace("shards=1", "shards=65536"),
+        &good.replace("lease_ms 1000", "lease_ms 18446744073709551615"),
+        &good[..good.len() / 2],
+        "mayhap-remote 1\n",
+    ];
+    for text in spoiled {
+        talk.must(&["SET", "seen", text]);
+        let opened = PlainFilter::open(&link, "seen").await;
+        match opened {
+            Err(RemoteError::Descriptor { .. } | RemoteError::Missing { .. }) => {}
+            // Sixty-five thousand shards that are not there: nothing that answers.
+            Ok(filter) => assert_eq!(filter.ask(&["ada"]).await.as_slice(), [Answer::NotReady], "{text}"),
+            Err(error) => panic!("{text}: {error}"),
+        }
+    }
+    talk.must(&["DEL", "seen"]);
+    talk.must(&["RPUSH", "seen", "a list"]);
+    let opened = PlainFilter::open(&link, "seen").await;
+    assert!(matches!(opened, Err(RemoteError::Refused { .. })), "{opened:?}");
+    let created = PlainFilter::create(&link, "seen", 1000, 0.01).await;
+    assert!(matches!(created, Err(RemoteError::Refused { .. })), "{created:?}");
+    assert_eq!(talk.must(&["LLEN", "seen"]).integer(), 1, "it is left alone");
+}
+
+#[tokio::test]
+async fn filters_are_made_once_and_removed_whole() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    for backend in BACKENDS {
+        let plan = plan(backend).lease(Duration::from_millis(50));
+        let filter = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
+        let second = ShardedFilter::create(&link, "seen", &plan).await;
+        assert!(matches!(second, Err(RemoteError::Exists { .. })), "{second:?}");
+        add_all(&filter, &members(0..100)).await;
+        let other = ShardedFilter::open(&link, "seen").await.unwrap();
+        must_have(&other, &members(0..100)).await;
+        filter.delete().await.unwrap();
+        assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 0, "{backend:?}");
+        assert_eq!(other.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
+        let gone = ShardedFilter::open(&link, "seen").await;
+        assert!(matches!(gone, Err(RemoteError::Missing { .. })), "{gone:?}");
+    }
+    let names = ["", "a}b"];
+    for name in names {
+        let refused = ShardedFilter::create(&link, name, &plan(Backend::Plain)).await;
+        assert!(matches!(refused, Err(RemoteError::Name(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_made_anew_has_other_shards() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    let plan = plan(Backend::Plain).lease(Duration::from_millis(400));
+    let filter = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
+    add_all(&filter, &members(0..100)).await;
+    // Removed and made again within the lease of somebody who knows the old one.
+    let knows = ShardedFilter::open(&link, "seen").await.unwrap();
+    must_have(&knows, &members(0..100)).await;
+    let removing = tokio::spawn(filter.delete());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let again = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
+    add_all(&again, &members(200..300)).await;
+    let answers = knows.ask(&members(200..300)).await;
+    removing.await.unwrap().unwrap();
+    // What was added to the new one was not in the old one; that still answered for itself, or not at all.
+    assert!(answers.iter().all(|answer| answer != Answer::NotReady) || answers.trouble().is_some());
+    must_have(&again, &members(200..300)).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    must_have(&knows, &members(200..300)).await;
+    assert_eq!(again.info().await.unwrap().generation(), 2);
+}
+
+#[tokio::test]
+async fn replies_stay_with_their_requests() {
+    let Some(host) = Host::start(&HostOptions::new()) else { return };
+    let link = link(&host.url()).await;
+    let requests = (0..5000_u64).map(|number| match number % 3 {
+        0 => Request::write("SET", format!("k{number}").as_bytes()).arg(number),
+        1 => Request::write("NONSENSE", b"k"),
+        _ => Request::read("STRLEN", format!("k{}", number - 2).as_bytes()),
+    });
+    let answers = link.ask(requests.collect()).await;
+    assert_eq!(answers.len(), 5000);
+    for (number, answer) in answers.iter().enumerate() {
+        match (number % 3, answer) {
+            (0, Ok(_)) => {}
+            (1, Err(error)) => assert_eq!(error.code(), Some("ERR")),
+            (2, Ok(Value::Int(length))) => {
+                assert_eq!(*length as usize, (number - 2).to_string().len());
+            }
+            other => panic!("{number}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn addresses_are_checked() {
+    let none: [&str; 0] = [];
+    assert!(matches!(Link::open(none, LinkOptions::default()).await, Err(RemoteError::Address { .. })));
+    for odd in ["http://localhost", "rediss://localhost/#insecure", "nonsense"] {
+        let opened = Link::open([odd], LinkOptions::default()).await;
+        assert!(matches!(opened, Err(RemoteError::Address { .. })), "{odd}: {opened:?}");
+    }
+    let mut options = LinkOptions::default();
+    options.connecting = Duration::from_millis(500);
+    let nobody = Link::open(["redis://127.0.0.1:1"], options).await;
+    assert!(matches!(nobody, Err(RemoteError::Connect { .. })), "{nobody:?}");
+    assert!(!format!("{:?}", nobody.err()).contains("secret"));
+}
+
+#[tokio::test]
+async fn a_filter_can_be_filled_before_it_answers() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    for backend in BACKENDS {
+        let items = members(0..CAPACITY);
+        let mut build =
+            ShardedFilter::begin(&link, backend.name(), &plan(backend), Default::default()).await.unwrap();
+        for batch in items.chunks(10_000) {
+            build.add(batch).await.unwrap();
+        }
+        let early = ShardedFilter::open(&link, backend.name()).await;
+        assert!(matches!(early, Err(RemoteError::Missing { .. })), "{early:?}");
+        assert_eq!(build.commit().await.unwrap(), 1);
+        let filter = ShardedFilter::open(&link, backend.name()).await.unwrap();
+        must_have(&filter, &items).await;
+        let keys: HashSet<Vec<u8>> = filter.shard_keys(&items).await.unwrap().into_iter().collect();
+        assert_eq!(keys.len(), 8);
+        let few: Vec<Vec<u8>> = (0..500).map(stranger).collect();
+        assert!(filter.ask(&few).await.count(Answer::Absent) > 450);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the tests share.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use mayhap_remote::{Added, Answer, Backend, Link, LinkOptions, ShardedFilter};
+use mayhap_testkit::binomial::band_with_model_error;
+use mayhap_testkit::host::{Host, HostOptions};
+use mayhap_testkit::items::{member, stranger};
+
+pub(crate) const BACKENDS: [Backend; 3] = [Backend::Bloom, Backend::Mayhap, Backend::Plain];
+
+/// A server with our module; `None`: there is none here.
+pub(crate) fn host() -> Option<Host> {
+    Host::start(&HostOptions::new().our_module(&[]))
+}
+
+pub(crate) async fn link(url: &str) -> Link {
+    Link::open([url], LinkOptions::default()).await.unwrap()
+}
+
+/// A link that gives up soon.
+pub(crate) async fn impatient(url: &str) -> Link {
+    let mut options = LinkOptions::default();
+    options.patience = Duration::from_millis(300);
+    Link::open([url], options).await.unwrap()
+}
+
+pub(crate) fn members(range: std::ops::Range<u64>) -> Vec<Vec<u8>> {
+    range.map(member).collect()
+}
+
+/// Adds items in batches; all must be in. How many were new.
+pub(crate) async fn add_all(filter: &ShardedFilter, items: &[Vec<u8>]) -> usize {
+    let mut new = 0;
+    for batch in items.chunks(5000) {
+        let added = filter.add(batch).await;
+        assert!(added.all_in(), "{:?}", added.trouble());
+        new += added.count(Added::New);
+    }
+    new
+}
+
+/// Every one of these items must be there.
+pub(crate) async fn must_have(filter: &ShardedFilter, items: &[Vec<u8>]) {
+    for batch in items.chunks(5000) {
+        let answers = filter.ask(batch).await;
+        assert_eq!(answers.count(Answer::Absent), 0, "lost");
+        assert_eq!(answers.count(Answer::Mayhap), batch.len(), "{:?}", answers.trouble());
+    }
+}
+
+/// How many of so many strangers are called members.
+pub(crate) async fn wrong_answers(filter: &ShardedFilter, strangers: u64) -> u64 {
+    let mut wrong = 0;
+    for from in (0..strangers).step_by(5000) {
+        let batch: Vec<Vec<u8>> = (from..strangers.min(from + 5000)).map(stranger).collect();
+        let answers = filter.ask(&batch).await;
+        assert_eq!(answers.count(Answer::NotReady), 0, "{:?}", answers.trouble());
+        wrong += answers.count(Answer::Mayhap) as u64;
+    }
+    wrong
+}
+
+/// Wrong answers of a filter that is as full as this one, by the model. Our own blocks are known to 2 %, and the estimate of
+/// how many items are in them to about as much; the filters of servers are rounded up in their own way.
+pub(crate) fn promised(backend: Backend, strangers: u64, rate: f64) -> RangeInclusive<u64> {
+    let model_error = if backend == Backend::Plain { 0.04 } else { 0.10 };
+    band_with_model_error(strangers, rate, 1e-6, model_error)
+}
