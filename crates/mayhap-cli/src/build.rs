@@ -8,6 +8,7 @@
 mod choice;
 mod distinct;
 mod estimate;
+mod far;
 mod foreign;
 mod kept;
 mod numbers;
@@ -15,7 +16,7 @@ mod own;
 mod report;
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
@@ -32,8 +33,10 @@ use crate::input::InputArgs;
 use crate::kind_name::{self, KindName};
 use crate::needs_args::NeedsArgs;
 use crate::output;
+use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::quantity;
+use crate::remote::RemoteArgs;
 use crate::target::Target;
 use crate::trouble::Trouble;
 
@@ -55,6 +58,14 @@ The filter keeps its promise or says so: more items than were told are a
 warning with the rate as it is now, or trouble for kinds that refuse them.
 OUT appears when it is complete, or not at all.
 
+OUT may be in a server: redis://host:port/NAME. Then the items go into one filter
+in --shards parts, spread over the nodes of a cluster, in whatever the server has
+(--backend): filters of mayhap's module or server, of RedisBloom, or plain
+strings of any Redis. `mayhap check`, `add` and `info` know it by its address. With
+--force a name that is there gets a new generation: the old one answers until the
+new one is complete, then they change places in one step. --format redisson or
+guava makes the bitmap that programs in Java expect there.
+
 Examples:
   mayhap build seen.mayhap urls.txt                at most 1% wrong, sized by itself
   mayhap build seen.mayhap logs/*.gz --fpr 0.1%    compressed or not
@@ -64,11 +75,13 @@ Examples:
   mayhap build bad.mayhap --csv email users.csv --kind ribbon
   mayhap build phones.mayhap phones.txt --items 1e9 --range 13000000000..19999999999
   mayhap build seen.bloom urls.txt --format guava --items-as utf8
-  mayhap build - urls.txt | ssh host 'cat > seen.mayhap'")]
+  mayhap build - urls.txt | ssh host 'cat > seen.mayhap'
+  mayhap build redis://cache.local/seen urls.txt --shards 64
+  mayhap build redis://cache.local/users names.txt --format redisson --items-as kryo5")]
 pub(crate) struct Build {
-    /// The file to write; - is the standard output
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    /// The file to write; - is the standard output, redis://host[:port]/NAME a filter in a server
+    #[arg(value_name = "OUT", value_parser = place::parser())]
+    out: Place,
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -105,6 +118,14 @@ pub(crate) struct Build {
     /// Write what was built as one JSON object to the standard output
     #[arg(long)]
     json: bool,
+    /// In a server: the parts, a power of two [default: 64, or more if they would be large]
+    #[arg(long, value_name = "N", conflicts_with = "format")]
+    shards: Option<u32>,
+    /// In a server: what keeps the parts [default: the best that it has]
+    #[arg(long, value_name = "BACKEND", value_enum, conflicts_with = "format")]
+    backend: Option<far::BackendName>,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// Wrong answers nobody asked for otherwise.
@@ -142,7 +163,14 @@ struct Work<'a> {
 impl Build {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
         let started = Instant::now();
-        let target = Target::new(&self.out, self.force)?;
+        if let Place::Server(remote) = &self.out {
+            return self.build_there(remote, started);
+        }
+        if self.shards.is_some() || self.backend.is_some() {
+            let what = "--shards and --backend are for filters in a server: redis://host:port/NAME";
+            return Err(Trouble::Usage(what.into()));
+        }
+        let target = Target::new(self.out.file()?, self.force)?;
         if target == Target::Stdout && self.json {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
             return Err(Trouble::Usage(what.into()));
@@ -220,6 +248,15 @@ impl Build {
             (true, _) => Ok(HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?),
             (false, seed) => Ok(HashScheme::fast(seed.unwrap_or(0))),
         }
+    }
+
+    /// Are the files of the input there?
+    fn check_files(&self) -> Result<(), Trouble> {
+        let named = self.input.files.iter().filter(|file| *file != Path::new("-"));
+        named.into_iter().try_for_each(|file| {
+            let there = std::fs::metadata(file);
+            there.map(drop).map_err(|cause| Trouble::Read { name: file.display().to_string(), cause })
+        })
     }
 
     /// Can the input be read a second time?

@@ -1,10 +1,11 @@
 //! `mayhap add` and `mayhap remove`: a filter's file is replaced by one with more items in it, or fewer.
 
+mod far;
 mod report;
 
 use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -21,7 +22,10 @@ use crate::in_order::{self, in_order};
 use crate::input::InputArgs;
 use crate::item_form::ItemForm;
 use crate::output;
+use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
+use crate::remote::RemoteArgs;
+use crate::remote_filter::LayoutArgs;
 use crate::target::Target;
 use crate::trouble::Trouble;
 
@@ -38,16 +42,26 @@ take every line as one copy more, to be removed once more; with --new-only they
 leave out what is mayhap in already. Kinds that are built at once (xor,
 binary-fuse, ribbon, gcs) take nothing: build them again.
 
+FILTER may be in a server: redis://host:port/NAME. Then items are added where they
+are asked about, some at a time; whatever stops the work, those before are in. A
+filter that is not there is never made by adding to it.
+
 Examples:
   mayhap add seen.mayhap new-urls.txt              replace seen.mayhap
   zcat today.gz | mayhap add seen.mayhap           from the standard input
   mayhap add seen.mayhap new.txt -o larger.mayhap  leave seen.mayhap alone
   mayhap add ids.mayhap --jsonl user.id events.jsonl
   mayhap add seen.bloom urls.txt --items-as utf8   a Guava filter stays one
-  mayhap add seen.mayhap new.txt --json            how many were new")]
+  mayhap add seen.mayhap new.txt --json            how many were new
+  mayhap add redis://localhost:6399/seen new-urls.txt
+  mayhap add redis://cache.local/users --items-as kryo5 names.txt")]
 pub(crate) struct Add {
     #[command(flatten)]
     change: ChangeArgs,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
     /// Leave out what is mayhap in already, in place of another copy of it
     ///
     /// Not for filters that items are removed from: an item left out by mistake is gone when the other one is removed.
@@ -83,9 +97,9 @@ pub(crate) struct Remove {
 /// What both have.
 #[derive(Args, Debug)]
 struct ChangeArgs {
-    /// The filter to change
-    #[arg(value_name = "FILTER")]
-    filter: PathBuf,
+    /// The filter to change: a file, or for `add` redis://host[:port]/NAME
+    #[arg(value_name = "FILTER", value_parser = place::parser())]
+    filter: Place,
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -120,6 +134,9 @@ struct Change {
 
 impl Add {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        if let Place::Server(remote) = &self.change.filter {
+            return self.add_there(remote);
+        }
         let mut change = self.change.begin()?;
         if let Some(what) = takes_nothing(&change.filter) {
             return Err(self.change.trouble(what));
@@ -189,9 +206,10 @@ impl ChangeArgs {
     /// The filter, locked if its file is to be replaced.
     fn begin(&self) -> Result<Change, Trouble> {
         let started = Instant::now();
+        let path = self.filter.file()?;
         let target = match &self.output {
             Some(out) => Target::new(out, self.force)?,
-            None => Target::new(&self.filter, true)?,
+            None => Target::new(path, true)?,
         };
         // Whatever is replaced, nobody else changes it meanwhile.
         let lock = target.lock(self.quiet)?;
@@ -199,12 +217,12 @@ impl ChangeArgs {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
             return Err(Trouble::Usage(what.into()));
         }
-        let (filter, format) = filter_file::open_with_format(&self.filter, &self.foreign)?;
+        let (filter, format) = filter_file::open_with_format(path, &self.foreign)?;
         if !format.writes() {
             let what = format!("{format} files are only read: `mayhap convert` makes a mayhap file of it");
             return Err(self.trouble(what));
         }
-        let attached = self.attached(format)?;
+        let attached = self.attached(path, format)?;
         let progress = Progress::start(self.progress);
         Ok(Change { filter, format, attached, target, lock, progress, started })
     }
@@ -237,18 +255,18 @@ impl ChangeArgs {
     }
 
     /// What stands in a DCSO file behind the filter, for the new file to have it, too.
-    fn attached(&self, format: Format) -> Result<Vec<u8>, Trouble> {
+    fn attached(&self, path: &Path, format: Format) -> Result<Vec<u8>, Trouble> {
         if !matches!(format, Format::Dcso | Format::DcsoGzip) {
             return Ok(Vec::new());
         }
-        let name = || self.filter.display().to_string();
-        let bytes = fs::read(&self.filter).map_err(|cause| Trouble::Read { name: name(), cause })?;
+        let name = || self.filter.to_string();
+        let bytes = fs::read(path).map_err(|cause| Trouble::Read { name: name(), cause })?;
         let read = dcso::read(&bytes, UNPACKED_LIMIT);
         read.map(|read| read.data).map_err(|error| Trouble::Input { name: name(), what: error.to_string() })
     }
 
     fn trouble(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.filter.display().to_string(), what }
+        Trouble::Filter { name: self.filter.to_string(), what }
     }
 }
 

@@ -8,18 +8,21 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use clap::Args;
+use mayhap::Filter;
 use serde::Serialize;
 
-use self::ask::Asker;
+use self::ask::{Answered, Asker};
 use self::selection::Selection;
 use self::write::{Form, Writer};
 use crate::filter_file::{self, ForeignArgs};
 use crate::in_order::{in_order_until, threads};
 use crate::input::InputArgs;
+use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
+use crate::remote::RemoteArgs;
+use crate::remote_filter::{LayoutArgs, RemoteFilter};
 use crate::trouble::Trouble;
 use crate::{Verdict, health, output, quantity};
 
@@ -40,6 +43,13 @@ soon as it is there.
 
 A filter of ours is mapped, not read: one of many gigabytes answers at once.
 
+FILTER may be in a server: redis://host:port/NAME. What it is there is seen by
+itself: a filter of the server's (BF.*, CF.*, MF.*), one in shards, Redisson's (with
+--items-as for its codec); a bitmap by hand needs --as guava. A server may be
+unable to say: then a line is neither mayhap nor no. Such lines are not printed,
+with or without -v, but counted and told as trouble; --annotate calls them
+not-ready.
+
 Exit codes: 0 a line was selected, 1 none was, 2 trouble.
 
 Examples:
@@ -51,11 +61,14 @@ Examples:
   tail -f access.log | mayhap check --annotate -k 1 bad.mayhap
   mayhap check -v --csv email blocked.mayhap people.csv > allowed.csv
   mayhap check users.bloom --items-as utf8 names.txt
-                                                  a filter of Guava")]
+                                                  a filter of Guava
+  mayhap check redis://localhost:6399/seen urls.txt
+  mayhap check redis://cache.local/users --items-as kryo5 names.txt
+                                                  Redisson's, where it is")]
 pub(crate) struct Check {
-    /// The filter: ours, or one of another program
-    #[arg(value_name = "FILTER")]
-    filter: PathBuf,
+    /// The filter: ours, or one of another program; a file, or redis://host[:port]/NAME
+    #[arg(value_name = "FILTER", value_parser = place::parser())]
+    filter: Place,
     #[command(flatten)]
     input: InputArgs,
     /// Select the lines that certainly are not in the filter
@@ -95,14 +108,38 @@ pub(crate) struct Check {
     progress: ProgressArgs,
     #[command(flatten)]
     foreign: ForeignArgs,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// What was counted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counts {
     lines: u64,
     mayhap: u64,
+    not_ready: u64,
     selected: u64,
+    /// Why the last line that has no answer has none.
+    why: String,
+}
+
+impl Counts {
+    /// The first `asked` of some records, of which so many were selected.
+    fn add(&mut self, answered: &Answered, asked: usize, selected: u64) {
+        self.lines += asked as u64;
+        self.mayhap += answered.mayhaps.count_first(asked);
+        self.selected += selected;
+        if let Some(unready) = &answered.unready {
+            self.not_ready += unready.records.count_first(asked);
+            self.why.clone_from(&unready.why);
+        }
+    }
+
+    const fn noes(&self) -> u64 {
+        self.lines - self.mayhap - self.not_ready
+    }
 }
 
 /// The counts as a program reads them. Field names are a promise.
@@ -112,20 +149,31 @@ struct Report<'a> {
     lines: u64,
     mayhap: u64,
     no: u64,
+    /// Lines of which the server could not say anything; only of a filter in a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_ready: Option<u64>,
+    #[serde(flatten)]
+    rates: Option<Rates>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    items: &'a [ItemReport],
+}
+
+/// What is known of a filter that is here.
+#[derive(Serialize)]
+struct Rates {
     /// The rate by the model, for what is in the filter now.
     expected_fpr: f64,
     target_fpr: f64,
     /// How many of the mayhaps are wrong, as far as the model knows.
     expected_wrong_mayhaps: f64,
     over_capacity: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    items: &'a [ItemReport],
 }
 
 #[derive(Serialize)]
 struct ItemReport {
     item: String,
-    mayhap: bool,
+    /// Nothing, if the server could not say.
+    mayhap: Option<bool>,
 }
 
 impl Check {
@@ -138,38 +186,62 @@ impl Check {
     }
 
     fn ask(&self) -> Result<Verdict, Trouble> {
-        let filter = filter_file::open(&self.filter, &self.foreign)?;
-        if !self.quiet {
-            for warning in health::warnings(&filter) {
-                output::warn(format_args!("{}: {warning}", self.filter.display()));
+        match &self.filter {
+            Place::File(path) => {
+                let filter = filter_file::open(path, &self.foreign)?;
+                if !self.quiet {
+                    for warning in health::warnings(&filter) {
+                        output::warn(format_args!("{}: {warning}", self.filter));
+                    }
+                }
+                self.ask_with(&Asker::here(&filter, self.allow_misfits), Some(&filter))
+            }
+            Place::Server(remote) => {
+                let items_as = self.foreign.items_as;
+                let filter = RemoteFilter::open(remote, &self.server, &self.layout, items_as)?;
+                self.ask_with(&Asker::there(&filter, self.allow_misfits), None)
             }
         }
-        let asker = Asker::new(&filter, self.allow_misfits);
+    }
+
+    fn ask_with(&self, asker: &Asker<'_>, here: Option<&Filter>) -> Result<Verdict, Trouble> {
         let mut counts = Counts::default();
         let mut writer = Writer::new(self.form(), self.input.terminator(), self.line_buffered)?;
-        let items = self.ask_items(&asker, &mut writer, &mut counts)?;
+        let items = self.ask_items(asker, &mut writer, &mut counts)?;
         let asks_files = self.item.is_empty() || !self.input.files.is_empty();
         if asks_files && !self.has_enough(&counts) {
-            self.ask_files(&asker, &mut writer, &mut counts)?;
+            self.ask_files(asker, &mut writer, &mut counts)?;
         }
         writer.flush()?;
         if self.json {
             let report = Report {
-                filter: self.filter.display().to_string(),
+                filter: self.filter.to_string(),
                 lines: counts.lines,
                 mayhap: counts.mayhap,
-                no: counts.lines - counts.mayhap,
-                expected_fpr: filter.expected_fpr(),
-                target_fpr: filter.target_fpr(),
-                expected_wrong_mayhaps: wrong_mayhaps(counts, filter.expected_fpr()),
-                over_capacity: health::is_over_capacity(&filter),
+                no: counts.noes(),
+                not_ready: here.is_none().then_some(counts.not_ready),
+                rates: here.map(|filter| Rates {
+                    expected_fpr: filter.expected_fpr(),
+                    target_fpr: filter.target_fpr(),
+                    expected_wrong_mayhaps: wrong_mayhaps(&counts, filter.expected_fpr()),
+                    over_capacity: health::is_over_capacity(filter),
+                }),
                 items: &items,
             };
             output::to_stdout(|out, _| output::json(out, &report))?;
         } else if self.count {
             output::to_stdout(|out, _| Ok(writeln!(out, "{}", counts.selected)?))?;
         }
-        Ok(if counts.selected > 0 { Verdict::Yes } else { Verdict::No })
+        match (counts.selected, counts.not_ready) {
+            // As grep: who asks for nothing but an exit code has an answer.
+            (1.., _) if self.quiet => Ok(Verdict::Yes),
+            (_, 1..) => {
+                let (name, of) = (self.filter.to_string(), counts.lines);
+                Err(Trouble::NotReady { name, lines: counts.not_ready, of, why: counts.why })
+            }
+            (1.., _) => Ok(Verdict::Yes),
+            (0, _) => Ok(Verdict::No),
+        }
     }
 
     fn form(&self) -> Form {
@@ -190,6 +262,16 @@ impl Check {
         counts.selected >= self.most()
     }
 
+    /// What was asked for; what has no answer never is among it.
+    fn select(&self, answered: &Answered) -> Selection {
+        let mayhaps = &answered.mayhaps;
+        let selected = if self.invert_match { mayhaps.inverted() } else { mayhaps.clone() };
+        match &answered.unready {
+            Some(unready) => selected.without(&unready.records),
+            None => selected,
+        }
+    }
+
     /// Those of the command line.
     fn ask_items(
         &self,
@@ -203,13 +285,12 @@ impl Check {
                 break;
             }
             let bytes = item.as_encoded_bytes();
-            let mayhap = asker.ask_one(bytes)?;
-            let selected = mayhap != self.invert_match;
-            counts.lines += 1;
-            counts.mayhap += u64::from(mayhap);
-            counts.selected += u64::from(selected);
-            writer.item(bytes, mayhap, selected, counts.lines)?;
+            let answered = asker.ask_one(bytes)?;
+            let selected = self.select(&answered).contains(0);
+            counts.add(&answered, 1, u64::from(selected));
+            writer.item(bytes, &answered, selected, counts.lines)?;
             if self.json {
+                let mayhap = answered.unready.is_none().then(|| answered.mayhaps.contains(0));
                 reports.push(ItemReport { item: String::from_utf8_lossy(bytes).into_owned(), mayhap });
             }
         }
@@ -229,15 +310,13 @@ impl Check {
             writer.header(&header)?;
         }
         let work = |block: &_| asker.ask(block);
-        let done = in_order_until(blocks, threads(self.threads), work, |block, mayhaps: Selection| {
+        let done = in_order_until(blocks, threads(self.threads), work, |block, answered: Answered| {
             let left = self.most().saturating_sub(counts.selected);
-            let mut selected = if self.invert_match { mayhaps.inverted() } else { mayhaps.clone() };
+            let mut selected = self.select(&answered);
             let asked = selected.cut_after(left);
-            counts.lines += asked as u64;
-            counts.mayhap += mayhaps.count_first(asked);
-            counts.selected += selected.count_first(asked);
+            counts.add(&answered, asked, selected.count_first(asked));
             progress.add_items(asked as u64);
-            writer.block(block, &mayhaps, &selected, asked)?;
+            writer.block(block, &answered, &selected, asked)?;
             Ok(if self.has_enough(counts) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });
         drop(progress);
@@ -250,8 +329,8 @@ impl Check {
 
 /// How many of the mayhaps are wrong, if lines are different from each other: of the strangers among the lines, the filter
 /// says no to all but `rate`. So those that got a no are that part of the strangers, and the others follow.
-fn wrong_mayhaps(counts: Counts, rate: f64) -> f64 {
-    let (mayhap, no) = (counts.mayhap as f64, (counts.lines - counts.mayhap) as f64);
+fn wrong_mayhaps(counts: &Counts, rate: f64) -> f64 {
+    let (mayhap, no) = (counts.mayhap as f64, counts.noes() as f64);
     if rate >= 1.0 { mayhap } else { (no * rate / (1.0 - rate)).min(mayhap) }
 }
 
@@ -261,12 +340,12 @@ mod tests {
 
     #[test]
     fn the_noes_tell_how_many_mayhaps_are_wrong() {
-        let counts = |lines, mayhap| Counts { lines, mayhap, selected: 0 };
+        let counts = |lines, mayhap| Counts { lines, mayhap, ..Counts::default() };
         // 990 noes at 1 % are what is left of 1,000 strangers: 10 of the mayhaps are wrong.
-        assert!((wrong_mayhaps(counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
-        assert_eq!(wrong_mayhaps(counts(500, 500), 0.01), 0.0);
-        assert_eq!(wrong_mayhaps(counts(1_000, 1), 0.5), 1.0, "never more than there are");
-        assert_eq!(wrong_mayhaps(counts(1_000, 1_000), 1.0), 1_000.0);
-        assert_eq!(wrong_mayhaps(counts(0, 0), 0.01), 0.0);
+        assert!((wrong_mayhaps(&counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
+        assert_eq!(wrong_mayhaps(&counts(500, 500), 0.01), 0.0);
+        assert_eq!(wrong_mayhaps(&counts(1_000, 1), 0.5), 1.0, "never more than there are");
+        assert_eq!(wrong_mayhaps(&counts(1_000, 1_000), 1.0), 1_000.0);
+        assert_eq!(wrong_mayhaps(&counts(0, 0), 0.01), 0.0);
     }
 }

@@ -7,15 +7,19 @@ mod parquet;
 mod text;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
+use mayhap::ItemEncoding;
 use serde::Serialize;
 
 use self::bits::Counting;
 use self::facts::Facts;
 use self::parquet::Columns;
 use crate::filter_file::{self, ForeignArgs};
+use crate::place::{self, Place};
+use crate::remote::RemoteArgs;
+use crate::remote_filter::{LayoutArgs, RemoteFilter, ServerFacts};
 use crate::trouble::Trouble;
 use crate::{Verdict, output};
 
@@ -30,6 +34,10 @@ Bits are counted in filters of up to 64 MiB; in larger ones with --fill, which
 reads all of the file. Without it a filter of any size is described at once. (A
 quotient, growing or d-left filter is read when it is opened, whatever is asked.)
 
+Of a filter in a server (redis://host:port/NAME) it is said what it is there, and
+what the server says of it; of one in shards, how full they are and which are not
+ready.
+
 A secret key is never shown. Of a Parquet file the filters in it are listed; one
 of them is described with --column.
 
@@ -40,11 +48,12 @@ Examples:
   mayhap info --json seen.mayhap | jq '.filters[0].expected_fpr'
   mayhap info words.bloom                         a filter of another program
   mayhap info orders.parquet                      filters inside of a file
-  mayhap info orders.parquet --column customer --row-group 0")]
+  mayhap info orders.parquet --column customer --row-group 0
+  mayhap info redis://localhost:6399/seen         a filter in a server")]
 pub(crate) struct Info {
-    /// Filters: ours, or those of other programs
-    #[arg(value_name = "FILTER", required = true)]
-    filters: Vec<PathBuf>,
+    /// Filters: ours, or those of other programs; files, or redis://host[:port]/NAME
+    #[arg(value_name = "FILTER", required = true, value_parser = place::parser())]
+    filters: Vec<Place>,
     /// Count the bits that are set, however large the filter: reads all of it
     #[arg(long)]
     fill: bool,
@@ -53,6 +62,10 @@ pub(crate) struct Info {
     json: bool,
     #[command(flatten)]
     foreign: ForeignArgs,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// What there is to say about one file.
@@ -61,6 +74,7 @@ pub(crate) struct Info {
 enum Description {
     Filter(Box<Facts>),
     Parquet(Columns),
+    Server(Box<ServerFacts>),
 }
 
 #[derive(Serialize)]
@@ -72,8 +86,19 @@ impl Info {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
         let mut described = Vec::new();
         let mut first_trouble = None;
-        for path in &self.filters {
-            match self.describe(path) {
+        for place in &self.filters {
+            let described_one = match place {
+                Place::File(path) => self.describe(path),
+                Place::Server(remote) => {
+                    // No item is asked about, so nobody needs to say how they become bytes.
+                    let items_as = self.foreign.items_as;
+                    let items = Some(items_as.unwrap_or(ItemEncoding::Bytes));
+                    RemoteFilter::open(remote, &self.server, &self.layout, items)
+                        .and_then(|filter| filter.facts(items_as))
+                        .map(|facts| Description::Server(Box::new(facts)))
+                }
+            };
+            match described_one {
                 Ok(description) => described.push(description),
                 // The others are described all the same; one line says what went wrong, and more are warnings.
                 Err(trouble) if first_trouble.is_none() => first_trouble = Some(trouble),
@@ -106,6 +131,7 @@ impl Info {
             match description {
                 Description::Filter(facts) => text::write(out, facts, width)?,
                 Description::Parquet(columns) => text::write_columns(out, columns)?,
+                Description::Server(facts) => facts.write(out, width)?,
             }
         }
         Ok(())

@@ -25,14 +25,17 @@ mod item_form;
 mod kind_name;
 mod man;
 mod merge;
+mod module;
 mod needs_args;
 mod output;
+mod place;
 mod plan;
 mod progress;
 mod pull;
 mod push;
 mod quantity;
 mod remote;
+mod remote_filter;
 mod repair;
 mod serve;
 mod sniff;
@@ -92,6 +95,7 @@ enum Verb {
     Sniff(sniff::Sniff),
     Push(push::Push),
     Pull(pull::Pull),
+    Module(module::Module),
     Repair(repair::Repair),
     Bench(bench::Bench),
     Completions(completions::Completions),
@@ -156,6 +160,7 @@ fn run(verb: &Verb) -> Result<Verdict, Trouble> {
         Verb::Completions(completions) => {
             output::to_stdout(|out, _| completions.run(out)).map(|()| Verdict::Yes)
         }
+        Verb::Module(module) => output::to_stdout(|out, _| module.run(out)).map(|()| Verdict::Yes),
         Verb::Man(man) => output::to_stdout(|out, _| man.run(out)).map(|()| Verdict::Yes),
     }
 }

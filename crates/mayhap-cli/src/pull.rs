@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Family, Remote, RemoteArgs};
+use crate::remote_filter::Server;
 use crate::target::Target;
 use crate::trouble::Trouble;
 use crate::{Verdict, output};
@@ -103,7 +104,7 @@ impl Pull {
         let family = match (Family::of_type(&there), there.as_str()) {
             (Some(family), _) => family,
             (None, "none") => return Err(self.trouble("there is no filter of this name")),
-            (None, _) => return Err(self.trouble(&format!("holds a {there}, which is no filter"))),
+            (None, _) => return Err(self.not_to_be_had(&there)?),
         };
         let filter = fetch::filter(&mut connection, &self.remote, family, &progress)?;
         let format = match (self.format, &filter) {
@@ -134,6 +135,23 @@ impl Pull {
             ));
         }
         Ok(Verdict::Yes)
+    }
+
+    /// What it is that is asked where it is, and cannot be taken out.
+    fn not_to_be_had(&self, kind: &str) -> Result<Trouble, Trouble> {
+        let server = Server::connect(&self.remote, &self.server)?;
+        Ok(self.trouble(&match kind {
+            "string" if server.is_sharded()? => {
+                "is a filter in shards, which stays where it is: check, add and info take its address".into()
+            }
+            "string" if server.has_redisson_config()? => {
+                "is a bitmap of Redisson's, which stays where it is: check, add and info take its address, with --items-as".into()
+            }
+            "string" => "holds a string, which is no filter of the server's: a bitmap with Guava's placement is asked where it is, by \
+                         check --as guava"
+                .to_owned(),
+            kind => format!("holds a {kind}, which is no filter"),
+        }))
     }
 
     fn trouble(&self, what: &str) -> Trouble {

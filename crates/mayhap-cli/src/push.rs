@@ -1,5 +1,6 @@
 //! `mayhap push`: a filter file into a running server.
 
+pub(crate) mod bitmap;
 mod pieces;
 mod send;
 
@@ -17,20 +18,27 @@ use self::send::Sending;
 use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Family, Remote, RemoteArgs};
+use crate::remote_filter::{AskedWith, Layout};
 use crate::trouble::Trouble;
 use crate::{Verdict, interrupt, output};
 
 /// Put a filter into a running server: mayhap's, or a Redis with RedisBloom
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The filter goes in pieces to a temporary name (NAME:loading:…), which takes its
+The filter goes in pieces to a temporary name ({NAME}:loading:…), which takes its
 real name in one step once the server has confirmed all of it. Whoever asks
 meanwhile gets the old filter, or none, never half of the new one. After Ctrl-C
 the temporary name is removed; if even that fails it goes away by itself.
 
 Filters in RedisBloom's layout (`mayhap build --format redis-bloom` or
 redis-cuckoo, or pulled from there) go to any server that has BF.LOADCHUNK or
-CF.LOADCHUNK. All other kinds go by MF.LOAD, which only mayhap's server has.
+CF.LOADCHUNK. All other kinds go by MF.LOAD, which mayhap's server and module have.
+
+A Redis without a module takes what programs in Java keep there: filters in
+Redisson's layout as its bitmap and its config, both in one step; filters of
+Guava's as a bitmap by hand, with --as guava (the server does not say what it is:
+note the words to ask it with, which are told). Redisson's go so by themselves where there is no
+MF.LOAD, or with --as redisson.
 
 A name that is taken is replaced only with --force; its expiry goes with it. The
 password may be in the address, in REDISCLI_AUTH or in a file: addresses can be
@@ -42,7 +50,8 @@ Examples:
   mayhap push seen.mayhap redis://localhost:6399/seen --force
   mayhap push seen.bf redis://cache.local/seen --password-file ~/.redis
   mayhap push seen.mayhap 'redis+unix:///run/mayhap.sock?name=seen' --json
-  mayhap push words.bloom redis://localhost:6399/words --items-as utf8")]
+  mayhap push words.bloom redis://localhost:6399/words --items-as utf8
+  mayhap push words.bloom redis://cache.local/words --items-as utf8 --as guava")]
 pub(crate) struct Push {
     /// The filter: ours, or one of another program
     #[arg(value_name = "FILTER")]
@@ -65,6 +74,12 @@ pub(crate) struct Push {
     progress: ProgressArgs,
     #[command(flatten)]
     foreign: ForeignArgs,
+    /// Put it there as a bitmap of this layout, for programs in Java
+    #[arg(long = "as", value_name = "LAYOUT", value_enum)]
+    layout: Option<Layout>,
+    /// With --as guava: set a bit behind the last one, which says that the bitmap is whole
+    #[arg(long, requires = "layout")]
+    marker: bool,
 }
 
 /// How it went. The field names are those of `--json`, and a promise.
@@ -80,18 +95,36 @@ struct Report {
     pieces: u64,
     /// What had the name before is gone.
     replaced: bool,
+    /// What a bitmap with Guava's placement is asked with.
+    #[serde(flatten)]
+    asked_with: Option<AskedWith>,
 }
 
 impl Push {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
         let opened = self.open()?;
+        if let Some(layout) = self.layout {
+            return self.push_bitmap(&opened, layout);
+        }
         let progress = Progress::start(self.progress);
         let mut connection = self.remote.connect(&self.server)?;
+        let family = Family::of_filter(&opened.filter);
+        // Asked, not tried: a Redis repeats what it does not know, and the bytes of a filter are no text.
+        if !connection.has_command(family.load_command())? {
+            drop(progress);
+            return match bitmap::layout_of(&opened.filter) {
+                Some(Layout::Redisson) => self.push_bitmap(&opened, Layout::Redisson),
+                Some(Layout::Guava) => {
+                    let what = "the server has no MF.LOAD; --as guava puts it there as a bitmap by hand";
+                    Err(self.trouble(what))
+                }
+                None => Err(send::cannot_take(&connection, family, opened.filter.kind())),
+            };
+        }
         let there = connection.type_of(self.remote.name())?;
         if there != "none" && !self.force {
             return Err(self.trouble("is there already: --force replaces it"));
         }
-        let family = Family::of_filter(&opened.filter);
         let mut pieces = Pieces::of(&opened.filter, opened.format, family, &self.filter)?;
         progress.phase("sending", Some(pieces.total_bytes()));
         let sent = {
@@ -114,7 +147,7 @@ impl Push {
             sent?
         };
         drop(progress);
-        self.report(&opened, family, sent, there != "none")
+        self.report(&opened, family.load_command(), sent, there != "none", None)
     }
 
     fn open(&self) -> Result<Opened, Trouble> {
@@ -130,9 +163,10 @@ impl Push {
     fn report(
         &self,
         opened: &Opened,
-        family: Family,
+        command: &'static str,
         sent: send::Sent,
         replaced: bool,
+        asked_with: Option<AskedWith>,
     ) -> Result<Verdict, Trouble> {
         let Opened { filter, format, .. } = opened;
         if self.json {
@@ -141,11 +175,12 @@ impl Push {
                 from: Format::name(*format),
                 to: self.remote.shown(),
                 kind: Filter::kind(filter).name(),
-                command: family.load_command(),
+                command,
                 inserted: filter.inserted(),
                 bytes: sent.bytes,
                 pieces: sent.pieces,
                 replaced,
+                asked_with,
             };
             output::to_stdout(|out, _| output::json(out, &report))?;
         } else if !self.quiet {
@@ -156,6 +191,9 @@ impl Push {
                 say::items(filter.inserted()),
                 if replaced { "is now" } else { "is" },
             ));
+            if let Some(words) = asked_with {
+                output::tell(format_args!("{}: ask it with {words}", self.remote.shown()));
+            }
         }
         Ok(Verdict::Yes)
     }

@@ -10,13 +10,22 @@ use std::str::FromStr;
 use clap::Args;
 use redis::{ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates};
 
-pub(crate) use self::connection::Connection;
+pub(crate) use self::connection::{Connection, said_of};
 pub(crate) use self::family::Family;
 
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, one_line};
 
+/// How addresses begin.
+const SCHEMES: [&str; 7] = ["redis", "rediss", "valkey", "valkeys", "redis+unix", "valkey+unix", "unix"];
 /// The variable that redis-cli reads a password from.
 const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
+
+/// So many nodes of a cluster are asked where a name is.
+const MOST_MOVES: u32 = 5;
+/// Longer names are cut in messages.
+const MOST_SHOWN: usize = 1024;
+/// Of a longer one, what is shown.
+const SHOWN_OF_LONG: usize = 60;
 
 /// Where a filter is: a server, and its name there.
 #[derive(Clone, Debug)]
@@ -69,7 +78,7 @@ impl Remote {
 
     /// As messages call it: `redis://host:port/name`.
     pub(crate) fn shown(&self) -> String {
-        let name = String::from_utf8_lossy(&self.name);
+        let name = shown_name(&self.name);
         match self.address.starts_with("unix:") {
             true => format!("{}?name={name}", self.address),
             false => format!("{}/{name}", self.address),
@@ -81,6 +90,49 @@ impl Remote {
     /// # Errors
     /// It is not there, or does not let us in.
     pub(crate) fn connect(&self, args: &RemoteArgs) -> Result<Connection, Trouble> {
+        let (mut info, certificates) = self.login(args)?;
+        let mut address = self.address.clone();
+        for _ in 0..MOST_MOVES {
+            let mut connection = Connection::open(info.clone(), certificates.clone(), address)?;
+            let Some((host, port)) = connection.moved(&self.name)? else { return Ok(connection) };
+            // An empty host is the one that said it.
+            let (here, elsewhere) = match info.addr() {
+                ConnectionAddr::Tcp(here, _) => (here, None),
+                ConnectionAddr::TcpTls { host, insecure, tls_params, .. } => {
+                    (host, Some((*insecure, tls_params.clone())))
+                }
+                _ => {
+                    return Err(
+                        connection.odd(&format!("is part of a cluster: the name is on {host}:{port}"))
+                    );
+                }
+            };
+            let host = if host.is_empty() { here.clone() } else { host };
+            address = format!("redis{}://{host}:{port}", if elsewhere.is_some() { "s" } else { "" });
+            let there = match elsewhere {
+                Some((insecure, tls_params)) => ConnectionAddr::TcpTls { host, port, insecure, tls_params },
+                None => ConnectionAddr::Tcp(host, port),
+            };
+            info = info.set_addr(there);
+        }
+        let what =
+            format!("{} is on another node, said {MOST_MOVES} nodes of its cluster", shown_name(&self.name));
+        Err(Trouble::Server { address, what })
+    }
+
+    /// The server as messages call it.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What is needed to be let in: the address with the password, and certificates if it is to be encrypted.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub(crate) fn login(
+        &self,
+        args: &RemoteArgs,
+    ) -> Result<(ConnectionInfo, Option<TlsCertificates>), Trouble> {
         let mut settings = self.info.redis_settings().clone();
         if let Some(path) = &args.password_file {
             let read = fs::read_to_string(path);
@@ -99,7 +151,7 @@ impl Remote {
         let info = self.info.clone().set_redis_settings(settings);
         let encrypted = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
         let certificates = if encrypted { Some(args.certificates()?) } else { None };
-        Connection::open(info, certificates, self.address.clone())
+        Ok((info, certificates))
     }
 }
 
@@ -108,20 +160,43 @@ impl FromStr for Remote {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const FORM: &str = "not of the form redis://[user:password@]host[:port]/name";
+        let (scheme, behind) = text.split_once("://").ok_or(FORM)?;
+        if !SCHEMES.contains(&scheme) {
+            return Err(format!("{scheme}:// is no server of filters: redis://, rediss:// or redis+unix://"));
+        }
         let mut url = redis::parse_redis_url(text).ok_or(FORM)?;
         let socket = matches!(url.scheme(), "unix" | "redis+unix" | "valkey+unix");
         // The client library has a word for not looking at the server's certificate at all.
         if matches!(url.scheme(), "rediss" | "valkeys") && url.fragment().is_some() {
             return Err(
-                "the server's certificate is always checked: leave out what stands behind the #".into()
+                "the server's certificate is always checked: leave out what stands behind the # (or write # as %23)".into()
             );
+        }
+        if url.fragment().is_some() {
+            return Err("an address has nothing behind a #: write # as %23".into());
+        }
+        let known: &[&str] =
+            if socket { &["name", "db", "user", "pass", "protocol"] } else { &["db", "protocol"] };
+        if let Some((field, _)) = url.query_pairs().find(|(field, _)| !known.contains(&&**field)) {
+            return Err(format!(
+                "no field of an address: ?{field}; there is ?db=N, and a ? in a name is %3F"
+            ));
         }
         let name = if socket {
             let named = url.query_pairs().find(|(field, _)| field == "name");
             let name = named.map(|(_, name)| name.into_owned().into_bytes());
             name.ok_or("no name of a filter: redis+unix:///path/of/the/socket?name=NAME")?
         } else {
-            let name = percent_decoded(url.path().trim_start_matches('/'));
+            // As it was written: what reads addresses takes away dots and line feeds.
+            let path =
+                behind.split('?').next().unwrap_or_default().split_once('/').map_or("", |(_, path)| path);
+            let odd = |segment: &str| matches!(segment, "" | "." | "..");
+            if !path.is_empty() && path.split('/').any(odd) {
+                return Err(
+                    "a part of the name is empty, . or ..: write / as %2F and . as %2E where they are meant so".into()
+                );
+            }
+            let name = percent_decoded(path);
             // To the client library the path is the number of a database.
             let database = url.query_pairs().find(|(field, _)| field == "db").map(|(_, db)| db.into_owned());
             url.set_path(&database.unwrap_or_default());
@@ -145,6 +220,15 @@ impl FromStr for Remote {
         let info = url.into_connection_info().map_err(|error| error.to_string())?;
         Ok(Self { info, name, address })
     }
+}
+
+/// A name as messages have it: on one line, and no longer than people read.
+fn shown_name(name: &[u8]) -> String {
+    let (shown, rest) = match name.len() {
+        long if long > MOST_SHOWN => (&name[..SHOWN_OF_LONG], format!("… ({long} bytes)")),
+        _ => (name, String::new()),
+    };
+    one_line(&String::from_utf8_lossy(shown)) + &rest
 }
 
 /// `%20` and the like as the bytes they stand for.
@@ -198,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn names_are_what_was_written_and_short_in_messages() {
+        assert_eq!(remote("redis://localhost/a%2F%2E%2E%23").name(), b"a/..#");
+        let lines = remote("redis://localhost/a\nb%0Ac");
+        assert_eq!((lines.name(), lines.shown().as_str()), (&b"a\nb\nc"[..], "redis://localhost/a\\nb\\nc"));
+        let long = remote(&format!("redis://localhost/{}", "x".repeat(5_000)));
+        assert_eq!(long.name().len(), 5_000);
+        assert!(long.shown().len() < 200 && long.shown().ends_with("… (5000 bytes)"), "{}", long.shown());
+    }
+
+    #[test]
     fn tls_is_asked_for_by_the_scheme_and_always_checks_the_server() {
         let remote = remote("rediss://ada:secret@localhost:6400/seen");
         let ConnectionAddr::TcpTls { host, port, insecure, .. } = remote.info.addr() else {
@@ -211,7 +305,13 @@ mod tests {
     fn what_is_no_address_is_told_apart() {
         for (text, what) in [
             ("seen.mayhap", "not of the form"),
-            ("http://localhost/seen", "not of the form"),
+            ("http://localhost/seen", "no server of filters"),
+            ("redis://localhost:99999/seen", "not of the form"),
+            ("redis://localhost/seen#1", "%23"),
+            ("redis://localhost/seen?d=1", "?db=N"),
+            ("redis://localhost/a/../b", "%2E"),
+            ("redis://localhost/a//b", "%2F"),
+            ("redis://localhost/./b", "%2E"),
             ("redis://localhost", "no name"),
             ("redis://localhost:6399/", "no name"),
             ("redis+unix:///run/mayhap.sock", "no name"),

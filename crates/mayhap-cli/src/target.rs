@@ -21,6 +21,8 @@ pub(crate) enum Target {
     Stdout,
     /// A file.
     File(PathBuf),
+    /// A filter in a server, of this address: whoever builds for it sends it, too.
+    Server(String),
 }
 
 impl Target {
@@ -63,6 +65,7 @@ impl Target {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "standard output".into(),
+            Self::Server(address) => address.clone(),
             Self::File(path) => path.display().to_string(),
         }
     }
@@ -70,7 +73,7 @@ impl Target {
     /// Where what does not fit in memory may wait: beside the file, for there must be room for that, too.
     pub(crate) fn folder(&self) -> PathBuf {
         match self {
-            Self::Stdout => env::temp_dir(),
+            Self::Stdout | Self::Server(_) => env::temp_dir(),
             Self::File(path) => {
                 // A link is followed when the file is replaced.
                 let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
@@ -101,6 +104,7 @@ impl Target {
                 out.flush()?;
                 Ok(out.bytes)
             }
+            Self::Server(address) => Err(not_a_file(address)),
             Self::File(path) => {
                 filter_file::save_as(filter, format, attached, path, progress)?;
                 let about = fs::metadata(path);
@@ -118,8 +122,13 @@ impl Target {
                 Ok(out.flush()?)
             }
             Self::File(path) => filter_file::save_bytes(bytes, secret, path, progress),
+            Self::Server(address) => Err(not_a_file(address)),
         }
     }
+}
+
+fn not_a_file(address: &str) -> Trouble {
+    Trouble::Filter { name: address.to_owned(), what: "is in a server, not in a file".into() }
 }
 
 /// Counts what is written.

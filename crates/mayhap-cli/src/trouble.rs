@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use mayhap::BuildError;
-use mayhap::advise::{CreateError, NeedsError};
+use mayhap::advise::{CreateError, NeedsError, say};
 use mayhap::codec::format::Format;
 use mayhap::file::FileError;
 use mayhap_server::settings::SettingsError;
@@ -68,6 +68,17 @@ pub(crate) enum Trouble {
         /// What is wrong.
         what: String,
     },
+    /// A filter in a server could not answer for all lines.
+    NotReady {
+        /// Which.
+        name: String,
+        /// How many lines have no answer.
+        lines: u64,
+        /// Of how many.
+        of: u64,
+        /// Why the last of them has none.
+        why: String,
+    },
     /// The server cannot be started.
     Start(StartError),
     /// Its settings make no sense.
@@ -89,9 +100,17 @@ impl fmt::Display for Trouble {
             Self::Write(error) => write!(f, "cannot write the answer: {}", said(error)),
             Self::Read { name, cause } => write!(f, "cannot read {name}: {}", said(cause)),
             Self::Input { name, what } | Self::NotSuch { name, what, .. } | Self::Filter { name, what } => {
-                write!(f, "{name}: {what}")
+                write!(f, "{}: {}", one_line(name), one_line(what))
             }
-            Self::Server { address, what } => write!(f, "{address}: {what}"),
+            Self::Server { address, what } => write!(f, "{address}: {}", one_line(what)),
+            Self::NotReady { name, lines, of, why } => {
+                let (lines, of) = (say::count(*lines), say::count(*of));
+                write!(
+                    f,
+                    "{name}: not ready for {lines} of {of} lines, which got no answer: {}",
+                    one_line(why)
+                )
+            }
             Self::File(FileError::Io { action, path, cause, .. }) => {
                 write!(f, "cannot {action} {}: {}", path.display(), said(cause))
             }
@@ -110,6 +129,18 @@ impl fmt::Display for Trouble {
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
+}
+
+/// A text whose line feeds, and other letters that move a cursor, are written as programs write them.
+pub(crate) fn one_line(text: &str) -> String {
+    let escaped = |letter: char| letter.is_control().then(|| letter.escape_default());
+    text.trim_end()
+        .chars()
+        .flat_map(|letter| match escaped(letter) {
+            Some(escape) => escape.collect::<Vec<_>>(),
+            None => vec![letter],
+        })
+        .collect()
 }
 
 /// What the system said to make the server fail.
@@ -154,6 +185,7 @@ impl std::error::Error for Trouble {
             | Self::NotSuch { .. }
             | Self::Filter { .. }
             | Self::Server { .. }
+            | Self::NotReady { .. }
             | Self::Interrupted => None,
             Self::Needs(error) => Some(error),
             Self::Write(error) | Self::Read { cause: error, .. } | Self::NoPlace { cause: error, .. } => {
@@ -213,6 +245,14 @@ impl From<&clap::Error> for Trouble {
         let first = one_line(paragraphs.next().unwrap_or_default());
         let tip = paragraphs.map(one_line).find(|text| text.starts_with("tip: "));
         let tip = tip.map(|tip| format!(" ({tip})")).unwrap_or_default();
-        Self::Usage(format!("{}{tip}", first.trim_start_matches("error: ")))
+        Self::Usage(format!("{}{tip}", without_password(first.trim_start_matches("error: "))))
     }
+}
+
+/// A text without what stands between `://` and the last `@` of an address in it.
+fn without_password(text: &str) -> String {
+    let Some((before, behind)) = text.split_once("://") else { return text.to_owned() };
+    let address = behind.find('\'').unwrap_or(behind.len());
+    let shown = behind[..address].rfind('@').map_or(behind, |at| &behind[at + 1..]);
+    format!("{before}://{shown}")
 }

@@ -220,6 +220,10 @@ fn every_link_leads_somewhere() {
         "docs/guide.md",
         "docs/format.md",
         "docs/program.md",
+        "docs/server.md",
+        "docs/module.md",
+        "docs/remote.md",
+        "docs/remote-java.md",
     ];
     for name in pages.into_iter().map(str::to_owned).chain(pages_below("docs/guide")) {
         let text = page(&name);

@@ -411,7 +411,7 @@ fn a_program_that_dies_leaves_half_a_filter_that_answers_nothing_and_goes_away()
         });
         let mut connection = connect(&server);
         let names = all_names(&mut connection);
-        assert!(names.len() == 2 && names[1].starts_with("seen:loading:"), "{names:?}");
+        assert!(names.len() == 2 && names[1].starts_with("{seen}:loading:"), "{names:?}");
         for command in ["EXISTS", "ADD"] {
             let refused = ask::<redis::Value>(&mut connection, &format!("{family}.{command} {} x", names[1]));
             assert_eq!(refused.unwrap_err().code(), Some("NOTREADY"), "{file}");
@@ -521,7 +521,7 @@ fn answers_that_make_no_sense_are_trouble() {
     });
     let said = trouble(&folder, &["push", "seen.bf", &knows_nothing]);
     assert!(
-        said.contains("has no BF.LOADCHUNK: it is neither mayhap's server nor a Redis with RedisBloom"),
+        said.contains("has no BF.LOADCHUNK: it is neither mayhap's server nor a Redis with a module for it"),
         "{said}"
     );
     let said = trouble(&folder, &["push", "seen.mayhap", &knows_nothing]);

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use program::talk::Talk;
 use program::{empty_folder, mayhap_in};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -58,10 +59,7 @@ impl Server {
     }
 
     fn connect(&self) -> Talk {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Talk(BufReader::new(stream))
+        Talk::over(TcpStream::connect(&self.address).unwrap(), PATIENCE)
     }
 
     /// Bytes of memory it has in use.
@@ -83,35 +81,7 @@ impl Drop for Server {
     }
 }
 
-struct Talk(BufReader<TcpStream>);
-
 impl Talk {
-    fn send(&mut self, bytes: &[u8]) {
-        self.0.get_mut().write_all(bytes).unwrap();
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    /// Sends a line, and reads the first line of the reply.
-    fn ask(&mut self, line: &str) -> String {
-        self.send(format!("{line}\r\n").as_bytes());
-        self.line()
-    }
-
-    /// A field of `INFO`.
-    fn info(&mut self, field: &str) -> u64 {
-        let length: usize = self.ask("INFO")[1..].parse().unwrap();
-        let mut text = vec![0; length + 2];
-        self.0.read_exact(&mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        value.unwrap_or_else(|| panic!("no {field} in {text}")).parse().unwrap()
-    }
-
     /// Sends as much as the other side takes, for as long as it takes some within `pause`.
     fn stuff(&mut self, bytes: &[u8], pause: Duration) -> usize {
         let stream = self.0.get_mut();

@@ -6,8 +6,7 @@ mod program;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use program::empty_folder;
 use program::server::{PATIENCE, Server};
+use program::talk::Talk;
 
 const MIB: u64 = 1 << 20;
 /// Nobody may wait for longer.
@@ -28,29 +28,9 @@ fn size(short: u64, long: u64) -> u64 {
 /// One test at a time: what others do must not be measured.
 static ALONE: Mutex<()> = Mutex::new(());
 
-struct Talk(BufReader<TcpStream>);
-
 impl Talk {
     fn with(server: &Server) -> Self {
-        let stream = server.connect();
-        stream.set_read_timeout(Some(PATIENCE * 4)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self(BufReader::new(stream))
-    }
-
-    fn send(&mut self, bytes: &[u8]) {
-        self.0.get_mut().write_all(bytes).unwrap();
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    fn ask(&mut self, line: &str) -> String {
-        self.send(format!("{line}\r\n").as_bytes());
-        self.line()
+        Self::over(server.connect(), PATIENCE * 4)
     }
 
     /// Sends many lines at once; none is refused.
@@ -65,16 +45,6 @@ impl Talk {
                 assert!(!reply.starts_with('-'), "{line}: {reply}");
             }
         }
-    }
-
-    /// A field of `INFO`.
-    fn info(&mut self, field: &str) -> u64 {
-        let length: usize = self.ask("INFO")[1..].parse().unwrap();
-        let mut text = vec![0; length + 2];
-        self.0.read_exact(&mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        value.unwrap_or_else(|| panic!("no {field} in {text}")).parse().unwrap()
     }
 }
 

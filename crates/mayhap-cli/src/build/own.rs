@@ -1,5 +1,7 @@
 //! Filters of our own: streamed into, or made of hashes that were kept.
 
+use std::path::Path;
+
 use mayhap::advise::{CreateError, Growth, Structure, say};
 use mayhap::codec::format::Format;
 use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
@@ -170,9 +172,14 @@ impl Work<'_> {
 
     /// Reads everything to count the different items, before everything is read again.
     pub(super) fn count_items(&self, because_of: &str, or: &str) -> Result<u64, Trouble> {
+        self.args.check_files()?;
         if !self.args.reads_twice() {
+            let input = match self.args.input.files.iter().all(|file| *file == Path::new("-")) {
+                true => "standard input",
+                false => "the input",
+            };
             let what = format!(
-                "{because_of}: say with --items how many there are {or}(the input cannot be read twice)"
+                "{because_of}: say with --items how many there are {or}({input} cannot be read twice: once to count, and once more)"
             );
             return Err(Trouble::Usage(what));
         }

@@ -1,32 +1,65 @@
 //! Asking a filter about the records of a block.
 
 use mayhap::{Answers, Filter};
+use mayhap_remote::Answer;
 
 use super::selection::Selection;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
+use crate::remote_filter::RemoteFilter;
 use crate::trouble::Trouble;
 
 /// Asks one filter, in whatever form it takes its items.
-#[derive(Debug)]
 pub(super) struct Asker<'a> {
-    filter: &'a Filter,
+    filter: Asked<'a>,
     form: ItemForm,
     allow_misfits: bool,
 }
 
+/// A filter that is here, or one that a server has.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Here(&'a Filter),
+    There(&'a RemoteFilter),
+}
+
+/// The records that are mayhap in, and those of which nobody can say it.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    pub(super) mayhaps: Selection,
+    pub(super) unready: Option<Unready>,
+}
+
+/// Records without an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Unready {
+    pub(super) records: Selection,
+    /// Why the last of them has none.
+    pub(super) why: String,
+}
+
+impl From<Selection> for Answered {
+    fn from(mayhaps: Selection) -> Self {
+        Self { mayhaps, unready: None }
+    }
+}
+
 impl<'a> Asker<'a> {
-    pub(super) fn new(filter: &'a Filter, allow_misfits: bool) -> Self {
-        Self { filter, form: ItemForm::of(filter), allow_misfits }
+    pub(super) fn here(filter: &'a Filter, allow_misfits: bool) -> Self {
+        Self { filter: Asked::Here(filter), form: ItemForm::of(filter), allow_misfits }
     }
 
-    /// The records that are mayhap in.
-    pub(super) fn ask(&self, block: &Block) -> Result<Selection, Trouble> {
-        let mut answers = Answers::new();
-        if self.form == ItemForm::Bytes {
+    pub(super) fn there(filter: &'a RemoteFilter, allow_misfits: bool) -> Self {
+        Self { filter: Asked::There(filter), form: filter.form(), allow_misfits }
+    }
+
+    /// What is to be said of the records of a block.
+    pub(super) fn ask(&self, block: &Block) -> Result<Answered, Trouble> {
+        if let (Asked::Here(filter), ItemForm::Bytes) = (self.filter, self.form) {
             let items: Vec<&[u8]> = block.items().collect();
-            self.filter.may_contain_batch(&items, &mut answers);
-            return Ok(Selection::of_words(answers.words(), items.len()));
+            let mut answers = Answers::new();
+            filter.may_contain_batch(&items, &mut answers);
+            return Ok(Selection::of_words(answers.words(), items.len()).into());
         }
         let mut items: Vec<LineItem<'_>> = Vec::with_capacity(block.len());
         let mut misfits = Vec::new();
@@ -37,25 +70,57 @@ impl<'a> Asker<'a> {
                 Err(misfit) => return Err(trouble(block.place(index), &misfit)),
             }
         }
-        self.filter.may_contain_batch(&items, &mut answers);
+        let answered = self.ask_items(&items)?;
         if misfits.is_empty() {
-            return Ok(Selection::of_words(answers.words(), items.len()));
+            return Ok(answered);
         }
-        let mut selection = Selection::none(block.len());
-        let (mut misfits, mut answers) = (misfits.into_iter().peekable(), answers.iter());
-        for index in 0..block.len() {
-            if misfits.next_if_eq(&index).is_none() && answers.next() == Some(true) {
-                selection.insert(index);
-            }
-        }
-        Ok(selection)
+        let among_all = |selection: &Selection| {
+            let mut all = Selection::none(block.len());
+            let mut misfits = misfits.iter().copied().peekable();
+            let fits = (0..block.len()).filter(|index| misfits.next_if_eq(index).is_none());
+            fits.enumerate().filter(|&(item, _)| selection.contains(item)).for_each(|(_, at)| all.insert(at));
+            all
+        };
+        let unready =
+            answered.unready.map(|unready| Unready { records: among_all(&unready.records), ..unready });
+        Ok(Answered { mayhaps: among_all(&answered.mayhaps), unready })
     }
 
-    /// Whether one item is mayhap in.
-    pub(super) fn ask_one(&self, item: &[u8]) -> Result<bool, Trouble> {
+    fn ask_items(&self, items: &[LineItem<'_>]) -> Result<Answered, Trouble> {
+        match self.filter {
+            Asked::Here(filter) => {
+                let mut answers = Answers::new();
+                filter.may_contain_batch(items, &mut answers);
+                Ok(Selection::of_words(answers.words(), items.len()).into())
+            }
+            Asked::There(filter) => {
+                let told = filter.ask(items);
+                let those = |wanted: fn(&Answer) -> bool| {
+                    let mut selection = Selection::none(items.len());
+                    let of_those = told.answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
+                    of_those.for_each(|(index, _)| selection.insert(index));
+                    selection
+                };
+                let records = those(|answer| !matches!(answer, Answer::Mayhap | Answer::Absent));
+                let unready = records.count_first(items.len());
+                let why = told.why.clone().unwrap_or_else(|| "the server does not say why".into());
+                // To ask for the next lines as well would take as long again, and again.
+                if told.unreachable && unready == items.len() as u64 && unready > 0 {
+                    return Err(Trouble::Server { address: filter.shown().to_owned(), what: why });
+                }
+                Ok(Answered {
+                    mayhaps: those(|answer| *answer == Answer::Mayhap),
+                    unready: (unready > 0).then_some(Unready { records, why }),
+                })
+            }
+        }
+    }
+
+    /// The answer for one item, which is record 0.
+    pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, Trouble> {
         match self.form.item(item) {
-            Ok(item) => Ok(self.filter.may_contain(&item)),
-            Err(_) if self.allow_misfits => Ok(false),
+            Ok(item) => self.ask_items(&[item]),
+            Err(_) if self.allow_misfits => Ok(Selection::none(1).into()),
             Err(misfit) => Err(trouble("--item".into(), &misfit)),
         }
     }

@@ -40,6 +40,12 @@ impl Selection {
         Self { words, len: self.len }
     }
 
+    /// These but for those.
+    pub(super) fn without(&self, others: &Self) -> Self {
+        let words = self.words.iter().zip(&others.words).map(|(word, other)| word & !other).collect();
+        Self { words, len: self.len }
+    }
+
     /// How many of the first `records` are selected.
     pub(super) fn count_first(&self, records: usize) -> u64 {
         let whole = &self.words[..records / 64];
@@ -124,6 +130,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_another_is_left_out() {
+        assert_eq!(of(&[1, 64, 70, 130], 140).without(&of(&[64, 131], 140)), of(&[1, 70, 130], 140));
     }
 
     #[test]

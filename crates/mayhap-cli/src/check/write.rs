@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use super::ask::Answered;
 use super::selection::Selection;
 use crate::input::{Block, Terminator};
 use crate::output;
@@ -25,8 +26,12 @@ pub(super) enum Form {
 }
 
 /// The answer in front of an annotated record.
-const fn tag(mayhap: bool) -> &'static str {
-    if mayhap { "mayhap\t" } else { "no\t" }
+fn tag(answered: &Answered, index: usize) -> &'static str {
+    match &answered.unready {
+        Some(unready) if unready.records.contains(index) => "not-ready\t",
+        _ if answered.mayhaps.contains(index) => "mayhap\t",
+        _ => "no\t",
+    }
 }
 
 /// Writes to the standard output.
@@ -43,11 +48,11 @@ impl Writer {
         Ok(Self { out: output::records()?, form, terminator, at_once })
     }
 
-    /// The first `asked` records of a block, of which some are mayhap in and some selected.
+    /// The first `asked` records of a block, with their answers, some of them selected.
     pub(super) fn block(
         &mut self,
         block: &Block,
-        mayhaps: &Selection,
+        answered: &Answered,
         selected: &Selection,
         asked: usize,
     ) -> Result<(), Trouble> {
@@ -66,7 +71,7 @@ impl Writer {
             }
             Form::Annotated { numbers } => {
                 for index in 0..asked {
-                    self.out.write_all(tag(mayhaps.contains(index)).as_bytes())?;
+                    self.out.write_all(tag(answered, index).as_bytes())?;
                     if numbers {
                         write!(self.out, "{}:", block.line(index))?;
                     }
@@ -93,7 +98,7 @@ impl Writer {
     pub(super) fn item(
         &mut self,
         item: &[u8],
-        mayhap: bool,
+        answered: &Answered,
         selected: bool,
         number: u64,
     ) -> Result<(), Trouble> {
@@ -103,7 +108,7 @@ impl Writer {
             Form::Plain => false,
             Form::Numbered => true,
             Form::Annotated { numbers } => {
-                self.out.write_all(tag(mayhap).as_bytes())?;
+                self.out.write_all(tag(answered, 0).as_bytes())?;
                 numbers
             }
         };

@@ -17,9 +17,9 @@ const FORGOTTEN_SECS: u64 = 600;
 
 /// What went over.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
-    pub(super) bytes: u64,
-    pub(super) pieces: u64,
+pub(crate) struct Sent {
+    pub(crate) bytes: u64,
+    pub(crate) pieces: u64,
 }
 
 /// A filter on its way.
@@ -33,8 +33,7 @@ pub(super) struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     pub(super) fn new(connection: &'a mut Connection, remote: &'a Remote, family: Family) -> Self {
-        let mut loading = remote.name().to_vec();
-        loading.extend_from_slice(format!(":loading:{:016x}", random()).as_bytes());
+        let loading = [slot_twin(remote.name()), format!(":loading:{:016x}", random()).into_bytes()].concat();
         Self { connection, remote, family, loading }
     }
 
@@ -53,7 +52,7 @@ impl<'a> Sending<'a> {
             let answer = match self.connection.try_ask(&load)? {
                 Ok(answer) => answer,
                 Err(text) if sent.pieces == 0 && text.starts_with("unknown command") => {
-                    return Err(self.cannot_take(kind));
+                    return Err(cannot_take(self.connection, self.family, kind));
                 }
                 Err(text) => return Err(self.connection.odd(&text)),
             };
@@ -129,21 +128,30 @@ impl<'a> Sending<'a> {
             let _ = another.ask(&remove);
         }
     }
+}
 
-    /// The server has no command for such a filter.
-    fn cannot_take(&self, kind: Kind) -> Trouble {
-        let command = self.family.load_command();
-        self.connection.odd(&match self.family {
-            Family::Mayhap => format!(
-                "has no {command}: a Redis takes filters in RedisBloom's layout only, and this {} filter is in another; \
-                 build one from the items with `mayhap build --format redis-bloom` or redis-cuckoo",
-                kind.name()
-            ),
-            Family::Bloom | Family::Cuckoo => {
-                format!("has no {command}: it is neither mayhap's server nor a Redis with RedisBloom")
-            }
-        })
-    }
+/// The beginning of names that are in one slot of a cluster with `name`: in braces, unless those would be others.
+fn slot_twin(name: &[u8]) -> Vec<u8> {
+    if name.iter().any(|byte| b"{}".contains(byte)) { name.to_vec() } else { [b"{", name, b"}"].concat() }
+}
+
+/// The server has no command for such a filter.
+pub(super) fn cannot_take(connection: &Connection, family: Family, kind: Kind) -> Trouble {
+    let command = family.load_command();
+    connection.odd(&match family {
+        Family::Mayhap => format!(
+            "has no {command}: a Redis without mayhap's module takes filters in the layouts of RedisBloom (with its module), of \
+             Redisson and of Guava (--as guava), and this {} filter is in another; build one from the items with \
+             `mayhap build --format redis-bloom`, redis-cuckoo, redisson or guava",
+            kind.name()
+        ),
+        Family::Bloom | Family::Cuckoo => {
+            format!(
+                "has no {command}: it is neither mayhap's server nor a Redis with a module for it; `mayhap module` says how \
+                 to load ours, and --format redisson or guava of `mayhap build` makes filters that need none"
+            )
+        }
+    })
 }
 
 /// The number of a field in what `INFO` commands answer: pairs, or a list in which names and values alternate.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, TlsCertificates, Value};
 
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, one_line};
 
 /// A server that has not taken a connection by then is not there.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl Connection {
         });
         match opened {
             Ok(connection) => Ok(Self { connection, address }),
-            Err(error) => Err(trouble(&address, &error)),
+            Err(error) => Err(Trouble::Server { what: said_of(&error, CONNECTING), address }),
         }
     }
 
@@ -82,6 +82,24 @@ impl Connection {
         }
     }
 
+    /// The node of the cluster that has `name`, where it is not this one.
+    pub(super) fn moved(&mut self, name: &[u8]) -> Result<Option<(String, u16)>, Trouble> {
+        let Err(refusal) = self.try_ask(redis::cmd("TYPE").arg(name))? else { return Ok(None) };
+        let mut words = refusal.split(' ');
+        if words.next() != Some("MOVED") {
+            return Err(self.odd(&refusal));
+        }
+        let place = words.nth(1).and_then(|place| place.rsplit_once(':'));
+        let place = place.and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        place.map(Some).ok_or_else(|| self.odd(&refusal))
+    }
+
+    /// Does the server know this command, as far as it says?
+    pub(crate) fn has_command(&mut self, name: &str) -> Result<bool, Trouble> {
+        let answer = self.try_ask(redis::cmd("COMMAND").arg("INFO").arg(name))?;
+        Ok(!matches!(answer, Ok(Value::Array(known)) if known.iter().all(|known| *known == Value::Nil)))
+    }
+
     /// The server said something that makes no sense.
     pub(crate) fn unexpected(&self, command: &str, value: &Value) -> Trouble {
         let what = match value {
@@ -118,16 +136,22 @@ fn said(code: &str, details: Option<&str>) -> String {
 }
 
 fn trouble(address: &str, error: &RedisError) -> Trouble {
-    let what = match () {
+    Trouble::Server { address: address.to_owned(), what: said_of(error, ANSWERING) }
+}
+
+/// What is wrong with a server, which was given so long to answer, on one line.
+pub(crate) fn said_of(error: &RedisError, waited: Duration) -> String {
+    match () {
         () if refusal(error).is_some() => refusal(error).unwrap_or_default(),
         () if error.kind() == ErrorKind::AuthenticationFailed => {
             format!("does not let us in: {}", error.detail().unwrap_or("the password is wrong"))
         }
         () if error.is_connection_refusal() => "nobody listens there".to_owned(),
-        () if error.is_timeout() => format!("does not answer within {} s", ANSWERING.as_secs()),
+        () if error.is_timeout() => {
+            format!("takes the connection and does not answer within {} s", waited.as_secs())
+        }
         () if error.is_connection_dropped() => "closed the connection".to_owned(),
         () if error.kind() == ErrorKind::Parse => "does not speak the protocol of Redis".to_owned(),
-        () => error.to_string(),
-    };
-    Trouble::Server { address: address.to_owned(), what }
+        () => one_line(&error.to_string()),
+    }
 }

@@ -51,4 +51,22 @@ impl Family {
             Self::Mayhap => "MF.DUMP",
         }
     }
+
+    /// The command that asks about items.
+    pub(crate) const fn ask_command(self) -> &'static str {
+        match self {
+            Self::Bloom => "BF.MEXISTS",
+            Self::Cuckoo => "CF.MEXISTS",
+            Self::Mayhap => "MF.MEXISTS",
+        }
+    }
+
+    /// The command that describes a filter.
+    pub(crate) const fn info_command(self) -> &'static str {
+        match self {
+            Self::Bloom => "BF.INFO",
+            Self::Cuckoo => "CF.INFO",
+            Self::Mayhap => "MF.INFO",
+        }
+    }
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod server;
+pub(crate) mod talk;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,292 @@
+//! A filter that is built in a server: in shards, or as the bitmap of another program.
+
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use mayhap::advise::say;
+use mayhap::codec::format::Format;
+use mayhap_remote::{Backend, Build as Generation, BuildOptions, FilterPlan, RemoteError, ShardedFilter};
+use serde::Serialize;
+
+use super::{Build, Built, DEFAULT_RATE, Work};
+use crate::progress::{self, Progress};
+use crate::push::bitmap::Going;
+use crate::remote::Remote;
+use crate::remote_filter::{AskedWith, Fullness, Layout, Server};
+use crate::target::Target;
+use crate::trouble::Trouble;
+use crate::{Verdict, in_order, interrupt, output};
+
+/// What keeps the shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum BackendName {
+    /// Filters of mayhap's server or module
+    Mf,
+    /// Bloom filters of RedisBloom, valkey-bloom or mayhap
+    Bf,
+    /// Strings of any Redis or Valkey
+    Plain,
+}
+
+/// What is said about a filter that was built in a server. The names of the fields are a promise.
+#[derive(Debug, Serialize)]
+struct Report {
+    out: String,
+    /// `mf`, `bf`, `plain`, `redisson` or `guava`.
+    layout: &'static str,
+    items_read: u64,
+    capacity: u64,
+    target_fpr: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shards: Option<u32>,
+    /// The number of the generation, which counts from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<u64>,
+    /// Bytes of a bitmap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// What a bitmap with Guava's placement is asked with.
+    #[serde(flatten)]
+    asked_with: Option<AskedWith>,
+    /// What had the name before is gone.
+    replaced: bool,
+    #[serde(flatten)]
+    fullness: Option<Fullness>,
+    /// More came than it was told.
+    over_capacity: bool,
+    seconds: f64,
+}
+
+impl Build {
+    pub(super) fn build_there(&self, remote: &Remote, started: Instant) -> Result<Verdict, Trouble> {
+        self.check_files()?;
+        let target = Target::Server(remote.shown());
+        let progress = Progress::start(self.progress);
+        if let Some(items) = self.asked.items {
+            progress.expect_items(items);
+        }
+        let threads = in_order::threads(self.threads);
+        let work = Work { args: self, target: &target, progress: &progress, threads };
+        let mut report = match self.format {
+            Some(Format::Redisson) => work.bitmap_there(remote, Format::Redisson, Layout::Redisson)?,
+            Some(Format::Guava) => work.bitmap_there(remote, Format::Guava, Layout::Guava)?,
+            Some(format) => {
+                let what = format!(
+                    "--format {format}: in a server there are bitmaps of redisson and guava; build a file, and `mayhap push` it"
+                );
+                return Err(Trouble::Usage(what));
+            }
+            None => work.shards_there(remote)?,
+        };
+        drop(progress);
+        report.seconds = started.elapsed().as_secs_f64();
+        if !self.quiet {
+            self.input.warn_of_skipped();
+            if let Some(warning) = report.warning() {
+                output::warn(format_args!("{}: {warning}", report.out));
+            }
+            output::tell(report.text());
+            if let Some(words) = &report.asked_with {
+                output::tell(format_args!("{}: ask it with {words}", report.out));
+            }
+        }
+        if self.json {
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        }
+        Ok(Verdict::Yes)
+    }
+
+    /// What nobody can have of a filter in shards.
+    fn check_for_shards(&self) -> Result<(), Trouble> {
+        let asked = &self.asked;
+        let odd = [
+            ("--kind", self.kind.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--copies", self.copies),
+            ("--memory", asked.memory.is_some()),
+            ("--probes", asked.probes.is_some()),
+            ("--deletes", asked.deletes.is_some()),
+            ("--grows", asked.grows),
+            ("--window", asked.window),
+            ("--range", asked.range.is_some()),
+        ];
+        match odd.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Trouble::Usage(format!(
+                "{flag}: a filter in a server is sized by --items and --fpr, and takes items in; build a file, and `mayhap push` it"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Work<'_> {
+    fn bitmap_there(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, Trouble> {
+        let Built { filter, read, target_fpr, told, .. } = self.foreign(format)?;
+        let fullness = Fullness {
+            items: filter.inserted(),
+            capacity: told.unwrap_or(u64::MAX),
+            target_fpr,
+            expected_fpr: filter.expected_fpr(),
+        };
+        let (args, force) = (&self.args.server, self.args.force);
+        let going = Going { remote, args, layout, marker: false, force };
+        let (sent, replaced) = going.send(&filter, self.progress)?;
+        Ok(Report {
+            out: remote.shown(),
+            layout: format.name(),
+            items_read: read,
+            capacity: filter.capacity(),
+            target_fpr,
+            shards: None,
+            generation: None,
+            bytes: Some(sent.bytes),
+            asked_with: going.asked_with(&filter),
+            replaced,
+            fullness: Some(fullness),
+            over_capacity: fullness.is_over_capacity(),
+            seconds: 0.0,
+        })
+    }
+
+    fn shards_there(&self, remote: &Remote) -> Result<Report, Trouble> {
+        self.args.check_for_shards()?;
+        let server = Server::connect(remote, &self.args.server)?;
+        let before = there_before(&server)?;
+        let replaced = before.is_some();
+        if replaced && !self.args.force {
+            return Err(server.odd("is there already: --force replaces it".into()));
+        }
+        let backend = backend(&server, self.args.backend)?;
+        let capacity = match self.args.asked.items {
+            Some(items) => items,
+            None => self.count_items("a filter in a server", "")?.max(1),
+        };
+        let target_fpr = self.args.asked.fpr.unwrap_or(DEFAULT_RATE);
+        let mut plan = FilterPlan::new(backend, capacity, target_fpr);
+        if let Some(shards) = self.args.shards {
+            plan = plan.shards(shards);
+        }
+        let measures = plan.measure().map_err(|cause| Trouble::Usage(cause.to_string()))?;
+        // From here on there is something to be put right.
+        let _polite = interrupt::polite();
+        let options = BuildOptions::default();
+        let mut generation = match &before {
+            Some(filter) => server.wait(filter.begin_build(&plan, options))?,
+            None => server.wait(ShardedFilter::begin(server.link(), server.name(), &plan, options))?,
+        };
+        if replaced && !self.args.quiet {
+            let number = generation.generation();
+            output::tell(format_args!(
+                "{}: filling generation {number}: what is added from now on is in both",
+                remote.shown()
+            ));
+        }
+        let read = match self.fill(&server, &mut generation) {
+            Ok(read) => read,
+            Err(trouble) => {
+                // If even that fails it stays until the next one is built, and never answers.
+                let _ = server.wait(generation.abort());
+                return Err(trouble);
+            }
+        };
+        let filter = server.wait(ShardedFilter::open(server.link(), server.name()));
+        let fullness = filter.ok().and_then(|filter| server.fullness(&filter));
+        Ok(Report {
+            out: remote.shown(),
+            layout: backend.name(),
+            items_read: read,
+            capacity,
+            target_fpr,
+            shards: Some(measures.shards()),
+            generation: Some(generation.generation()),
+            bytes: None,
+            asked_with: None,
+            replaced,
+            fullness,
+            over_capacity: fullness.is_some_and(|full| full.is_over_capacity()),
+            seconds: 0.0,
+        })
+    }
+
+    fn fill(&self, server: &Server, generation: &mut Generation) -> Result<u64, Trouble> {
+        let mut read = 0;
+        let mut blocks = self.args.input.open(self.progress)?;
+        while let Some(block) = blocks.next()? {
+            interrupt::check()?;
+            let items: Vec<&[u8]> = block.items().collect();
+            server.wait(generation.add(&items))?;
+            read += items.len() as u64;
+            self.progress.add_items(items.len() as u64);
+            blocks.reuse(block);
+        }
+        interrupt::check()?;
+        self.progress.phase("putting in place", None);
+        server.wait(generation.commit())?;
+        Ok(read)
+    }
+}
+
+/// The filter in shards that has the name, if it answers. One whose first build never came to an end does not.
+fn there_before(server: &Server) -> Result<Option<ShardedFilter>, Trouble> {
+    match server.type_of_name()?.as_str() {
+        "none" => Ok(None),
+        "string" if server.is_sharded()? => {
+            match server.attempt(ShardedFilter::open(server.link(), server.name())) {
+                Ok(filter) => Ok(Some(filter)),
+                Err(RemoteError::Missing { .. }) => Ok(None),
+                Err(cause) => Err(server.trouble(&cause)),
+            }
+        }
+        kind => {
+            let what = format!(
+                "holds a {kind}, which is no filter in shards: take another name, or delete it first"
+            );
+            Err(server.odd(what))
+        }
+    }
+}
+
+/// The backend that was asked for, or the best that the server says it has.
+fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, Trouble> {
+    let [mf, bf] = server.knows(["MF.MADD", "BF.INSERT"])?;
+    let lacks = |family: &str| {
+        let what = "commands: --backend plain, or load the module (`mayhap module` says how)";
+        server.odd(format!("this server has no {family}.* {what}"))
+    };
+    match asked {
+        Some(BackendName::Mf) if !mf => Err(lacks("MF")),
+        Some(BackendName::Bf) if !bf => Err(lacks("BF")),
+        Some(BackendName::Mf) => Ok(Backend::Mayhap),
+        Some(BackendName::Bf) => Ok(Backend::Bloom),
+        Some(BackendName::Plain) => Ok(Backend::Plain),
+        None if mf => Ok(Backend::Mayhap),
+        None if bf => Ok(Backend::Bloom),
+        None => Ok(Backend::Plain),
+    }
+}
+
+impl Report {
+    /// What is not as it was asked for.
+    fn warning(&self) -> Option<String> {
+        match self.items_read {
+            0 => Some("there were no items".into()),
+            _ => self.fullness?.warning(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let took = progress::duration(Duration::from_secs_f64(self.seconds));
+        let (read, rate) = (say::items(self.items_read), say::rate(self.target_fpr));
+        let what = match (self.shards, self.generation, self.bytes) {
+            (Some(shards), Some(generation), _) => {
+                format!("{shards} shards of {}, generation {generation}", self.layout)
+            }
+            (.., bytes) => format!("the bitmap of {}, {}", self.layout, say::bytes(bytes.unwrap_or(0))),
+        };
+        format!(
+            "{}: {read} in {what}, made for {} and wrong for {rate}, {took}",
+            self.out,
+            say::items(self.capacity)
+        )
+    }
+}

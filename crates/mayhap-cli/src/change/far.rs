@@ -1,0 +1,97 @@
+//! Items into a filter that stays in its server.
+
+use std::time::{Duration, Instant};
+
+use mayhap::advise::say;
+use mayhap_remote::Added;
+use serde::Serialize;
+
+use super::Add;
+use super::report::Changed;
+use crate::item_form::LineItem;
+use crate::progress::{self, Progress};
+use crate::remote::Remote;
+use crate::remote_filter::{Copies, Fullness, RemoteFilter, Told};
+use crate::trouble::Trouble;
+use crate::{Verdict, filling, output};
+
+/// What is said about a filter that was added to in its server. The names of the fields are a promise.
+#[derive(Debug, Serialize)]
+struct Report {
+    filter: String,
+    /// Items read.
+    items_read: u64,
+    #[serde(flatten)]
+    changed: Changed,
+    /// How often it is wrong now, and whether that is more than it was made for; where that is known.
+    #[serde(flatten)]
+    fullness: Option<Fullness>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_capacity: Option<bool>,
+    seconds: f64,
+}
+
+impl Add {
+    pub(super) fn add_there(&self, remote: &Remote) -> Result<Verdict, Trouble> {
+        let args = &self.change;
+        if args.output.is_some() {
+            return Err(Trouble::Usage("-o: a filter in a server is changed there".into()));
+        }
+        let started = Instant::now();
+        let filter = RemoteFilter::open(remote, &self.server, &self.layout, args.foreign.items_as)?;
+        filter.check_for_adding()?;
+        let copies = if self.new_only { Copies::NewOnly } else { Copies::Another };
+        let progress = Progress::start(args.progress);
+        let (mut read, mut new) = (0, 0);
+        let mut blocks = args.input.open(&progress)?;
+        while let Some(block) = blocks.next()? {
+            let item = |(index, line)| filling::item(filter.form(), &block, index, line);
+            let items = block.items().enumerate().map(item).collect::<Result<Vec<LineItem<'_>>, _>>()?;
+            let told = filter.add(&items, copies);
+            let refused = told.answers.iter().position(|added| !matches!(added, Added::New | Added::Mayhap));
+            if let Some(index) = refused {
+                return Err(refusal(&filter, block.place(index), index, &told));
+            }
+            new += told.answers.iter().filter(|added| **added == Added::New).count() as u64;
+            read += block.len() as u64;
+            progress.add_items(block.len() as u64);
+            drop(items);
+            blocks.reuse(block);
+        }
+        drop(progress);
+        let changed = Changed::Added { items_new: new, items_there_before: read - new };
+        let seconds = started.elapsed().as_secs_f64();
+        let fullness = filter.fullness();
+        let over_capacity = fullness.map(|full| full.is_over_capacity());
+        let name = filter.shown().to_owned();
+        let report = Report { filter: name, items_read: read, changed, fullness, over_capacity, seconds };
+        if !args.quiet {
+            args.input.warn_of_skipped();
+            if let Some(warning) = fullness.and_then(|full| full.warning()) {
+                output::warn(format_args!("{}: {warning}", report.filter));
+            }
+            let before = match read - new {
+                0 => String::new(),
+                before => format!(", {} of them mayhap there before", say::count(before)),
+            };
+            let took = progress::duration(Duration::from_secs_f64(seconds));
+            output::tell(format_args!("{}: {} added{before}, {took}", report.filter, say::items(read)));
+        }
+        if args.json {
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        }
+        Ok(Verdict::Yes)
+    }
+}
+
+/// An item that is not in, or of which nobody knows.
+fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added>) -> Trouble {
+    let why = told.why.as_deref().unwrap_or("the server does not say why");
+    let what = match told.answers[index] {
+        Added::Full => {
+            "is full: this item is not in, and mayhap others around it; build a larger one".to_owned()
+        }
+        _ => format!("not ready, and mayhap some of the items that follow are in, mayhap not: {why}"),
+    };
+    Trouble::Input { name: place, what: format!("{}: {what}", filter.shown()) }
+}

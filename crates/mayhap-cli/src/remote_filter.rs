@@ -1,0 +1,407 @@
+//! A filter that stays in its server and is asked there: one of the server's own, one in shards, one of Redisson's, or a bitmap that was made by hand.
+//!
+//! ```text
+//! TYPE      MBbloom--, MBbloomCF, mayhap---   BF.*, CF.*, MF.*            (named)
+//!           string  `mayhap-remote …`         one filter in many shards   (mayhap-remote)
+//!           string, or none; NAME:config      Redisson's
+//!           string                            nobody knows, unless --as says it
+//! ```
+//!
+//! What a server can say of an item is *mayhap*, *no*, or that it cannot say: [`Answer`].
+
+mod facts;
+mod layout;
+mod named;
+
+use mayhap::advise::say;
+use mayhap::{Item as _, ItemEncoding};
+use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
+use mayhap_remote::redis::{self, Value};
+use mayhap_remote::{
+    Access, Added, Additions, Answer, Answers, Link, LinkOptions, RedissonFilter, RemoteError, Request,
+    ShardedFilter,
+};
+use serde::Serialize;
+use tokio::runtime::{self, Runtime};
+
+pub(crate) use self::facts::ServerFacts;
+pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
+use self::named::Named;
+
+use crate::item_form::{ItemForm, LineItem};
+use crate::remote::{Remote, RemoteArgs, said_of};
+use crate::trouble::Trouble;
+
+/// How a descriptor of a filter in shards begins.
+const DESCRIPTOR: &[u8] = b"mayhap-remote ";
+
+/// A server, and what its filters are asked with.
+pub(crate) struct Server {
+    runtime: Runtime,
+    link: Link,
+    /// The filter as messages call it.
+    shown: String,
+    name: Vec<u8>,
+    address: String,
+}
+
+/// A filter in a server.
+pub(crate) struct RemoteFilter {
+    server: Server,
+    filter: Kind,
+    form: ItemForm,
+}
+
+enum Kind {
+    Named(Named),
+    Sharded(ShardedFilter),
+    Redisson(RedissonFilter),
+    Guava(GuavaBitmap),
+}
+
+/// How full a filter is. The names of the fields are a promise.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Fullness {
+    #[serde(skip)]
+    pub(crate) items: u64,
+    #[serde(skip)]
+    pub(crate) capacity: u64,
+    #[serde(skip)]
+    pub(crate) target_fpr: f64,
+    pub(crate) expected_fpr: f64,
+}
+
+impl Fullness {
+    /// So much is in that it is wrong more often than it was made to be.
+    pub(crate) fn is_over_capacity(&self) -> bool {
+        self.items > self.capacity && self.expected_fpr > self.target_fpr
+    }
+
+    /// What is not as it was asked for.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let (told, got) = (say::count(self.capacity), say::count(self.items));
+        let (now, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
+        self.is_over_capacity()
+            .then(|| format!("told {told}, got {got} different or more: wrong for {now} instead of {target}"))
+    }
+}
+
+/// What a server said of some items, in their order.
+pub(crate) struct Told<A> {
+    pub(crate) answers: Vec<A>,
+    /// Why the last of those is not ready that are not.
+    pub(crate) why: Option<String>,
+    /// It is because nobody answers, however long one waits.
+    pub(crate) unreachable: bool,
+}
+
+impl<A> Told<A> {
+    fn new(answers: Vec<A>, trouble: Option<&RemoteError>) -> Self {
+        let unreachable = matches!(trouble, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }));
+        Self { answers, why: trouble.map(ToString::to_string), unreachable }
+    }
+}
+
+impl Server {
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// It is not there, or does not let us in.
+    pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
+        let (info, certificates) = remote.login(args)?;
+        let mut options = LinkOptions::default();
+        options.certificates = certificates;
+        // Threads of the program wait for answers; one more sees to it that they come.
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|cause| Trouble::Usage(format!("cannot start a thread ({cause})")))?;
+        let address = remote.address().to_owned();
+        let link =
+            runtime.block_on(Link::open([info], options)).map_err(|cause| trouble(&address, &cause))?;
+        Ok(Self { runtime, link, shown: remote.shown(), name: remote.name().to_vec(), address })
+    }
+
+    /// What becomes of something that is asked of the server.
+    pub(crate) fn wait<T>(&self, asked: impl Future<Output = Result<T, RemoteError>>) -> Result<T, Trouble> {
+        self.runtime.block_on(asked).map_err(|cause| self.trouble(&cause))
+    }
+
+    /// [`wait`](Self::wait), for those who know what to do about some errors.
+    pub(crate) fn attempt<T>(
+        &self,
+        asked: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        self.runtime.block_on(asked)
+    }
+
+    /// What `TYPE` says.
+    pub(crate) fn type_of_name(&self) -> Result<String, Trouble> {
+        let reply = self.wait(self.link.ask_one(Request::read("TYPE", &self.name)))?;
+        match reply {
+            Value::SimpleString(kind) => Ok(kind),
+            other => Err(self.trouble(&RemoteError::reply("a type", &other))),
+        }
+    }
+
+    /// Its name as text, for filters of Java's.
+    pub(crate) fn name_as_text(&self) -> Result<&str, Trouble> {
+        let what = "the name is no text in UTF-8, as names in Java are";
+        std::str::from_utf8(&self.name).map_err(|_| self.odd(what.into()))
+    }
+
+    pub(crate) const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// How full a filter in shards is, if all of it says so.
+    pub(crate) fn fullness(&self, filter: &ShardedFilter) -> Option<Fullness> {
+        let report = self.wait(filter.info()).ok()?;
+        Some(Fullness {
+            items: report.inserted(),
+            capacity: report.measures().capacity(),
+            target_fpr: report.measures().target_fpr(),
+            expected_fpr: report.expected_fpr(),
+        })
+    }
+
+    /// Which of these commands does it know, as far as it says?
+    pub(crate) fn knows<const N: usize>(&self, commands: [&str; N]) -> Result<[bool; N], Trouble> {
+        let mut command = redis::cmd("COMMAND");
+        command.arg("INFO").arg(&commands[..]);
+        let known = self.wait(self.link.ask_one(Request::whole(command, &self.name, Access::Read)))?;
+        let Value::Array(known) = known else { return Ok([true; N]) };
+        Ok(std::array::from_fn(|index| known.get(index).is_some_and(|known| *known != Value::Nil)))
+    }
+
+    /// Can bitmaps of programs in Java be written to there?
+    ///
+    /// # Errors
+    /// They cannot.
+    pub(crate) fn check_for_bitmaps(&self) -> Result<(), Trouble> {
+        let [scripts] = self.knows(["EVAL"])?;
+        let what = "this server has no scripts (EVAL), which bitmaps of Redisson and Guava are written by: a Redis or Valkey has them";
+        if scripts { Ok(()) } else { Err(self.odd(what.into())) }
+    }
+
+    /// A bitmap that is longer than its measurements need has others: it would deny its items.
+    fn check_length(&self, shape: GuavaShape) -> Result<(), Trouble> {
+        if self.type_of_name()? != "string" {
+            return Ok(());
+        }
+        let Value::Int(bytes) = self.wait(self.link.ask_one(Request::read("STRLEN", &self.name)))? else {
+            return Ok(());
+        };
+        // With the marker, whether it is looked at or not.
+        let needed = (shape.bits() + 1).div_ceil(8);
+        if bytes as u64 <= needed {
+            return Ok(());
+        }
+        let words = shape.bits().next_multiple_of(64);
+        Err(self.odd(format!(
+            "has {} bytes, and a bitmap of {} bits has {}: its measurements are others; what `mayhap build` and `push` make has whole \
+             words, as Guava's own ({} bits here), and they tell the words to ask with (--bits, --probes, --strategy)",
+            say::count(bytes as u64),
+            say::count(shape.bits()),
+            say::count(needed),
+            say::count(words),
+        )))
+    }
+
+    pub(crate) fn is_sharded(&self) -> Result<bool, Trouble> {
+        let begin = Request::read("GETRANGE", &self.name).arg(0).arg(DESCRIPTOR.len() - 1);
+        let begin = self.wait(self.link.ask_one(begin))?;
+        Ok(matches!(begin, Value::BulkString(bytes) if bytes == DESCRIPTOR))
+    }
+
+    pub(crate) fn has_redisson_config(&self) -> Result<bool, Trouble> {
+        match std::str::from_utf8(&self.name) {
+            Ok(name) => self.wait(RedissonFilter::is_there(&self.link, name)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Something about the filter.
+    pub(crate) fn odd(&self, what: String) -> Trouble {
+        Trouble::Filter { name: self.shown.clone(), what }
+    }
+
+    /// What one of these errors is to people.
+    pub(crate) fn trouble(&self, cause: &RemoteError) -> Trouble {
+        match cause {
+            RemoteError::Connect { .. } | RemoteError::Patience { .. } => trouble(&self.address, cause),
+            RemoteError::Refused { code, text } if matches!(code.as_str(), "NOAUTH" | "WRONGPASS") => {
+                let what = format!(
+                    "does not let us in: {text} (a password is in the address, REDISCLI_AUTH or --password-file)"
+                );
+                Trouble::Server { address: self.address.clone(), what }
+            }
+            cause => self.odd(cause.to_string()),
+        }
+    }
+}
+
+fn trouble(address: &str, cause: &RemoteError) -> Trouble {
+    let what = match cause {
+        RemoteError::Connect { cause, .. } => said_of(cause, LinkOptions::default().connecting),
+        cause => cause.to_string(),
+    };
+    Trouble::Server { address: address.to_owned(), what }
+}
+
+impl RemoteFilter {
+    /// The filter of this name, told by what the server says of it, or as `layout` says.
+    ///
+    /// # Errors
+    /// There is none, it is not told what it is or how its items become bytes, or the server does not answer.
+    pub(crate) fn open(
+        remote: &Remote,
+        args: &RemoteArgs,
+        layout: &LayoutArgs,
+        items_as: Option<ItemEncoding>,
+    ) -> Result<Self, Trouble> {
+        let server = Server::connect(remote, args)?;
+        let form = items_as.map_or(ItemForm::Bytes, ItemForm::of_encoding);
+        if let Some(Layout::Guava) = layout.named {
+            let (shape, items) = (layout.shape()?, needs_encoding(&server, "Guava's funnel", items_as)?);
+            server.check_length(shape)?;
+            let bitmap = GuavaBitmap::new(&server.link, server.name_as_text()?, shape, items);
+            let filter = Kind::Guava(if layout.marker { bitmap.with_marker() } else { bitmap });
+            return Ok(Self { server, filter, form });
+        }
+        let kind = server.type_of_name()?;
+        if let Some(named) = Named::of_type(&kind).filter(|_| layout.named.is_none()) {
+            return Ok(Self { server, filter: Kind::Named(named), form: ItemForm::Bytes });
+        }
+        if kind == "string" && layout.named.is_none() && server.is_sharded()? {
+            let filter = Kind::Sharded(server.wait(ShardedFilter::open(&server.link, &server.name))?);
+            return Ok(Self { server, filter, form: ItemForm::Bytes });
+        }
+        if layout.named == Some(Layout::Redisson) || server.has_redisson_config()? {
+            let items = needs_encoding(&server, "Redisson's codec", items_as)?;
+            let opened = RedissonFilter::open(&server.link, server.name_as_text()?, items);
+            let filter = Kind::Redisson(server.wait(opened)?);
+            return Ok(Self { server, filter, form });
+        }
+        Err(server.odd(match kind.as_str() {
+            "none" => "there is no filter of this name".into(),
+            "string" => {
+                "holds a string: if it is a bitmap with Guava's placement, say so with --as guava, and its \
+                         measurements with --bits and --probes or --expected-insertions and --fpp"
+                    .into()
+            }
+            kind => format!("holds a {kind}, which is no filter"),
+        }))
+    }
+
+    /// What lines are to it.
+    pub(crate) fn form(&self) -> ItemForm {
+        self.form
+    }
+
+    /// As messages call it.
+    pub(crate) fn shown(&self) -> &str {
+        &self.server.shown
+    }
+
+    /// The answers for these items.
+    pub(crate) fn ask(&self, items: &[LineItem<'_>]) -> Told<Answer> {
+        let told = |answers: Answers| Told::new(answers.as_slice().to_vec(), answers.trouble());
+        let runtime = &self.server.runtime;
+        match &self.filter {
+            Kind::Named(named) => runtime.block_on(named.ask(&self.server, items)),
+            Kind::Sharded(filter) => told(runtime.block_on(filter.ask(&as_bytes(items)))),
+            Kind::Redisson(filter) => told(runtime.block_on(filter.ask(items))),
+            Kind::Guava(bitmap) => told(runtime.block_on(bitmap.ask(items))),
+        }
+    }
+
+    /// Adds these items.
+    pub(crate) fn add(&self, items: &[LineItem<'_>], copies: Copies) -> Told<Added> {
+        let told = |added: Additions| Told::new(added.as_slice().to_vec(), added.trouble());
+        let runtime = &self.server.runtime;
+        match &self.filter {
+            Kind::Named(named) => runtime.block_on(named.add(&self.server, items, copies)),
+            Kind::Sharded(filter) => told(runtime.block_on(filter.add(&as_bytes(items)))),
+            Kind::Redisson(filter) => told(runtime.block_on(filter.add(items))),
+            Kind::Guava(bitmap) => told(runtime.block_on(bitmap.add(items))),
+        }
+    }
+
+    /// Can the server add to it?
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn check_for_adding(&self) -> Result<(), Trouble> {
+        match &self.filter {
+            Kind::Redisson(_) | Kind::Guava(_) => self.server.check_for_bitmaps(),
+            Kind::Named(_) | Kind::Sharded(_) => Ok(()),
+        }
+    }
+
+    /// How full it is, where that and what it was made for is known.
+    pub(crate) fn fullness(&self) -> Option<Fullness> {
+        let server = &self.server;
+        match &self.filter {
+            Kind::Sharded(filter) => server.fullness(filter),
+            Kind::Redisson(filter) => {
+                let config = server.wait(filter.config()).ok()?;
+                let fill = server.wait(filter.ones()).ok()? as f64 / config.size() as f64;
+                Some(Fullness {
+                    items: server.wait(filter.count()).ok()?,
+                    capacity: config.expected_insertions(),
+                    target_fpr: config.false_probability(),
+                    expected_fpr: fill.powi(config.hash_iterations() as i32),
+                })
+            }
+            Kind::Named(_) | Kind::Guava(_) => None,
+        }
+    }
+
+    /// What is known of it; how its items become bytes only if somebody says it.
+    ///
+    /// # Errors
+    /// The server does not say.
+    pub(crate) fn facts(&self, items_as: Option<ItemEncoding>) -> Result<ServerFacts, Trouble> {
+        let mut facts = match &self.filter {
+            Kind::Named(named) => named.facts(&self.server)?,
+            Kind::Sharded(filter) => facts::of_sharded(&self.server, filter)?,
+            Kind::Redisson(filter) => facts::of_redisson(&self.server, filter)?,
+            Kind::Guava(bitmap) => facts::of_guava(&self.server, bitmap)?,
+        };
+        facts.filter = self.server.shown.clone();
+        if let Some(items_as) = items_as {
+            facts.add("items_as", items_as.name());
+        }
+        Ok(facts)
+    }
+}
+
+/// Items as the bytes they are.
+fn as_bytes(items: &[LineItem<'_>]) -> Vec<Vec<u8>> {
+    items.iter().map(|item| item.with_bytes(<[u8]>::to_vec)).collect()
+}
+
+/// What becomes of an item that is mayhap in already, in a filter that counts copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// One more.
+    Another,
+    /// None more.
+    NewOnly,
+}
+
+fn needs_encoding(
+    server: &Server,
+    whose: &str,
+    items_as: Option<ItemEncoding>,
+) -> Result<ItemEncoding, Trouble> {
+    items_as.ok_or_else(|| {
+        server.odd(format!(
+            "nothing in the server says how {whose} made bytes of items: give --items-as (kryo5 for Redisson's default, utf8, i64le, \
+             …; docs/formats.md has the one for each)"
+        ))
+    })
+}

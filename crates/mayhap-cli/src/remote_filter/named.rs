@@ -1,0 +1,150 @@
+//! Filters that the server itself has: `BF.*`, `CF.*`, `MF.*`.
+
+use mayhap::Item as _;
+use mayhap_remote::redis::{self, Value};
+use mayhap_remote::{Access, Added, Answer, RemoteError, Request};
+
+use super::facts::ServerFacts;
+use super::{Copies, Server, Told};
+use crate::item_form::LineItem;
+use crate::remote::Family;
+use crate::trouble::Trouble;
+
+/// Items of one command.
+const ITEMS_AT_ONCE: usize = 500;
+/// What `TYPE` says of a filter of valkey-bloom.
+const VALKEY_BLOOM: &str = "bloomfltr";
+
+/// A filter of the server.
+pub(super) struct Named {
+    family: Family,
+    kind: String,
+}
+
+impl Named {
+    /// What `TYPE` says is one.
+    pub(super) fn of_type(kind: &str) -> Option<Self> {
+        let family = if kind == VALKEY_BLOOM { Some(Family::Bloom) } else { Family::of_type(kind) };
+        family.map(|family| Self { family, kind: kind.to_owned() })
+    }
+
+    pub(super) async fn ask(&self, server: &Server, items: &[LineItem<'_>]) -> Told<Answer> {
+        let answer = |value: &Value| match value {
+            Value::Int(1) | Value::Boolean(true) => Ok(Answer::Mayhap),
+            Value::Int(0) | Value::Boolean(false) => Ok(Answer::Absent),
+            other => Err(RemoteError::reply("1 or 0", other)),
+        };
+        let command = || redis::cmd(self.family.ask_command()).arg(&server.name).take();
+        let mut told = self.batch(server, items, command, Access::Read, answer, Answer::NotReady).await;
+        // RedisBloom's say *no* of what is not there: by now it must be there still.
+        if self.family != Family::Mayhap {
+            let still = server.link.ask_one(Request::read("TYPE", &server.name)).await;
+            let cause = match still {
+                Ok(Value::SimpleString(kind)) if kind == self.kind => return told,
+                Ok(_) => {
+                    let name = String::from_utf8_lossy(&server.name).into_owned();
+                    RemoteError::Unready { name, what: "it is gone, or something else by now" }
+                }
+                Err(cause) => cause,
+            };
+            told = Told::new(vec![Answer::NotReady; items.len()], Some(&cause));
+        }
+        told
+    }
+
+    pub(super) async fn add(&self, server: &Server, items: &[LineItem<'_>], copies: Copies) -> Told<Added> {
+        let added = |value: &Value| match value {
+            Value::Int(1) | Value::Boolean(true) => Ok(Added::New),
+            Value::Int(0) | Value::Boolean(false) => Ok(Added::Mayhap),
+            Value::Int(-1) => Ok(Added::Full),
+            Value::ServerError(error) => Err(RemoteError::Refused {
+                code: error.code().to_owned(),
+                text: error.details().unwrap_or_default().to_owned(),
+            }),
+            other => Err(RemoteError::reply("1 or 0", other)),
+        };
+        let command = || match (self.family, copies) {
+            (Family::Mayhap, _) => redis::cmd("MF.MADD").arg(&server.name).take(),
+            (Family::Bloom, _) => {
+                redis::cmd("BF.INSERT").arg(&server.name).arg("NOCREATE").arg("ITEMS").take()
+            }
+            (Family::Cuckoo, copies) => {
+                let command = if copies == Copies::NewOnly { "CF.INSERTNX" } else { "CF.INSERT" };
+                redis::cmd(command).arg(&server.name).arg("NOCREATE").arg("ITEMS").take()
+            }
+        };
+        self.batch(server, items, command, Access::Write, added, Added::NotReady).await
+    }
+
+    async fn batch<A: Copy>(
+        &self,
+        server: &Server,
+        items: &[LineItem<'_>],
+        command: impl Fn() -> redis::Cmd,
+        access: Access,
+        read: impl Fn(&Value) -> Result<A, RemoteError>,
+        not_ready: A,
+    ) -> Told<A> {
+        let groups = items.chunks(ITEMS_AT_ONCE);
+        let requests = groups.clone().map(|group| {
+            let mut command = command();
+            for item in group {
+                item.with_bytes(|bytes| {
+                    command.arg(bytes);
+                });
+            }
+            Request::whole(command, &server.name, access)
+        });
+        let replies = server.link.ask(requests.collect()).await;
+        let (mut answers, mut trouble) = (Vec::with_capacity(items.len()), None);
+        for (group, reply) in groups.zip(replies) {
+            let values = match reply {
+                // RedisBloom's end with the first item that is refused.
+                Ok(Value::Array(mut values))
+                    if matches!(values.last(), Some(Value::ServerError(_))) && values.len() < group.len() =>
+                {
+                    let refused = values[values.len() - 1].clone();
+                    values.resize(group.len(), refused);
+                    Ok(values)
+                }
+                Ok(Value::Array(values)) if values.len() == group.len() => Ok(values),
+                Ok(other) => Err(RemoteError::reply("an answer for each item", &other)),
+                Err(cause) => Err(cause),
+            };
+            match values {
+                Ok(values) => answers.extend(values.iter().map(|value| {
+                    read(value).unwrap_or_else(|cause| {
+                        trouble = Some(cause);
+                        not_ready
+                    })
+                })),
+                Err(cause) => {
+                    answers.resize(answers.len() + group.len(), not_ready);
+                    trouble = Some(cause);
+                }
+            }
+        }
+        Told::new(answers, trouble.as_ref())
+    }
+
+    pub(super) fn facts(&self, server: &Server) -> Result<ServerFacts, Trouble> {
+        let command = self.family.info_command();
+        let reply = server.wait(server.link.ask_one(Request::read(command, &server.name)))?;
+        let pairs = match reply {
+            Value::Array(list) => {
+                list.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+            }
+            Value::Map(pairs) => pairs,
+            other => return Err(server.odd(RemoteError::reply("pairs", &other).to_string())),
+        };
+        let mut facts = ServerFacts::new(match self.family {
+            Family::Bloom => "a filter of the server, by BF.*",
+            Family::Cuckoo => "a filter of the server, by CF.*",
+            Family::Mayhap => "a filter of the server, by MF.*",
+        });
+        for (name, value) in pairs {
+            facts.add_reply(&name, &value);
+        }
+        Ok(facts)
+    }
+}
