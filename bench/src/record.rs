@@ -45,16 +45,19 @@ pub(crate) fn line(value: &impl Serialize) -> String {
 
 /// Appends `rows`, and the bars they are held against, to the record of that date and setting.
 pub(crate) fn keep(rows: &[Row], date: &str) -> io::Result<PathBuf> {
+    let bars = bars::bars(rows);
+    append(&file_name(rows, date), rows.iter().map(line).chain(bars.iter().map(line)), date)
+}
+
+/// Appends lines, behind one about the machine, to the record of this name.
+pub(crate) fn append(name: &str, lines: impl Iterator<Item = String>, date: &str) -> io::Result<PathBuf> {
     let folder = folder();
     fs::create_dir_all(&folder)?;
-    let path = folder.join(file_name(rows, date));
+    let path = folder.join(name);
     let mut file = fs::File::options().create(true).append(true).open(&path)?;
     writeln!(file, "{}", line(&Machine::this(date)))?;
-    for row in rows {
-        writeln!(file, "{}", line(row))?;
-    }
-    for bar in bars::bars(rows) {
-        writeln!(file, "{}", line(&bar))?;
+    for line in lines {
+        writeln!(file, "{line}")?;
     }
     Ok(path)
 }

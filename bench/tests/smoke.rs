@@ -130,3 +130,14 @@ fn unknown_names_and_numbers_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn a_module_that_is_not_there_stops_the_measurement() {
+    let output = bench(&["server", "--module", "no/such/module.so"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stderr.is_empty() && output.stdout.is_empty());
+    for alone in [&["--rival-module", "other.so"][..], &["--record"]] {
+        let output = bench(&[&["server"], alone].concat());
+        assert_eq!(output.status.code(), Some(2), "{alone:?} means nothing without --module");
+    }
+}

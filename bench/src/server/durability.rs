@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::load::Sort;
 use super::process::Process;
-use super::{Args, cpu, reserve};
+use super::{Args, Family, cpu, reserve};
 use crate::samples::Samples;
 
 /// Requests in one write.
@@ -26,7 +26,7 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
     let mut servers = Vec::new();
     for policy in policies {
         let server = Process::mayhap(&args.mayhap, 1, policy)?;
-        reserve(&server, "new", 100_000_000)?;
+        reserve(&server, Family::Bloom, "new", 100_000_000)?;
         servers.push(server);
     }
     let mut samples = [Samples::default(), Samples::default()];
@@ -46,7 +46,7 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
     let [always, no] = ["always", "no"].map(|policy| Process::mayhap(&args.mayhap, 0, policy));
     let (always, no) = (always?, no?);
     for server in [&always, &no] {
-        reserve(server, "new", 100_000_000)?;
+        reserve(server, Family::Bloom, "new", 100_000_000)?;
     }
     let mut syncs = Samples::default();
     let mut adds = WAITING_DEPTHS.map(|_| [Samples::default(), Samples::default()]);

@@ -20,6 +20,10 @@ pub(super) enum Sort {
     ManyExist(usize, u64),
     /// `BF.MADD new` and so many items.
     ManyAdd(usize),
+    /// `CF.EXISTS seen.cf <item>`: every other one is in, of so many.
+    CuckooExists(u64),
+    /// `CF.ADD new.cf <item>`: an item that was never there.
+    CuckooAdd,
 }
 
 impl Sort {
@@ -32,10 +36,25 @@ impl Sort {
     }
 
     /// Line ends in one reply.
-    const fn lines(self) -> usize {
+    pub(super) const fn lines(self) -> usize {
         match self {
             Self::ManyExist(items, _) | Self::ManyAdd(items) => items + 1,
             _ => 1,
+        }
+    }
+
+    /// The command alone, as a server counts it.
+    pub(super) const fn command(self) -> &'static str {
+        match self {
+            Self::Ping => "ping",
+            Self::GetBit(_) => "getbit",
+            Self::SetBit(_) => "setbit",
+            Self::Exists(_) => "bf.exists",
+            Self::Add => "bf.add",
+            Self::ManyExist(..) => "bf.mexists",
+            Self::ManyAdd(_) => "bf.madd",
+            Self::CuckooExists(_) => "cf.exists",
+            Self::CuckooAdd => "cf.add",
         }
     }
 
@@ -49,6 +68,8 @@ impl Sort {
             Self::Add => "BF.ADD".into(),
             Self::ManyExist(items, _) => format!("BF.MEXISTS x{items}"),
             Self::ManyAdd(items) => format!("BF.MADD x{items}"),
+            Self::CuckooExists(_) => "CF.EXISTS".into(),
+            Self::CuckooAdd => "CF.ADD".into(),
         }
     }
 }
@@ -117,6 +138,14 @@ impl Requests {
             Sort::ManyAdd(items) => {
                 out.extend_from_slice(format!("*{}\r\n$7\r\nBF.MADD\r\n$3\r\nnew\r\n", items + 2).as_bytes());
                 (0..items).for_each(|_| item(self.fresh(), out));
+            }
+            Sort::CuckooExists(of) => {
+                out.extend_from_slice(b"*3\r\n$9\r\nCF.EXISTS\r\n$7\r\nseen.cf\r\n");
+                item(self.asked(of), out);
+            }
+            Sort::CuckooAdd => {
+                out.extend_from_slice(b"*3\r\n$6\r\nCF.ADD\r\n$6\r\nnew.cf\r\n");
+                item(self.fresh(), out);
             }
         }
     }

@@ -5,13 +5,16 @@
 //! ```
 //!
 //! Servers take turns, round by round; the table has the medians. What Redis does for one bit (`GETBIT`, `SETBIT`) is set beside
-//! what we do for one item, for a Bloom filter kept on a plain Redis takes that once per probe.
+//! what we do for one item, for a Bloom filter kept on a plain Redis takes that once per probe. With `--module` it is the module
+//! that is measured, beside what the server it is in does by itself.
 
 mod durability;
 mod load;
+mod module;
 mod process;
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -52,6 +55,15 @@ pub(crate) struct Args {
     /// Measures only what it costs that every change is kept.
     #[arg(long)]
     durability: bool,
+    /// Measures only the module, inside of the server that --redis names: always with 50 connections.
+    #[arg(long, value_name = "PATH", conflicts_with = "durability")]
+    module: Option<PathBuf>,
+    /// Another module with the same commands, measured in the same rounds inside of a second server.
+    #[arg(long, value_name = "PATH", requires = "module")]
+    rival_module: Option<PathBuf>,
+    /// Keeps the rows of --module in bench/record/.
+    #[arg(long, requires = "module")]
+    record: bool,
 }
 
 /// What the program does unless it is told otherwise.
@@ -64,7 +76,11 @@ const BULK: usize = 1_000;
 const BITS_PER_ITEM: u64 = 10;
 
 pub(crate) fn run(args: &Args) -> ExitCode {
-    let measured = if args.durability { durability::measure(args) } else { measure(args) };
+    let measured = match &args.module {
+        Some(module) => module::measure(args, module),
+        None if args.durability => durability::measure(args),
+        None => measure(args),
+    };
     match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -80,14 +96,14 @@ fn measure(args: &Args) -> io::Result<()> {
     let ours = Process::mayhap(&args.mayhap, 1, FSYNC)?;
     let redis = Process::redis(&args.redis)?;
     let before = ours.resident_bytes()?;
-    let (ours_fill, seconds) = fill(&ours, "seen", items)?;
+    let (ours_fill, seconds) = fill(&ours, Family::Bloom, "seen", items)?;
     println!(
         "{items} items by BF.MADD x{BULK}: {:.2} million items a second, {:.0} ns CPU an item, {:.1} bits of memory an item",
         items as f64 / seconds / 1e6,
         ours_fill / items as f64,
         (ours.resident_bytes()? - before) as f64 * 8.0 / items as f64,
     );
-    let mut room = Room::new(&ours, items)?;
+    let mut room = Room::new(&ours, Family::Bloom, items)?;
     for server in [&ours, &redis] {
         command(server, &format!("SETBIT bits {} 1", bits - 1))?;
     }
@@ -104,7 +120,7 @@ fn measure(args: &Args) -> io::Result<()> {
             for (index, &sort) in sorts.iter().chain(&many).enumerate() {
                 let requests = args.requests / sort.items() / if depth == 1 { 10 } else { 1 };
                 let seed = (round * 100 + index + depth * 10_000) as u64;
-                room.make(sort, requests + args.connections * depth)?;
+                room.make(&ours, sort, requests + args.connections * depth)?;
                 mine[index].record(cpu(&ours, sort, depth, requests, args.connections, seed)?, 1);
                 if index < theirs.len() {
                     theirs[index].record(cpu(&redis, sort, depth, requests, args.connections, seed)?, 1);
@@ -138,19 +154,58 @@ fn measure(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
+/// The commands a filter is made and filled with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Family {
+    Bloom,
+    Cuckoo,
+}
+
+impl Family {
+    fn reserve(self, name: &str, items: u64) -> String {
+        match self {
+            Self::Bloom => format!("BF.RESERVE {name} 0.01 {items}"),
+            Self::Cuckoo => format!("CF.RESERVE {name} {items}"),
+        }
+    }
+
+    /// What comes in front of so many items.
+    fn bulk(self, name: &str, items: usize) -> String {
+        let length = name.len();
+        match self {
+            Self::Bloom => format!("*{}\r\n$7\r\nBF.MADD\r\n${length}\r\n{name}\r\n", items + 2),
+            Self::Cuckoo => {
+                format!("*{}\r\n$9\r\nCF.INSERT\r\n${length}\r\n{name}\r\n$5\r\nITEMS\r\n", items + 3)
+            }
+        }
+    }
+
+    /// Does this sort of requests add items to filters of the family?
+    const fn grows_by(self, sort: Sort) -> bool {
+        match self {
+            Self::Bloom => matches!(sort, Sort::Add | Sort::ManyAdd(_)),
+            Self::Cuckoo => matches!(sort, Sort::CuckooAdd),
+        }
+    }
+}
+
 /// Makes a filter and fills it; the CPU nanoseconds of the server and the seconds it took.
-fn fill(server: &Process, name: &str, items: u64) -> io::Result<(f64, f64)> {
-    reserve(server, name, items)?;
+fn fill(server: &Process, family: Family, name: &str, items: u64) -> io::Result<(f64, f64)> {
+    reserve(server, family, name, items)?;
     let (begun, before) = (Instant::now(), server.cpu_ns()?);
+    add(server, family, name, 0..items)?;
+    Ok(((server.cpu_ns()? - before) as f64, begun.elapsed().as_secs_f64()))
+}
+
+/// Adds the items of these numbers, as fast as may be.
+fn add(server: &Process, family: Family, name: &str, numbers: Range<u64>) -> io::Result<()> {
     let mut stream = server.connect()?;
     let mut sent = Vec::new();
     let mut waiting = 0;
-    for first in (0..items).step_by(BULK) {
-        let some = BULK.min((items - first) as usize);
+    for first in numbers.clone().step_by(BULK) {
+        let some = BULK.min((numbers.end - first) as usize);
         sent.clear();
-        sent.extend_from_slice(
-            format!("*{}\r\n$7\r\nBF.MADD\r\n${}\r\n{name}\r\n", some + 2, name.len()).as_bytes(),
-        );
+        sent.extend_from_slice(family.bulk(name, some).as_bytes());
         (first..first + some as u64).for_each(|number| item(number, &mut sent));
         io::Write::write_all(&mut stream, &sent)?;
         waiting += some + 1;
@@ -159,12 +214,11 @@ fn fill(server: &Process, name: &str, items: u64) -> io::Result<(f64, f64)> {
             waiting = waiting.saturating_sub(read_some(&mut stream)?);
         }
     }
-    read_lines(&mut stream, waiting)?;
-    Ok(((server.cpu_ns()? - before) as f64, begun.elapsed().as_secs_f64()))
+    read_lines(&mut stream, waiting)
 }
 
-fn reserve(server: &Process, name: &str, items: u64) -> io::Result<()> {
-    command(server, &format!("BF.RESERVE {name} 0.01 {items}"))
+fn reserve(server: &Process, family: Family, name: &str, items: u64) -> io::Result<()> {
+    command(server, &family.reserve(name, items))
 }
 
 /// One command of one line, answered by one line.
@@ -174,29 +228,52 @@ fn command(server: &Process, line: &str) -> io::Result<()> {
     read_lines(&mut stream, 1)
 }
 
-/// The filter `new` that items are added to: as large as the one that is asked, and never more than full.
-struct Room<'a> {
-    server: &'a Process,
+/// A filter that items are added to: as large as the one that is asked, and never more than full. Names are `new` and `new.cf`.
+struct Room {
+    family: Family,
     capacity: u64,
     left: u64,
 }
 
-impl<'a> Room<'a> {
-    fn new(server: &'a Process, capacity: u64) -> io::Result<Self> {
-        reserve(server, "new", capacity)?;
-        Ok(Self { server, capacity, left: capacity })
+impl Room {
+    /// What a filter so large gets first, so that all its memory is there before anything is measured.
+    const TOUCHES: Range<u64> = (1 << 61)..(1 << 61) + 1_000_000;
+    /// Filters with more room than this.
+    const LARGE: u64 = 10_000_000;
+
+    fn new(server: &Process, family: Family, capacity: u64) -> io::Result<Self> {
+        let mut room = Self { family, capacity, left: 0 };
+        room.begin(server)?;
+        Ok(room)
+    }
+
+    const fn name(&self) -> &'static str {
+        match self.family {
+            Family::Bloom => "new",
+            Family::Cuckoo => "new.cf",
+        }
+    }
+
+    fn begin(&mut self, server: &Process) -> io::Result<()> {
+        reserve(server, self.family, self.name(), self.capacity)?;
+        // Past half of what was asked for a cuckoo filter of two slots a bucket grows, and what is measured changes.
+        self.left = if self.family == Family::Cuckoo { self.capacity / 2 } else { self.capacity };
+        if self.capacity >= Self::LARGE {
+            add(server, self.family, self.name(), Self::TOUCHES)?;
+            self.left -= Self::TOUCHES.end - Self::TOUCHES.start;
+        }
+        Ok(())
     }
 
     /// Begins with an empty one if so many requests of this sort would overfill it.
-    fn make(&mut self, sort: Sort, requests: usize) -> io::Result<()> {
-        let items = (requests * sort.items()) as u64;
-        if !matches!(sort, Sort::Add | Sort::ManyAdd(_)) {
+    fn make(&mut self, server: &Process, sort: Sort, requests: usize) -> io::Result<()> {
+        if !self.family.grows_by(sort) {
             return Ok(());
         }
+        let items = (requests * sort.items()) as u64;
         if self.left < items {
-            command(self.server, "DEL new")?;
-            reserve(self.server, "new", self.capacity)?;
-            self.left = self.capacity;
+            command(server, &format!("DEL {}", self.name()))?;
+            self.begin(server)?;
         }
         self.left = self.left.saturating_sub(items);
         Ok(())
@@ -241,8 +318,8 @@ fn scaling(args: &Args, items: u64) -> io::Result<()> {
     println!();
     let servers = [Process::mayhap(&args.mayhap, 1, FSYNC)?, Process::mayhap(&args.mayhap, 2, FSYNC)?];
     for server in &servers {
-        fill(server, "seen", items.min(1_000_000))?;
-        reserve(server, "new", 100_000_000)?;
+        fill(server, Family::Bloom, "seen", items.min(1_000_000))?;
+        reserve(server, Family::Bloom, "new", 100_000_000)?;
     }
     for sort in [Sort::Exists(items.min(1_000_000)), Sort::Add] {
         let mut samples = [Samples::default(), Samples::default()];

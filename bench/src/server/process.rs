@@ -44,11 +44,31 @@ impl Process {
 
     /// A plain `redis-server` that saves nothing.
     pub(super) fn redis(program: &Path) -> io::Result<Self> {
+        Self::redis_with(program, &[])
+    }
+
+    /// The same with a module in it.
+    pub(super) fn host(program: &Path, module: &Path) -> io::Result<Self> {
+        // A server takes a path without a folder for one of the system's libraries.
+        Self::redis_with(program, &["--loadmodule".into(), fs::canonicalize(module)?.display().to_string()])
+    }
+
+    fn redis_with(program: &Path, more: &[String]) -> io::Result<Self> {
         Self::start(program, |port, folder| {
             let (port, folder) = (port.to_string(), folder.display().to_string());
-            ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &folder]
-                .map(str::to_owned)
-                .to_vec()
+            let words = [
+                "--port",
+                &port,
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+                &folder,
+            ];
+            words.map(str::to_owned).into_iter().chain(more.iter().cloned()).collect()
         })
     }
 
@@ -62,9 +82,12 @@ impl Process {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let process = Self { child, address: (Ipv4Addr::LOCALHOST, port).into(), folder };
+        let mut process = Self { child, address: (Ipv4Addr::LOCALHOST, port).into(), folder };
         let begun = Instant::now();
         while process.connect().is_err() {
+            if let Some(status) = process.child.try_wait()? {
+                return Err(io::Error::other(format!("{} ended with {status}", program.display())));
+            }
             if begun.elapsed() > PATIENCE {
                 let text = format!("{} accepts no connections", program.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
