@@ -55,6 +55,21 @@ bench-server thousand_items="1000":
     cargo build --release -p mayhap-cli
     cargo run --release -p mayhap-bench -- server --mayhap "${CARGO_TARGET_DIR:-target}/release/mayhap" --thousand-items {{thousand_items}} --redis-benchmark
 
+# The module inside of Debian's Redis: CPU of its commands beside the same server's GETBIT, in one run; `just bench-module 100000` asks filters of 10^8 items.
+bench-module thousand_items="1000":
+    tools/libclang
+    cargo build --release -p mayhap-module
+    cargo run --release -p mayhap-bench -- server --module "${CARGO_TARGET_DIR:-target}/release/libmayhap_module.so" --thousand-items {{thousand_items}}
+
+# The module's tests in more servers than ./test has: Redis 8 and Valkey 8, built from Debian's sources, beside Redis 7.0 and Valkey 9. Minutes.
+hosts:
+    tools/libclang
+    eval "$(tools/real-programs)" && eval "$(tools/hosts)" && cargo test -p mayhap-module --test in_a_host -- --nocapture
+
+# One filter of so many items in 64 shards over a cluster of three masters and three replicas: speed, rate, spread, moving slots, a master that dies. 10^8 items take six minutes and 1 GB.
+cluster items="100000000" backends="bf,mf":
+    eval "$(tools/real-programs)" && MAYHAP_CLUSTER_ITEMS={{items}} MAYHAP_CLUSTER_BACKENDS={{backends}} cargo test --release -p mayhap-remote --test remote cluster -- --nocapture --test-threads 1
+
 # What it costs that every change is kept: CPU of `everysec` beside `no`, changes a second with `always` beside the bare disk's syncs.
 bench-durability:
     cargo build --release -p mayhap-cli
