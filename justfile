@@ -64,7 +64,7 @@ bench-module thousand_items="1000":
 # The module's tests in more servers than ./test has: Redis 8 and Valkey 8, built from Debian's sources, beside Redis 7.0 and Valkey 9. Minutes.
 hosts:
     tools/libclang
-    eval "$(tools/real-programs)" && eval "$(tools/hosts)" && cargo test -p mayhap-module --test in_a_host -- --nocapture
+    eval "$(tools/real-programs)" && eval "$(tools/hosts)" && MAYHAP_REQUIRE_DEFRAG=1 cargo test -p mayhap-module --test in_a_host -- --nocapture
 
 # One filter of so many items in 64 shards over a cluster of three masters and three replicas: speed, rate, spread, moving slots, a master that dies. 10^8 items take six minutes and 1 GB.
 cluster items="100000000" backends="bf,mf":

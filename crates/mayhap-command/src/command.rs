@@ -46,14 +46,14 @@ impl Command {
     }
 
     /// The categories of the access rules it belongs to, without their `@`. Those of RedisBloom's commands are said one by one there, and only few
-    /// of its fast commands are among the fast.
+    /// of its fast commands are among the fast. `CF.COMPACT`, which is a reader there, is none for who may only read.
     #[must_use]
     pub fn categories(&self) -> Vec<&'static str> {
         let mut categories = Vec::new();
         match self.flags.access {
+            _ if self.changes() => categories.push("write"),
             Access::Read => categories.push("read"),
-            Access::Write => categories.push("write"),
-            Access::Neither => {}
+            Access::Write | Access::Neither => {}
         }
         let of_redis_bloom = matches!(self.family, Family::Bloom | Family::Cuckoo);
         match self.name {

@@ -77,8 +77,7 @@ impl Growth {
 pub struct Limits {
     /// Bytes of one filter.
     pub filter_bytes: u64,
-    /// Do settings bound the shape of cuckoo filters that are loaded or asked for? Not where a log, a file or a master says so: it was allowed
-    /// once.
+    /// Do settings bound what requests may ask for and load? Not where a log, a file or a master says so: it was allowed once.
     pub bound_by_settings: bool,
 }
 
@@ -113,6 +112,8 @@ thread_local! {
 #[must_use = "the promises end with it"]
 pub struct Promises<'a> {
     budget: &'a Budget,
+    /// What was promised to the request inside of which this one is run.
+    outer: Option<u64>,
     /// It belongs to its thread.
     _here: PhantomData<*const ()>,
 }
@@ -129,15 +130,14 @@ impl Promises<'_> {
 impl Drop for Promises<'_> {
     fn drop(&mut self) {
         self.settle();
-        PROMISED.set(None);
+        PROMISED.set(self.outer);
     }
 }
 
 impl Budget {
-    /// From now on what this thread is admitted to is promised to it. One at a time.
+    /// From now on what this thread is admitted to is promised to it. Inside of another request's promises, until this one's end.
     pub fn promises(&self) -> Promises<'_> {
-        PROMISED.set(Some(0));
-        Promises { budget: self, _here: PhantomData }
+        Promises { budget: self, outer: PROMISED.replace(Some(0)), _here: PhantomData }
     }
 
     /// May `more` bytes be taken? If so, they are promised until the request is done.
@@ -274,6 +274,24 @@ mod tests {
             // What a request asks for is promised whether or not it is taken.
             assert!(promised >= grown && promised <= 4 * grown.max(1_024), "{make}: {promised} for {grown}");
         }
+    }
+
+    /// A host may run a request inside of another, on the same thread: whoever is told of a change may make one.
+    #[test]
+    fn promises_inside_of_promises_end_with_their_own_request() {
+        let budget = Budget::default();
+        budget.set_limit(100);
+        let outer = budget.promises();
+        budget.admit(50).unwrap();
+        let inner = budget.promises();
+        assert_eq!(budget.admit(51), Err(Refusal::OutOfMemory), "half of it is the outer one's");
+        budget.admit(50).unwrap();
+        drop(inner);
+        budget.admit(50).unwrap();
+        drop(outer);
+        let nobody_else = budget.promises();
+        budget.admit(100).unwrap();
+        drop(nobody_else);
     }
 
     #[test]

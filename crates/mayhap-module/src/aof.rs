@@ -9,11 +9,11 @@ use mayhap_command::payload::PORTABLE_RDB_VERSION;
 use crate::host::{self, HostString, Level, call, raw};
 use crate::types::stored;
 
-/// Emits the requests for what `name` holds.
+/// Emits the requests for what `name` holds, and says whether it could.
 ///
 /// # Safety
 /// The host called a rewrite callback.
-pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) {
+pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) -> bool {
     // SAFETY: the caller's.
     let done = unsafe {
         match value {
@@ -34,13 +34,14 @@ pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: 
             value => restore(io, name, value),
         }
     };
-    if let Err(why) = done {
+    if let Err(why) = &done {
         host::log(
             std::ptr::null_mut(),
             Level::Warning,
             &format!("mayhap: a value cannot be rewritten: {why}"),
         );
     }
+    done.is_ok()
 }
 
 /// # Safety

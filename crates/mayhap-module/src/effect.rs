@@ -106,6 +106,12 @@ impl<'a> Redo<'a> {
         Moment::again(self.ms, self.random)
     }
 
+    /// The parameters of then where a client says what they were: its filters have no more tables than those of others.
+    pub(crate) fn parameters_of_client(&self, ours: &Parameters) -> Parameters {
+        let cf_max_expansions = self.parameters.cf_max_expansions.min(ours.cf_max_expansions);
+        Parameters { cf_max_expansions, ..self.parameters.clone() }
+    }
+
     /// The parameters of then.
     pub(crate) const fn parameters(&self) -> &Parameters {
         &self.parameters

@@ -62,6 +62,12 @@ pub(crate) unsafe fn follow(ctx: Ctx) {
     let _: c_int = unsafe { call!(RedisModule_SubscribeToServerEvent(ctx, event, Some(changed))) };
 }
 
+/// Bytes that may be taken now.
+pub(crate) fn room() -> u64 {
+    refresh();
+    BUDGET.room()
+}
+
 /// Sets what filters may take from here on by what the host takes by now.
 pub(crate) fn refresh() {
     let max = MAX_BYTES.load(Relaxed);

@@ -278,13 +278,14 @@ impl Server<'_> {
     ) -> Result<Reply, Refusal> {
         // SAFETY: the caller's.
         let word = unsafe { self.word() };
-        let lenient = match (word, self.call.redo) {
+        let other = match (word, self.call.redo) {
             (Word::Law, None) => Some(effect::parameters_of_master(self.parameters)),
+            (Word::Wish, Some(redo)) => Some(redo.parameters_of_client(self.parameters)),
             _ => None,
         };
-        let parameters = match (self.call.redo, &lenient) {
-            (Some(redo), _) => redo.parameters(),
-            (None, Some(lenient)) => lenient,
+        let parameters = match (&other, self.call.redo) {
+            (Some(other), _) => other,
+            (None, Some(redo)) => redo.parameters(),
             (None, None) => self.parameters,
         };
         let environment = HostEnvironment;

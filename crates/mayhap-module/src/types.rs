@@ -17,7 +17,7 @@ use mayhap_command::{Budget, Context, Limits, Value};
 use crate::environment::HostEnvironment;
 use crate::fields::{HostDigest, HostLoads, HostSaves};
 use crate::host::{self, Ctx, HostString, Key, Level, call, raw};
-use crate::{allocator, aof, settings, tally};
+use crate::{allocator, aof, memory_limit, settings, tally};
 
 /// The only version of our own type.
 const MAYHAP_VERSION: u32 = 1;
@@ -262,10 +262,10 @@ unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> R
     let value_type = match of {
         Type::Bloom => ValueType::Bloom,
         Type::Cuckoo => ValueType::Cuckoo,
-        Type::Mayhap => return load_mayhap(version, &mut fields),
+        Type::Mayhap => return load_mayhap(version, &mut fields, is_start),
     };
-    // The host has read all bytes of it already: it is no larger than they are.
-    Ok(match redis_rdb::read_fields(value_type, version, &mut fields, u64::MAX)? {
+    let most = if is_start { u64::MAX } else { memory_limit::room() };
+    Ok(match redis_rdb::read_fields(value_type, version, &mut fields, most)? {
         redis_rdb::Value::Bloom(filter) => Value::Bloom(Box::new(AtomicScalableBloom::from(filter))),
         redis_rdb::Value::Cuckoo(filter) => {
             let most = settings::parameters().max_loaded_tables();
@@ -278,7 +278,7 @@ unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> R
     })
 }
 
-fn load_mayhap(version: u32, fields: &mut HostLoads) -> Result<Value, Unloadable> {
+fn load_mayhap(version: u32, fields: &mut HostLoads, is_start: bool) -> Result<Value, Unloadable> {
     if version != MAYHAP_VERSION {
         return Err(Unloadable(format!("version {version}, and only {MAYHAP_VERSION} is known")));
     }
@@ -289,6 +289,10 @@ fn load_mayhap(version: u32, fields: &mut HostLoads) -> Result<Value, Unloadable
     else {
         return Err(Unloadable(format!("no such form of a filter: {form}")));
     };
+    // A filter takes what its bytes do, but for some that come to it later, by requests.
+    if !is_start && bytes.len() as u64 > memory_limit::room() {
+        return Err(Unloadable(format!("{} bytes, and there is no memory for them", bytes.len())));
+    }
     let (limits, budget, parameters) = (Limits::default(), Budget::default(), settings::parameters());
     let environment = HostEnvironment;
     let context =
@@ -302,20 +306,31 @@ fn load_mayhap(version: u32, fields: &mut HostLoads) -> Result<Value, Unloadable
 /// The host called a callback with it.
 unsafe fn is_loading(io: *mut raw::RedisModuleIO) -> bool {
     // SAFETY: the caller's.
-    unsafe {
-        let ctx = call!(RedisModule_GetContextFromIO(io));
-        host::flags(ctx) & (raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_SLAVE) != 0
-    }
+    unsafe { host::flags(call!(RedisModule_GetContextFromIO(io))) & OBEYS != 0 }
 }
+
+/// The host does as it is told, by a file of its own or by its master: nothing is refused for want of memory.
+const OBEYS: u32 = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_SLAVE;
 
 unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     // SAFETY: the host calls it to save a value of ours, which nobody else looks at meanwhile.
     let (fields, value) = unsafe { (&mut HostSaves::new(io), &mut *value.cast::<Value>()) };
-    guarded("saving a value", || write(value, fields));
+    if guarded("saving a value", || write(value, fields)) != Some(true) {
+        give_up_file();
+    }
 }
 
-/// Hands over all fields. The value is held for oneself, so that its counts are those of its bits; nothing changes.
-fn write(value: &mut Value, fields: &mut dyn SaveFields) {
+/// Half a value makes a file that nobody can load, and one without it has forgotten it. A child that writes one ends, so that the host keeps the
+/// file it had. What the host writes itself goes on: it must not end.
+fn give_up_file() {
+    // SAFETY: may be asked at any time; there is no client.
+    if unsafe { host::flags(null_mut()) } & raw::REDISMODULE_CTX_FLAGS_IS_CHILD != 0 {
+        std::process::abort();
+    }
+}
+
+/// Hands over all fields, and says whether it could. The value is held for oneself, so that its counts are those of its bits; nothing changes.
+fn write(value: &mut Value, fields: &mut dyn SaveFields) -> bool {
     let written = match value {
         Value::Bloom(filter) => {
             redis_rdb::write_fields(&*filter.get_mut(), fields).map_err(|error| error.to_string())
@@ -328,9 +343,10 @@ fn write(value: &mut Value, fields: &mut dyn SaveFields) {
             fields.string(&bytes);
         }),
     };
-    if let Err(why) = written {
+    if let Err(why) = &written {
         host::log(null_mut(), Level::Warning, &format!("mayhap: a value cannot be saved: {why}"));
     }
+    written.is_ok()
 }
 
 /// The bytes of a value of our own type.
@@ -344,7 +360,9 @@ unsafe extern "C" fn rewrite(io: *mut raw::RedisModuleIO, name: HostString, valu
     // SAFETY: the host calls it to write a value of ours, which nobody else looks at meanwhile.
     let value = unsafe { &mut *value.cast::<Value>() };
     // SAFETY: the host's.
-    guarded("rewriting a value", || unsafe { aof::emit(io, name, value) });
+    if guarded("rewriting a value", || unsafe { aof::emit(io, name, value) }) != Some(true) {
+        give_up_file();
+    }
 }
 
 unsafe extern "C" fn memory_usage(value: *const c_void) -> usize {
@@ -384,8 +402,11 @@ unsafe extern "C" fn free_effort(_: HostString, value: *const c_void) -> usize {
 unsafe extern "C" fn copy(_: HostString, _: HostString, value: *const c_void) -> *mut c_void {
     // SAFETY: the host calls it with a value of ours.
     let value = unsafe { &*value.cast::<Value>() };
-    match guarded("copying a value", || value.try_clone()) {
-        Some(Ok(value)) => hand_over(value),
+    // SAFETY: may be asked at any time; there is no client.
+    let obeys = unsafe { host::flags(null_mut()) } & OBEYS != 0;
+    let has_room = |value: &Value| obeys || tally::bytes(value) <= memory_limit::room();
+    match guarded("copying a value", || has_room(value).then(|| value.try_clone())) {
+        Some(Some(Ok(value))) => hand_over(value),
         _ => null_mut(),
     }
 }

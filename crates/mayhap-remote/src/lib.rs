@@ -35,6 +35,7 @@ pub use answer::{Added, Additions, Answer, Answers};
 pub use build::{Build, BuildOptions};
 pub use descriptor::DescriptorError;
 pub use error::RemoteError;
+pub use guava::GuavaBitmap;
 pub use link::{Link, LinkOptions};
 pub use name::{FilterName, NameError};
 pub use plain::{PlainImage, PlainShape};

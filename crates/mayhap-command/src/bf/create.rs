@@ -142,10 +142,14 @@ impl<'a> Insertion<'a> {
     ///   other half by that ratio.
     /// * `VALIDATESCALETO capacity` is honoured: a filter that could not grow so far within the limits is not made.
     /// * `SEED` must have 32 bytes and is refused then: this layout's hash has no seed.
-    fn parse(request: &Request<'a>, parameters: &Parameters) -> Result<Self, Refusal> {
+    fn parse(request: &Request<'a>, context: &Context<'_>) -> Result<Self, Refusal> {
         let wrong_arity = Refusal::WrongArity { command: request.command.name };
-        let mut insertion =
-            Self { wanted: Wanted::by_default(parameters), may_create: true, scale_to: None, items: &[] };
+        let mut insertion = Self {
+            wanted: Wanted::by_default(context.parameters),
+            may_create: true,
+            scale_to: None,
+            items: &[],
+        };
         let mut never_grows = false;
         let mut words = &request.words[2..];
         while let [option, rest @ ..] = words {
@@ -181,7 +185,9 @@ impl<'a> Insertion<'a> {
         if never_grows {
             insertion.wanted.expansion = 0;
         }
-        if insertion.wanted.expansion == 0 && insertion.scale_to.is_some() {
+        // Where it was taken once, a filter that is there gets its items whatever filters are like by default here.
+        let is_bound = never_grows || context.limits.bound_by_settings;
+        if insertion.wanted.expansion == 0 && insertion.scale_to.is_some() && is_bound {
             return Err(Refusal::NonScalingScaleTo);
         }
         Ok(insertion)
@@ -234,7 +240,7 @@ pub(super) fn insert(
     slot: &mut Slot<'_>,
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    let insertion = Insertion::parse(request, context.parameters)?;
+    let insertion = Insertion::parse(request, context)?;
     let booked = Value::booked_bytes(slot.get());
     if slot.get().is_none() {
         if !insertion.may_create {

@@ -148,7 +148,7 @@ fn insert_all(
     copies: Copies,
     context: &Context<'_>,
 ) -> Result<Vec<Outcome>, Refusal> {
-    let insertion = Insertion::parse(request, context.parameters)?;
+    let insertion = Insertion::parse(request, context)?;
     let booked = Value::booked_bytes(slot.get());
     if slot.get().is_none() {
         if !insertion.may_create {
@@ -171,8 +171,14 @@ struct Insertion<'a> {
 
 impl<'a> Insertion<'a> {
     /// Options go by their first letter, as RedisBloom takes them, and the items stand behind the first `I…`.
-    fn parse(request: &Request<'a>, parameters: &Parameters) -> Result<Self, Refusal> {
+    fn parse(request: &Request<'a>, context: &Context<'_>) -> Result<Self, Refusal> {
         let wrong_arity = Refusal::WrongArity { command: request.command.name };
+        let parameters = context.parameters;
+        // Where it was taken once, a filter that is there gets its items whatever the settings are here.
+        let least = match context.limits.bound_by_settings {
+            true => 2 * u64::from(parameters.cf_bucket_size),
+            false => 1,
+        };
         let mut insertion = Self { capacity: parameters.cf_initial_size, may_create: true, items: &[] };
         let mut words = &request.words[2..];
         while let [option, rest @ ..] = words {
@@ -187,7 +193,6 @@ impl<'a> Insertion<'a> {
                     let [value, rest @ ..] = words else { return Err(wrong_arity) };
                     words = rest;
                     let capacity = args::integer(value).ok_or(Refusal::PlainBadCapacity)?;
-                    let least = 2 * u64::from(parameters.cf_bucket_size);
                     let capacity = u64::try_from(capacity).ok();
                     let capacity = capacity.filter(|capacity| (least..=MAX_CAPACITY).contains(capacity));
                     insertion.capacity = capacity.ok_or(Refusal::CuckooInsertCapacity)?;

@@ -108,15 +108,18 @@ fn a_log_is_played_again_under_narrower_settings() {
         wait_for_rewrite(&mut talk);
         talk.must(&["CF.RESERVE", "logged", "10000", "BUCKETSIZE", "100"]);
         talk.must(&["CF.ADD", "logged", "x"]);
+        talk.must(&["CF.INSERT", "logged", "CAPACITY", "4", "ITEMS", "y"]);
+        talk.must(&["BF.RESERVE", "bloom", "0.01", "1000"]);
+        talk.must(&["BF.INSERT", "bloom", "VALIDATESCALETO", "100000", "ITEMS", "y"]);
         let before = digests(&mut talk);
         drop(talk);
         // In either order: each bounds the other.
-        assert!(host.restart_with(&options.clone().our_module(&[
-            "cf-initial-size",
-            "2",
-            "cf-bucket-size",
-            "1"
-        ])));
-        assert_eq!(digests(&mut host.talk()), before);
+        for words in [
+            ["cf-initial-size", "2", "cf-bucket-size", "1"],
+            ["cf-bucket-size", "8", "bf-expansion-factor", "0"],
+        ] {
+            assert!(host.restart_with(&options.clone().our_module(&words)));
+            assert_eq!(digests(&mut host.talk()), before, "{words:?}");
+        }
     }
 }

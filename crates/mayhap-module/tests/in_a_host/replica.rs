@@ -90,6 +90,26 @@ fn a_replica_equals_its_master_after_random_requests() {
     }
 }
 
+/// What a request says beside its items is not looked at again where the filter is there already.
+#[test]
+fn options_that_a_replica_would_refuse_keep_no_items_from_it() {
+    for (master, replica) in hosts(&[]).zip(hosts(&[])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        set(&mut other, &[("cf-bucket-size", "8"), ("bf-expansion-factor", "0")]);
+        assert!(other.ask("CONFIG GET *cf-bucket-size").list().contains(&Wire::Bulk(b"8".into())));
+        talk.must(&["CF.RESERVE", "cuckoo", "1000"]);
+        talk.must(&["CF.INSERT", "cuckoo", "CAPACITY", "4", "ITEMS", "x"]);
+        talk.must(&["BF.RESERVE", "bloom", "0.01", "1000"]);
+        talk.must(&["BF.INSERT", "bloom", "VALIDATESCALETO", "100000", "ITEMS", "x"]);
+        catch_up(&mut talk, &mut other);
+        assert_eq!(other.ask("CF.EXISTS cuckoo x").integer(), 1);
+        assert_eq!(other.ask("BF.EXISTS bloom x").integer(), 1);
+        assert_eq!(digests(&mut other), digests(&mut talk));
+        assert!(!replica.log().contains("CRITICAL"), "{}", replica.log());
+    }
+}
+
 /// Limits are not looked at again: what a master had room for, its replica has.
 #[test]
 fn a_replica_with_less_memory_still_equals_its_master() {
