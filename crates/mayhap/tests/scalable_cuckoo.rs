@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mayhap::{
     Answers, BuildError, DecodeError, HashScheme, InsertError, ItemHash, ScalableCuckoo, ScalableCuckooShape,
+    file,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
@@ -281,6 +282,142 @@ fn tables_come_and_go() {
     }));
     assert!(!asked, "a certain no asks nobody");
     assert_eq!(filter.bits_per_item(), f64::INFINITY);
+}
+
+/// Tables whose slots are no multiple of eight, or only the later ones are; all of them grow past one segment.
+fn odd_shapes() -> [ScalableCuckooShape; 5] {
+    [shape(3, 3, 20, 1), shape(40, 5, 5, 1), shape(4_000, 255, 20, 1), shape(6, 3, 20, 2), shape(7, 7, 3, 8)]
+}
+
+/// An exact multiset beside it, and a twin that is decoded now and then, so that all its tables lie in one array and those behind them begin elsewhere.
+#[test]
+fn growth_loses_nothing_wherever_tables_lie() {
+    let path = std::env::temp_dir().join(format!("mayhap-tables-{}.mayhap", std::process::id()));
+    for shape in odd_shapes() {
+        let (mut filter, mut rng) = (filter(shape, 7), Rng::new(u64::from(shape.bucket_size())));
+        let mut twin = ScalableCuckoo::decode(&filter.encode()).unwrap();
+        let (mut held, mut most) = (BTreeMap::<u64, u64>::new(), 0);
+        for round in 0..8 {
+            // Three rounds of many items and few removals, and one the other way round.
+            let (inserts, removals) = if round % 4 < 3 { (2_000, 200) } else { (100, 4_000) };
+            for _ in 0..inserts {
+                let item = rng.below(5_000);
+                assert_eq!(filter.insert(&item), twin.insert(&item));
+                *held.entry(item).or_default() += 1;
+            }
+            for _ in 0..removals {
+                let item = rng.below(5_000);
+                if held.get(&item).is_some_and(|&copies| copies > 0) {
+                    assert!(filter.remove(&item) && twin.remove(&item), "what is in can be removed");
+                    *held.entry(item).or_default() -= 1;
+                }
+            }
+            if round % 4 == 3 {
+                let tables = filter.tables();
+                assert_eq!(filter.compact(), twin.compact());
+                assert!(filter.tables() <= tables);
+            }
+            most = most.max(filter.capacity());
+            assert_eq!(filter.inserted(), held.values().sum::<u64>());
+            assert!(
+                held.iter().all(|(item, &copies)| filter.count(item) >= copies),
+                "{shape}, round {round}"
+            );
+            assert!((0..6_000_u64).all(|item| filter.count(&item) == twin.count(&item)));
+            let bytes = filter.encode();
+            assert!(bytes == twin.encode(), "{shape}, round {round}");
+            assert_eq!(filter.memory_bytes(), (bytes.len() - HEADER_BYTES) as u64);
+            assert_eq!(filter.memory_bytes(), shape.memory_bytes(filter.tables() as u64).unwrap());
+            assert!(twin.memory_bytes() - filter.memory_bytes() <= 64, "a line more at most");
+            twin = match round % 3 {
+                0 => ScalableCuckoo::decode(&bytes).unwrap(),
+                1 => filter.try_clone().unwrap(),
+                _ => {
+                    file::save(&twin, &path).unwrap();
+                    file::open(&path).unwrap()
+                }
+            };
+        }
+        assert!(most > 8 << 10, "{shape}: {most} slots, all in one segment");
+        filter.clear();
+        assert_eq!((filter.tables(), filter.memory_bytes()), (1, shape.memory_bytes(1).unwrap()));
+        assert!(filter.encode()[HEADER_BYTES..].iter().all(|&byte| byte == 0));
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A growth takes the memory of a table, never of all of them at once.
+#[test]
+fn a_growth_allocates_one_table() {
+    for (shape, most_besides) in [
+        (shape(1 << 20, 2, 20, 1), 4 << 10),
+        (shape(1 << 16, 4, 20, 2), 4 << 10),
+        // Small ones move to larger memory together, to whole pages and to whole lines.
+        (shape(1_024, 2, 20, 1), 8 << 10),
+        (shape(4_000, 255, 20, 1), 32 << 10),
+    ] {
+        let mut filter = filter(shape, 1);
+        for _ in 0..if shape.expansion() == 1 { 12 } else { 4 } {
+            let (slots, memory) = (filter.capacity(), filter.memory_bytes());
+            let (added, used) = AllocMeter::measure(|| filter.add_table());
+            added.unwrap();
+            let slots = filter.capacity() - slots;
+            assert!(used.total_bytes <= slots + most_besides, "{shape}: {used:?} for {slots} slots");
+            assert!(filter.memory_bytes() - memory <= slots.next_multiple_of(64));
+        }
+    }
+}
+
+/// What a refusal names is what the growth takes, to the byte, and what the filter says of itself then.
+#[test]
+fn a_refused_growth_names_what_it_would_take() {
+    for shape in odd_shapes().into_iter().chain([shape(1_024, 2, 20, 1), shape(64, 1, 20, 4)]) {
+        let mut grown = filter(shape, 1);
+        let mut from_bytes = ScalableCuckoo::decode(&grown.encode()).unwrap();
+        while grown.capacity() < 1 << 18 && grown.tables() < 3_000 {
+            for filter in [&mut grown, &mut from_bytes] {
+                filter.limit_memory(Some(filter.memory_bytes()));
+                let before = (filter.tables(), filter.memory_bytes());
+                let Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, limit }, .. }) =
+                    filter.add_table()
+                else {
+                    // What is behind the slots of small tables is room for another.
+                    assert_eq!((filter.tables(), filter.memory_bytes()), (before.0 + 1, before.1), "{shape}");
+                    continue;
+                };
+                assert_eq!((filter.tables(), filter.memory_bytes(), limit), (before.0, before.1, before.1));
+                filter.limit_memory(Some(bytes));
+                filter.add_table().unwrap();
+                assert_eq!((filter.tables(), filter.memory_bytes()), (before.0 + 1, bytes), "{shape}");
+            }
+            if grown.tables().is_multiple_of(50) {
+                from_bytes = ScalableCuckoo::decode(&grown.encode()).unwrap();
+            }
+        }
+    }
+    let mut one = filter(shape(64, 2, 20, 0), 1);
+    assert!(matches!(one.add_table(), Err(InsertError::Full { inserted: 0, capacity: 64 })));
+}
+
+/// A table more is an empty one, as a growth adds it; and what inserts cost is counted.
+#[test]
+fn tables_added_beforehand_take_the_next_items() {
+    let mut filter = filter(shape(64, 2, 20, 2), 5);
+    while filter.moves() < 40 {
+        filter.insert_copy("again").unwrap();
+        assert!(filter.inserted() < 10, "four fit into a table");
+    }
+    // Both buckets were full of it: twenty moves, and twenty back.
+    assert_eq!((filter.moves(), filter.tables(), filter.inserted()), (40, 2, 5));
+    filter.add_table().unwrap();
+    assert_eq!((filter.tables(), filter.capacity()), (3, 64 * 7));
+    for copies in 6..=9 {
+        filter.insert_copy("again").unwrap();
+        assert_eq!((filter.count("again"), filter.moves()), (copies, 40));
+    }
+    let copy = filter.try_clone().unwrap();
+    assert_eq!((copy.moves(), copy.encode()), (0, filter.encode()));
+    assert_eq!(ScalableCuckoo::decode(&copy.encode()).unwrap().moves(), 0);
 }
 
 #[test]

@@ -29,7 +29,7 @@ mod together {
     use loom::thread;
 
     use bits::{set_bits, set_masks};
-    use insert::{Layer, insert_word};
+    use insert::{Layer, insert_one, insert_word};
     use room::Room;
     use stripes::StripedCount;
     use sync::AtomicU64;
@@ -150,6 +150,8 @@ mod together {
                     new = u64::from(changed);
                     1
                 }
+                // One of both as a batch, so that each meets the other.
+                _ if item == B => return insert_one(&self.newest.0, &self.counted, left, item),
                 _ => insert_word(&self.newest.0, &self.counted, left, &[item], 1, &mut new),
             };
             (done == 1).then_some(new == 1)

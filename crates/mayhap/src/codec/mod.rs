@@ -42,6 +42,7 @@ mod error;
 #[cfg(feature = "formats")]
 mod foreign;
 mod header;
+mod payload;
 mod pieces;
 #[cfg(feature = "formats")]
 mod redis_chunk;
@@ -103,6 +104,8 @@ pub use foreign::{Resemblance, WriteError};
 pub use format::Format;
 #[doc(hidden)]
 pub use header::Header;
+#[doc(hidden)]
+pub use payload::Payload;
 pub use pieces::{Pieces, seal};
 #[doc(hidden)]
 pub use source::Body;
@@ -118,6 +121,7 @@ pub(crate) use self::header::SELF_HASHED;
 pub(crate) use self::header::{HEADER_BYTES, MAX_INSERTED};
 pub(crate) use self::source::{Bytes, Source};
 use crate::kind::Kind;
+#[cfg(feature = "formats")]
 use crate::store::Lines;
 
 /// A filter that has an encoded form. Every kind does; nothing outside this crate can.
@@ -146,8 +150,8 @@ pub(crate) mod sealed {
 /// What an encoded filter is made of.
 #[doc(hidden)]
 pub enum Parts<'a> {
-    /// An array of words.
-    Words(&'a Lines),
+    /// Words.
+    Words(&'a dyn Payload),
     /// Other filters, one behind the other.
     Filters(Vec<Encoding<'a>>),
 }
@@ -168,9 +172,9 @@ impl<'a> Encoding<'a> {
     /// Completes the header: how long the payload is, and what it adds up to.
     fn seal(mut self) -> Self {
         match &mut self.parts {
-            Parts::Words(lines) => {
-                self.header.payload_bytes = lines.memory_bytes();
-                self.header.payload_checksum = lines.checksum();
+            Parts::Words(words) => {
+                self.header.payload_bytes = words.payload_bytes();
+                self.header.payload_checksum = words.checksum();
             }
             // The headers of the parts vouch for their payloads; the checksum over those headers is enough.
             Parts::Filters(filters) => {
@@ -194,7 +198,7 @@ impl<'a> Encoding<'a> {
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&self.header.to_bytes())?;
         match &self.parts {
-            Parts::Words(lines) => lines.for_each_le_bytes(|bytes| out.write_all(bytes)),
+            Parts::Words(words) => words.write_to(out),
             Parts::Filters(filters) => filters.iter().try_for_each(|filter| filter.write(out)),
         }
     }

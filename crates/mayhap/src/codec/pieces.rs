@@ -1,13 +1,10 @@
 //! Encoding a large filter piece by piece, with others at work on it between the pieces.
 
-use std::sync::atomic::Ordering;
-
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::header::{HEADER_BYTES, Header};
-use super::{Bytes, DecodeError, Encoding, Parts, Source, Storable};
+use super::{Bytes, DecodeError, Encoding, Parts, Payload, Source, Storable};
 use crate::kind::Kind;
-use crate::store::Lines;
 
 /// An encoding that is made piece by piece, so that nobody waits for longer than a piece takes.
 ///
@@ -46,8 +43,8 @@ impl Pieces {
     #[must_use]
     pub fn of<F: Storable>(filter: &F) -> Self {
         let mut parts = Vec::new();
-        flatten(Encoding::of(filter), &mut |header, lines| {
-            parts.push((header, lines.map_or(0, |lines| lines.memory_bytes() as usize)));
+        flatten(Encoding::of(filter), &mut |header, words| {
+            parts.push((header, words.map_or(0, |words| words.payload_bytes() as usize)));
         });
         let left = parts.iter().map(|(_, words)| (HEADER_BYTES + words) as u64).sum();
         Self { parts, part: 0, at: 0, left }
@@ -71,10 +68,10 @@ impl Pieces {
     /// Appends the next piece, of about `most` bytes. `false`: `filter` has become something else.
     pub fn next<F: Storable>(&mut self, filter: &F, most: usize, out: &mut Vec<u8>) -> bool {
         let (mut parts, mut as_begun) = (Vec::new(), true);
-        flatten(Encoding::of(filter), &mut |_, lines| parts.push(lines));
+        flatten(Encoding::of(filter), &mut |_, words| parts.push(words));
         as_begun &= parts.len() == self.parts.len();
-        for (lines, (_, words)) in parts.iter().zip(&self.parts) {
-            as_begun &= lines.map_or(0, |lines| lines.memory_bytes() as usize) == *words;
+        for (part, (_, words)) in parts.iter().zip(&self.parts) {
+            as_begun &= part.map_or(0, |part| part.payload_bytes() as usize) == *words;
         }
         if !as_begun {
             return false;
@@ -91,16 +88,8 @@ impl Pieces {
             let from = self.at - HEADER_BYTES;
             // Whole words: all of them begin at multiples of eight.
             let some = (words - from).min(end.saturating_sub(out.len()).next_multiple_of(8));
-            if let Some(lines) = parts[self.part] {
-                // Many words at a time, for somebody may wait.
-                let (many, few) = lines.words()[from / 8..(from + some) / 8].as_chunks::<16>();
-                for words in many {
-                    let bytes = words.each_ref().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
-                    out.extend_from_slice(bytes.as_flattened());
-                }
-                for word in few {
-                    out.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-                }
+            if let Some(part) = parts[self.part] {
+                part.append_to(from, some, out);
             }
             self.at += some;
             if self.at == HEADER_BYTES + words {
@@ -113,12 +102,12 @@ impl Pieces {
 }
 
 /// Hands over every header in the order in which they are written, and the words behind it.
-fn flatten<'a>(encoding: Encoding<'a>, each: &mut impl FnMut(Header, Option<&'a Lines>)) {
+fn flatten<'a>(encoding: Encoding<'a>, each: &mut impl FnMut(Header, Option<&'a dyn Payload>)) {
     let Encoding { mut header, parts } = encoding;
     match parts {
-        Parts::Words(lines) => {
-            header.payload_bytes = lines.memory_bytes();
-            each(header, Some(lines));
+        Parts::Words(words) => {
+            header.payload_bytes = words.payload_bytes();
+            each(header, Some(words));
         }
         Parts::Filters(filters) => {
             header.payload_bytes = filters.iter().map(unsealed_bytes).sum();
@@ -131,7 +120,7 @@ fn flatten<'a>(encoding: Encoding<'a>, each: &mut impl FnMut(Header, Option<&'a 
 fn unsealed_bytes(encoding: &Encoding<'_>) -> u64 {
     HEADER_BYTES as u64
         + match &encoding.parts {
-            Parts::Words(lines) => lines.memory_bytes(),
+            Parts::Words(words) => words.payload_bytes(),
             Parts::Filters(filters) => filters.iter().map(unsealed_bytes).sum(),
         }
 }
@@ -183,7 +172,10 @@ fn seal_at(bytes: &mut [u8], at: u64) -> Result<u64, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AtomicBloom, AtomicScalableBloom, BuildError, Cuckoo, DualBloom, Filter, ScalableBloom};
+    use crate::{
+        AtomicBloom, AtomicScalableBloom, BuildError, Cuckoo, DualBloom, Filter, ScalableBloom,
+        ScalableCuckoo, ScalableCuckooShape,
+    };
 
     fn in_pieces(filter: &Filter, most: usize) -> Vec<u8> {
         let (mut pieces, mut bytes) = (Pieces::of(filter), Vec::new());
@@ -208,7 +200,16 @@ mod tests {
             dual.insert(&item)?;
             cuckoo.insert(&item)?;
         }
-        for filter in [Filter::ScalableBloom(scalable), Filter::DualBloom(dual), Filter::Cuckoo(cuckoo)] {
+        // In segments, of which the first ends in the middle of a line.
+        let shape = ScalableCuckooShape::for_capacity(6)?.with_bucket_size(3)?.with_expansion(2)?;
+        let mut tables = ScalableCuckoo::with_shape(shape, 3)?;
+        (0..20_000_u64).try_for_each(|item| tables.insert_copy(&item))?;
+        for filter in [
+            Filter::ScalableBloom(scalable),
+            Filter::DualBloom(dual),
+            Filter::Cuckoo(cuckoo),
+            Filter::ScalableCuckoo(tables),
+        ] {
             for most in [1, 8, 200, 1_000, 1 << 30] {
                 let mut bytes = in_pieces(&filter, most);
                 seal(&mut bytes)?;

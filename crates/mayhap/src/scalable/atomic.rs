@@ -10,7 +10,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::shared::Shareable;
 use crate::sizing::scalable;
-use crate::together::{Layer, Room, insert_word};
+use crate::together::{Layer, Room, insert_one, insert_word};
 
 /// A [`ScalableBloom`] that many threads insert into and ask through `&self`, without a lock, until it has to grow.
 ///
@@ -74,9 +74,10 @@ impl AtomicScalableBloom {
     /// Records one item: `true` if it changed the filter, so that it was certainly new. `None`: it needs a layer that is not there.
     #[inline]
     pub fn insert_hash(&self, hash: ItemHash) -> Option<bool> {
-        let mut new = 0;
-        let done = self.insert_word(std::slice::from_ref(&hash), &mut new);
-        (done == 1).then_some(new != 0)
+        if self.filter.may_contain_hash(hash) {
+            return Some(false);
+        }
+        insert_one(self.filter.newest(), &self.counted, self.filter.room(), hash)
     }
 
     /// Records `hashes` one after the other until one needs a layer that is not there, and says how many it went through.

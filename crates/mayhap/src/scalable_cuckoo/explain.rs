@@ -35,10 +35,10 @@ impl ScalableCuckoo {
     /// How full every table is, part by part.
     pub(crate) fn densities(&self, parts: usize) -> Vec<Density> {
         let density = |table: usize| {
-            let (first, slots) = self.tables.range(table);
+            let (_, slots) = self.tables.range(table);
             let name = if self.tables() == 1 { String::new() } else { format!("table {table}") };
             Density::of(name, "slots taken", slots as u64, parts, |slot| {
-                (u64::from(self.tables.get(first + slot as usize) != 0), 1)
+                (u64::from(self.tables.get(table, slot as usize) != 0), 1)
             })
         };
         (0..self.tables()).map(density).collect()

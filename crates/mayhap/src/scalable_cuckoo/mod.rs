@@ -27,7 +27,7 @@ use crate::store::Relocate;
 /// * It takes any number of copies of an item, by growing: `2 · bucket_size` fit into a table.
 /// * 16 to 22 bits per item, because the order in which items give way to each other ends in a circle long before a table is full.
 ///   [`GrowableCuckoo`](crate::GrowableCuckoo) takes half of that, keeps a rate, and asks one table; take that one where nothing has to look like RedisBloom.
-/// * A lookup touches two cache lines of every table. A growth moves the tables to larger memory, now and then.
+/// * A lookup touches two cache lines of every table. A growth takes the memory of the new table, and moves none of the others but where they are small.
 ///
 /// ```text
 /// item ─▶ ItemHash ─▶ fingerprint 1 … 255, and two buckets, cut to the size of each table
@@ -115,13 +115,16 @@ impl ScalableCuckoo {
     /// Slots from `at` on, over all tables.
     #[cfg(feature = "formats")]
     pub(crate) fn slot_bytes(&self, at: usize, count: usize) -> Vec<u8> {
-        self.tables.lines().le_bytes(at, count.min(self.tables.len().saturating_sub(at)))
+        let count = count.min(self.tables.len().saturating_sub(at));
+        let mut slots = Vec::with_capacity(count);
+        self.tables.slots().extend_le_bytes(at, count, &mut slots);
+        slots
     }
 
     /// Puts `slots` from `at` on, over all tables; there are so many.
     #[cfg(feature = "formats")]
     pub(crate) fn put_slots(&mut self, at: usize, slots: &[u8]) {
-        self.tables.lines_mut().put_le_bytes(at, slots);
+        self.tables.slots_mut().put_le_bytes(at, slots);
     }
 
     /// Copies as RedisBloom counts them: twice where both buckets are one.
@@ -172,7 +175,7 @@ impl ScalableCuckoo {
         let place = Place::of(hash);
         while !self.tables.put(place) && !self.tables.put_by_moving(place, self.shape.max_iterations()) {
             // The table this adds is empty: the next round ends it.
-            self.grow()?;
+            self.add_table()?;
         }
         self.inserted = (self.inserted + 1).min(self.capacity());
         Ok(())
@@ -188,7 +191,7 @@ impl ScalableCuckoo {
         let place = Place::of(hash);
         while !self.tables.put(place) && !self.tables.put_by_searching(place) {
             // The table this adds is empty: the next round ends it.
-            self.grow()?;
+            self.add_table()?;
         }
         self.inserted = (self.inserted + 1).min(self.capacity());
         Ok(())
@@ -367,6 +370,19 @@ impl ScalableCuckoo {
         changed
     }
 
+    /// One more table now, rather than when an item next needs it.
+    ///
+    /// # Errors
+    /// [`InsertError::Full`] if it may not grow, [`InsertError::CannotGrow`] if a growth is refused. Nothing changed.
+    #[cold]
+    pub fn add_table(&mut self) -> Result<(), InsertError> {
+        if self.shape.expansion() == 0 {
+            return Err(InsertError::Full { inserted: self.inserted, capacity: self.capacity() });
+        }
+        let (capacity, layers) = (self.capacity(), self.tables());
+        self.tables.grow(&self.shape).map_err(|cause| InsertError::CannotGrow { capacity, layers, cause })
+    }
+
     /// Forgets everything, and gives all tables but the first back.
     pub fn clear(&mut self) {
         self.tables.clear();
@@ -420,6 +436,13 @@ impl ScalableCuckoo {
         self.removed
     }
 
+    /// How many items inserts have moved to other buckets so far, those moved back included: what they cost. Where they
+    /// [searched](Self::insert_copy_hash_thorough) for room, the buckets searched. A copy, and what is decoded, begins at 0.
+    #[must_use]
+    pub const fn moves(&self) -> u64 {
+        self.tables.moves()
+    }
+
     /// The rate by the model, for the slots taken now. Takes a pass over the tables.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
@@ -438,7 +461,7 @@ impl ScalableCuckoo {
     /// Memory the slots take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.tables.lines().memory_bytes()
+        self.tables.slots().memory_bytes()
     }
 
     /// Bits of memory per item counted so far; infinite while there are none.
@@ -473,16 +496,6 @@ impl ScalableCuckoo {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
-
-    /// One more table, or everything as it was.
-    #[cold]
-    fn grow(&mut self) -> Result<(), InsertError> {
-        if self.shape.expansion() == 0 {
-            return Err(InsertError::Full { inserted: self.inserted, capacity: self.capacity() });
-        }
-        let (capacity, layers) = (self.capacity(), self.tables());
-        self.tables.grow(&self.shape).map_err(|cause| InsertError::CannotGrow { capacity, layers, cause })
-    }
 }
 
 /// Placement scheme 1: RedisBloom's.
@@ -511,7 +524,7 @@ impl Storable for ScalableCuckoo {
     }
 
     fn parts(&self) -> Parts<'_> {
-        Parts::Words(self.tables.lines())
+        Parts::Words(self.tables.slots())
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {

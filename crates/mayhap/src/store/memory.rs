@@ -7,6 +7,7 @@
 
 use std::alloc::{self, Layout};
 use std::convert::Infallible;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, slice};
@@ -37,19 +38,12 @@ pub fn take_all_from_heap() {
     ALL_FROM_HEAP.store(true, Ordering::Relaxed);
 }
 
-/// How many lines an array that has to grow to `lines` takes at once, so that it need not move the next time. Memory that is not touched costs
-/// nothing, unless somebody counts it.
-pub(crate) fn with_spare_room(lines: usize) -> usize {
-    if ALL_FROM_HEAP.load(Ordering::Relaxed) { lines } else { lines.saturating_mul(2) }
-}
-
 /// No system has larger pages, unless they are huge; those it takes apart.
 #[cfg(unix)]
 const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
 /// A fixed number of zeroed 64-byte lines.
-#[doc(hidden)]
-pub struct Lines {
+pub(crate) struct Lines {
     /// Aligned to [`LINE_BYTES`]; valid for `room_words` words as long as this lives.
     start: NonNull<u64>,
     words: usize,
@@ -202,7 +196,7 @@ impl Lines {
     ///
     /// # Panics
     /// If there are no such words.
-    pub(crate) fn give_back(&mut self, words: std::ops::Range<usize>) {
+    pub(crate) fn give_back(&mut self, words: Range<usize>) {
         assert!(words.start <= words.end && words.end <= self.words);
         #[cfg(unix)]
         if let Some(pages) = &self.pages {
@@ -273,15 +267,34 @@ impl Lines {
     /// `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
     #[cfg(feature = "formats")]
     pub(crate) fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
-        let end = at.saturating_add(count).min(self.words * 8);
-        let mut bytes = Vec::with_capacity(end.saturating_sub(at) + 16);
-        let words = self.words().get(at / 8..end.div_ceil(8)).unwrap_or_default();
-        for word in words {
-            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-        }
-        bytes.truncate(bytes.len().min(at % 8 + end.saturating_sub(at)));
-        bytes.drain(..(at % 8).min(bytes.len()));
+        let mut bytes = Vec::with_capacity(count.min((self.words * 8).saturating_sub(at)));
+        self.extend_le_bytes(at, count, &mut bytes);
         bytes
+    }
+
+    /// Appends `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
+    pub(crate) fn extend_le_bytes(&self, at: usize, count: usize, out: &mut Vec<u8>) {
+        let end = at.saturating_add(count).min(self.words * 8);
+        let some = |word: &AtomicU64, bytes: Range<usize>, out: &mut Vec<u8>| {
+            out.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[bytes]);
+        };
+        let words = self.words().get(at / 8..end.div_ceil(8)).unwrap_or_default();
+        let (first, last) = (at % 8, end.wrapping_sub(1) % 8 + 1);
+        match words {
+            [] => {}
+            [word] => some(word, first..last, out),
+            [head, whole @ .., tail] => {
+                some(head, first..8, out);
+                // Many words at a time, for somebody may wait.
+                let (many, few) = whole.as_chunks::<16>();
+                for words in many {
+                    let bytes = words.each_ref().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+                    out.extend_from_slice(bytes.as_flattened());
+                }
+                few.iter().for_each(|word| some(word, 0..8, out));
+                some(tail, 0..last, out);
+            }
+        }
     }
 
     /// Puts `bytes` from byte `at` on into all words as little-endian bytes; what would be behind the last word is left out.

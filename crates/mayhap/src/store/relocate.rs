@@ -83,6 +83,14 @@ mod tests {
         cuckoo.relocate(&mut mover);
         assert!(mover.moved > bloom.layers().len() + 2, "{mover:?}");
         assert_eq!((bloom.encode(), cuckoo.encode()), before);
+        // Every table of this one has memory of its own, and all of it is offered.
+        let mut tables = crate::ScalableCuckoo::for_capacity(8_192, 1)?;
+        (0..4).try_for_each(|_| tables.add_table())?;
+        tables.insert_copy("ada")?;
+        let (before, moved) = (tables.encode(), mover.moved);
+        tables.relocate(&mut mover);
+        assert_eq!(mover.moved - moved, 5 + 2, "five tables, and two lists");
+        assert_eq!(tables.encode(), before);
         for item in 2_000..4_000_u64 {
             bloom.insert(&item)?;
             cuckoo.insert_copy(&item)?;

@@ -53,6 +53,21 @@ pub(crate) fn insert_word<L: Layer>(
     done
 }
 
+/// [`insert_word`] for one item, which a look did not find: `true` if it changed something. `None`: there is no room for it.
+#[inline(always)]
+pub(crate) fn insert_one<L: Layer>(layer: &L, room: &Room, all: u64, hash: L::Hash) -> Option<bool> {
+    // Locked instructions wait for their lines one after the other.
+    layer.prefetch(hash);
+    if room.claim(1, all) == 0 {
+        return layer.holds(hash).then_some(false);
+    }
+    let changed = layer.set(hash);
+    if !changed {
+        room.give_back(1);
+    }
+    Some(changed)
+}
+
 /// Where `word` has its set bits, the lowest first.
 #[inline]
 pub(crate) fn places_in(mut word: u64) -> impl Iterator<Item = usize> {

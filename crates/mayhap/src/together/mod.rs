@@ -13,7 +13,7 @@ mod stripes;
 mod sync;
 
 pub(crate) use bits::{set_bits, set_masks};
-pub(crate) use insert::{Layer, insert_word, places_in};
+pub(crate) use insert::{Layer, insert_one, insert_word, places_in};
 pub(crate) use room::Room;
 pub(crate) use stripes::StripedCount;
 

@@ -1,7 +1,7 @@
 //! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
 use mayhap::codec::redis_cuckoo::{self, LoadError, Loader};
-use mayhap::codec::{Resemblance, WriteError};
+use mayhap::codec::{Resemblance, WriteError, redis_rdb};
 use mayhap::{Answers, BuildError, DecodeError, Filter, InsertError, ScalableCuckoo, ScalableCuckooShape};
 use serde_json::Value;
 
@@ -196,6 +196,42 @@ fn large_tables_go_in_chunks_of_16_mib_from_any_byte() {
     assert_eq!((next, chunk.len()), (1_000 + (16 << 20), 16 << 20));
     let chunks: Vec<(i64, Vec<u8>)> = redis_cuckoo::chunks(&filter).unwrap().collect();
     assert!(written(&loaded(&chunks)) == written(&filter));
+}
+
+/// Whether its tables lie in one array, as they were decoded, or in many, as they were added, a filter is dumped as the same bytes.
+#[test]
+fn chunks_are_the_same_wherever_tables_lie() {
+    for (shape, items) in [
+        (shape(6, 3, 20, 1), 6_000_u32),
+        (shape(6, 3, 20, 2), 20_000),
+        (shape(4_000, 255, 20, 1), 60_000),
+        (shape(64, 5, 20, 8), 100_000),
+    ] {
+        let mut filter = redis_cuckoo::create(shape).unwrap();
+        (0..items).for_each(|i| filter.insert_copy(&i.to_string()).unwrap());
+        let one = ScalableCuckoo::decode(&filter.encode()).unwrap();
+        let dump = written(&filter);
+        assert!(dump == written(&one) && dump.len() as u64 == 38 + filter.capacity(), "{shape}");
+        // The encoding has the same slots in the same order.
+        let payload = &filter.encode()[192..];
+        let (slots, behind) = payload.split_at(filter.capacity() as usize);
+        assert!(slots == &dump[38..] && behind.iter().all(|&byte| byte == 0), "{shape}");
+        let chunks: Vec<(i64, Vec<u8>)> = redis_cuckoo::chunks(&filter).unwrap().collect();
+        assert!(
+            chunks.len() == filter.tables() + 1 && redis_cuckoo::chunks(&one).unwrap().eq(chunks.clone())
+        );
+        let mut backwards = chunks.clone();
+        backwards[1..].reverse();
+        let value = redis_rdb::write_value(&filter).unwrap();
+        assert!(value == redis_rdb::write_value(&one).unwrap(), "{shape}");
+        let from_rdb = redis_rdb::read_value(redis_rdb::ValueType::Cuckoo, 4, &value, 1 << 30).unwrap();
+        let redis_rdb::Value::Cuckoo(from_rdb) = from_rdb else { panic!("{shape}") };
+        for same in [loaded(&chunks), loaded(&backwards), redis_cuckoo::read(&dump).unwrap(), from_rdb] {
+            assert!(same.encode() == filter.encode(), "{shape}");
+            assert_eq!(same.memory_bytes(), filter.memory_bytes());
+            assert!((0..items).step_by(7).all(|i| same.may_contain(&i.to_string())));
+        }
+    }
 }
 
 #[test]
