@@ -200,6 +200,8 @@ pub enum Refusal {
     MaxExpansions,
     /// `CF.ADD`: the system, or a limit, refuses the memory of another sub-filter.
     CuckooInsufficientMemory,
+    /// `CF.INSERT`: the items before this one were moved about as often as one request may ask for.
+    TooManyMoves,
     /// `CF.DEL`: there is no such filter.
     CuckooItemNotFound,
     /// `CF.COMPACT`: there is no such filter.
@@ -353,6 +355,9 @@ impl fmt::Display for Refusal {
             Self::CuckooFull => f.write_str("Filter is full"),
             Self::MaxExpansions => f.write_str("Maximum expansions reached"),
             Self::CuckooInsufficientMemory => f.write_str("ERR Insufficient memory"),
+            Self::TooManyMoves => {
+                f.write_str("ERR too many moves for one request: send fewer items at once, or make the filter larger")
+            }
             Self::CuckooItemNotFound => f.write_str("Not found"),
             Self::CuckooNotFound => f.write_str("Cuckoo filter was not found"),
             Self::InvalidPosition => f.write_str("Invalid position"),

@@ -53,9 +53,9 @@ fn commands_md_has_the_table_of_commands() {
         write!(fresh, "\n## {title}\n\n| command | | what it does | costs |\n|---|---|---|---|\n").unwrap();
         for command in rows {
             let access = match command.flags.access {
+                _ if command.changes() => "W",
                 Access::Read => "R",
-                Access::Write => "W",
-                Access::Neither => "",
+                Access::Write | Access::Neither => "",
             };
             let line = format!("{} {}", command.name.to_uppercase(), command.syntax);
             let (line, summary) = (cell(line.trim_end()), cell(command.summary));

@@ -128,8 +128,14 @@ pub(super) enum Outcome {
     Refused(Refusal),
 }
 
+/// Moves of items to other buckets that one request may ask for in all: a few tenths of a second where memory is slow. A request may say how
+/// many each of its items is worth (`MAXITERATIONS`), up to 65 535, and has any number of items.
+const MOVES: u64 = 4_000_000;
+/// And so many for each of its items, which is more than they ask for by default.
+const MOVES_PER_ITEM: u64 = 100;
+
 /// Adds `items` to the filter that is there, of which `booked` bytes were there before the request, unless it grew as often as it may: that is asked once, as RedisBloom does, so that many items at
-/// once may make it grow further. `tell` hears what became of each.
+/// once may make it grow further, though not past what can be loaded again. `tell` hears what became of each.
 pub(super) fn add_all(
     slot: &mut Slot<'_>,
     booked: u64,
@@ -148,9 +154,20 @@ pub(super) fn add_all(
         return Err(Refusal::MaxExpansions);
     }
     let mut growth = Growth::from(booked);
+    // What was taken once is taken again, whatever it costs.
+    let (most_tables, most_moves) = match context.limits.bound_by_settings {
+        true => {
+            let moves = MOVES.saturating_add(MOVES_PER_ITEM.saturating_mul(items.len() as u64));
+            (context.parameters.max_loaded_tables(), filter.moves().saturating_add(moves))
+        }
+        false => (u64::MAX, u64::MAX),
+    };
     let eviction = context.parameters.cf_eviction;
     let add = |item: &&[u8]| {
-        let may_grow = may_grow(filter);
+        if filter.moves() > most_moves {
+            return Outcome::Refused(Refusal::TooManyMoves);
+        }
+        let may_grow = may_grow(filter) && (filter.tables() as u64) < most_tables;
         // It grows no further than it was admitted to.
         filter.limit_memory(Some(filter.memory_bytes()));
         let mut added = add_one(filter, item, copies, eviction);
@@ -160,7 +177,8 @@ pub(super) fn add_all(
             match growth.to(bytes.saturating_add(size_of::<ScalableCuckoo>() as u64), context) {
                 Ok(()) => {
                     filter.limit_memory(Some(bytes));
-                    added = add_one(filter, item, copies, eviction);
+                    // It was looked for room for it already: the new table has some.
+                    added = filter.add_table().and_then(|()| add_one(filter, item, copies, eviction));
                 }
                 Err(Refusal::OutOfMemory) => return Outcome::Refused(Refusal::OutOfMemory),
                 Err(_) => return Outcome::Refused(Refusal::CuckooInsufficientMemory),

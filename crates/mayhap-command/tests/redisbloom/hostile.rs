@@ -1,6 +1,6 @@
 //! Whatever a client sends, it is answered.
 
-use mayhap_command::{Family, Reply, table};
+use mayhap_command::{Family, Reply, payload, table};
 use proptest::prelude::*;
 
 use crate::keyspace::Keyspace;
@@ -106,4 +106,65 @@ fn a_filter_loaded_with_steps_that_are_too_large_does_not_grow() {
         assert_eq!(matches!(&added, Reply::Refused(_)), refused, "{growth}: {added:?}");
         assert_eq!(keyspace.line(&format!("BF.EXISTS {name} a")), Reply::Boolean(true));
     }
+}
+
+/// What many items at once may make of a filter can be loaded again, whatever its settings ask for.
+#[test]
+fn a_filter_has_no_more_tables_than_can_be_loaded() {
+    let mut keyspace = Keyspace::default();
+    keyspace.line("CF.RESERVE f 2 BUCKETSIZE 1 EXPANSION 1");
+    let items: Vec<String> = (0..4_000).map(|item| item.to_string()).collect();
+    let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"]
+        .into_iter()
+        .chain(items.iter().map(String::as_str))
+        .map(str::as_bytes)
+        .collect();
+    let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+    let is_in = |reply: &Reply| *reply == Reply::Boolean(true);
+    let taken = became.iter().filter(|reply| is_in(reply)).count();
+    assert!((1_000..3_000).contains(&taken), "{taken}");
+    let payload = keyspace.dump("f", payload::PORTABLE_RDB_VERSION).unwrap();
+    let again = payload::restore(&payload, &keyspace.context()).unwrap();
+    keyspace.put("again", again);
+    for (item, reply) in items.iter().zip(&became) {
+        if is_in(reply) {
+            assert_eq!(keyspace.line(&format!("CF.EXISTS again {item}")), Reply::Boolean(true), "{item}");
+        }
+    }
+}
+
+/// One request makes a server work so long and no longer, however many moves it says that an item is worth.
+#[test]
+fn one_request_moves_only_so_many_items() {
+    for (make, items) in [
+        ("CF.RESERVE f 2 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 1", 20_000),
+        ("CF.RESERVE f 8 MAXITERATIONS 65535 EXPANSION 0", 100_000),
+    ] {
+        let mut keyspace = Keyspace::default();
+        assert_eq!(keyspace.line(make), Reply::Ok);
+        let words: Vec<&[u8]> = [&b"CF.INSERT"[..], b"f", b"ITEMS"]
+            .into_iter()
+            .chain(std::iter::repeat_n(&b"same"[..], items))
+            .collect();
+        let begun = std::time::Instant::now();
+        let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{make}: {:?}", begun.elapsed());
+        let refused = |reply: &Reply| matches!(reply, Reply::Refused(refusal) if refusal.to_string().contains("too many moves"));
+        assert!(became.iter().any(refused), "{make}");
+        // What was taken is in, and the next request begins anew.
+        assert_eq!(became[0], Reply::Boolean(true));
+        assert_eq!(keyspace.line("CF.EXISTS f same"), Reply::Boolean(true));
+        assert!(!refused(&keyspace.line("CF.ADD f another")));
+    }
+    // By default nobody gets there: a full filter refuses each of its items for what it is.
+    let mut keyspace = Keyspace::default();
+    keyspace.line("CF.RESERVE f 8 EXPANSION 0");
+    let items: Vec<String> = (0..200_000).map(|item| item.to_string()).collect();
+    let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"]
+        .into_iter()
+        .chain(items.iter().map(String::as_str))
+        .map(str::as_bytes)
+        .collect();
+    let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+    assert!(became.iter().all(|reply| !matches!(reply, Reply::Refused(_))), "full is -1");
 }
