@@ -19,7 +19,9 @@ use crate::descriptor::{Descriptor, Generation, Role, random};
 use crate::plain::PlainImage;
 use crate::plan::FilterPlan;
 use crate::route::Place;
-use crate::shard::{beside, completion, creation, is_complete, named, ones, sending};
+use crate::shard::{
+    CHUNK_BYTES, Sentinel, beside, creation, is_ready, named, ones, readiness, sending, sentinel,
+};
 use crate::sharded::ShardedFilter;
 use crate::{Access, RemoteError, Request};
 
@@ -113,7 +115,7 @@ impl Build {
         options.expiry = options.expiry.max(Duration::from_millis(found.lease_ms * 4));
         let token = random()?;
         let key = mayhap::SecretKey::random().map_err(|_| RemoteError::Randomness)?;
-        let generation = Generation { number: found.next, measures: plan.measure()?, key };
+        let generation = Generation::new(found.next, plan.measure()?, key);
         lock(filter, token, options.expiry).await?;
         let images = images(&generation, options.image_bytes);
         let mut build = Self {
@@ -178,25 +180,33 @@ impl Build {
         self.step(|descriptor| descriptor.also.retain(|(role, _)| *role != Role::Aside)).await
     }
 
-    /// Makes the empty shards, before anybody hears of them.
+    /// Makes the empty shards, before anybody hears of them. Their keys are nobody else's, and never were.
     async fn create_shards(&mut self) -> Result<(), RemoteError> {
-        self.filter.remove_shards(&self.generation).await?;
+        let (generation, name) = (self.generation.clone(), self.filter.name().clone());
         let (mut requests, mut bytes) = (Vec::new(), 0);
-        for shard in 0..self.generation.measures.shards {
-            let key = self.generation.shard_key(self.filter.name(), shard);
-            requests.extend(creation(&self.generation, &key));
-            bytes += self.generation.measures.plain.map_or(100, |plain| plain.bytes());
-            if bytes >= BYTES_AT_ONCE || shard + 1 == self.generation.measures.shards {
-                self.renew().await?;
-                for made in self.filter.link().ask(std::mem::take(&mut requests)).await {
-                    match made {
-                        Ok(_) => {}
-                        // Made by a first attempt whose answer was lost: the number is ours alone.
-                        Err(RemoteError::Refused { text, .. }) if text.contains("exists") => {}
-                        Err(error) => return Err(error),
-                    }
+        for shard in 0..generation.measures.shards {
+            let key = generation.shard_key(&name, shard);
+            for request in creation(&generation, &key) {
+                bytes += generation.measures.plain.map_or(100, |_| CHUNK_BYTES);
+                requests.push(request);
+                if bytes >= BYTES_AT_ONCE {
+                    self.create(std::mem::take(&mut requests)).await?;
+                    bytes = 0;
                 }
-                bytes = 0;
+            }
+        }
+        self.create(requests).await?;
+        self.put_in(Sentinel::Made).await
+    }
+
+    async fn create(&mut self, requests: Vec<Request>) -> Result<(), RemoteError> {
+        self.renew().await?;
+        for made in self.filter.link().ask(requests).await {
+            match made {
+                Ok(_) => {}
+                // Made by a first attempt whose answer was lost: the key is ours alone.
+                Err(RemoteError::Refused { text, .. }) if text.contains("exists") => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -219,9 +229,8 @@ impl Build {
         if is_left {
             return self.clear_aside().await;
         }
-        if self.descriptor.serving.is_some() {
-            self.filter.wait_out(&self.descriptor).await;
-        }
+        // Also where nothing serves: somebody may know one that was removed, or lost, a moment ago.
+        self.filter.wait_out(&self.descriptor).await;
         Ok(())
     }
 
@@ -293,11 +302,35 @@ impl Build {
     }
 
     async fn give_up(&mut self) -> Result<(), RemoteError> {
-        if self.is_number_taken().await? {
-            return Err(RemoteError::Overtaken { generation: self.generation.number });
-        }
         // First what nobody looks at: a server that is full takes no other change until then.
         self.filter.remove_images(&self.generation).await?;
+        match self.forget().await {
+            // Whoever took over removes what the descriptor lists of ours. What it does not list nobody knows of.
+            Err(error @ RemoteError::Overtaken { .. }) => {
+                if !self.is_listed().await? {
+                    self.remove_unknown().await?;
+                }
+                Err(error)
+            }
+            // Nothing is left to be forgotten.
+            Err(RemoteError::Vanished { .. }) => {
+                self.remove_unknown().await?;
+                unlock(&self.filter, self.token).await;
+                Ok(())
+            }
+            forgotten => forgotten,
+        }
+    }
+
+    /// Removes the shards, of which no descriptor says anything.
+    async fn remove_unknown(&self) -> Result<(), RemoteError> {
+        // Until then some still add to them, and would make strings again that are gone.
+        self.filter.wait_out(&self.descriptor).await;
+        self.filter.remove_shards(&self.generation).await
+    }
+
+    /// Removes it from the servers, and from what everybody knows.
+    async fn forget(&mut self) -> Result<(), RemoteError> {
         self.settle().await?;
         if self.is_serving {
             return Err(RemoteError::Exists { name: self.filter.name().to_string() });
@@ -305,26 +338,17 @@ impl Build {
         let number = self.generation.number;
         let is_ours = |generation: &Generation| generation.number == number;
         if self.descriptor.of_role(Role::Building).any(is_ours) {
-            let set_aside = self.step(Descriptor::set_aside).await;
-            if !matches!(set_aside, Err(RemoteError::Vanished { .. })) {
-                set_aside?;
-            }
+            self.step(Descriptor::set_aside).await?;
             // Until then some still add to it, and would make strings again that are gone.
             self.filter.wait_out(&self.descriptor).await;
         }
         self.filter.remove_shards(&self.generation).await?;
-        let forgotten = self.step(|descriptor| {
+        self.step(|descriptor| {
             descriptor.also.retain(|(_, generation)| !is_ours(generation));
             descriptor.builder = None;
-        });
-        match forgotten.await {
-            // Nothing is left to be forgotten.
-            Err(RemoteError::Vanished { .. }) => {}
-            forgotten => {
-                forgotten?;
-                remove_if_empty(&self.filter, &self.descriptor).await?;
-            }
-        }
+        })
+        .await?;
+        remove_if_empty(&self.filter, &self.descriptor).await?;
         unlock(&self.filter, self.token).await;
         Ok(())
     }
@@ -407,18 +431,36 @@ impl Build {
 
     /// Marks every shard as complete, and makes sure that it is there.
     async fn complete(&self) -> Result<(), RemoteError> {
-        let name = self.filter.name();
+        self.put_in(Sentinel::Complete).await?;
+        let look = |key: &[u8], shard| Some(readiness(&self.generation, key, shard));
+        self.ask_shards(look, |key, reply| match is_ready(&self.generation, &reply) {
+            true => Ok(()),
+            false => {
+                let key = String::from_utf8_lossy(key).into_owned();
+                Err(RemoteError::Shard { key, what: "not all of it is there".into() })
+            }
+        })
+        .await
+    }
+
+    async fn put_in(&self, which: Sentinel) -> Result<(), RemoteError> {
+        self.ask_shards(|key, shard| sentinel(&self.generation, key, shard, which), |_, _| Ok(())).await
+    }
+
+    /// Asks every shard something, many at once, and looks at what each answers.
+    async fn ask_shards(
+        &self,
+        request: impl Fn(&[u8], u32) -> Option<Request>,
+        look: impl Fn(&[u8], Value) -> Result<(), RemoteError>,
+    ) -> Result<(), RemoteError> {
         let shards: Vec<u32> = (0..self.generation.measures.shards).collect();
         for some in shards.chunks(1024) {
-            let keys: Vec<Vec<u8>> =
-                some.iter().map(|&shard| self.generation.shard_key(name, shard)).collect();
-            let requests =
-                keys.iter().zip(some).map(|(key, &shard)| completion(&self.generation, key, shard)).collect();
+            let key = |&shard: &u32| self.generation.shard_key(self.filter.name(), shard);
+            let asked = some.iter().map(|shard| (key(shard), *shard));
+            let (keys, requests): (Vec<_>, Vec<_>) =
+                asked.filter_map(|(key, shard)| request(&key, shard).map(|request| (key, request))).unzip();
             for (reply, key) in self.filter.link().ask(requests).await.into_iter().zip(keys) {
-                if !is_complete(&self.generation, &reply.map_err(|error| named(&key, error))?) {
-                    let key = String::from_utf8_lossy(&key).into_owned();
-                    return Err(RemoteError::Shard { key, what: "not all of it is there".into() });
-                }
+                look(&key, reply.map_err(|error| named(&key, error))?)?;
             }
         }
         Ok(())
@@ -464,20 +506,18 @@ impl Build {
         Err(self.beaten().await)
     }
 
-    /// Has another generation our number, since all that was known of ours is gone and it all began anew?
-    async fn is_number_taken(&self) -> Result<bool, RemoteError> {
-        let Ok(known) = Descriptor::decode(&self.filter.read_bytes().await?) else { return Ok(false) };
-        let ours = &self.generation;
-        Ok(known.generations().any(|other| other.number == ours.number && other != ours))
+    /// Does what everybody knows have our generation in it? If nobody can read that, mayhap it does.
+    async fn is_listed(&self) -> Result<bool, RemoteError> {
+        let bytes = self.filter.read_bytes().await?;
+        Ok(Descriptor::decode(&bytes).map_or(!bytes.is_empty(), |known| {
+            known.generations().any(|generation| *generation == self.generation)
+        }))
     }
 
     /// Says that the builder lives.
     async fn renew(&mut self) -> Result<(), RemoteError> {
         let key = self.filter.name().lock_key();
-        let held = match self.filter.link().ask_one(Request::read("GETRANGE", &key).arg(0).arg(63)).await? {
-            Value::BulkString(held) => held,
-            _ => Vec::new(),
-        };
+        let held = holder(&self.filter).await?;
         if held.is_empty() {
             lock(&self.filter, self.token, self.options.expiry).await?;
             self.still_ours().await?;
@@ -492,11 +532,16 @@ impl Build {
     }
 }
 
+/// Locks it for somebody who waits for some leases and does little else. Whose lock it is.
+pub(crate) async fn lock_for_a_while(filter: &ShardedFilter, known: &Descriptor) -> Result<u64, RemoteError> {
+    let (token, lease) = (random()?, Duration::from_millis(known.lease_ms));
+    lock(filter, token, BuildOptions::default().expiry.max(lease * 4)).await?;
+    Ok(token)
+}
+
 /// Removes what a dead builder left behind. `false`: there was nothing.
 pub(crate) async fn bury(filter: &ShardedFilter) -> Result<bool, RemoteError> {
-    let (token, known) = (random()?, filter.look().await?);
-    let lease = Duration::from_millis(known.descriptor.lease_ms);
-    lock(filter, token, BuildOptions::default().expiry.max(lease * 4)).await?;
+    let token = lock_for_a_while(filter, &filter.look().await?.descriptor).await?;
     let buried = bury_locked(filter, token).await;
     unlock(filter, token).await;
     buried
@@ -563,17 +608,25 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
 }
 
+/// Who holds the lock; empty: nobody.
+async fn holder(filter: &ShardedFilter) -> Result<Vec<u8>, RemoteError> {
+    let key = filter.name().lock_key();
+    let latest = redis::cmd("GETRANGE").arg(&key).arg(0).arg(63).take();
+    match filter.link().ask_one(Request::whole(latest, &key, Access::ReadLatest)).await? {
+        Value::BulkString(held) => Ok(held),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// One builder at a time.
-async fn lock(filter: &ShardedFilter, token: u64, expiry: Duration) -> Result<(), RemoteError> {
+pub(crate) async fn lock(filter: &ShardedFilter, token: u64, expiry: Duration) -> Result<(), RemoteError> {
     let key = filter.name().lock_key();
     let request = Request::write("SET", &key).arg(word(token)).arg("NX").arg("PX").arg(millis(expiry));
     if filter.link().ask_one(request).await? != Value::Nil {
         return Ok(());
     }
     // Our own first attempt, whose answer was lost?
-    let latest = redis::cmd("GETRANGE").arg(&key).arg(0).arg(63).take();
-    let request = Request::whole(latest, &key, Access::ReadLatest);
-    if filter.link().ask_one(request).await? == Value::BulkString(word(token)) {
+    if holder(filter).await? == word(token) {
         return Ok(());
     }
     let left = filter.link().ask_one(Request::read("PTTL", &key)).await?;
@@ -582,6 +635,6 @@ async fn lock(filter: &ShardedFilter, token: u64, expiry: Duration) -> Result<()
 }
 
 /// Lets the next builder begin. If that fails, it waits a little longer.
-async fn unlock(filter: &ShardedFilter, token: u64) {
+pub(crate) async fn unlock(filter: &ShardedFilter, token: u64) {
     let _ = filter.link().swap(&filter.name().lock_key(), Some(&word(token)), None).await;
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fmt::Write as _;
 
-use mayhap::SecretKey;
+use mayhap::{HashScheme, SecretKey};
 
 use crate::RemoteError;
 use crate::link::MOST_SWAPPED_BYTES;
@@ -41,11 +41,18 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) measures: Measures,
     pub(crate) key: SecretKey,
+    /// In the keys of its shards: it follows from the key, and is no other's.
+    mark: u32,
 }
 
 impl Generation {
+    pub(crate) fn new(number: u64, measures: Measures, key: SecretKey) -> Self {
+        let mark = HashScheme::keyed(key).hash(b"mayhap-remote generation".as_slice()).to_u128() as u32;
+        Self { number, measures, key, mark }
+    }
+
     pub(crate) fn shard_key(&self, name: &FilterName, shard: u32) -> Vec<u8> {
-        name.shard_key(shard, self.measures.shards, self.number)
+        name.shard_key(shard, self.measures.shards, self.number, self.mark)
     }
 }
 
@@ -233,7 +240,7 @@ impl Descriptor {
 }
 
 fn put(text: &mut String, role: &str, generation: &Generation) {
-    let Generation { number, measures, key } = generation;
+    let Generation { number, measures, key, .. } = generation;
     let Measures { backend, shards, capacity, target_fpr, shard_capacity, plain } = measures;
     // Writing to a string cannot fail.
     let _ = write!(
@@ -296,7 +303,7 @@ fn parse_generation(text: &str) -> Result<Generation, &'static str> {
         return Err("a value too many");
     }
     let measures = Measures { backend, shards, capacity, target_fpr, shard_capacity, plain };
-    Ok(Generation { number: generation, measures, key: SecretKey::new(key.to_be_bytes()) })
+    Ok(Generation::new(generation, measures, SecretKey::new(key.to_be_bytes())))
 }
 
 /// Digits and nothing else.
@@ -316,7 +323,7 @@ mod tests {
 
     fn generation(number: u64, backend: Backend) -> Generation {
         let measures = FilterPlan::new(backend, 100_000, 0.01).shards(64).measure().unwrap();
-        Generation { number, measures, key: SecretKey::new([number as u8; 16]) }
+        Generation::new(number, measures, SecretKey::new([number as u8; 16]))
     }
 
     fn full() -> Descriptor {
@@ -331,6 +338,16 @@ mod tests {
                 (Role::Retiring, generation(2, Backend::Mayhap)),
             ],
         }
+    }
+
+    #[test]
+    fn keys_belong_to_one_generation_and_are_frozen() {
+        let name = FilterName::new("seen").unwrap();
+        let key = |generation: &Generation| String::from_utf8(generation.shard_key(&name, 3)).unwrap();
+        let one = generation(3, Backend::Plain);
+        assert_eq!(key(&one), "{seen:0003}:g3:ad41d4f2");
+        let other = Generation::new(3, one.measures.clone(), SecretKey::new([9; 16]));
+        assert_ne!(key(&one), key(&other), "the same number, after the filter was removed");
     }
 
     #[test]

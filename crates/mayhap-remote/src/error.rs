@@ -48,6 +48,16 @@ pub enum RemoteError {
         /// What the last try ended with.
         last: String,
     },
+    /// A server is a replica of another, and the latest is to be known, or something is to be changed.
+    Replica {
+        /// Its address, without a password.
+        address: String,
+    },
+    /// Something may have been done or not, and may not be done twice.
+    Unsure {
+        /// Why nobody knows.
+        last: String,
+    },
     /// A bitmap, or what says how to read it, is not there or not complete.
     Unready {
         /// The name of the filter.
@@ -178,6 +188,15 @@ impl fmt::Display for RemoteError {
             Self::Reply { expected, got } => write!(f, "the server answered {got}, not {expected}"),
             Self::Patience { waited, last } => {
                 write!(f, "no answer in {:.1} s; the last try: {last}", waited.as_secs_f64())
+            }
+            Self::Replica { address } => {
+                write!(
+                    f,
+                    "{address} is a replica, which may not have heard of the latest: its master is to be asked"
+                )
+            }
+            Self::Unsure { last } => {
+                write!(f, "nobody knows whether it was done, and it may not be done twice: {last}")
             }
             Self::Name(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),

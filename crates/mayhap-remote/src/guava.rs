@@ -30,7 +30,7 @@ mod shape;
 pub use image::GuavaImage;
 pub use shape::GuavaShape;
 
-use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded};
+use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded, TOGETHER};
 use crate::java_swap::Successor;
 use crate::{Access, Added, Additions, Answer, Answers, Link, RemoteError, Request};
 
@@ -173,9 +173,8 @@ impl GuavaBitmap {
 
     /// All between two looks at whether the name is there.
     async fn ask_named<I: Item>(&self, items: &[I]) -> Result<Gathered<Answer>, RemoteError> {
-        let access = java_bitmap::at_the_master(&self.link);
-        let len = || java_bitmap::len(&self.name, access);
-        let looks = items.iter().map(|item| java_bitmap::look(&self.name, self.positions(item), access));
+        let len = || java_bitmap::len(&self.name, TOGETHER);
+        let looks = items.iter().map(|item| java_bitmap::look(&self.name, self.positions(item), TOGETHER));
         let mut replies =
             self.link.ask([len()].into_iter().chain(looks).chain([len()]).collect()).await.into_iter();
         let (Some(before), Some(after)) = (replies.next(), replies.next_back()) else {

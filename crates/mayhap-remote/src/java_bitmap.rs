@@ -26,9 +26,7 @@ pub(crate) const LAST_BIT: u64 = u32::MAX as u64;
 
 /// How to look at several keys, or at one several times, so that the answers go together: at the master, for what one replica says need not go
 /// with what another one does.
-pub(crate) fn at_the_master(link: &Link) -> Access {
-    if link.options().read_from_replicas { Access::Write } else { Access::Read }
-}
+pub(crate) const TOGETHER: Access = Access::ReadLatest;
 
 /// The request for the bits at these positions.
 pub(crate) fn look(name: &str, positions: impl IntoIterator<Item = u64>, access: Access) -> Request {

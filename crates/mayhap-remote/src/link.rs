@@ -8,26 +8,34 @@
 //! ```
 
 mod ask;
+mod heard;
 mod node;
 mod slots;
+mod standing;
 mod swap;
 mod topology;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, TlsCertificates, Value};
 use tokio::time::timeout;
 
+use self::ask::refused;
 use self::node::{Node, place_of};
 #[cfg(test)]
 pub(crate) use self::slots::slot_of;
 use self::slots::{Place, parse_slots};
+use self::standing::Standing;
 pub(crate) use self::swap::MOST_SWAPPED_BYTES;
 use self::topology::Topology;
 use crate::{RemoteError, Request};
+
+/// A node that does not say by then who has what is left out of the question.
+const LEARNING: Duration = Duration::from_secs(1);
 
 /// How a link behaves.
 #[derive(Clone, Debug)]
@@ -40,10 +48,11 @@ pub struct LinkOptions {
     /// How long a server may take to answer. Default 10 s.
     pub answering: Duration,
     /// May requests that only look go to replicas? They may not have heard of the latest additions, so that an *absent* is
-    /// certain only for what was added a while ago. Default: no.
+    /// certain only for what was added a while ago. In no cluster that is for those which [`Link::open`] is given beside their master.
+    /// Default: no.
     pub read_from_replicas: bool,
     /// How many replicas must have a change before it counts as done: with none, a master that dies may take with it what it
-    /// has just acknowledged. Default 0.
+    /// has just acknowledged. If there are more of them than that, one may take over that has it not. Default 0.
     pub replicas: u32,
     /// What to trust and to show over TLS; without it, what the system trusts.
     pub certificates: Option<TlsCertificates>,
@@ -74,15 +83,23 @@ struct Inner {
     seeds: Vec<ConnectionInfo>,
     nodes: Mutex<HashMap<(Place, bool), Arc<Node>>>,
     topology: RwLock<Arc<Topology>>,
-    /// One asks who has what, all others wait for that; it counts whom to ask first.
-    refreshing: tokio::sync::Mutex<usize>,
+    /// One asks who has what, all others wait for that.
+    refreshing: tokio::sync::Mutex<Refreshing>,
+}
+
+#[derive(Default)]
+struct Refreshing {
+    /// Counts, so that not always the same one is asked first.
+    turn: usize,
+    /// When the last attempt came to nothing, and why.
+    failed: Option<(Instant, RemoteError)>,
 }
 
 impl Link {
-    /// Connects to the first of `servers` that is there, and asks it whether it is part of a cluster, and of which.
+    /// Connects to the first of `servers` that is there, and asks it whether it is part of a cluster, and of which. In no cluster it must be a master.
     ///
     /// # Errors
-    /// One of them is not an address, or none is there.
+    /// One of them is not an address, none is there, or none is more than a replica.
     pub async fn open(
         servers: impl IntoIterator<Item = impl IntoConnectionInfo>,
         options: LinkOptions,
@@ -101,8 +118,8 @@ impl Link {
             options,
             seeds,
             nodes: Mutex::default(),
-            topology: RwLock::new(Arc::new(Topology::single(first))),
-            refreshing: tokio::sync::Mutex::new(0),
+            topology: RwLock::new(Arc::new(Topology::single(first, Vec::new()))),
+            refreshing: tokio::sync::Mutex::default(),
         };
         let link = Self { inner: Arc::new(inner) };
         link.refresh(0).await?;
@@ -173,94 +190,135 @@ impl Link {
     }
 
     /// The node of a seed.
-    fn seed(&self, info: &ConnectionInfo) -> Result<Arc<Node>, RemoteError> {
-        let key = (place_of(info.addr()), false);
+    fn seed(&self, info: &ConnectionInfo, is_replica: bool) -> Result<Arc<Node>, RemoteError> {
+        let key = (place_of(info.addr()), is_replica);
         let mut nodes = self.known_nodes();
         if let Some(node) = nodes.get(&key) {
             return Ok(node.clone());
         }
-        let node = Node::new(info.clone(), false, &self.inner.options)?;
+        let node = Node::new(info.clone(), is_replica, &self.inner.options)?;
         nodes.insert(key, node.clone());
         Ok(node)
     }
 
     /// Asks who has what, unless somebody has learned that since `version`.
     async fn refresh(&self, version: u64) -> Result<(), RemoteError> {
-        /// A node that does not say by then who has what is left out of the question.
-        const ANSWERING: Duration = Duration::from_secs(1);
-        /// After so long without an answer others are asked the next time.
-        const ASKING: Duration = Duration::from_secs(3);
-        let mut turn = self.inner.refreshing.lock().await;
+        let began_to_wait = Instant::now();
+        let mut refreshing = self.inner.refreshing.lock().await;
         let known = self.topology();
         if known.version > version {
             return Ok(());
         }
-        let mut candidates: Vec<Arc<Node>> = known.nodes().cloned().collect();
-        let seeds = self.inner.seeds.iter().map(|info| self.seed(info)).collect::<Result<Vec<_>, _>>()?;
-        if known.version == 0 {
-            candidates = seeds;
-        } else {
-            // Not always the same one first: it may be cut off from the rest, and know nothing new.
-            *turn += 1;
-            let first = *turn % candidates.len().max(1);
-            candidates.rotate_left(first);
-            candidates.extend(seeds);
+        // All who waited for an attempt share what came of it: each with one of its own would wait for all before.
+        if let Some((_, error)) = refreshing.failed.as_ref().filter(|(ended, _)| *ended >= began_to_wait) {
+            return Err(error.clone());
         }
-        let patient = if known.version == 0 { self.inner.options.connecting } else { ANSWERING };
+        refreshing.turn += 1;
+        let refreshed = self.ask_around(&known, refreshing.turn).await;
+        refreshing.failed = refreshed.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        refreshed
+    }
+
+    /// Asks one node after the other who has what, until one knows.
+    async fn ask_around(&self, known: &Topology, turn: usize) -> Result<(), RemoteError> {
+        /// After so long without an answer others are asked the next time.
+        const ASKING: Duration = Duration::from_secs(3);
+        let is_first = known.version == 0;
+        let patient = if is_first { self.inner.options.connecting } else { LEARNING };
         let mut last = RemoteError::Address { what: "none is given".into() };
-        let (mut second_best, begun) = (None, Instant::now());
-        for node in &candidates {
-            if known.version > 0 && begun.elapsed() > ASKING {
+        let begun = Instant::now();
+        for node in &self.candidates(known, turn)? {
+            if !is_first && begun.elapsed() > ASKING {
                 break;
             }
             match timeout(patient, self.learn(node)).await {
-                Ok(Ok(Learned { topology, is_master: true })) => return self.adopt(topology),
-                Ok(Ok(Learned { topology, .. })) => second_best = second_best.or(Some(topology)),
+                Ok(Ok(Learned::Cluster(topology))) => {
+                    self.adopt(topology);
+                    return Ok(());
+                }
+                Ok(Ok(Learned::Server(standing))) => {
+                    let replicas = self.replicas_of(node, &standing).await?;
+                    self.adopt(Topology::single(node.clone(), replicas));
+                    return Ok(());
+                }
                 Ok(Err(error)) => last = error,
                 Err(_) => last = RemoteError::Patience { waited: patient, last: node.address() },
             }
         }
-        match second_best {
-            Some(topology) => self.adopt(topology),
-            None => Err(last),
-        }
+        Err(last)
     }
 
-    fn adopt(&self, topology: Topology) -> Result<(), RemoteError> {
+    /// Whom to ask: those that are known, and those that were given.
+    fn candidates(&self, known: &Topology, turn: usize) -> Result<Vec<Arc<Node>>, RemoteError> {
+        let mut candidates: Vec<Arc<Node>> = Vec::new();
+        if known.is_cluster() {
+            candidates.extend(known.nodes().cloned());
+        } else if known.version > 0 {
+            candidates.extend(known.masters().cloned());
+        }
+        // Not always the same one first: it may be cut off from the rest, and know nothing new.
+        let first = turn % candidates.len().max(1);
+        candidates.rotate_left(first);
+        for info in &self.inner.seeds {
+            candidates.push(self.seed(info, false)?);
+        }
+        let mut are_in = HashSet::new();
+        candidates.retain(|node| are_in.insert(Arc::as_ptr(node)));
+        Ok(candidates)
+    }
+
+    fn adopt(&self, topology: Topology) {
         let places: Vec<Place> = topology.nodes().map(|node| node.place().clone()).collect();
         self.change_topology(|known| *known = topology.after(known));
         self.known_nodes().retain(|(place, _), _| places.contains(place));
-        Ok(())
     }
 
     /// What a node knows about who has what.
     async fn learn(&self, node: &Arc<Node>) -> Result<Learned, RemoteError> {
-        let info = |section: &str| redis::cmd("INFO").arg(section).take();
-        let questions = vec![info("cluster"), info("replication"), redis::cmd("CLUSTER").arg("SLOTS").take()];
-        let answers = node.send(questions).await?;
-        let [cluster, replication, slots] = answers.as_slice() else {
-            return Err(RemoteError::reply("three answers", &Value::Array(answers)));
+        let (standing, slots) = node.look().await?;
+        let is_alone = match (standing.is_clustered, &slots) {
+            (Some(is_clustered), _) => !is_clustered,
+            // It knows no such command, or nothing of clusters; whoever is loading, or forbids it, may be part of one.
+            (None, Value::ServerError(error)) => error.code() == "ERR",
+            (None, _) => false,
         };
-        // Who may not ask for INFO may still ask for the slots.
-        let says_none = text(cluster).is_some_and(|text| text.contains("cluster_enabled:0"));
-        if says_none || matches!(slots, Value::ServerError(_)) {
-            let is_master = !text(replication).is_some_and(|text| text.contains("role:slave"));
-            return Ok(Learned { topology: Topology::single(node.clone()), is_master });
+        if is_alone {
+            return Ok(Learned::Server(standing));
         }
-        let ranges = parse_slots(slots).ok_or_else(|| RemoteError::reply("slots and who has them", slots))?;
+        if let Value::ServerError(error) = &slots {
+            return Err(refused(error));
+        }
+        let ranges =
+            parse_slots(&slots).ok_or_else(|| RemoteError::reply("slots and who has them", &slots))?;
         if ranges.is_empty() {
-            return Err(RemoteError::reply("a cluster in which somebody has a slot", slots));
+            return Err(RemoteError::reply("a cluster in which somebody has a slot", &slots));
         }
         let topology = Topology::cluster(&ranges, |place, is_replica| self.node_at(place, is_replica, node))?;
-        Ok(Learned { topology, is_master: true })
+        Ok(Learned::Cluster(topology))
+    }
+
+    /// The replicas of a server in no cluster among those that were given, if they may be asked.
+    async fn replicas_of(&self, master: &Node, standing: &Standing) -> Result<Vec<Arc<Node>>, RemoteError> {
+        if !self.inner.options.read_from_replicas {
+            return Ok(Vec::new());
+        }
+        let others = self.inner.seeds.iter().filter(|info| place_of(info.addr()) != *master.place());
+        let others = others.map(|info| self.seed(info, true)).collect::<Result<Vec<_>, _>>()?;
+        let follows = async |node: &Node| {
+            let looked = timeout(LEARNING, node.look()).await;
+            matches!(looked, Ok(Ok((other, _))) if other.follows(standing))
+        };
+        let follow = join_all(others.iter().map(|node| follows(node))).await;
+        Ok(others.into_iter().zip(follow).filter_map(|(node, follows)| follows.then_some(node)).collect())
     }
 }
 
 /// What a node said about who has what.
-struct Learned {
-    topology: Topology,
-    /// Does it take changes? In a cluster it does not matter who says.
-    is_master: bool,
+enum Learned {
+    /// Who has which slot.
+    Cluster(Topology),
+    /// It has everything itself.
+    Server(Standing),
 }
 
 /// A certificate that nobody looks at protects from nobody.
@@ -275,15 +333,6 @@ fn check(address: &ConnectionAddr) -> Result<(), RemoteError> {
             Ok(())
         }
         _ => Ok(()),
-    }
-}
-
-/// A reply of text.
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text.clone()),
-        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What filters, their shards and the builder's lock are called on the servers.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Longer names are refused.
 const MOST_BYTES: usize = 1024;
@@ -54,19 +55,17 @@ impl FilterName {
         &self.0
     }
 
-    /// The key of a shard: `{name:0421}`, and from the second generation on `{name:0421}:g2`.
+    /// The key of a shard: `{name:0421}:g7:1f0c83aa`, with the number of its generation and the mark of it.
     ///
-    /// Four digits, and five if there are more than 10 000 shards. What is in braces decides the slot.
-    #[must_use]
-    pub fn shard_key(&self, shard: u32, shards: u32, generation: u64) -> Vec<u8> {
+    /// Four digits, and five if there are more than 10 000 shards. What is in braces decides the slot. The mark tells generations apart
+    /// that have the same number, since the filter was removed between them: no key ever belongs to two.
+    pub(crate) fn shard_key(&self, shard: u32, shards: u32, generation: u64, mark: u32) -> Vec<u8> {
         let width = if shards > 10_000 { 5 } else { 4 };
-        let mut key = Vec::with_capacity(self.0.len() + 16);
+        let mut key = Vec::with_capacity(self.0.len() + 32);
         key.push(b'{');
         key.extend(&self.0);
-        key.extend(format!(":{shard:0width$}}}").bytes());
-        if generation > 1 {
-            key.extend(format!(":g{generation}").bytes());
-        }
+        // Writing to memory cannot fail.
+        let _ = write!(key, ":{shard:0width$}}}:g{generation}:{mark:08x}");
         key
     }
 
@@ -107,12 +106,13 @@ mod tests {
     #[test]
     fn shards_are_called_so_for_ever() {
         let name = FilterName::new("seen").unwrap();
-        let key =
-            |shard, shards, generation| String::from_utf8(name.shard_key(shard, shards, generation)).unwrap();
-        assert_eq!(key(421, 4096, 1), "{seen:0421}");
-        assert_eq!(key(421, 4096, 7), "{seen:0421}:g7");
-        assert_eq!(key(421, 10_000, 1), "{seen:0421}");
-        assert_eq!(key(421, 16_384, 1), "{seen:00421}");
+        let key = |shard, shards, generation| {
+            String::from_utf8(name.shard_key(shard, shards, generation, 0x1f_0c83)).unwrap()
+        };
+        assert_eq!(key(421, 4096, 1), "{seen:0421}:g1:001f0c83");
+        assert_eq!(key(421, 4096, 7), "{seen:0421}:g7:001f0c83");
+        assert_eq!(key(421, 10_000, 1), "{seen:0421}:g1:001f0c83");
+        assert_eq!(key(421, 16_384, 1), "{seen:00421}:g1:001f0c83");
         assert_eq!(name.lock_key(), b"{seen}:build");
         assert_eq!(slot_of(key(421, 4096, 1).as_bytes()), slot_of(key(421, 4096, 9).as_bytes()));
     }
@@ -122,7 +122,7 @@ mod tests {
         for name in ["seen", "se{en", "{", "a:b"] {
             let name = FilterName::new(name).unwrap();
             let slots: std::collections::HashSet<u16> =
-                (0..4096).map(|shard| slot_of(&name.shard_key(shard, 4096, 2))).collect();
+                (0..4096).map(|shard| slot_of(&name.shard_key(shard, 4096, 2, 7))).collect();
             // 4096 balls in 16 384 boxes hit some 3 624 of them.
             assert!(slots.len() > 3400, "{name}: {}", slots.len());
         }

@@ -73,7 +73,8 @@ impl FilterPlan {
         self
     }
 
-    /// For how long a client may use what it knows about the filter before it looks again: 1 s, if nothing is said.
+    /// For how long a client may use what it knows about the filter before it looks again: 1 s, if nothing is said. It is the filter's: later
+    /// generations keep that of the first, whatever their plan says.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;

@@ -28,7 +28,7 @@ use mayhap::codec::redisson::{self, Config, config_key};
 use mayhap::{Bloom, HashScheme, Item, ItemEncoding, sizing};
 use redis::Value;
 
-use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded};
+use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded, TOGETHER};
 use crate::java_swap::Successor;
 use crate::{Access, Added, Additions, Answer, Answers, Link, RemoteError, Request};
 
@@ -195,16 +195,15 @@ impl RedissonFilter {
         config: &Config,
         items: &[I],
     ) -> Result<Option<Gathered<Answer>>, RemoteError> {
-        let access = java_bitmap::at_the_master(&self.link);
         let check = || {
             let mut command = redis::cmd("HMGET");
             command.arg(&self.config_key).arg(&FIELDS[..2]);
-            Request::whole(command, self.config_key.as_bytes(), access)
+            Request::whole(command, self.config_key.as_bytes(), TOGETHER)
         };
         let looks = items
             .iter()
-            .map(|item| java_bitmap::look(&self.name, config.positions(item, self.items), access));
-        let len = java_bitmap::len(&self.name, access);
+            .map(|item| java_bitmap::look(&self.name, config.positions(item, self.items), TOGETHER));
+        let len = java_bitmap::len(&self.name, TOGETHER);
         let requests = [check()].into_iter().chain(looks).chain([len, check()]).collect();
         let mut replies = self.link.ask(requests).await;
         let (Some(after), Some(len)) = (replies.pop(), replies.pop()) else { return Err(self.changing()) };

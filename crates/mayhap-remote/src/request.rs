@@ -11,12 +11,22 @@ pub enum Access {
     ReadLatest,
     /// It changes something, and goes to a master.
     Write,
+    /// It changes something and may not run twice, as counting may not. It goes to a master, and is not sent again if nobody knows whether it was
+    /// run: then its answer is [`RemoteError::Unsure`](crate::RemoteError::Unsure).
+    Once,
+}
+
+impl Access {
+    /// Does such a command change anything?
+    pub(crate) fn is_change(self) -> bool {
+        matches!(self, Self::Write | Self::Once)
+    }
 }
 
 /// A command about one key, to be sent to the node that has it.
 ///
 /// A request may be sent more than once: whoever does not hear an answer cannot know whether the command was run.
-/// So only commands belong here that may run twice, as setting bits may.
+/// Setting bits may run twice; for commands that may not there is [`Access::Once`].
 #[derive(Clone, Debug)]
 pub struct Request {
     key: Vec<u8>,
@@ -35,6 +45,12 @@ impl Request {
     #[must_use]
     pub fn write(command: &str, key: &[u8]) -> Self {
         Self::new(command, key, Access::Write)
+    }
+
+    /// `command key`, which changes something and must not run twice; more words by [`arg`](Self::arg).
+    #[must_use]
+    pub fn once(command: &str, key: &[u8]) -> Self {
+        Self::new(command, key, Access::Once)
     }
 
     /// A whole command whose key is not its first word, such as `EVALSHA`.

@@ -16,7 +16,7 @@ use crate::name::FilterName;
 use crate::plain::{PlainImage, PlainShape, empty, without_ready_bits};
 use crate::plan::{Backend, SENTINELS};
 use crate::route::{Place, sentinels};
-use crate::{Added, Answer, RemoteError, Request};
+use crate::{Access, Added, Answer, RemoteError, Request};
 
 /// Items of one command.
 const MOST_ITEMS: usize = 4096;
@@ -187,57 +187,75 @@ fn flags(reply: &Value) -> Option<Vec<bool>> {
     parts.iter().map(flag).collect()
 }
 
-/// The commands that make one empty shard, whose key holds nothing.
-pub(crate) fn creation(generation: &Generation, key: &[u8]) -> Vec<Request> {
+/// The commands that make one empty shard, whose key holds nothing, in their order.
+pub(crate) fn creation(generation: &Generation, key: &[u8]) -> impl Iterator<Item = Request> {
     let measures = &generation.measures;
     let (capacity, rate) = (measures.shard_capacity + SENTINELS, measures.target_fpr);
-    match (measures.backend, &measures.plain) {
-        (_, Some(plain)) => empty_plain(plain, key),
+    let filter = match (measures.backend, &measures.plain) {
+        (_, Some(_)) => None,
         (Backend::Mayhap, None) => {
             let request = Request::write("MF.RESERVE", key).arg("KIND").arg("bloom");
-            vec![request.arg("CAPACITY").arg(capacity).arg("FPR").arg(rate)]
+            Some(request.arg("CAPACITY").arg(capacity).arg("FPR").arg(rate))
         }
-        (_, None) => vec![Request::write("BF.RESERVE", key).arg(rate).arg(capacity).arg("NONSCALING")],
-    }
+        (_, None) => Some(Request::write("BF.RESERVE", key).arg(rate).arg(capacity).arg("NONSCALING")),
+    };
+    let chunks = measures.plain.map(|plain| empty_plain(plain, key));
+    filter.into_iter().chain(chunks.into_iter().flatten())
 }
 
-fn empty_plain(plain: &PlainShape, key: &[u8]) -> Vec<Request> {
-    let chunks = (0..plain.bytes().div_ceil(CHUNK_BYTES)).map(|chunk| {
+/// The pieces of an empty string. A piece that came a second time, after items had, would wipe them out: each is sent once.
+fn empty_plain(plain: PlainShape, key: &[u8]) -> impl Iterator<Item = Request> {
+    (0..plain.bytes().div_ceil(CHUNK_BYTES)).map(move |chunk| {
         let from = chunk * CHUNK_BYTES;
-        let bytes = empty(plain, (plain.bytes() - from).min(CHUNK_BYTES));
-        Request::write("SETRANGE", key).arg(from).arg(bytes)
-    });
-    chunks.collect()
+        let bytes = empty(&plain, (plain.bytes() - from).min(CHUNK_BYTES));
+        Request::once("SETRANGE", key).arg(from).arg(bytes)
+    })
 }
 
-/// The command that says a shard is complete, or asks whether it is all there.
-pub(crate) fn completion(generation: &Generation, key: &[u8], shard: u32) -> Request {
-    let [first, second] = sentinels(&generation.key, shard);
-    match (generation.measures.backend, &generation.measures.plain) {
+/// One of the two sentinels, which stand for the beginning and the end of making a shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sentinel {
+    /// It was made by us: one that somebody else made in its place has not got this.
+    Made,
+    /// Everything is in.
+    Complete,
+}
+
+/// The command that puts a sentinel in; a plain shard has none.
+pub(crate) fn sentinel(
+    generation: &Generation,
+    key: &[u8],
+    shard: u32,
+    sentinel: Sentinel,
+) -> Option<Request> {
+    let item = sentinels(&generation.key, shard)[sentinel as usize];
+    let request = match (generation.measures.backend, &generation.measures.plain) {
+        (_, Some(_)) => return None,
+        (Backend::Mayhap, None) => Request::write("MF.MADD", key),
+        (_, None) => Request::write("BF.INSERT", key).arg("NOCREATE").arg("ITEMS"),
+    };
+    Some(request.arg(item.as_slice()))
+}
+
+/// The command that asks whether a shard is all there.
+pub(crate) fn readiness(generation: &Generation, key: &[u8], shard: u32) -> Request {
+    let latest = |command: &str| Request::whole(redis::cmd(command).arg(key).take(), key, Access::ReadLatest);
+    let exists = match (generation.measures.backend, &generation.measures.plain) {
         (_, Some(plain)) => {
-            let request =
-                Request::whole(redis::cmd("BITFIELD").arg(key).take(), key, crate::Access::ReadLatest);
-            ready_bits(plain).into_iter().fold(request, |request, bit| request.arg("GET").arg("u1").arg(bit))
+            let bits = ready_bits(plain).into_iter();
+            return bits.fold(latest("BITFIELD"), |request, bit| request.arg("GET").arg("u1").arg(bit));
         }
-        (Backend::Mayhap, None) => {
-            Request::write("MF.MADD", key).arg(first.as_slice()).arg(second.as_slice())
-        }
-        (_, None) => {
-            let request = Request::write("BF.INSERT", key).arg("NOCREATE").arg("ITEMS");
-            request.arg(first.as_slice()).arg(second.as_slice())
-        }
-    }
+        (Backend::Mayhap, None) => "MF.MEXISTS",
+        (_, None) => "BF.MEXISTS",
+    };
+    let [first, second] = sentinels(&generation.key, shard);
+    latest(exists).arg(first.as_slice()).arg(second.as_slice())
 }
 
-/// Is a shard complete, by the reply to [`completion`]?
-pub(crate) fn is_complete(generation: &Generation, reply: &Value) -> bool {
-    match (&generation.measures.plain, reply) {
-        (Some(plain), reply) => {
-            let flags = flags(reply).filter(|flags| flags.len() == ready_bits(plain).len());
-            flags.is_some_and(|flags| flags.into_iter().all(|is_ready| is_ready))
-        }
-        (None, reply) => flags(reply).is_some_and(|flags| flags.len() == SENTINELS as usize),
-    }
+/// Is a shard all there, by the reply to [`readiness`]?
+pub(crate) fn is_ready(generation: &Generation, reply: &Value) -> bool {
+    let due = generation.measures.plain.as_ref().map_or(SENTINELS as usize, |plain| ready_bits(plain).len());
+    flags(reply).is_some_and(|flags| flags.len() == due && flags.into_iter().all(|is_there| is_there))
 }
 
 /// Places of the ready bits that tell whether a plain shard is the one that was made at first.
@@ -272,28 +290,22 @@ pub(crate) fn ones(image: &PlainImage) -> u64 {
 
 /// The commands that ask a shard whether it is ready, and how full it is.
 pub(crate) fn inventory(generation: &Generation, key: &[u8], shard: u32) -> [Request; 2] {
-    let [first, second] = sentinels(&generation.key, shard);
-    let (exists, card) = match (generation.measures.backend, &generation.measures.plain) {
-        (_, Some(_)) => {
-            return [completion(generation, key, shard), Request::read("BITCOUNT", key)];
-        }
-        (Backend::Mayhap, None) => ("MF.MEXISTS", "MF.CARD"),
-        (_, None) => ("BF.MEXISTS", "BF.CARD"),
+    let count = match (generation.measures.backend, &generation.measures.plain) {
+        (_, Some(_)) => "BITCOUNT",
+        (Backend::Mayhap, None) => "MF.CARD",
+        (_, None) => "BF.CARD",
     };
-    let look = Request::read(exists, key).arg(first.as_slice()).arg(second.as_slice());
-    [look, Request::read(card, key)]
+    [readiness(generation, key, shard), Request::read(count, key)]
 }
 
 /// How many items a shard holds, by the replies to [`inventory`]. `None`: it is not ready.
 pub(crate) fn counted(generation: &Generation, ready: &Value, count: &Value) -> Option<u64> {
     let Value::Int(count) = count else { return None };
-    let count = u64::try_from(*count).ok()?;
-    match &generation.measures.plain {
-        Some(plain) => is_complete(generation, ready).then(|| plain.items_from_ones(count)),
-        None => {
-            flags(ready).is_some_and(|flags| flags == [true, true]).then(|| count.saturating_sub(SENTINELS))
-        }
-    }
+    let count = u64::try_from(*count).ok().filter(|_| is_ready(generation, ready))?;
+    Some(match &generation.measures.plain {
+        Some(plain) => plain.items_from_ones(count),
+        None => count.saturating_sub(SENTINELS),
+    })
 }
 
 #[cfg(test)]
@@ -304,7 +316,7 @@ mod tests {
 
     fn generation(backend: Backend) -> Generation {
         let measures = FilterPlan::new(backend, 10_000, 0.01).shards(4).measure().unwrap();
-        Generation { number: 1, measures, key: SecretKey::new([7; 16]) }
+        Generation::new(1, measures, SecretKey::new([7; 16]))
     }
 
     fn a_job(backend: Backend, count: usize) -> (Generation, Vec<Vec<u8>>, Job) {

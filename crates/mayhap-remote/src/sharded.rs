@@ -1,6 +1,5 @@
 //! A filter in many shards, spread over the servers of a link.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::answer::{Additions, Answers};
-use crate::build::{Build, BuildOptions, bury};
+use crate::build::{Build, BuildOptions, bury, lock_for_a_while, unlock};
 use crate::descriptor::{Descriptor, Generation, Role};
 use crate::link::MOST_SWAPPED_BYTES;
 use crate::name::FilterName;
@@ -52,7 +51,14 @@ pub struct ShardedFilter {
 struct Inner {
     link: Link,
     name: FilterName,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Memory>,
+}
+
+/// What is known, or why the last who asked was not told.
+#[derive(Debug, Default)]
+struct Memory {
+    known: Option<Known>,
+    failed: Option<(Instant, RemoteError)>,
 }
 
 /// A descriptor, and since when it is known.
@@ -74,7 +80,7 @@ impl Known {
 }
 
 impl ShardedFilter {
-    /// Makes a new, empty filter.
+    /// Makes a new, empty filter. That takes a little longer than a lease: somebody may know one of this name that was removed or lost a moment ago.
     ///
     /// # Errors
     /// There is one of this name, numbers make no sense, or servers do not do as they should.
@@ -180,22 +186,31 @@ impl ShardedFilter {
         if known.descriptor.generations().next().is_none() {
             return Err(self.missing());
         }
-        // What is left says which numbers were used: nobody who knows the old shards ever sees new ones under their names.
-        let gone = known.descriptor.changed(|descriptor| {
-            (descriptor.serving, descriptor.builder) = (None, None);
-            descriptor.also.clear();
-        })?;
-        let left = gone.encode();
-        if !self.link().swap(self.name().as_bytes(), Some(&known.bytes), Some(&left)).await? {
-            return Err(RemoteError::Building { expires_ms: 0 });
-        }
+        let token = lock_for_a_while(&self, &known.descriptor).await?;
+        let hidden = self.hide().await;
+        unlock(&self, token).await;
+        let (known, gone) = hidden?;
         self.wait_out(&gone).await;
         for generation in known.descriptor.generations() {
             self.remove_shards(generation).await?;
         }
         // Somebody may have made a new one by now, which is right.
-        self.link().swap(self.name().as_bytes(), Some(&left), None).await?;
+        self.link().swap(self.name().as_bytes(), Some(&gone.encode()), None).await?;
         Ok(())
+    }
+
+    /// Takes all generations from sight. What was known before, and what is there now: which numbers were used, and for how long somebody
+    /// may know of them.
+    async fn hide(&self) -> Result<(Known, Descriptor), RemoteError> {
+        let known = self.look().await?;
+        let gone = known.descriptor.changed(|descriptor| {
+            (descriptor.serving, descriptor.builder) = (None, None);
+            descriptor.also.clear();
+        })?;
+        match self.link().swap(self.name().as_bytes(), Some(&known.bytes), Some(&gone.encode())).await? {
+            true => Ok((known, gone)),
+            false => Err(RemoteError::Building { expires_ms: 0 }),
+        }
     }
 
     /// Its name.
@@ -251,38 +266,33 @@ impl ShardedFilter {
     }
 
     async fn try_add<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Additions, RemoteError> {
-        let mut done: BTreeMap<u64, (Generation, Additions)> = BTreeMap::new();
+        let mut done: Vec<(Generation, Additions)> = Vec::new();
         let mut known = self.known().await?;
-        let first = self.serving(&known)?.number;
+        let first = self.serving(&known)?.clone();
         for _ in 0..MOST_LOOKS {
             self.serving(&known)?;
-            let open: Vec<Generation> = known
-                .descriptor
-                .targets()
-                .filter(|target| !done.contains_key(&target.number))
-                .cloned()
-                .collect();
+            let is_done = |target: &&Generation| done.iter().any(|(generation, _)| generation == *target);
+            let open: Vec<Generation> =
+                known.descriptor.targets().filter(|target| !is_done(target)).cloned().collect();
             let added = self.add_to(&open, items).await;
-            done.extend(open.into_iter().zip(added).map(|(target, added)| (target.number, (target, added))));
-            let is_clean = done.values().all(|(_, added)| added.trouble().is_none());
+            done.extend(open.into_iter().zip(added));
+            let is_clean = done.iter().all(|(_, added)| added.trouble().is_none());
             if is_clean && known.is_good() {
-                return Ok(combine(first, &done, items.len()));
+                return Ok(combine(&first, &done, items.len()));
             }
-            // Too late to be sure, or something is missing: is there anything else that must have the items by now?
-            let newer = self.look().await?;
-            let is_all = newer.descriptor.targets().all(|target| done.contains_key(&target.number));
-            known = newer;
+            // Too late to be sure, or something is missing: is there anything else that must have the items by now? By more than the
+            // number: one that was made anew has the same.
+            known = self.look().await?;
+            let is_done = |target: &Generation| done.iter().any(|(generation, _)| generation == target);
             // A look that took longer than the lease says nothing about now.
-            if is_all && known.is_good() {
-                let is_target = |number| known.descriptor.targets().any(|target| target.number == number);
-                self.clean_up(
-                    done.iter().filter(|(number, _)| !is_target(**number)).map(|(_, of)| of),
-                    items,
-                )
-                .await;
-                done.retain(|&number, _| is_target(number));
+            if known.descriptor.targets().all(is_done) && known.is_good() {
+                let is_target = |(generation, _): &(Generation, Additions)| {
+                    known.descriptor.targets().any(|target| target == generation)
+                };
+                self.clean_up(done.iter().filter(|of| !is_target(of)), items).await;
+                done.retain(is_target);
                 self.serving(&known)?;
-                return Ok(combine(first, &done, items.len()));
+                return Ok(combine(&first, &done, items.len()));
             }
         }
         Err(RemoteError::Unsteady { looks: MOST_LOOKS })
@@ -388,20 +398,31 @@ impl ShardedFilter {
 
     /// What is known, if it may still be used, and what is so now if not.
     async fn known(&self) -> Result<Known, RemoteError> {
-        let mut known = self.inner.known.lock().await;
-        if let Some(known) = known.as_ref().filter(|known| known.is_good()) {
+        let asked_at = Instant::now();
+        let mut memory = self.inner.known.lock().await;
+        if let Some(known) = memory.known.as_ref().filter(|known| known.is_good()) {
             return Ok(known.clone());
         }
-        // All others wait: one question is enough for all of them.
-        let fresh = self.read().await?;
-        *known = Some(fresh.clone());
-        Ok(fresh)
+        // All others wait: one question is enough for all of them, and so is one that nobody answers.
+        if let Some((_, error)) = memory.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at) {
+            return Err(error.clone());
+        }
+        match self.read().await {
+            Ok(fresh) => {
+                memory.known = Some(fresh.clone());
+                Ok(fresh)
+            }
+            Err(error) => {
+                memory.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
     }
 
     /// What is so now.
     pub(crate) async fn look(&self) -> Result<Known, RemoteError> {
         let fresh = self.read().await?;
-        let mut known = self.inner.known.lock().await;
+        let known = &mut self.inner.known.lock().await.known;
         if known.as_ref().is_none_or(|known| known.looked_at < fresh.looked_at) {
             *known = Some(fresh.clone());
         }
@@ -463,17 +484,18 @@ fn collect(
 }
 
 /// What became of the items in all generations: they are in only if they are in all of them.
-fn combine(first: u64, done: &BTreeMap<u64, (Generation, Additions)>, items: usize) -> Additions {
-    let trouble = done.values().find_map(|(_, added)| added.trouble()).cloned();
+fn combine(first: &Generation, done: &[(Generation, Additions)], items: usize) -> Additions {
+    let trouble = done.iter().find_map(|(_, added)| added.trouble()).cloned();
     let became = |index: usize| {
-        let all = || done.values().filter_map(|(_, added)| added.as_slice().get(index).copied());
+        let all = || done.iter().filter_map(|(_, added)| added.as_slice().get(index).copied());
         if all().any(|added| added == Added::NotReady) {
             Added::NotReady
         } else if all().any(|added| added == Added::Full) {
             Added::Full
         } else {
             // The generation that served at the beginning knows best what is new.
-            let knows = done.get(&first).and_then(|(_, added)| added.as_slice().get(index).copied());
+            let knows = done.iter().find(|(generation, _)| generation == first);
+            let knows = knows.and_then(|(_, added)| added.as_slice().get(index).copied());
             knows.or_else(|| all().next()).unwrap_or(Added::NotReady)
         }
     };

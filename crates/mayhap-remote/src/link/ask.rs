@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use redis::{Cmd, Value};
+use redis::{Cmd, ServerError, Value};
 use tokio::time::sleep;
 
-use super::node::Node;
+use super::heard::Heard;
+use super::node::{Lost, Node};
 use super::slots::{Place, parse_redirection, slot_of};
 use super::topology::Topology;
 use super::{Link, LinkOptions};
@@ -33,6 +35,7 @@ struct Open {
     /// Its place among all requests.
     index: usize,
     slot: u16,
+    access: Access,
     /// The node that it is to be sent to behind an `ASKING`, whatever the map says.
     asking: Option<Arc<Node>>,
     redirections: u32,
@@ -43,7 +46,6 @@ struct Batch {
     node: Arc<Node>,
     open: Vec<Open>,
     commands: Vec<Cmd>,
-    has_writes: bool,
 }
 
 /// What became of one request in one round.
@@ -57,6 +59,8 @@ pub(super) enum Fate {
     Ask(Place),
     /// Not now.
     Later(String),
+    /// Nobody knows whether it was done, and it may not be done twice.
+    Unsure(String),
 }
 
 impl Link {
@@ -67,15 +71,15 @@ impl Link {
     /// came too early or whose connection was lost are sent again, those alone, until
     /// [`patience`](LinkOptions::patience) ends.
     ///
-    /// So a request may run twice. For bits that are set that changes nothing, but an item may be called *mayhap there
-    /// already* because of its own first attempt.
+    /// So a request may run twice, unless it is one of [`Access::Once`]. For bits that are set that changes nothing, but an item may be called
+    /// *mayhap there already* because of its own first attempt.
     pub async fn ask(&self, requests: Vec<Request>) -> Vec<Result<Value, RemoteError>> {
         let mut results: Vec<Option<Result<Value, RemoteError>>> = vec![None; requests.len()];
-        let slots = requests.iter().map(|request| slot_of(request.key()));
-        let mut open: Vec<Open> = slots
-            .enumerate()
-            .map(|(index, slot)| Open { index, slot, asking: None, redirections: 0 })
-            .collect();
+        let one = |(index, request): (usize, &Request)| {
+            let (slot, access) = (slot_of(request.key()), request.access());
+            Open { index, slot, access, asking: None, redirections: 0 }
+        };
+        let mut open: Vec<Open> = requests.iter().enumerate().map(one).collect();
         let (mut wait, mut since) = (FIRST_WAIT, Instant::now());
         while !open.is_empty() {
             let round = self.round(&requests, open, &mut results).await;
@@ -114,7 +118,7 @@ impl Link {
             round.trouble = Some(format!("no node has slot {}", first.slot));
             round.open.extend(homeless);
         }
-        let sent = join_all(by_node.into_iter().map(|batches| self.send_all(batches))).await;
+        let sent = join_all(by_node.into_iter().map(|batches| self.send_all(requests, batches))).await;
         let mut moved: HashMap<u16, Arc<Node>> = HashMap::new();
         for (mut open, fate, node) in sent.into_iter().flatten() {
             let redirected = |place: &Place| self.node_at(place, false, &node);
@@ -140,6 +144,10 @@ impl Link {
                     Err(error) => round.trouble = Some(error.to_string()),
                 },
                 Fate::Later(what) => round.trouble = Some(what),
+                Fate::Unsure(last) => {
+                    results[open.index] = Some(Err(RemoteError::Unsure { last }));
+                    continue;
+                }
             }
             round.open.push(open);
         }
@@ -153,16 +161,88 @@ impl Link {
         round
     }
 
-    /// Sends the batches of one node, one after the other.
-    async fn send_all(&self, batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
+    /// Sends the batches of one node, one after the other; after one that is lost no more in this round, or each would wait as long.
+    async fn send_all(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
         let mut fates = Vec::with_capacity(batches.iter().map(|batch| batch.open.len()).sum());
-        for batch in batches {
-            let replicas = if batch.has_writes { self.options().replicas } else { 0 };
-            let (node, open) = (batch.node, batch.open);
-            let of_batch = send_batch(&node, &open, batch.commands, replicas).await;
+        let mut lost: Option<String> = None;
+        for Batch { node, open, commands } in batches {
+            let of_batch = match &lost {
+                Some(what) => open.iter().map(|_| Fate::Later(what.clone())).collect(),
+                None => match self.send_batch(&node, &open, commands, self.heard(requests, &open)).await {
+                    Ok(fates) => fates,
+                    Err(Lost { cause, is_sent }) => {
+                        let what = lost.insert(cause.to_string());
+                        let fate = |open: &Open| match is_sent {
+                            true => open.not_heard(what.clone()),
+                            false => Fate::Later(what.clone()),
+                        };
+                        open.iter().map(fate).collect()
+                    }
+                },
+            };
             fates.extend(open.into_iter().zip(of_batch).map(|(open, fate)| (open, fate, node.clone())));
         }
         fates
+    }
+
+    /// What becomes of each request of a batch.
+    async fn send_batch(
+        &self,
+        node: &Node,
+        open: &[Open],
+        mut commands: Vec<Cmd>,
+        heard: Option<Heard>,
+    ) -> Result<Vec<Fate>, Lost> {
+        commands.extend(heard.iter().flat_map(Heard::commands));
+        let (mut answers, number) = node.send(commands).await?;
+        let mut unheard = heard.as_ref().and_then(|heard| heard.judge(&mut answers));
+        // What may not be sent again can be heard of later: by the same connection, since a server that was lost meanwhile may have lost it.
+        let (since, is_once) = (Instant::now(), open.iter().any(|open| open.access == Access::Once));
+        while let (true, Some(Fate::Later(_)), Some(heard)) = (is_once, &unheard, &heard) {
+            if since.elapsed() >= self.options().patience {
+                break;
+            }
+            sleep(FIRST_WAIT).await;
+            let Some(mut answers) = node.send_by(number, heard.commands().collect()).await else { break };
+            unheard = heard.judge(&mut answers);
+        }
+        let mut answers = answers.into_iter();
+        let fates = open.iter().map(|open| {
+            if open.asking.is_some() {
+                // What it says to the ASKING in front is no matter.
+                answers.next();
+            }
+            let fate = answers.next().map_or_else(|| open.not_heard("no answer".into()), fate);
+            match (&unheard, fate) {
+                (Some(Fate::Done(Err(error))), Fate::Done(Ok(_))) if open.access != Access::Once => {
+                    Fate::Done(Err(error.clone()))
+                }
+                (Some(Fate::Done(Err(error))), Fate::Done(Ok(_))) => Fate::Unsure(error.to_string()),
+                (Some(Fate::Later(what)), Fate::Done(Ok(_))) => open.not_heard(what.clone()),
+                (_, fate) => fate,
+            }
+        });
+        Ok(fates.collect())
+    }
+
+    /// What replicas must hear of if these requests change anything.
+    fn heard(&self, requests: &[Request], open: &[Open]) -> Option<Heard> {
+        static TURN: AtomicUsize = AtomicUsize::new(0);
+        let replicas = self.options().replicas;
+        let changes = || open.iter().filter(|open| open.access.is_change());
+        if replicas == 0 || changes().next().is_none() {
+            return None;
+        }
+        // Another one every time: the slot of one may be on its way, where nothing new can be written.
+        let beside = changes().nth(TURN.fetch_add(1, Ordering::Relaxed) % changes().count())?;
+        Some(Heard::new(requests[beside.index].key(), beside.asking.is_some(), replicas))
+    }
+}
+
+impl Open {
+    /// What becomes of it if it may have run.
+    fn not_heard(&self, what: String) -> Fate {
+        if self.access == Access::Once { Fate::Unsure(what) } else { Fate::Later(what) }
     }
 }
 
@@ -211,7 +291,7 @@ fn batches(
             batch.open.len() >= MOST_REQUESTS || filled.saturating_add(size) > MOST_BYTES
         });
         if is_full {
-            list.push(Batch { node, open: Vec::new(), commands: Vec::new(), has_writes: false });
+            list.push(Batch { node, open: Vec::new(), commands: Vec::new() });
             *filled = 0;
         }
         *filled += size;
@@ -220,7 +300,6 @@ fn batches(
                 batch.commands.push(redis::cmd("ASKING"));
             }
             batch.commands.push(request.command().clone());
-            batch.has_writes |= request.access() == Access::Write;
             batch.open.push(open);
         }
     }
@@ -233,31 +312,6 @@ fn bytes_of(command: &Cmd) -> usize {
         .args_iter()
         .map(|word| if let redis::Arg::Simple(word) = word { word.len() + 8 } else { 16 })
         .sum()
-}
-
-/// What becomes of each request of a batch.
-async fn send_batch(node: &Node, open: &[Open], mut commands: Vec<Cmd>, replicas: u32) -> Vec<Fate> {
-    if replicas > 0 {
-        commands.push(redis::cmd("WAIT").arg(replicas).arg(REPLICAS_MS).take());
-    }
-    let mut answers = match node.send(commands).await {
-        Ok(answers) => answers,
-        Err(error) => return open.iter().map(|_| Fate::Later(error.to_string())).collect(),
-    };
-    let unheard = (replicas > 0).then(|| answers.pop()).and_then(|waited| too_few(waited.as_ref(), replicas));
-    let mut answers = answers.into_iter();
-    let fates = open.iter().map(|open| {
-        if open.asking.is_some() {
-            // What it says to the ASKING in front is no matter.
-            answers.next();
-        }
-        let fate = answers.next().map_or_else(|| Fate::Later("no answer".into()), fate);
-        match (&unheard, fate) {
-            (Some(what), Fate::Done(Ok(_))) => Fate::Later(what.clone()),
-            (_, fate) => fate,
-        }
-    });
-    fates.collect()
 }
 
 /// Have fewer replicas than wanted heard of the changes?
@@ -273,13 +327,21 @@ pub(super) fn too_few(waited: Option<&Value>, replicas: u32) -> Option<String> {
 pub(super) fn fate(value: Value) -> Fate {
     let Value::ServerError(error) = value else { return Fate::Done(Ok(value)) };
     let (code, text) = (error.code(), error.details().unwrap_or_default());
-    let refused = || Fate::Done(Err(RemoteError::Refused { code: code.to_owned(), text: text.to_owned() }));
+    let done = || Fate::Done(Err(refused(&error)));
     match code {
-        "MOVED" => parse_redirection(text).map_or_else(refused, |(slot, place)| Fate::Moved(slot, place)),
-        "ASK" => parse_redirection(text).map_or_else(refused, |(_, place)| Fate::Ask(place)),
+        "MOVED" => parse_redirection(text).map_or_else(done, |(slot, place)| Fate::Moved(slot, place)),
+        "ASK" => parse_redirection(text).map_or_else(done, |(_, place)| Fate::Ask(place)),
         "TRYAGAIN" | "LOADING" | "CLUSTERDOWN" | "READONLY" | "MASTERDOWN" => {
             Fate::Later(format!("{code} {text}"))
         }
-        _ => refused(),
+        _ => done(),
+    }
+}
+
+/// A server's error reply.
+pub(super) fn refused(error: &ServerError) -> RemoteError {
+    RemoteError::Refused {
+        code: error.code().to_owned(),
+        text: error.details().unwrap_or_default().to_owned(),
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::LinkOptions;
 use super::slots::Place;
+use super::standing::{Standing, questions};
 use crate::RemoteError;
 
 /// A server that did not take a connection is not tried again by everybody who waited meanwhile.
@@ -30,6 +31,13 @@ struct State {
     /// Counts connections, so that the loss of an old one does not end a new one.
     number: u64,
     failed: Option<(Instant, RemoteError)>,
+}
+
+/// Why commands were not answered.
+pub(super) struct Lost {
+    pub(super) cause: RemoteError,
+    /// Nobody knows what was run. Otherwise nothing was.
+    pub(super) is_sent: bool,
 }
 
 impl Node {
@@ -62,23 +70,74 @@ impl Node {
         shown(&self.place)
     }
 
-    /// The answers to `commands`, each an error perhaps. `Err`: the connection was lost, and nobody knows what was run.
-    pub(super) async fn send(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, RemoteError> {
-        let (mut connection, number) = self.connection().await?;
+    /// The answers to `commands`, each an error perhaps, and the number of the connection that they came by.
+    pub(super) async fn send(&self, commands: Vec<Cmd>) -> Result<(Vec<Value>, u64), Lost> {
+        let connected = self.connection().await;
+        let (mut connection, number) = connected.map_err(|cause| Lost { cause, is_sent: false })?;
         let answered = send(&mut connection, commands).await;
         if answered.is_err() {
-            let mut state = self.state.lock().await;
-            if state.number == number {
-                state.connection = None;
-            }
+            self.let_go(number).await;
         }
-        answered.map_err(|cause| self.trouble(cause))
+        let answers = answered.map_err(|cause| Lost { cause: self.trouble(cause), is_sent: true })?;
+        Ok((answers, number))
+    }
+
+    /// The answers by the connection of this number, and no other: `None`, if it was lost.
+    pub(super) async fn send_by(&self, number: u64, commands: Vec<Cmd>) -> Option<Vec<Value>> {
+        let connection = self.state.lock().await;
+        let connection = connection.connection.clone().filter(|_| connection.number == number);
+        let answers = send(&mut connection?, commands).await;
+        if answers.is_err() {
+            self.let_go(number).await;
+        }
+        answers.ok()
+    }
+
+    /// What it says it is, and its reply to the question who has which slot.
+    pub(super) async fn look(&self) -> Result<(Standing, Value), RemoteError> {
+        let (mut connection, number) = self.connection().await?;
+        let slots = redis::cmd("CLUSTER").arg("SLOTS").take();
+        let looked = send(&mut connection, questions().into_iter().chain([slots]).collect()).await;
+        let looked = looked.map_err(|cause| self.trouble(cause)).and_then(|mut answers| {
+            let slots = answers.pop().unwrap_or(Value::Nil);
+            self.check(Standing::read(&answers)).map(|standing| (standing, slots))
+        });
+        if looked.is_err() {
+            self.let_go(number).await;
+        }
+        looked
     }
 
     /// A connection that nobody else sends anything on, as transactions need one.
     pub(super) async fn own_connection(&self) -> Result<MultiplexedConnection, RemoteError> {
         let connected = self.client.get_multiplexed_async_connection_with_config(&self.config).await;
-        connected.map_err(|cause| self.trouble(cause))
+        let mut connection = connected.map_err(|cause| self.trouble(cause))?;
+        if self.is_replica {
+            // One that is no replica, or in no cluster, refuses; then there is nothing to be told.
+            let told = send(&mut connection, vec![redis::cmd("READONLY")]).await;
+            told.map_err(|cause| self.trouble(cause))?;
+        } else {
+            // It may have become a replica since it was asked last.
+            let said = send(&mut connection, questions().into()).await;
+            self.check(Standing::read(&said.map_err(|cause| self.trouble(cause))?))?;
+        }
+        Ok(connection)
+    }
+
+    /// A replica is asked as one, or not at all.
+    fn check(&self, standing: Standing) -> Result<Standing, RemoteError> {
+        if !self.is_replica && standing.is_lone_replica() {
+            return Err(RemoteError::Replica { address: self.address() });
+        }
+        Ok(standing)
+    }
+
+    /// Ends a connection, unless there is another already.
+    async fn let_go(&self, number: u64) {
+        let mut state = self.state.lock().await;
+        if state.number == number {
+            state.connection = None;
+        }
     }
 
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), RemoteError> {
@@ -89,7 +148,7 @@ impl Node {
         if let Some((_, error)) = state.failed.as_ref().filter(|(when, _)| when.elapsed() < NOT_AGAIN) {
             return Err(error.clone());
         }
-        match self.connect().await {
+        match self.own_connection().await {
             Ok(connection) => {
                 state.connection = Some(connection.clone());
                 state.number += 1;
@@ -101,16 +160,6 @@ impl Node {
                 Err(error)
             }
         }
-    }
-
-    async fn connect(&self) -> Result<MultiplexedConnection, RemoteError> {
-        let mut connection = self.own_connection().await?;
-        if self.is_replica {
-            // One that is no replica, or in no cluster, refuses; then there is nothing to be told.
-            let told = send(&mut connection, vec![redis::cmd("READONLY")]).await;
-            told.map_err(|cause| self.trouble(cause))?;
-        }
-        Ok(connection)
     }
 
     fn trouble(&self, cause: redis::RedisError) -> RemoteError {

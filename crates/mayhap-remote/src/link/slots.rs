@@ -16,7 +16,8 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     crc16(tag_of(key)) % SLOTS
 }
 
-fn tag_of(key: &[u8]) -> &[u8] {
+/// What decides the slot of `key`: its tag, or all of it if it has none.
+pub(super) fn tag_of(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&byte| byte == b'{') else { return key };
     let rest = &key[open + 1..];
     match rest.iter().position(|&byte| byte == b'}') {

@@ -59,7 +59,7 @@ impl Link {
                 }
                 // A key on its way is waited for.
                 (Tried::Again(Fate::Ask(place) | Fate::Moved(_, place)), _) => format!("ASK {}", place.host),
-                (Tried::Again(Fate::Later(what)), _) => {
+                (Tried::Again(Fate::Later(what) | Fate::Unsure(what)), _) => {
                     let _ = self.refresh(topology.version).await;
                     what
                 }

@@ -32,9 +32,9 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// One server, in no cluster.
-    pub(super) fn single(node: Arc<Node>) -> Self {
-        Self { owners: vec![Owner { master: node, replicas: Vec::new() }], table: Vec::new(), version: 0 }
+    /// One server in no cluster, and replicas that follow it.
+    pub(super) fn single(master: Arc<Node>, replicas: Vec<Arc<Node>>) -> Self {
+        Self { owners: vec![Owner { master, replicas }], table: Vec::new(), version: 0 }
     }
 
     /// A cluster; `node` gives the node of a place, as a replica or as a master.

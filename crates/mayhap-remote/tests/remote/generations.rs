@@ -11,7 +11,7 @@ use mayhap_testkit::host::{Host, HostOptions};
 use mayhap_testkit::items::{member, stranger};
 use tokio::task::JoinHandle;
 
-use super::support::{add_all, host, link, members, must_have};
+use super::support::{add_all, host, link, members, must_have, shard_key};
 
 const LEASE: Duration = Duration::from_millis(60);
 
@@ -210,7 +210,8 @@ async fn a_shard_that_is_lost_on_the_way_is_never_put_in_place() {
         options.image_bytes = 0;
         let mut build = filter.begin_build(&plan, options).await.unwrap();
         build.add(&members(0..1000)).await.unwrap();
-        host.talk().must(&["DEL", &format!("{{{}:0002}}:g2", backend.name())]);
+        let key = shard_key(&host, &format!("{{{}:0002}}:g2", backend.name()));
+        host.talk().must(&["DEL", &key]);
         let committed = build.commit().await;
         assert!(committed.is_err(), "{backend:?}");
         must_have(&filter, &members(0..1000)).await;
@@ -231,7 +232,7 @@ async fn what_a_dead_builder_left_is_removed() {
     let early = filter.bury_dead_build().await;
     assert!(matches!(early, Err(RemoteError::Building { .. })), "{early:?}");
     // A shard of it is lost: no item of that shard can be put where it must be.
-    host.talk().must(&["DEL", "{seen:0001}:g2"]);
+    host.talk().must(&["DEL", &shard_key(&host, "{seen:0001}:g2")]);
     assert!(!filter.add(&members(0..100)).await.all_in());
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert!(filter.bury_dead_build().await.unwrap());

@@ -6,7 +6,7 @@ use mayhap_remote::{Backend, BuildOptions, FilterPlan, Link, RemoteError, Sharde
 use mayhap_testkit::host::{Host, HostOptions};
 use tokio::time::{sleep, timeout};
 
-use super::support::{BACKENDS, add_all, host, link, members, must_have, wrong_answers};
+use super::support::{BACKENDS, add_all, host, link, members, must_have, shard_key, wrong_answers};
 
 const LEASE: Duration = Duration::from_millis(60);
 
@@ -41,11 +41,11 @@ async fn a_lost_shard_is_not_made_again_by_its_image() {
     build.add(&members(0..1000)).await.unwrap();
     // Acknowledged, and in no image.
     add_all(&filter, &members(1000..1400)).await;
-    host.talk().must(&["DEL", "{seen:0002}:g2"]);
+    let key = shard_key(&host, "{seen:0002}:g2");
+    host.talk().must(&["DEL", &key]);
     for _ in 0..2 {
         let committed = build.commit().await;
-        let key = "{seen:0002}:g2";
-        assert!(matches!(&committed, Err(RemoteError::Shard { key: of, .. }) if of == key), "{committed:?}");
+        assert!(matches!(&committed, Err(RemoteError::Shard { key: of, .. }) if *of == key), "{committed:?}");
     }
     must_have(&filter, &members(0..1400)).await;
     assert_eq!(filter.info().await.unwrap().generation(), 1);
@@ -191,14 +191,14 @@ async fn a_lost_shard_is_named_and_a_lost_descriptor_is_nobodys_doing() {
     for backend in BACKENDS {
         let filter = ShardedFilter::create(&link, "seen", &plan(backend, 10_000, 4)).await.unwrap();
         let build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
-        host.talk().must(&["DEL", "{seen:0001}:g2"]);
+        let (old, new) = (shard_key(&host, "{seen:0001}:g1"), shard_key(&host, "{seen:0001}:g2"));
+        host.talk().must(&["DEL", &new]);
         let added = filter.add(&members(0..100)).await;
-        let named =
-            matches!(added.trouble(), Some(RemoteError::Shard { key, .. }) if key == "{seen:0001}:g2");
+        let named = matches!(added.trouble(), Some(RemoteError::Shard { key, .. }) if *key == new);
         assert!(named, "{backend:?}: {:?}", added.trouble());
-        host.talk().must(&["DEL", "{seen:0001}"]);
+        host.talk().must(&["DEL", &old]);
         let asked = filter.ask(&members(0..100)).await;
-        let named = matches!(asked.trouble(), Some(RemoteError::Shard { key, .. }) if key == "{seen:0001}");
+        let named = matches!(asked.trouble(), Some(RemoteError::Shard { key, .. }) if *key == old);
         assert!(named, "{backend:?}: {:?}", asked.trouble());
         build.abort().await.unwrap();
         let mut build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
@@ -224,7 +224,7 @@ async fn an_image_that_is_lost_on_its_way_is_sent_again_or_refused() {
     for round in 0..6 {
         let mut build = filter.begin_build(&large, BuildOptions::default()).await.unwrap();
         build.add(&members(0..20_000)).await.unwrap();
-        let beside = format!("{{seen:0000}}:g{}:image", build.generation());
+        let beside = shard_key(&host, &format!("{{seen:0000}}:g{}", build.generation())) + ":image";
         // In the last round whatever is sent is removed.
         let most = if round == 5 { i64::MAX } else { round };
         let mut talk = host.talk();
@@ -264,16 +264,61 @@ async fn a_builder_that_was_away_leaves_a_filter_alone_that_began_anew() {
     sleep(Duration::from_millis(400)).await;
     let next = ShardedFilter::begin(&link, "seen", &small, short_lived()).await.unwrap();
     next.abort().await.unwrap();
-    // The same name and number, and so the same keys.
+    // The same name and number.
     let filter = a_filter(&link).await;
     assert_eq!((away.generation(), filter.info().await.unwrap().generation()), (1, 1));
-    let before = host.talk().must(&["BITCOUNT", "{seen:0001}"]).integer();
+    let key = shard_key(&host, "{seen:0001}:g1");
+    let before = host.talk().must(&["BITCOUNT", &key]).integer();
     for _ in 0..2 {
         let committed = away.commit().await;
         assert!(matches!(committed, Err(RemoteError::Overtaken { .. })), "{committed:?}");
     }
     assert!(away.abort().await.is_err());
     must_have(&filter, &members(0..1000)).await;
-    assert_eq!(host.talk().must(&["BITCOUNT", "{seen:0001}"]).integer(), before);
+    assert_eq!(host.talk().must(&["BITCOUNT", &key]).integer(), before);
     assert_eq!(keys(&host), 5, "not even a lock");
+}
+
+/// A shard that somebody else made in the place of a lost one has none of what was added to it before.
+#[tokio::test]
+async fn a_shard_that_somebody_else_made_again_is_never_put_in_place() {
+    let Some(host) = host() else { return };
+    let link = link(&host.url()).await;
+    for (backend, remake) in [
+        (Backend::Bloom, &["BF.RESERVE", "", "0.01", "10000"][..]),
+        (Backend::Mayhap, &["MF.RESERVE", "", "KIND", "bloom", "CAPACITY", "10000"]),
+        (Backend::Plain, &["SETBIT", "", "99999", "1"]),
+    ] {
+        let filter = ShardedFilter::create(&link, "seen", &plan(backend, 10_000, 4)).await.unwrap();
+        let mut build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
+        build.add(&members(0..1000)).await.unwrap();
+        let key = shard_key(&host, "{seen:0001}:g2");
+        host.talk().must(&["DEL", &key]);
+        let words: Vec<&str> = remake.iter().map(|word| if word.is_empty() { &key } else { *word }).collect();
+        host.talk().must(&words);
+        let committed = build.commit().await;
+        assert!(
+            matches!(&committed, Err(RemoteError::Shard { key: of, .. }) if *of == key),
+            "{backend:?}: {committed:?}"
+        );
+        build.abort().await.unwrap();
+        filter.delete().await.unwrap();
+        assert_eq!(keys(&host), 0, "{backend:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_removed_under_a_builder() {
+    let Some(host) = Host::start(&HostOptions::new()) else { return };
+    let link = link(&host.url()).await;
+    let filter = a_filter(&link).await;
+    let mut build =
+        filter.begin_build(&plan(Backend::Plain, 10_000, 4), BuildOptions::default()).await.unwrap();
+    let refused = filter.clone().delete().await;
+    assert!(matches!(refused, Err(RemoteError::Building { .. })), "{refused:?}");
+    build.add(&members(0..1000)).await.unwrap();
+    build.commit().await.unwrap();
+    must_have(&filter, &members(0..1000)).await;
+    filter.delete().await.unwrap();
+    assert_eq!(keys(&host), 0);
 }

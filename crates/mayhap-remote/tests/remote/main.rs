@@ -3,6 +3,8 @@
 mod cluster;
 mod costs;
 mod generations;
+mod late;
+mod link;
 mod losses;
 mod ours;
 mod routing;

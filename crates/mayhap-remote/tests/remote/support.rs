@@ -26,6 +26,13 @@ pub(crate) async fn impatient(url: &str) -> Link {
     Link::open([url], options).await.unwrap()
 }
 
+/// The key of a shard, given all of it but the mark of its generation, such as `{seen:0001}:g2`.
+pub(crate) fn shard_key(host: &Host, begin: &str) -> String {
+    let keys = host.talk().must(&["KEYS", &format!("{begin}:????????")]);
+    assert_eq!(keys.list().len(), 1, "{keys:?}");
+    keys.list()[0].text()
+}
+
 pub(crate) fn members(range: std::ops::Range<u64>) -> Vec<Vec<u8>> {
     range.map(member).collect()
 }

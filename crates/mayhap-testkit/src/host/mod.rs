@@ -1,10 +1,12 @@
 //! Real servers of Redis and Valkey: started on loopback for a test, with our module or without, alone or as a cluster, and ended with it.
 
 mod cluster;
+mod scripted;
 mod talk;
 mod wire;
 
 pub use cluster::Cluster;
+pub use scripted::{Act, Scripted};
 pub use talk::{Talk, request};
 pub use wire::Wire;
 
@@ -199,6 +201,42 @@ impl Host {
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
         self.process = None;
+    }
+
+    /// Has it stand still, until it is [`resume`](Self::resume)d: it takes connections and answers nobody.
+    ///
+    /// # Panics
+    /// If that cannot be done.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Has it go on.
+    ///
+    /// # Panics
+    /// If that cannot be done.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        assert!(sent.is_ok_and(|sent| sent.success()), "kill {signal}");
+    }
+
+    /// Makes it a replica of `master`, and waits until it has caught up.
+    ///
+    /// # Panics
+    /// If that does not come to pass; with its log.
+    #[track_caller]
+    pub fn follow(&self, master: &Self) {
+        let mut talk = self.talk();
+        talk.must(&["REPLICAOF", "127.0.0.1", &master.port.to_string()]);
+        let begun = Instant::now();
+        while talk.info("master_link_status") != "up" {
+            assert!(begun.elapsed() < PATIENCE, "no link:\n{}", self.log());
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Runs it again, with the same files, on the same port.
