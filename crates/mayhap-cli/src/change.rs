@@ -310,7 +310,7 @@ fn gives_nothing(filter: &Filter) -> Option<String> {
 }
 
 /// Does every copy of an item take room in such a filter?
-const fn counts_copies(kind: Kind) -> bool {
+pub(crate) const fn counts_copies(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::CountingBloom

@@ -8,11 +8,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mayhap_server::{Running, Server, Settings};
-use mayhap_testkit::host::{Cluster, Host, HostOptions, Talk, Wire};
+use mayhap_testkit::host::{Act, Cluster, Host, HostOptions, Scripted, Talk, Wire};
 use serde_json::{Value, json};
 
 use program::{empty_folder, mayhap_in, run, trouble};
@@ -153,7 +154,7 @@ fn what_is_not_ready_is_trouble_and_never_a_no() {
     assert!(added.contains("not ready"), "{added}");
 }
 
-fn in_shards(folder: &Path, url: &str, backend: &str, ask: &mut dyn FnMut(&[&str])) {
+fn in_shards(folder: &Path, url: &str, backend: &str, talk: &mut Talk) {
     write_items(folder);
     let address = format!("{url}/{backend}:seen");
     let sized = ["--items", "4000", "--json", "--quiet"];
@@ -183,7 +184,8 @@ fn in_shards(folder: &Path, url: &str, backend: &str, ask: &mut dyn FnMut(&[&str
     );
 
     // One shard is gone: exactly its items have no answer.
-    ask(&["DEL", &format!("{{{backend}:seen:0001}}:g2")]);
+    let keys = talk.must(&["KEYS", &format!("{{{backend}:seen:0001}}:g2:*")]);
+    talk.must(&["DEL", &keys.list()[0].text()]);
     let (code, out, error) = run(folder, &["check", "--annotate", &address, "asked.txt"]);
     let unready = out.lines().filter(|line| line.starts_with("not-ready\t")).count();
     assert_eq!(code, 2, "{error}");
@@ -198,9 +200,7 @@ fn items_go_straight_into_shards_of_a_redis_without_a_module() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "plain shards");
-    in_shards(&folder, &host.url(), "plain", &mut |words| {
-        talk.must(words);
-    });
+    in_shards(&folder, &host.url(), "plain", &mut talk);
     // The best it has, if nobody says; and what it has not.
     let other = format!("{}/other", host.url());
     let report = told(&folder, &["build", &other, "members.txt", "--json", "--quiet"]);
@@ -220,9 +220,7 @@ fn items_go_straight_into_shards_of_the_module() {
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "module shards");
     for backend in ["bf", "mf"] {
-        in_shards(&folder, &host.url(), backend, &mut |words| {
-            talk.must(words);
-        });
+        in_shards(&folder, &host.url(), backend, &mut talk);
     }
 }
 
@@ -582,6 +580,62 @@ fn push_and_pull_find_the_node_of_a_cluster() {
             fs::read(folder.join("seen.mayhap")).unwrap()
         );
     }
+}
+
+/// A server that hangs up in the middle of an addition. What would be in twice if it were added twice was added again.
+#[test]
+fn copies_whose_answer_was_lost_are_not_added_again() {
+    let folder = empty_folder("remote_filters", "lost answers");
+    fs::write(folder.join("items.txt"), "ada\n").unwrap();
+    let server = |kind: &'static str, of_mayhap: &'static str| {
+        let lost = AtomicBool::new(false);
+        Scripted::start(move |words| match (words[0].as_str(), Act::of_a_master(words, false)) {
+            (_, Some(act)) => act,
+            ("TYPE", _) => Act::line(&format!("+{kind}")),
+            ("MF.INFO", _) => Act::text(of_mayhap),
+            _ if !lost.swap(true, Ordering::Relaxed) => Act::HangUp,
+            _ => Act::line("*1\r\n:1"),
+        })
+    };
+    for (kind, of_mayhap, command) in [
+        ("MBbloomCF", "", "CF.INSERT"),
+        ("mayhap---", "cuckoo", "MF.MADD"),
+        ("mayhap---", "counting-bloom", "MF.MADD"),
+    ] {
+        let server = server(kind, of_mayhap);
+        let said = trouble(&folder, &["add", &format!("{}/seen", server.url()), "items.txt"]);
+        assert!(said.contains("items.txt, line 1") && said.contains("may not be done twice"), "{said}");
+        assert_eq!(server.heard(command), 1, "{kind}");
+    }
+    for (kind, of_mayhap, command, more) in [
+        ("MBbloom--", "", "BF.INSERT", &[][..]),
+        ("MBbloomCF", "", "CF.INSERTNX", &["--new-only"]),
+        ("mayhap---", "bloom", "MF.MADD", &[]),
+    ] {
+        let server = server(kind, of_mayhap);
+        well(
+            &folder,
+            &[&["add", &format!("{}/seen", server.url()), "items.txt", "--quiet"][..], more].concat(),
+        );
+        assert_eq!(server.heard(command), 2, "{kind}");
+    }
+}
+
+/// A replica that is late was asked as if it were the server, and said *certainly not* of what its master has.
+#[test]
+fn a_replica_is_told_from_its_master() {
+    let start = || Host::start(&HostOptions::new());
+    let (Some(master), Some(replica)) = (start(), start()) else { return };
+    let folder = empty_folder("remote_filters", "replica");
+    write_items(&folder);
+    replica.follow(&master);
+    let (at_master, at_replica) = (format!("{}/seen", master.url()), format!("{}/seen", replica.url()));
+    well(&folder, &["build", &at_master, "members.txt", "--shards", "2", "--quiet"]);
+    for words in [&["check", &at_replica, "--item", "member 7"][..], &["add", &at_replica, "members.txt"]] {
+        let said = trouble(&folder, words);
+        assert!(said.contains(&format!("127.0.0.1:{} is a replica", replica.port())), "{said}");
+    }
+    knows_its_members(&folder, &at_master, &[]);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Filters that the server itself has: `BF.*`, `CF.*`, `MF.*`.
 
-use mayhap::Item as _;
+use mayhap::{Item as _, Kind};
 use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{Access, Added, Answer, RemoteError, Request};
 
 use super::facts::ServerFacts;
 use super::{Copies, Server, Told};
+use crate::change::counts_copies;
 use crate::item_form::LineItem;
 use crate::remote::Family;
 use crate::trouble::Trouble;
@@ -73,7 +74,25 @@ impl Named {
                 redis::cmd(command).arg(&server.name).arg("NOCREATE").arg("ITEMS").take()
             }
         };
-        self.batch(server, items, command, Access::Write, added, Added::NotReady).await
+        let access = if self.takes_copies(server, copies).await { Access::Once } else { Access::Write };
+        self.batch(server, items, command, access, added, Added::NotReady).await
+    }
+
+    /// Would an item that is added twice be in twice? Then a request whose answer was lost is not sent again.
+    async fn takes_copies(&self, server: &Server, copies: Copies) -> bool {
+        match self.family {
+            Family::Bloom => false,
+            Family::Cuckoo => copies == Copies::Another,
+            Family::Mayhap => {
+                let kind = server.link.ask_one(Request::read("MF.INFO", &server.name).arg("kind")).await;
+                let is_named = |kind: &Kind, name: &[u8]| kind.name().as_bytes() == name;
+                let kind = match &kind {
+                    Ok(Value::BulkString(name)) => Kind::ALL.iter().find(|kind| is_named(kind, name)),
+                    _ => None,
+                };
+                kind.is_none_or(|&kind| counts_copies(kind))
+            }
+        }
     }
 
     async fn batch<A: Copy>(
