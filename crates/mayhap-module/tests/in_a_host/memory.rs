@@ -225,6 +225,7 @@ fn refusals_by_the_hundred_thousand_hold_up_nobody() {
     for (make, add) in [
         ("BF.RESERVE full 0.01 10 NONSCALING", vec!["BF.MADD", "full"]),
         ("CF.RESERVE small 8 EXPANSION 0", vec!["CF.INSERT", "small", "ITEMS"]),
+        ("CF.RESERVE busy 8 EXPANSION 0 MAXITERATIONS 65535", vec!["CF.INSERT", "busy", "ITEMS"]),
     ] {
         talk.must(&make.split(' ').collect::<Vec<_>>());
         let items = (0..400_000).map(|item| item.to_string());
