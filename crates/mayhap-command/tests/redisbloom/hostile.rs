@@ -108,18 +108,22 @@ fn a_filter_loaded_with_steps_that_are_too_large_does_not_grow() {
     }
 }
 
+/// One `CF.INSERT` of all these items into `f`; what became of each.
+fn insert<'a>(keyspace: &mut Keyspace, items: impl Iterator<Item = &'a str>) -> Vec<Reply> {
+    let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"].into_iter().chain(items).map(str::as_bytes).collect();
+    match keyspace.ask(&words) {
+        Reply::Array(became) => became,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// What many items at once may make of a filter can be loaded again, whatever its settings ask for.
 #[test]
 fn a_filter_has_no_more_tables_than_can_be_loaded() {
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE f 2 BUCKETSIZE 1 EXPANSION 1");
     let items: Vec<String> = (0..4_000).map(|item| item.to_string()).collect();
-    let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"]
-        .into_iter()
-        .chain(items.iter().map(String::as_str))
-        .map(str::as_bytes)
-        .collect();
-    let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+    let became = insert(&mut keyspace, items.iter().map(String::as_str));
     let is_in = |reply: &Reply| *reply == Reply::Boolean(true);
     let taken = became.iter().filter(|reply| is_in(reply)).count();
     assert!((1_000..3_000).contains(&taken), "{taken}");
@@ -142,12 +146,8 @@ fn one_request_moves_only_so_many_items() {
     ] {
         let mut keyspace = Keyspace::default();
         assert_eq!(keyspace.line(make), Reply::Ok);
-        let words: Vec<&[u8]> = [&b"CF.INSERT"[..], b"f", b"ITEMS"]
-            .into_iter()
-            .chain(std::iter::repeat_n(&b"same"[..], items))
-            .collect();
         let begun = std::time::Instant::now();
-        let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+        let became = insert(&mut keyspace, std::iter::repeat_n("same", items));
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{make}: {:?}", begun.elapsed());
         let refused = |reply: &Reply| matches!(reply, Reply::Refused(refusal) if refusal.to_string().contains("too many moves"));
         assert!(became.iter().any(refused), "{make}");
@@ -160,11 +160,6 @@ fn one_request_moves_only_so_many_items() {
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE f 8 EXPANSION 0");
     let items: Vec<String> = (0..200_000).map(|item| item.to_string()).collect();
-    let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"]
-        .into_iter()
-        .chain(items.iter().map(String::as_str))
-        .map(str::as_bytes)
-        .collect();
-    let Reply::Array(became) = keyspace.ask(&words) else { panic!("an answer each") };
+    let became = insert(&mut keyspace, items.iter().map(String::as_str));
     assert!(became.iter().all(|reply| !matches!(reply, Reply::Refused(_))), "full is -1");
 }

@@ -181,6 +181,7 @@ async fn a_filter_made_anew_waits_for_those_who_know_the_old_one() {
 /// Many who ask at once, of a server that says nothing, hear so after the time that one of them would have waited.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_waits_for_the_patience_of_others() {
+    const CALLERS: u32 = 20;
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let (url, network) = Network::before(&host);
     let link = link_with(&url, |options| {
@@ -207,12 +208,13 @@ async fn nobody_waits_for_the_patience_of_others() {
         }
     };
     let alone = asking(0).await;
-    let all: Vec<_> = (0..20).map(|number| tokio::spawn(asking(number))).collect();
+    let all: Vec<_> = (0..CALLERS.into()).map(|number| tokio::spawn(asking(number))).collect();
     let mut longest = Duration::ZERO;
     for one in all {
         longest = longest.max(one.await.unwrap());
     }
     network.holds_all.store(false, SeqCst);
-    assert!(longest < alone * 3, "{longest:?}, and {alone:?} alone");
+    // In line they would wait for twenty times that; a busy machine takes its time, too.
+    assert!(longest < alone * CALLERS / 2, "{longest:?}, and {alone:?} alone");
     assert_ne!(filter.add(&members(0..1)).await.as_slice(), [Added::NotReady]);
 }

@@ -250,7 +250,7 @@ async fn a_silent_server_takes_one_pipelines_time() {
     let took = begun.elapsed();
     println!("ten pipelines for a silent server: {:.2} s", took.as_secs_f64());
     assert!(answers.iter().all(|answer| matches!(answer, Err(RemoteError::Patience { .. }))));
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}, and one by one they took three seconds");
 }
 
 /// Eight who ask a server that does not answer: each asked again who has what, after all others before it.
