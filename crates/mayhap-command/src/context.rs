@@ -134,6 +134,21 @@ impl Drop for Promises<'_> {
     }
 }
 
+/// Memory that was admitted for as long as this lives.
+#[derive(Debug)]
+#[must_use = "what was admitted ends with it"]
+pub struct ForNow<'a> {
+    budget: &'a Budget,
+    /// What was promised; nothing, if whoever runs the request keeps no promises.
+    bytes: u64,
+}
+
+impl Drop for ForNow<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
 impl Budget {
     /// From now on what this thread is admitted to is promised to it. Inside of another request's promises, until this one's end.
     pub fn promises(&self) -> Promises<'_> {
@@ -163,6 +178,17 @@ impl Budget {
         }
         PROMISED.set(Some(promised.saturating_add(more)));
         Ok(())
+    }
+
+    /// [`admit`](Self::admit)s what is needed for a moment only: until that is dropped.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_for_now(&self, more: u64) -> Result<ForNow<'_>, Refusal> {
+        let promised = || PROMISED.get().unwrap_or(0);
+        let before = promised();
+        self.admit(more)?;
+        Ok(ForNow { budget: self, bytes: promised() - before })
     }
 
     /// Gives back what was admitted to this thread and was needed for a moment only.
@@ -273,6 +299,33 @@ mod tests {
             let promised = LIMIT - stage.budget.used() - room;
             // What a request asks for is promised whether or not it is taken.
             assert!(promised >= grown && promised <= 4 * grown.max(1_024), "{make}: {promised} for {grown}");
+        }
+    }
+
+    /// What doubles is there twice for a moment, and takes the memory of both.
+    #[test]
+    fn what_is_made_anew_has_room_beside_what_it_was() {
+        for make in [
+            "MF.RESERVE f KIND growing CAPACITY 20000",
+            "MF.RESERVE f KIND growable-cuckoo CAPACITY 20000 MAX 1000000",
+        ] {
+            // Twice as large at the end, three times as much in between.
+            for (tenths, grows) in [(25, false), (35, true)] {
+                let mut stage = Stage::new();
+                assert_eq!(stage.run(make), Reply::Ok, "{make}");
+                let before = stage.budget.used();
+                stage.budget.set_limit(before * tenths / 10);
+                // As a server does, for every request.
+                std::mem::forget(stage.budget.promises());
+                let mut refused = 0;
+                for item in 0..60_000 {
+                    stage.budget.release(u64::MAX);
+                    refused += u32::from(matches!(stage.run(&format!("MF.ADD f {item}")), Reply::Refused(_)));
+                }
+                assert_eq!(stage.budget.used() > before, grows, "{make}, limit {tenths}/10");
+                assert!(refused > 1_000, "{make}: {refused}");
+                assert!(stage.budget.used() <= stage.budget.limit());
+            }
         }
     }
 

@@ -38,7 +38,7 @@ pub mod touch;
 pub mod value;
 
 pub use command::{Access, Arity, Command, Family, Flags, Names};
-pub use context::{Budget, Context, Environment, Growth, Limits, Promises};
+pub use context::{Budget, Context, Environment, ForNow, Growth, Limits, Promises};
 pub use describe::Description;
 pub use moment::Moment;
 pub use parameters::Parameters;

@@ -9,7 +9,7 @@ use super::list::List;
 use super::options::number;
 use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, unbuildable};
-use crate::context::{Context, Growth};
+use crate::context::{Context, ForNow, Growth};
 use crate::refusal::Refusal;
 
 /// One generation of a filter.
@@ -276,9 +276,10 @@ fn add_to_plain(
                     filter.may_contain_hash_batch(hashes, &mut answers);
                 }
                 for &hash in hashes {
-                    let outcome = may_grow(filter, &mut growth, context).and_then(|()| {
+                    let outcome = may_double(filter, &mut growth, context).and_then(|_both| {
                         let mut outcome = filter.insert_hash(hash);
                         if let Some(bytes) = more_for(&outcome, own)
+                            && let Ok(_both) = beside(filter, context)
                             && growth.to(bytes, context).is_ok()
                         {
                             limit_growth(filter, Some(bytes));
@@ -326,16 +327,31 @@ fn limit_growth(filter: &mut Filter, new: Option<u64>) -> Option<u64> {
     own
 }
 
+/// Admits what is there once more, if the filter is made anew, twice as large, beside it: as long as this is held.
+fn beside<'a>(filter: &Filter, context: &Context<'a>) -> Result<ForNow<'a>, Refusal> {
+    let bytes = match filter {
+        Filter::Growing(_) | Filter::GrowableCuckoo(_) => filter.memory_bytes(),
+        _ => 0,
+    };
+    context.budget.admit_for_now(bytes)
+}
+
 /// A growable cuckoo filter has no limit of its own: where it might double with the next item, the memory must be there.
-fn may_grow(filter: &Filter, growth: &mut Growth, context: &Context<'_>) -> Result<(), Refusal> {
+fn may_double<'a>(
+    filter: &Filter,
+    growth: &mut Growth,
+    context: &Context<'a>,
+) -> Result<Option<ForNow<'a>>, Refusal> {
     /// Smaller ones double when they like; that takes next to nothing.
     const SMALL_BYTES: u64 = 4 << 10;
-    let Filter::GrowableCuckoo(cuckoo) = filter else { return Ok(()) };
+    let Filter::GrowableCuckoo(cuckoo) = filter else { return Ok(None) };
     let (now, doublings) = (cuckoo.memory_bytes(), cuckoo.doublings());
     let near = cuckoo.inserted() >= cuckoo.capacity_now() / 4 * 3 || now < SMALL_BYTES;
     if !near || doublings >= cuckoo.shape().max_doublings() {
-        return Ok(());
+        return Ok(None);
     }
     let doubled = cuckoo.shape().memory_bytes(doublings + 1);
-    growth.to(doubled, context)
+    let both = beside(filter, context)?;
+    growth.to(doubled, context)?;
+    Ok(Some(both))
 }
