@@ -14,6 +14,12 @@ crash-states log="10000000" engine="8000000":
     MAYHAP_CRASH_STATES={{log}} cargo test --release -p mayhap-engine --test log_crashes -- --nocapture
     MAYHAP_CRASH_STATES={{engine}} cargo test --release -p mayhap-engine --test engine_crashes everything -- --nocapture
 
+# Histories of names whose generations change, against a model of their members: the commands alone, and an engine with restarts; a hundredth of them in a host with a replica. Minutes.
+generations histories="100000":
+    MAYHAP_GENERATIONS={{histories}} cargo test --release -p mayhap-command --lib no_member_is_ever_denied -- --nocapture
+    MAYHAP_GENERATIONS={{histories}} cargo test --release -p mayhap-engine --lib no_member_is_denied -- --nocapture
+    MAYHAP_GENERATIONS=$(({{histories}} / 100)) cargo test -p mayhap-module --test in_a_host what_is_added_while -- --nocapture
+
 # One flipped bit at each of so many places of a folder's log and snapshot: refused, naming file and place, or everything is what it was. Minutes.
 flipped-bits bits="10000":
     MAYHAP_FLIPPED_BITS={{bits}} cargo test --release -p mayhap-engine --test flipped_bits -- --nocapture

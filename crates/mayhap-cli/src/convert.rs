@@ -36,6 +36,7 @@ Examples:
   mayhap convert users.bloom users.mayhap --to mayhap --items-as utf8
   mayhap convert words.bloom words.bloom.gz --to dcso-gzip
   mayhap convert seen.bf seen.dump --to redis-dump        for RESTORE
+  mayhap convert dump.rdb seen.mayhap --to mayhap --rdb-key seen
   mayhap convert fuse.bin fuse.go --from fuse-c --to fuse-go
   mayhap convert orders.parquet customer.sbbf --to sbbf --column customer
   mayhap convert seen.mayhap seen.bf --to redis-bloom     if it came from there

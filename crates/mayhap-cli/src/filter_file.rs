@@ -1,6 +1,7 @@
 //! Filters in files: ours through a memory map, those of other programs as their formats have them.
 
 mod foreign;
+mod rdb;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -90,6 +91,12 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
             Wanting::Read(error) => told(error, Format::Parquet),
         })?;
         return Ok(known(filter, Format::Parquet));
+    }
+    if foreign.from.is_none() && rdb::is_rdb(path) {
+        let input = |what| Trouble::Input { name: name.clone(), what };
+        let payload = rdb::payload(path, foreign.rdb_key.as_deref()).map_err(input)?;
+        let filter = Format::RedisDump.read(&payload, &foreign.read_options()?);
+        return Ok(known(filter.map_err(|error| told(error, Format::RedisDump))?, Format::RedisDump));
     }
     let bytes = fs::read(path).map_err(unreadable)?;
     let format = match foreign.from {

@@ -18,8 +18,8 @@ use crate::trouble::Trouble;
 const ABOUT: &str = "Serve filters to every Redis client";
 
 const AFTER_HELP: &str = "\
-Every flag but --config, --print-config and --no-http is also a variable of the
-environment (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
+Every flag but --config, --print-config, --no-http and --load is also a variable
+of the environment (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
 (max-memory). A flag wins over a variable, a variable over the file. `CONFIG SET`
 changes some of them while it runs.
 
@@ -42,6 +42,7 @@ Examples:
   mayhap serve --unix-socket /run/mayhap.sock --port off
   mayhap serve --bind 0.0.0.0 --password-file pw   for other machines, too
   mayhap serve --users users.acl --port off --tls-port 6399 --tls-cert c.pem --tls-key k.pem
+  mayhap serve --load dump.rdb                     the filters of a Redis server
   mayhap serve --print-config > mayhap.toml        all settings, to be changed
   mayhap serve --config mayhap.toml";
 
@@ -51,6 +52,7 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
     print_config: bool,
     no_http: bool,
+    load: Option<PathBuf>,
     flags: Vec<(Setting, Vec<String>)>,
 }
 
@@ -75,6 +77,13 @@ impl Args for Serve {
                     .long("no-http")
                     .help("No HTTP: as --http-port off")
                     .action(ArgAction::SetTrue),
+            )
+            .arg(
+                Arg::new("load")
+                    .long("load")
+                    .value_name("DUMP.RDB")
+                    .help("Load the filters and strings of a Redis or Valkey dump.rdb; needs an empty --dir")
+                    .value_parser(clap::value_parser!(PathBuf)),
             )
             .arg(
                 Arg::new("config")
@@ -115,6 +124,7 @@ impl FromArgMatches for Serve {
             config: matches.get_one::<PathBuf>("config").cloned(),
             print_config: matches.get_flag("print-config"),
             no_http: matches.get_flag("no-http"),
+            load: matches.get_one::<PathBuf>("load").cloned(),
             flags,
         })
     }
@@ -167,6 +177,7 @@ impl Serve {
         if self.no_http {
             settings.http_port = None;
         }
+        settings.load.clone_from(&self.load);
         settings.read_password()?;
         Ok(settings)
     }

@@ -268,3 +268,25 @@ fn sniff_does_not_read_huge_files() {
     assert!(out.contains("more than 1 GiB are not looked at closer"), "{out}");
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_filter_of_a_redis_dump_file_is_chosen_by_its_key() {
+    let folder = folder("rdb");
+    let rdb = vector("redisbloom_rdb/redisbloom.rdb");
+    let convert = ["convert", &rdb, "seen.mayhap", "--to", "mayhap", "--force"];
+    let told = trouble(&folder, &convert);
+    assert!(told.contains("rdb file with 3 filters: choose one with --rdb-key: "), "{told}");
+    let told = trouble(&folder, &[&convert[..], &["--rdb-key", "none"]].concat());
+    assert!(told.contains("rdb file without a filter under key none; it holds "), "{told}");
+    for (key, kind, member) in
+        [("bloom3", "scalable-bloom", "vector-499"), ("cuckoo", "scalable-cuckoo", "vector-199")]
+    {
+        let (code, _, error) = run(&folder, &[&convert[..], &["--rdb-key", key]].concat());
+        assert_eq!(code, 0, "{error}");
+        assert_eq!(file::open::<Filter>(folder.join("seen.mayhap")).unwrap().kind().name(), kind);
+        // Asked where it is, without a file of ours in between.
+        fs::write(folder.join("items"), format!("{member}\nnobody-42\n")).unwrap();
+        let (code, out, error) = run(&folder, &["check", &rdb, "items", "--rdb-key", key]);
+        assert_eq!((code, out), (0, format!("{member}\n")), "{error}");
+    }
+}

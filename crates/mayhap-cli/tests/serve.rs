@@ -2,8 +2,9 @@
 
 mod program;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -182,13 +183,16 @@ fn a_folder_and_a_port_have_one_server() {
 #[test]
 fn a_damaged_snapshot_is_refused_and_left_alone() {
     let folder = folder("damaged");
-    fs::create_dir(folder.join("data")).unwrap();
-    fs::write(folder.join("data/mayhap.snapshot"), "not a snapshot at all, but long enough to be one")
-        .unwrap();
+    let (data, snapshot) = (folder.join("data"), folder.join("data/mayhap.snapshot"));
+    fs::create_dir(&data).unwrap();
+    fs::write(&snapshot, "not a snapshot at all, but long enough to be one").unwrap();
+    // Modes that need no mending, so that the refusal is the only line.
+    fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&snapshot, Permissions::from_mode(0o600)).unwrap();
     let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
     assert!(error.starts_with("mayhap: data: mayhap.snapshot is not a snapshot"), "{error}");
     assert!(error.contains("mayhap repair"), "{error}");
-    assert!(fs::read_to_string(folder.join("data/mayhap.snapshot")).unwrap().starts_with("not a snapshot"));
+    assert!(fs::read_to_string(snapshot).unwrap().starts_with("not a snapshot"));
 }
 
 /// Eight connections send without a pause; each gets an answer for all that the server took, and the end is soon.

@@ -25,6 +25,16 @@ pub enum Value {
 }
 
 impl Value {
+    /// What this is, and whose commands answer it, for a client that asked with others.
+    pub(crate) const fn family(&self) -> &'static str {
+        match self {
+            Self::Bloom(_) | Self::LoadingBloom(_) => "a Bloom filter, which BF.* commands answer",
+            Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "a cuckoo filter, which CF.* commands answer",
+            Self::Text(_) => "a string, which GET and GETBIT answer",
+            Self::Filter(_) => "a filter, which MF.* commands answer",
+        }
+    }
+
     /// What `TYPE` says.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {

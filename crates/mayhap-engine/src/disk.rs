@@ -3,7 +3,8 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// One folder of files, which are called by their names alone.
@@ -63,10 +64,48 @@ impl Files {
     /// Whatever the system answers.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
-        fs::create_dir_all(&folder)?;
+        fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&folder)?;
         Ok(Self { folder })
     }
+
+    /// Takes from other users the rights to our files, and to the folder if nothing else is in it. Answers what was changed, and the mode it had.
+    ///
+    /// # Errors
+    /// Whatever the system answers.
+    pub fn close_to_others(&self) -> io::Result<Vec<(String, u32)>> {
+        let (mut changed, mut only_ours) = (Vec::new(), true);
+        let mut close = |path: &Path, name: String, found: &fs::Metadata, mode: u32| {
+            let had = found.permissions().mode() & 0o7777;
+            if had & OTHERS != 0 {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+                changed.push((name, had));
+            }
+            Ok::<(), io::Error>(())
+        };
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let (name, found) = (entry.file_name().to_string_lossy().into_owned(), entry.metadata()?);
+            if !found.is_file() || !OUR_FILES.iter().any(|prefix| name.starts_with(prefix)) {
+                only_ours = false;
+                continue;
+            }
+            close(&entry.path(), name, &found, FILE_MODE)?;
+        }
+        if only_ours {
+            let name = self.folder.display().to_string();
+            close(&self.folder, name, &fs::metadata(&self.folder)?, FOLDER_MODE)?;
+        }
+        Ok(changed)
+    }
 }
+
+/// The files of a folder hold the keys of filters: only their owner reads them.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+/// What the group and all others may do.
+const OTHERS: u32 = 0o077;
+/// How the names of our files begin.
+const OUR_FILES: [&str; 5] = ["log-", "part-", "value-", "MANIFEST", "mayhap."];
 
 impl DiskFile for File {
     fn sync(&mut self) -> io::Result<()> {
@@ -90,19 +129,26 @@ impl AppendFile for File {
 
 impl Disk for Files {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(File::create(self.folder.join(name))?))
+        let path = self.folder.join(name);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(path)?;
+        Ok(Box::new(file))
     }
 
     fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Arc::new(OpenOptions::new().append(true).create_new(true).open(path)?)),
+            _ => Ok(Arc::new(OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(path)?)),
         }
     }
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(self.folder.join(name))?))
+        let path = self.folder.join(name);
+        // Asked before it is opened: a pipe would wait for a writer, and a device might never end.
+        if !fs::metadata(&path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is not a regular file")));
+        }
+        Ok(Box::new(File::open(path)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use mayhap_command::mf::{Holder, is_commit};
 use mayhap_command::run::Keyspace as KeyspaceCommand;
 use mayhap_command::{
-    Batch, Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch,
+    Batch, Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch, Value,
 };
 use parking_lot::Mutex;
 
@@ -200,9 +201,46 @@ impl Engine {
         if is_flush(&request) {
             return self.run_alone(&[request], scratch, replies);
         }
+        if is_commit(&request) {
+            self.build_aside(request.name());
+        }
         let _busy = self.busy.add(&request.names());
         let _open = self.gate.pass_long();
         self.run_inside(&[request], scratch, replies);
+    }
+
+    /// Makes the set that `MF.BUILD name COMMIT` is about to serve, with nothing locked: others go on with the name meanwhile. What they add
+    /// to it is in the next attempt; who adds without a pause has `COMMIT` make the set while they wait.
+    fn build_aside(&self, name: &[u8]) {
+        const ATTEMPTS: usize = 3;
+        for _ in 0..ATTEMPTS {
+            let promises = self.budget.promises();
+            let begun = self.with_holder(name, Holder::begin_aside).flatten();
+            let Some(aside) = begun else { return };
+            let parameters = self.parameters.load();
+            let context = Context {
+                limits: &self.limits,
+                budget: &self.budget,
+                parameters: &parameters,
+                environment: &*self.environment,
+            };
+            // Whatever is refused, COMMIT says so.
+            let Ok(built) = aside.build(&context) else { return };
+            if self.with_holder(name, |holder| holder.end_aside(&aside, built)) != Some(false) {
+                return;
+            }
+            drop(promises);
+        }
+    }
+
+    /// Does `work`, which changes nothing that is saved, with what an `MF` name holds.
+    fn with_holder<T>(&self, name: &[u8], work: impl FnOnce(&mut Holder) -> T) -> Option<T> {
+        let _open = self.gate.pass_long();
+        self.find(name, self.now())?;
+        self.hold(name, self.now(), |hold| match hold.value_mut() {
+            Some(Value::Filter(holder)) => Some(work(holder)),
+            _ => None,
+        })
     }
 
     /// Would this request have to wait for one that takes long?

@@ -14,6 +14,8 @@
 //!   want of memory was left out when it was logged.
 
 #[cfg(test)]
+mod generations;
+#[cfg(test)]
 mod model;
 
 use std::fmt;

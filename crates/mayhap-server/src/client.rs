@@ -211,6 +211,8 @@ pub struct Clients {
     overdue: AtomicU64,
     /// How many were closed because too much was kept for them.
     overfull: AtomicU64,
+    /// HTTP connections, which are not in `all`.
+    http: AtomicUsize,
 }
 
 impl Clients {
@@ -224,6 +226,7 @@ impl Clients {
             made: AtomicUsize::new(0),
             overdue: AtomicU64::new(0),
             overfull: AtomicU64::new(0),
+            http: AtomicUsize::new(0),
         }
     }
 
@@ -243,6 +246,31 @@ impl Clients {
         let room = self.len() < self.most();
         self.rejected.fetch_add(u64::from(!room), Ordering::Relaxed);
         room
+    }
+
+    /// One more HTTP connection, if there are fewer than `most`. Counts those there is no room for.
+    pub(crate) fn enter_http(&self, most: usize) -> bool {
+        let room = self.http.fetch_add(1, Ordering::Relaxed) < most;
+        if !room {
+            self.leave_http();
+            self.rejected.fetch_add(1, Ordering::Relaxed);
+        }
+        room
+    }
+
+    pub(crate) fn leave_http(&self) {
+        self.http.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many HTTP connections there are.
+    #[must_use]
+    pub fn http(&self) -> usize {
+        self.http.load(Ordering::Relaxed)
+    }
+
+    /// Counts an HTTP connection that was closed because it took too long.
+    pub(crate) fn http_overdue(&self) {
+        self.overdue.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many there was no room for.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use mayhap_command::{Access, Command, Reply, Request, Run, Scratch, table};
+use mayhap_command::{Command, Reply, Request, Run, Scratch, table};
 use mayhap_engine::Engine;
 use mayhap_engine::log::Policy;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
@@ -72,8 +72,6 @@ struct Connection<'a, S> {
     unflushed: bool,
     /// No more requests: close when nothing is owed.
     closing: bool,
-    /// Has it ever sent a whole request?
-    greeted: bool,
     /// Is it closed unless something happens soon?
     due: bool,
     /// Bytes of a request that came since that was decided.
@@ -175,7 +173,6 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         unsynced: None,
         unflushed: false,
         closing: false,
-        greeted: false,
         due: false,
         came: 0,
         stopping_since: None,
@@ -230,7 +227,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Does this command have to wait?
 fn is_paused(pause: Pause, name: &[u8]) -> bool {
-    let changes = |command: &Command| command.flags.access == Access::Write || command.name == "exec";
+    let changes = |command: &Command| command.changes() || command.name == "exec";
     pause == Pause::All || table::find(name).is_some_and(changes)
 }
 
@@ -259,8 +256,19 @@ fn has_long_reply(command: &Command) -> bool {
 }
 
 /// Does a browser talk? A page of a stranger can make it send anything to a port of this machine, but for how an HTTP request begins.
-fn is_http(command: &[u8]) -> bool {
-    command.eq_ignore_ascii_case(b"POST") || command.eq_ignore_ascii_case(b"Host:")
+///
+/// `GET` is a command as well, so it takes the version at the end of the line to tell.
+fn is_http(words: &[&[u8]]) -> bool {
+    const FIRST: [&[u8]; 11] = [
+        b"POST", b"Host:", b"PUT", b"OPTIONS", b"HEAD", b"DELETE", b"PATCH", b"CONNECT", b"TRACE", b"EHLO",
+        b"HELO",
+    ];
+    let is = |word: &[u8], name: &[u8]| word.eq_ignore_ascii_case(name);
+    match words {
+        [first, ..] if FIRST.iter().any(|name| is(first, name)) => true,
+        [first, _, version] => is(first, b"GET") && version.starts_with(b"HTTP/"),
+        _ => false,
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
@@ -296,8 +304,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             let mut filled = true;
             let mut desk_bytes = 0;
             if !std::mem::take(&mut self.waiting) {
-                let half =
-                    !self.input.is_empty() || !self.greeted || !self.session.request_limits().authenticated;
+                // Half a request has a limit; a connection that has sent nothing, or all it wanted, has none.
+                let half = !self.input.is_empty();
                 if half != self.due {
                     self.set_due(half);
                 }
@@ -448,7 +456,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             }
             let words: &[&[u8]] = &words[frame.words.clone()];
             done += 1;
-            if is_http(words[0]) {
+            if is_http(words) {
                 tracing::warn!(
                     client = self.client.id,
                     address = self.client.address,
@@ -512,15 +520,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             }
         }
         if done > 0 {
-            self.greeted = true;
-            // A stranger has to say who it is before its time is up, whatever else it says.
-            if self.due && self.session.request_limits().authenticated {
+            if self.due {
                 self.set_due(false);
             }
         } else if self.came >= PROGRESS_BYTES && self.session.request_limits().authenticated {
             self.set_due(true);
         }
-        let more = !self.input.is_empty() && (!all || most == 1);
+        // Half a request of a stranger waits for more bytes: running it again would read none.
+        let more = !self.input.is_empty() && (!all || most == 1 && done > 0);
         let replies = self.session.take_answered();
         match self.session.take_unsynced() {
             None => self.write(context, desk)?,

@@ -1,6 +1,6 @@
 //! No reply that says something changed leaves before the log has it.
 
-use mayhap_command::{Access, Refusal, Reply, Request};
+use mayhap_command::{Refusal, Reply, Request};
 use mayhap_engine::Engine;
 use mayhap_engine::log::{Commit, Refused};
 
@@ -37,7 +37,7 @@ pub(crate) fn wait(engine: &Engine, next: u64) -> Result<(), Refusal> {
 }
 
 fn is_change(request: &Request<'_>) -> bool {
-    request.command.flags.access == Access::Write
+    request.command.changes()
 }
 
 /// What a client is told.
@@ -51,5 +51,22 @@ pub(crate) const fn refusal(refused: Refused) -> Refusal {
 fn refuse(refused: Refused, requests: &[Request<'_>], replies: &mut [Reply]) {
     for (_, reply) in requests.iter().zip(replies).filter(|(request, _)| is_change(request)) {
         *reply = refusal(refused).into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mayhap_command::table;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_changes_a_filter_waits_for_the_log() {
+        for (name, changes) in
+            [("cf.compact", true), ("bf.add", true), ("bf.exists", false), ("cf.info", false)]
+        {
+            let command = table::find(name.as_bytes()).unwrap();
+            assert_eq!(is_change(&Request { command, words: &[] }), changes, "{name}");
+        }
     }
 }

@@ -15,7 +15,9 @@
 //! password, all but the first two want one: `Authorization: Bearer PASSWORD`, or `Basic` with a user's name. Users may see what they may see
 //! by commands: `INFO` for metrics and the server, `SCAN` for the list, and so on.
 
+mod door;
 mod filters;
+mod host;
 mod plan;
 mod server;
 
@@ -89,17 +91,13 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<Option<Http>, StartError> {
     let runtime = runtime.map_err(StartError::Thread)?;
     let (stop, stopped) = oneshot::channel::<()>();
     let router = router(shared);
+    let shared = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
         runtime.block_on(async move {
             let mut tasks = tokio::task::JoinSet::new();
             for listener in listeners {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
-                let router = router.clone().into_make_service_with_connect_info::<SocketAddr>();
-                tasks.spawn(async move {
-                    if let Err(error) = axum::serve(listener, router).await {
-                        tracing::error!(%error, "HTTP ended");
-                    }
-                });
+                tasks.spawn(door::listen(listener, router.clone(), Arc::clone(&shared)));
             }
             // Whoever holds the other end lets go of it.
             let _ = stopped.await;
@@ -124,6 +122,7 @@ fn router(shared: &Arc<Shared>) -> Router {
         .merge(guarded)
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here"))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(middleware::from_fn_with_state(Arc::clone(shared), host::guard))
         .layer(middleware::from_fn(errors_as_json))
         .with_state(Arc::clone(shared))
 }

@@ -108,6 +108,7 @@ fn server(shared: &Shared, text: &mut String) {
 
 fn clients(shared: &Shared, text: &mut String) {
     put(text, format_args!("connected_clients:{}", shared.clients().len()));
+    put(text, format_args!("http_connections:{}", shared.clients().http()));
     put(text, "cluster_connections:0");
     put(text, format_args!("maxclients:{}", shared.clients().most()));
     put(text, "blocked_clients:0");

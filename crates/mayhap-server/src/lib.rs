@@ -17,6 +17,7 @@ pub mod counters;
 mod durable;
 mod housekeeping;
 pub mod http;
+pub mod import;
 mod info;
 pub mod latency;
 mod listen;
@@ -101,6 +102,7 @@ impl Server {
         if let Err(error) = loaded {
             return Err(folder(error));
         }
+        running.import().map_err(StartError::Import)?;
         running.shared.loaded();
         running.serve()?;
         tracing::info!(
@@ -169,6 +171,15 @@ impl Running {
     /// The log could not be closed: what was not safe before may be lost.
     pub fn wait(mut self) -> Result<(), SaveError> {
         self.join()
+    }
+
+    /// Loads the RDB file of `--load`, if there is one; refuses a folder that holds half an import.
+    fn import(&self) -> Result<(), import::ImportError> {
+        let folder = self.shared.saving().folder();
+        match &self.shared.settings().load {
+            Some(path) => import::load(path, self.shared.engine(), folder).map(drop),
+            None => import::check_unfinished(folder),
+        }
     }
 
     /// Starts all threads.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::import::ImportError;
 use crate::saving::FolderError;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -50,6 +51,8 @@ pub enum StartError {
         /// Why not.
         source: FolderError,
     },
+    /// The RDB file of `--load` cannot be taken over.
+    Import(ImportError),
     /// There is nothing it would listen on.
     Deaf,
     /// TLS does not work like this.
@@ -70,6 +73,7 @@ impl fmt::Display for StartError {
             Self::BindUnix { path, .. } => write!(f, "cannot listen on {}", path.display()),
             Self::Thread(_) => f.write_str("cannot start a thread"),
             Self::Folder { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Import(error) => error.fmt(f),
             Self::Deaf => {
                 f.write_str("there is nothing to listen on: give a --port, a --tls-port, a --unix-socket or a --http-port")
             }
@@ -90,6 +94,7 @@ impl std::error::Error for StartError {
             Self::Bind { source, .. } | Self::BindUnix { source, .. } | Self::Thread(source) => Some(source),
             // Its own message has the folder's in it; what the system said is behind that.
             Self::Folder { source, .. } => std::error::Error::source(source),
+            Self::Import(source) => std::error::Error::source(source),
             Self::Tls(_) | Self::Users(_) | Self::Exposed { .. } | Self::Deaf => None,
         }
     }

@@ -73,6 +73,7 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one("process_cpu_seconds_total", "counter", "Time on a processor.", format_args!("{cpu:.2}"));
 
     page.one("mayhap_connected_clients", "gauge", "Connections.", shared.clients().len());
+    page.one("mayhap_http_connections", "gauge", "HTTP connections.", shared.clients().http());
     page.one(
         "mayhap_connections_rejected_total",
         "counter",

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mayhap_command::{Access, table};
+use mayhap_command::table;
 use mayhap_engine::log::{Policy, Refused};
 use mayhap_engine::snapshot::{Done, SnapshotError};
 use mayhap_engine::{Engine, Files, RecoverError, Recovery};
@@ -28,6 +29,8 @@ pub enum FolderError {
         /// The number of its process, if it could be read.
         process: Option<u32>,
     },
+    /// The lock file is a symbolic link: to write into it would overwrite another file.
+    LinkedLock,
     /// What is in it cannot be read.
     Damaged(RecoverError),
 }
@@ -42,6 +45,7 @@ impl fmt::Display for FolderError {
             Self::InUse { process: None } => {
                 f.write_str("another server keeps its data there: choose another --dir")
             }
+            Self::LinkedLock => write!(f, "{LOCK_FILE} is a symbolic link: remove it"),
             Self::Damaged(error) => {
                 write!(f, "{error}: nothing was changed; `mayhap repair` shows what can be kept")
             }
@@ -53,7 +57,7 @@ impl std::error::Error for FolderError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(source) => Some(source),
-            Self::InUse { .. } => None,
+            Self::InUse { .. } | Self::LinkedLock => None,
             Self::Damaged(source) => Some(source),
         }
     }
@@ -100,6 +104,8 @@ struct Folder {
     files: Arc<Files>,
     /// Holds the lock.
     _lock: File,
+    /// The folder itself, locked as well: a lock file that was deleted lets no second server in.
+    _folder_lock: File,
 }
 
 /// The last snapshot.
@@ -172,7 +178,7 @@ impl Saving {
             tracing::warn!(
                 file = recovery.log.cut_file,
                 bytes = recovery.log.cut_bytes,
-                "the end of the log was not whole, and never safe: cut off"
+                "the end of the log is incomplete: cut off; it is the last write before a crash, or damage to the end of the file"
             );
         }
         self.last.lock().bytes = recovery.snapshot.bytes;
@@ -300,8 +306,7 @@ impl Saving {
 
 /// Requests so far that may have changed something.
 fn changes(engine: &Engine) -> u64 {
-    let is_write =
-        |name: &str| table::find(name.as_bytes()).is_some_and(|row| row.flags.access == Access::Write);
+    let is_write = |name: &str| table::find(name.as_bytes()).is_some_and(mayhap_command::Command::changes);
     let totals = engine.statistics().commands();
     let writes = totals.iter().filter(|totals| is_write(totals.command));
     writes.map(|totals| totals.calls.saturating_sub(totals.failed)).sum()
@@ -311,7 +316,11 @@ impl Folder {
     fn open(path: &Path) -> Result<Self, FolderError> {
         let files = Files::open(path).map_err(FolderError::Io)?;
         let name = path.join(LOCK_FILE);
-        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(name);
+        if name.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+            return Err(FolderError::LinkedLock);
+        }
+        let lock =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(name);
         let mut lock = lock.map_err(FolderError::Io)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -322,8 +331,21 @@ impl Folder {
                 return Err(FolderError::InUse { process: text.trim().parse().ok() });
             }
         }
+        let folder_lock = File::open(path).map_err(FolderError::Io)?;
+        match folder_lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(FolderError::Io(error)),
+            Err(TryLockError::WouldBlock) => return Err(FolderError::InUse { process: None }),
+        }
+        for (name, mode) in files.close_to_others().map_err(FolderError::Io)? {
+            tracing::warn!(
+                name,
+                mode = format!("{mode:04o}"),
+                "other users could read the data: now only its owner can"
+            );
+        }
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         written.map_err(FolderError::Io)?;
-        Ok(Self { path: path.to_owned(), files: Arc::new(files), _lock: lock })
+        Ok(Self { path: path.to_owned(), files: Arc::new(files), _lock: lock, _folder_lock: folder_lock })
     }
 }

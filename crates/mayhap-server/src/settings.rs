@@ -59,10 +59,16 @@ pub struct Settings {
     pub tls_handshake_secs: u64,
     /// A Unix socket to listen on as well.
     pub unix_socket: Option<PathBuf>,
+    /// An RDB file of a Redis or Valkey server to load at the start. It is no setting of the table: it is meant for one start.
+    pub load: Option<PathBuf>,
     /// The port for HTTP; 0: any that is free; `None`: no HTTP.
     pub http_port: Option<u16>,
     /// The addresses HTTP listens on.
     pub http_bind: Vec<IpAddr>,
+    /// Names that clients may call the HTTP server by, besides its addresses and `localhost`; with a port or without.
+    pub http_hosts: Vec<String>,
+    /// HTTP connections at the same time.
+    pub http_max_clients: usize,
     /// The folder for the data; `None`: nothing is kept on disk.
     pub dir: Option<PathBuf>,
     /// When changes are safe from a power loss.
@@ -131,8 +137,11 @@ impl Default for Settings {
             tls_clients: ClientCertificates::Required,
             tls_handshake_secs: 10,
             unix_socket: None,
+            load: None,
             http_port: None,
             http_bind: loopback,
+            http_hosts: Vec::new(),
+            http_max_clients: 256,
             dir: None,
             fsync: Policy::default(),
             save_interval_secs: 0,

@@ -320,9 +320,11 @@ fn a_file_of_users_is_read_saved_and_read_again() {
 
 /// One request by HTTP: the status, and what came.
 fn http(server: &Running, path: &str, authorization: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(server.http_addresses()[0]).unwrap();
+    let host = server.http_addresses()[0];
+    let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{authorization}\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{authorization}\r\n")
+        .unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
     let status = reply.split(' ').nth(1).unwrap().parse().unwrap();

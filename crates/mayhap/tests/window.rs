@@ -305,6 +305,140 @@ fn time_may_stand_still_go_back_leap_and_end() {
     assert!(items.may_contain_at("a", u64::MAX) && items.latest() == 0);
 }
 
+/// A clock that jumps: what it shows is not always the time.
+struct Jumpy {
+    /// The time that passes.
+    time: u64,
+    /// What it shows is off by this, for a moment.
+    off: i64,
+    /// When it is right again.
+    until: u64,
+}
+
+impl Jumpy {
+    fn shows(&self) -> u64 {
+        self.time.saturating_add_signed(self.off)
+    }
+}
+
+/// Random jumps of the clock, ahead and back, by more than two windows and for less than a generation, with insertions and lookups
+/// meanwhile. With the right time: what came inside the window is there, whatever the clock showed when it came; what came more than two
+/// windows and two generations ago, with the right time since, is not.
+fn follows_a_clock_that_jumps(span: u64, generations: u32, seed: u64, operations: u64) {
+    let mut filter = of_time(span, 2_000, 1e-6, generations, seed);
+    let length = filter.shape().generation_span().unwrap();
+    let far = 2 * span + length * u64::from(generations);
+    let mut rng = Rng::new(seed);
+    let mut clock = Jumpy { time: (1 << 40) + rng.below(1 << 20), off: 0, until: 0 };
+    let mut last = HashMap::<u64, u64>::new();
+    // Many jumps in a window, or windows without a jump.
+    let often = 1 + seed % 2 * 20;
+    let (pool, mut held, mut forgotten, mut wrong, mut jumps) = (300, 0, 0, 0, 0);
+    for _ in 0..operations {
+        match rng.below(100) {
+            0..2 => filter = Window::decode(&filter.encode()).unwrap(),
+            2..40 => clock.time += rng.below(span / 32 + 2),
+            40..44 if clock.off == 0 && rng.below(often) == 0 => {
+                // It shows the right time once more, and then is wrong for a moment.
+                filter.advance(clock.time);
+                // Never near to where it jumped before.
+                let by = (far * (1 + 8 * jumps) + rng.below(far)) as i64;
+                clock.off = if rng.below(2) == 0 { by } else { -by };
+                clock.until = clock.time + length - 1;
+                jumps += 1;
+            }
+            44..52 if clock.off != 0 => clock.until = clock.time,
+            _ => {
+                let item = rng.below(pool);
+                filter.insert_at(&item, clock.shows());
+                last.insert(item, clock.time);
+            }
+        }
+        if clock.off != 0 && clock.time >= clock.until {
+            (clock.off, clock.until) = (0, clock.time);
+            filter.advance(clock.time);
+        }
+        for _ in 0..3 {
+            let item = rng.below(pool);
+            let answer = filter.may_contain_at(&item, clock.shows());
+            if clock.off != 0 {
+                continue;
+            }
+            let age = last.get(&item).map(|&at| clock.time - at);
+            if age.is_some_and(|age| age <= span) {
+                held += 1;
+                assert!(answer, "{item}, {age:?} old, was forgotten: {span}, {generations}, {seed}");
+            }
+            let right_for = clock.time - clock.until;
+            if age.is_none_or(|age| age.min(right_for) > 2 * span + 2 * length) {
+                forgotten += 1;
+                wrong += u64::from(answer);
+            }
+        }
+    }
+    assert!(
+        held > operations / 10 && (forgotten > 10 || often == 1) && jumps >= 5,
+        "{held} {forgotten} {jumps}"
+    );
+    assert!(wrong <= 2, "{wrong} of {forgotten} at 1e-6 were not forgotten: {span}, {generations}, {seed}");
+}
+
+#[test]
+fn a_clock_that_jumps_for_a_moment_loses_nothing_and_freezes_nothing() {
+    for (span, generations) in [(60, 3), (60, 4), (60_000, 4), (60_000, 16), (3_600, 3), (1_000_000, 5)] {
+        for seed in 0..4 {
+            follows_a_clock_that_jumps(span, generations, seed, operations() / 40);
+        }
+    }
+}
+
+#[test]
+fn an_insertion_while_the_clock_is_ahead_does_not_freeze_a_window() {
+    const DAY: u64 = 86_400;
+    let now = 20_000 * DAY;
+    let fresh = || Window::of_time(60, 1_000, 1e-6, 1).unwrap();
+    // The first item of all came with a clock that was a year ahead, and those after it with the right one.
+    let mut filter = fresh();
+    filter.insert_at("ahead", now + 365 * DAY);
+    filter.insert_at("right", now);
+    assert!(filter.may_contain_at("ahead", now + 60) && filter.may_contain_at("right", now + 60));
+    for item in ["ahead", "right"] {
+        assert!(!filter.may_contain_at(item, now + 30 * DAY), "{item} is there after 30 days");
+    }
+    filter.insert_at("later", now + 30 * DAY);
+    assert!(!filter.may_contain("ahead") && !filter.may_contain("right") && filter.may_contain("later"));
+    // Only lookups after it: they see that the clock is right again.
+    let mut filter = fresh();
+    filter.insert_at("before", now);
+    filter.insert_at("ahead", now + 365 * DAY);
+    assert!(!filter.may_contain_at("before", now + 365 * DAY), "it is over, by this clock");
+    assert!((0..60).all(|passed| filter.may_contain_at("before", now + passed)));
+    assert!((0..60).all(|passed| filter.may_contain_at("ahead", now + passed)));
+    assert!((81..2 * DAY).step_by(7).all(|passed| !filter.may_contain_at("before", now + passed)));
+    assert!((200..2 * DAY).step_by(7).all(|passed| !filter.may_contain_at("ahead", now + passed)));
+    // Emptied, it takes any time.
+    filter.clear();
+    filter.insert_at("new", now + 40);
+    assert!(filter.may_contain_at("new", now + 100) && !filter.may_contain_at("new", now + 121));
+    assert_eq!(filter.latest(), now + 40);
+}
+
+#[test]
+fn a_clock_set_back_for_good_keeps_the_ages_of_items() {
+    let mut filter = Window::of_time(60, 1_000, 1e-6, 1).unwrap();
+    filter.insert_at("old", 100_000);
+    filter.insert_at("young", 100_050);
+    // Ten hours back.
+    filter.insert_at("back", 64_050);
+    for passed in 0..400 {
+        filter.advance(64_050 + passed);
+        assert!(passed > 10 || filter.may_contain("old"), "after {passed}");
+        assert!(passed > 60 || filter.may_contain("young") && filter.may_contain("back"), "after {passed}");
+        assert!(passed < 120 || !filter.may_contain("old") && !filter.may_contain("back"), "after {passed}");
+        filter = Window::decode(&filter.encode()).unwrap();
+    }
+}
+
 #[test]
 fn clearing_forgets_everything_but_the_time() {
     let mut filter = Window::of_time(100, 1_000, 0.01, 3).unwrap();

@@ -29,6 +29,9 @@ pub(crate) struct ForeignArgs {
     /// Parquet: the row group, counted from 0; needed where there are several
     #[arg(help_heading = HEADING, long, value_name = "N", hide_short_help = true, requires = "parquet-column")]
     pub(crate) row_group: Option<usize>,
+    /// An RDB file (dump.rdb): the key of the filter; needed where there are several
+    #[arg(help_heading = HEADING, long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) rdb_key: Option<String>,
     /// Redisson: what HGETALL {name}:config says, as name=value,… or in a file
     #[arg(help_heading = HEADING, long, value_name = "FIELDS", hide_short_help = true)]
     pub(crate) redisson_config: Option<String>,

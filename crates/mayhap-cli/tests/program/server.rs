@@ -75,11 +75,12 @@ impl Server {
 
     /// Status and body.
     pub(crate) fn http(&self, request: &str, headers: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address("HTTP")).unwrap();
+        let host = self.address("HTTP");
+        let mut stream = TcpStream::connect(&host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let length = body.len();
         let request = format!(
-            "{request} HTTP/1.1\r\nHost: mayhap\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+            "{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut reply = String::new();

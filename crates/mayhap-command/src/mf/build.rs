@@ -1,17 +1,31 @@
 //! `MF.BUILD name BEGIN | ADD | COMMIT | ABORT | INFO`: a new generation beside the one that serves, swapped in in one step.
 //!
-//! A set that never changes collects the hashes of its items, sixteen bytes each, and is built when it is committed. That takes as long as
-//! building it takes (some 50 to 200 ns for each item), and the name is not answered meanwhile.
+//! While a build is open, the name goes on as if there were none, and **every acknowledged change of the generation that serves reaches the
+//! build as well**: what `MF.ADD` and `MF.MADD` put in, and what `MF.MERGE` unites it with. So a *no* after `COMMIT` is certain for every
+//! item that was added since `BEGIN`, by whatever command, and not removed since.
+//!
+//! * What the build cannot take (it is full, of another shape, or out of memory) it lacks: `ADD` and `COMMIT` are refused from then on, and
+//!   the generation that serves stays.
+//! * `MF.DEL` takes nothing out of the build: an item that was not added to it shares its place with others, who would be lost. What stays
+//!   is at worst a false positive. Bitmaps are exact: there the number goes from both. `MF.CLEAR` leaves the build as it is.
+//! * `MF.LOAD` and another `BEGIN` are refused. Commands that replace or remove the whole name take the build away: `COMMIT` finds none.
+//!
+//! A set that never changes collects the hashes of its items, sixteen bytes each, and is built when it is committed. That takes some 50 to
+//! 200 ns for each item. The server does it with nothing locked, by [`Aside`]; where there is no other thread, the name is not answered
+//! meanwhile.
 
-use mayhap::ItemHash;
+use std::sync::Arc;
 
+use mayhap::{Filter, ItemHash};
+
+use super::aside::{Aside, set_of};
 use super::body::Body;
 use super::holder::{Holder, Next};
 use super::options::Options;
 use super::recipe::{Recipe, StaticRecipe};
-use super::refused::{MayhapRefusal, NotReady, unbuildable};
+use super::refused::{MayhapRefusal, NotReady};
 use super::served::Served;
-use super::{facts, holder_mut};
+use super::{facts, holder_mut, merge};
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -23,25 +37,91 @@ use crate::value::Value;
 pub(crate) struct Building {
     served: Served,
     /// Of a set that is built of all its items at once.
-    hashes: Vec<ItemHash>,
+    hashes: Arc<Vec<ItemHash>>,
+    /// Those that came while a set is being made of the others.
+    late: Vec<ItemHash>,
+    /// The set of all of them, made before `COMMIT` has come so far.
+    built: Option<Box<Filter>>,
+    missed: Option<Box<Missed>>,
 }
 
-/// Bytes that building takes for each item, beside the hashes and the set itself.
-const WORKING_BYTES: u64 = 24;
+/// Changes of the generation that serves that a build could not take.
+#[derive(Debug)]
+pub(crate) struct Missed {
+    /// How many: items, or merges.
+    pub(crate) changes: u64,
+    /// Why it could not take the first of them.
+    pub(crate) why: String,
+}
 
 impl Building {
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.served.body.memory_bytes() + (self.hashes.capacity() * size_of::<ItemHash>()) as u64
+        let missed = self.missed.as_ref().map_or(0, |missed| size_of::<Missed>() + missed.why.capacity());
+        let hashes = (self.hashes.capacity() + self.late.capacity()) * size_of::<ItemHash>();
+        let built = self.built.as_ref().map_or(0, |built| built.memory_bytes());
+        self.served.body.memory_bytes() + built + (hashes + missed) as u64
     }
 
     /// The one with these parts.
-    pub(crate) const fn of(served: Served, hashes: Vec<ItemHash>) -> Self {
-        Self { served, hashes }
+    pub(crate) fn of(served: Served, hashes: Vec<ItemHash>, missed: Option<Missed>) -> Self {
+        let hashes = Arc::new(hashes);
+        Self { served, hashes, late: Vec::new(), built: None, missed: missed.map(Box::new) }
     }
 
-    /// What is being filled, and the hashes of a set that is built of all its items at once.
-    pub(crate) fn parts_mut(&mut self) -> (&mut Served, &[ItemHash]) {
-        (&mut self.served, &self.hashes)
+    /// What is being filled, the hashes of a set that is built of all its items at once, and what it lacks.
+    pub(crate) fn parts_mut(&mut self) -> (&mut Served, [&[ItemHash]; 2], Option<&Missed>) {
+        (&mut self.served, [&self.hashes, &self.late], self.missed.as_deref())
+    }
+
+    /// Takes in `items` that the generation that serves has taken.
+    pub(crate) fn follow(&mut self, items: &[&[u8]], context: &Context<'_>) {
+        let (refused, outcome) = self.add(items, context);
+        if let Err(why) = outcome {
+            self.miss(refused.len() as u64, why.to_string());
+        }
+    }
+
+    /// Takes in what the generation that serves was united with.
+    pub(crate) fn follow_merge(&mut self, others: &[&Served], context: &Context<'_>) {
+        if let (Some(_), Some(kind)) = (self.fixed(), self.served.kind()) {
+            return self.miss(1, format!("a {kind} is built of items, not of filters"));
+        }
+        match self.united(others, context) {
+            Ok(filter) => self.served.body = Body::of(filter),
+            Err(why) => self.miss(1, why.to_string()),
+        }
+    }
+
+    fn united(&self, others: &[&Served], context: &Context<'_>) -> Result<Filter, Refusal> {
+        let mut united = merge::copy(&self.served, context)?;
+        others.iter().try_for_each(|other| merge::unite(&mut united, other, context))?;
+        Ok(united)
+    }
+
+    /// Takes a number out that was taken out of the bitmap that serves.
+    pub(crate) fn follow_number(&mut self, number: u64) {
+        if let Body::Plain(filter) = &mut self.served.body
+            && let Filter::Bitmap(_) = **filter
+        {
+            // A number out of its range was never in.
+            let _ = filter.remove(&number);
+        }
+    }
+
+    fn miss(&mut self, changes: u64, why: String) {
+        let why = why.strip_prefix("ERR ").map(str::to_owned).unwrap_or(why);
+        let missed = self.missed.get_or_insert_with(|| Box::new(Missed { changes: 0, why }));
+        missed.changes = missed.changes.saturating_add(changes);
+    }
+
+    /// Has it all that was added meanwhile? What a log or a master says to do was allowed once.
+    fn complete(&self, context: &Context<'_>) -> Result<(), Refusal> {
+        match &self.missed {
+            Some(missed) if context.limits.bound_by_settings => {
+                Err(MayhapRefusal::Missed { changes: missed.changes, why: missed.why.clone() }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fixed(&self) -> Option<&StaticRecipe> {
@@ -53,7 +133,7 @@ impl Building {
 
     fn inserted(&self) -> u64 {
         match self.fixed() {
-            Some(_) => self.hashes.len() as u64,
+            Some(_) => (self.hashes.len() + self.late.len()) as u64,
             None => facts::of(&self.served).inserted,
         }
     }
@@ -79,29 +159,67 @@ impl Building {
 
     /// Takes the hashes of all `items`, or none.
     fn collect(&mut self, items: &[&[u8]], context: &Context<'_>) -> Result<(), Refusal> {
-        let free = self.hashes.capacity() - self.hashes.len();
+        let hashes = match Arc::get_mut(&mut self.hashes) {
+            Some(hashes) => hashes,
+            // A set is being made of them.
+            None => &mut self.late,
+        };
+        let free = hashes.capacity() - hashes.len();
         if free < items.len() {
-            let more = items.len().max(self.hashes.len() / 2);
+            let more = items.len().max(hashes.len() / 2);
             let bytes = |hashes: usize| (hashes * size_of::<ItemHash>()) as u64;
-            context.admit(bytes(self.hashes.len() + more), bytes(more))?;
-            self.hashes.try_reserve_exact(more).map_err(|_| Refusal::OutOfMemory)?;
+            context.admit(bytes(hashes.len() + more), bytes(more))?;
+            hashes.try_reserve_exact(more).map_err(|_| Refusal::OutOfMemory)?;
         }
         let scheme = self.served.scheme;
-        self.hashes.extend(items.iter().map(|item| scheme.hash(*item)));
+        hashes.extend(items.iter().map(|item| scheme.hash(*item)));
+        self.built = None;
         Ok(())
+    }
+
+    /// Puts those that came late behind the others. Nothing where a set is being made of those.
+    fn gather(&mut self) -> Option<&Arc<Vec<ItemHash>>> {
+        if !self.late.is_empty() {
+            let hashes = Arc::get_mut(&mut self.hashes)?;
+            hashes.try_reserve(self.late.len()).ok()?;
+            hashes.append(&mut self.late);
+            self.late = Vec::new();
+        }
+        Some(&self.hashes)
+    }
+
+    /// What is to be made of all items; nothing where there is nothing to make.
+    pub(super) fn aside(&mut self) -> Option<Aside> {
+        let (recipe, scheme) = (*self.fixed()?, self.served.scheme);
+        if self.missed.is_some() || self.built.is_some() {
+            return None;
+        }
+        Some(Aside { hashes: Arc::clone(self.gather()?), recipe, scheme })
+    }
+
+    /// Keeps the set that was made of all items there are.
+    pub(super) fn take_built(&mut self, aside: &Aside, built: Filter) -> bool {
+        let all = self.late.is_empty() && Arc::ptr_eq(&self.hashes, &aside.hashes);
+        if all {
+            self.built = Some(Box::new(built));
+        }
+        all
     }
 
     /// What is to serve. Where it cannot be had, the build is as it was.
     fn finish(&mut self, context: &Context<'_>) -> Result<Served, Refusal> {
         let (recipe, scheme) = (self.served.recipe.clone(), self.served.scheme);
-        let body = match self.fixed().copied() {
-            None => std::mem::replace(&mut self.served.body, Body::Nothing),
-            Some(fixed) => {
-                let items = self.hashes.len() as u64;
-                let bytes = fixed.memory_bytes(items.max(1)).map_err(unbuildable)?;
-                context.admit(bytes, bytes.saturating_add(items.saturating_mul(WORKING_BYTES)))?;
-                Body::of(fixed.build(&self.hashes, scheme).map_err(unbuildable)?)
-            }
+        let body = match (self.fixed().copied(), self.built.take()) {
+            (None, _) => std::mem::replace(&mut self.served.body, Body::Nothing),
+            (_, Some(built)) => Body::of(*built),
+            (Some(fixed), None) => Body::of(match self.gather() {
+                Some(hashes) => set_of(&fixed, hashes, scheme, context)?,
+                None => {
+                    let bytes = ((self.hashes.len() + self.late.len()) * size_of::<ItemHash>()) as u64;
+                    context.admit(bytes, bytes)?;
+                    set_of(&fixed, &[&self.hashes[..], &self.late].concat(), scheme, context)?
+                }
+            }),
         };
         Ok(Served { body, recipe, scheme })
     }
@@ -123,6 +241,7 @@ pub(super) fn build(
         () if is("ADD") => {
             arity(!words.is_empty())?;
             let building = building_mut(slot)?;
+            building.complete(context)?;
             let (refused, outcome) = building.add(words, context);
             let inserted = building.inserted();
             if refused.len() < words.len() {
@@ -162,7 +281,7 @@ fn begin(words: &[&[u8]], slot: &mut Slot<'_>, context: &Context<'_>) -> Result<
         Some(same) => same,
         None => (options.recipe()?.shared(), options.scheme(context)),
     };
-    let building = Building { served: Served::begin(recipe, scheme, context)?, hashes: Vec::new() };
+    let building = Building::of(Served::begin(recipe, scheme, context)?, Vec::new(), None);
     let next = Next::Building(building);
     match holder {
         Some(holder) => *holder.next_mut() = Some(next),
@@ -184,7 +303,9 @@ fn building_mut<'s>(slot: &'s mut Slot<'_>) -> Result<&'s mut Building, Refusal>
 }
 
 fn commit(slot: &mut Slot<'_>, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let served = building_mut(slot)?.finish(context)?;
+    let building = building_mut(slot)?;
+    building.complete(context)?;
+    let served = building.finish(context)?;
     let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
     holder.take_next();
     let generation = holder.serve(served, context.environment.now_ms());
@@ -216,5 +337,6 @@ fn info(slot: &mut Slot<'_>) -> Result<Reply, Refusal> {
         pair("inserted", Reply::count(building.inserted())),
         pair("target_fpr", Reply::Double(numbers.target_fpr)),
         pair("memory_bytes", Reply::count(building.memory_bytes())),
+        pair("missed", Reply::count(building.missed.as_ref().map_or(0, |missed| missed.changes))),
     ]))
 }

@@ -5,6 +5,7 @@ use mayhap::Filter;
 use super::body::Body;
 use super::holder::Holder;
 use super::options::{Options, number};
+use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, NotReady, unbuildable};
 use super::served::Served;
 use super::{holder_mut, holder_of};
@@ -20,18 +21,28 @@ pub(super) fn reserve(
     slot: &mut Slot<'_>,
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    if slot.get().is_some() {
-        return Err(Refusal::Exists);
+    if let Some(value) = slot.get() {
+        return Err(MayhapRefusal::Exists { held: value.family() }.into());
     }
     let options = Options::parse(&request.words[2..])?;
-    let recipe = options.recipe()?;
+    create(slot, &options, options.recipe()?, context)?;
+    Ok(Reply::Ok)
+}
+
+/// Puts an empty filter in the slot.
+pub(super) fn create(
+    slot: &mut Slot<'_>,
+    options: &Options,
+    recipe: Recipe,
+    context: &Context<'_>,
+) -> Result<(), Refusal> {
     let now_ms = context.environment.now_ms();
     let served = Served::begin(recipe.shared(), options.scheme(context), context)?;
     slot.put(Value::Filter(Box::new(Holder::new(served, now_ms))));
     if let Some(seconds) = options.expire_secs() {
         slot.expire(Expiry::At(now_ms.saturating_add(seconds.saturating_mul(1_000))));
     }
-    Ok(Reply::Ok)
+    Ok(())
 }
 
 /// `MF.DEL name item`.
@@ -40,8 +51,10 @@ pub(super) fn delete(
     slot: &mut Slot<'_>,
     _context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
-    let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
+    let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
+    let served = holder.ready_mut()?;
     let item = request.words[2];
+    let exact = matches!(&served.body, Body::Plain(filter) if matches!(**filter, Filter::Bitmap(_)));
     let removed = match &mut served.body {
         Body::Plain(filter) => match (&**filter, number(item)) {
             (Filter::Bitmap(_), Some(number)) => filter.remove(&number),
@@ -55,6 +68,9 @@ pub(super) fn delete(
     };
     let removed = removed.map_err(MayhapRefusal::Remove)?;
     if removed {
+        if let (true, Some(number), Some(building)) = (exact, number(item), holder.building_mut()) {
+            building.follow_number(number);
+        }
         slot.mark_changed();
     }
     Ok(Reply::Boolean(removed))

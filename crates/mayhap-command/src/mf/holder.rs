@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use mayhap::{BuildError, DecodeError, Filter, HashScheme, Kind, codec};
 
 use super::body::Body;
+use super::build::Building;
 use super::dump::Dump;
 use super::load::Load;
 use super::refused::{MayhapRefusal, NotReady, unbuildable};
@@ -36,7 +37,7 @@ pub(crate) struct Side {
 #[derive(Debug)]
 pub(crate) enum Next {
     /// By `MF.BUILD`.
-    Building(super::build::Building),
+    Building(Building),
     /// By `MF.LOAD`.
     Loading(Load),
 }
@@ -240,6 +241,43 @@ impl Holder {
     /// The place of what is coming.
     pub(crate) fn next_mut(&mut self) -> &mut Option<Next> {
         &mut self.side.get_or_insert_default().next
+    }
+
+    /// What `MF.BUILD` is filling.
+    pub(crate) fn building_mut(&mut self) -> Option<&mut Building> {
+        match self.side.as_mut()?.next.as_mut()? {
+            Next::Building(building) => Some(building),
+            Next::Loading(_) => None,
+        }
+    }
+
+    /// Puts `items` in the generation that serves, as [`Served::add`] does, and all that it took in the one that is being built. Of the
+    /// first `begun` the one that serves has taken already; their outcome is not handed out.
+    pub(crate) fn add(
+        &mut self,
+        items: &[&[u8]],
+        begun: usize,
+        context: &Context<'_>,
+        mut each: impl FnMut(Result<bool, Refusal>),
+    ) -> Result<(), Refusal> {
+        let follows = matches!(self.next(), Some(Next::Building(_)));
+        let (done, left) = items.split_at(begun.min(items.len()));
+        let served = self.ready_mut()?;
+        if !follows {
+            served.add(left, context, each);
+            return Ok(());
+        }
+        let mut taken = done.to_vec();
+        let mut next = left.iter();
+        served.add(left, context, |outcome| {
+            let item = next.next();
+            taken.extend(item.filter(|_| outcome.is_ok()));
+            each(outcome);
+        });
+        if let Some(building) = self.building_mut() {
+            building.follow(&taken, context);
+        }
+        Ok(())
     }
 
     /// Takes away what is coming, and the place for it.

@@ -3,7 +3,10 @@
 use mayhap::Answers;
 
 use super::body::Body;
-use super::refused::NotReady;
+use super::change::create;
+use super::holder::Next;
+use super::options::Options;
+use super::refused::{MayhapRefusal, NotReady};
 use super::served::Served;
 use super::{holder_mut, holder_of};
 use crate::context::Context;
@@ -66,6 +69,12 @@ pub(crate) fn add_together(
         Err(refusal) => return refuse_all(requests, &refusal, replies),
     };
     let mut together = Together::default();
+    if let Some(Value::Filter(holder)) = value
+        && let Some(Next::Building(_)) = holder.next()
+    {
+        // What goes into two generations needs the name alone.
+        return together;
+    }
     for request in requests {
         let items = &request.words[ITEMS_FROM..];
         scratch.hashes.clear();
@@ -110,26 +119,7 @@ pub(crate) fn add_alone(
 ) -> Result<Reply, Refusal> {
     let begun = std::mem::take(&mut scratch.begun);
     let done: Answers = if begun > 0 { std::mem::take(&mut scratch.answers) } else { Answers::new() };
-    let served = holder_mut(slot)?.ok_or(NotReady::Missing)?.ready_mut()?;
-    let items = &request.words[ITEMS_FROM..];
-    let mut replies = Vec::with_capacity(items.len());
-    // Those that went in a moment ago, when the filter was shared.
-    replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
-    let (mut changed, mut refused) = (false, Vec::new());
-    served.add(items.get(begun..).unwrap_or_default(), context, |outcome| {
-        changed |= !matches!(outcome, Ok(false) | Err(_));
-        if outcome.is_err() {
-            refused.push(items.len() - replies.len());
-        }
-        replies.push(outcome.map_or_else(Reply::from, Reply::Boolean));
-    });
-    // A counting filter takes a copy of what it has already, and a window an item that is in it.
-    let takes_copies =
-        !matches!(served.body, Body::List(_) | Body::Scalable(_) | Body::Bloom(_) | Body::Blocked(_));
-    if changed || (takes_copies && replies.iter().any(|reply| matches!(reply, Reply::Boolean(_)))) {
-        slot.mark_changed();
-    }
-    refused.into_iter().for_each(|from_end| slot.leave_out(from_end));
+    let mut replies = add_items(&request.words[ITEMS_FROM..], begun, &done, slot, context)?;
     match (is_many(request), replies.pop()) {
         (false, Some(Reply::Refused(refusal))) => Err(*refusal),
         (false, Some(reply)) => Ok(reply),
@@ -138,4 +128,68 @@ pub(crate) fn add_alone(
             Ok(Reply::Array(replies))
         }
     }
+}
+
+/// `MF.INSERT name [NOCREATE] [option …] ITEMS item …`. Options of a filter that is there are checked and ignored.
+pub(super) fn insert(
+    request: &Request<'_>,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
+    let words = &request.words[ITEMS_FROM..];
+    let is = |name: &'static str| move |word: &&[u8]| word.eq_ignore_ascii_case(name.as_bytes());
+    let at = words.iter().position(|word| is("ITEMS")(word));
+    let at = at.ok_or(MayhapRefusal::NeedsOption { option: "ITEMS", kind: "insertion" })?;
+    let (said, items) = (&words[..at], &words[at + 1..]);
+    if items.is_empty() {
+        return Err(MayhapRefusal::NoValue { option: "ITEMS" }.into());
+    }
+    let mut said = said.to_vec();
+    let no_create = said.iter().position(|word| is("NOCREATE")(word)).map(|at| said.remove(at));
+    let options = Options::parse(&said)?;
+    if slot.get().is_none() {
+        if no_create.is_some() {
+            return Err(NotReady::Missing.into());
+        }
+        let recipe = options.recipe()?;
+        if recipe.is_static() {
+            return Err(NotReady::Unbuilt { kind: recipe.kind() }.into());
+        }
+        create(slot, &options, recipe, context)?;
+    }
+    add_items(items, 0, &Answers::new(), slot, context).map(Reply::Array)
+}
+
+/// Adds `items`, of which the first `begun` went in already, with answers `done`.
+fn add_items(
+    items: &[&[u8]],
+    begun: usize,
+    done: &Answers,
+    slot: &mut Slot<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<Reply>, Refusal> {
+    let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
+    let mut replies = Vec::with_capacity(items.len());
+    // Those that went in a moment ago, when the filter was shared.
+    replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
+    let (mut changed, mut refused) = (false, Vec::new());
+    holder.add(items, begun, context, |outcome| {
+        changed |= !matches!(outcome, Ok(false) | Err(_));
+        if outcome.is_err() {
+            refused.push(items.len() - replies.len());
+        }
+        replies.push(outcome.map_or_else(Reply::from, Reply::Boolean));
+    })?;
+    // A counting filter takes a copy of what it has already, and a window an item that is in it; and a build
+    // what the generation that serves has had for long.
+    let takes_copies = holder.building_mut().is_some()
+        || !matches!(
+            holder.served.body,
+            Body::List(_) | Body::Scalable(_) | Body::Bloom(_) | Body::Blocked(_)
+        );
+    if changed || (takes_copies && replies.iter().any(|reply| matches!(reply, Reply::Boolean(_)))) {
+        slot.mark_changed();
+    }
+    refused.into_iter().for_each(|from_end| slot.leave_out(from_end));
+    Ok(replies)
 }

@@ -50,7 +50,12 @@ pub(super) fn merge(
     }
     let served = Served { body: Body::of(merged), recipe: first.recipe.clone(), scheme: first.scheme };
     match holder_mut(slot)? {
-        Some(holder) => holder.served = served,
+        Some(holder) => {
+            holder.served = served;
+            if let Some(building) = holder.building_mut() {
+                building.follow_merge(&others, context);
+            }
+        }
         None => slot.put(Value::Filter(Box::new(Holder::new(served, context.environment.now_ms())))),
     }
     slot.mark_changed();
@@ -63,7 +68,7 @@ fn copied_bytes(served: &Served) -> u64 {
     served.body.memory_bytes().max(listed)
 }
 
-fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
+pub(super) fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
     let bytes = copied_bytes(served);
     context.admit(bytes, bytes)?;
     match served.copy() {
@@ -72,7 +77,7 @@ fn copy(served: &Served, context: &Context<'_>) -> Result<Filter, Refusal> {
     }
 }
 
-fn unite(merged: &mut Filter, other: &Served, context: &Context<'_>) -> Result<(), Refusal> {
+pub(super) fn unite(merged: &mut Filter, other: &Served, context: &Context<'_>) -> Result<(), Refusal> {
     let before = merged.memory_bytes();
     let outcome = match &other.body {
         Body::Plain(filter) => merged.union(filter),

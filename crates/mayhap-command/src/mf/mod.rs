@@ -4,6 +4,7 @@
 //!   filter is missing, being loaded, being built, or of a kind that is built of all its items at once and was not yet. No filter is ever
 //!   made by adding to it: one that was lost must not come back empty and deny every item.
 //! * **Generations.** `MF.BUILD` and `MF.LOAD` make the next one beside the one that serves and swap it in in one step.
+//!   What is added to a name while it is built is in the build as well.
 //! * **Keyed.** Items are hashed with a secret key unless `KEYLESS` or a `KEY` is asked for, so that strangers cannot forge items that
 //!   collide.
 //!
@@ -13,6 +14,7 @@
 //!                          └─▶ Side    the next generation, a dump that is being read
 //! ```
 
+mod aside;
 mod body;
 mod build;
 mod change;
@@ -38,6 +40,7 @@ mod tests;
 #[cfg(test)]
 pub(crate) use tests::stage;
 
+pub use aside::{Aside, is_commit};
 pub use dump::PIECE_BYTES;
 pub use holder::{Facts, Holder};
 pub use recipe::{Recipe, StaticKind, StaticRecipe};
@@ -55,7 +58,7 @@ fn holder_of(value: Option<&Value>) -> Result<Option<&Holder>, Refusal> {
     match value {
         None => Ok(None),
         Some(Value::Filter(holder)) => Ok(Some(holder)),
-        Some(_) => Err(Refusal::WrongType),
+        Some(value) => Err(MayhapRefusal::WrongType { held: value.family() }.into()),
     }
 }
 
@@ -64,7 +67,7 @@ fn holder_mut<'s>(slot: &'s mut Slot<'_>) -> Result<Option<&'s mut Holder>, Refu
     match slot.get_mut() {
         None => Ok(None),
         Some(Value::Filter(holder)) => Ok(Some(holder)),
-        Some(_) => Err(Refusal::WrongType),
+        Some(value) => Err(MayhapRefusal::WrongType { held: value.family() }.into()),
     }
 }
 
@@ -117,6 +120,18 @@ pub static COMMANDS: &[Command] = &[
         since: SINCE,
         complexity: "O(N), where N is the number of items",
         run: Run::Items(Batch::MayhapAdd),
+    },
+    Command {
+        name: "mf.insert",
+        arity: Arity::AtLeast(4),
+        flags: Flags::WRITE,
+        names: Names::ONE,
+        family: Family::Mayhap,
+        summary: "Adds items, to a new filter if there is none of this name; an answer for each, as MF.ADD has it",
+        syntax: concat!(options!("name [NOCREATE] "), " ITEMS item [item ...]"),
+        since: SINCE,
+        complexity: "O(N), where N is the number of items, and O(M) for a new filter, where M is its memory",
+        run: Run::Change(items::insert),
     },
     Command {
         name: "mf.exists",
@@ -268,7 +283,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Builds the next generation beside the one that serves, and swaps it in with COMMIT, which answers its number",
+        summary: "Builds the next generation beside the one that serves, with all that is added to the name meanwhile, and swaps it in with COMMIT, which answers its number",
         syntax: options!(
             "name BEGIN | ADD item [item ...] | COMMIT | ABORT | INFO; BEGIN takes the options of MF.RESERVE, and none for a filter like the one that serves: "
         ),

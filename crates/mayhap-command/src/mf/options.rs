@@ -1,5 +1,8 @@
 //! The words behind `MF.RESERVE name` and `MF.BUILD name BEGIN`, and the recipe they mean.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
 use mayhap::advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, solve};
 use mayhap::{
     BinaryFuseShape, BlockedShape, BloomShape, CountingShape, CuckooShape, DLeftShape, DualShape,
@@ -53,6 +56,35 @@ pub(crate) struct Options {
     expire_secs: Option<u64>,
     /// The options that stand there, as the manual writes them.
     given: Vec<&'static str>,
+}
+
+/// Answers that a thread remembers: filters are often made with the same few lines.
+const REMEMBERED: usize = 32;
+
+thread_local! {
+    /// Needs and the structure that suits them best, in the order they were asked about.
+    static ADVISED: RefCell<VecDeque<(Needs, Structure)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// What suits these needs best. To price every kind takes 100 µs, so that the thread remembers what it was told.
+fn best_structure(needs: &Needs) -> Result<Structure, Refusal> {
+    let known = ADVISED
+        .with_borrow(|advised| advised.iter().find(|(asked, _)| asked == needs).map(|(_, best)| *best));
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let advice = advise(needs).map_err(MayhapRefusal::Needs)?;
+    let best = advice.prices.iter().find(|price| price.suits() && price.structure.kind().is_some());
+    let Some(best) = best.map(|price| price.structure) else {
+        return Err(MayhapRefusal::NothingSuits { why: advice.why.join(" ") }.into());
+    };
+    ADVISED.with_borrow_mut(|advised| {
+        if advised.len() >= REMEMBERED {
+            advised.pop_front();
+        }
+        advised.push_back((needs.clone(), best));
+    });
+    Ok(best)
 }
 
 /// Every option.
@@ -111,7 +143,12 @@ impl Options {
             }
             "CAPACITY" => self.capacity = Some(words.amount(name)?),
             "FPR" => self.fpr = Some(words.rate(name)?),
-            "TIERS" => self.tiers = words.counts(name)?,
+            "TIERS" => {
+                self.tiers = words.counts(name)?;
+                if let Some(pair) = self.tiers.windows(2).find(|pair| pair[0] >= pair[1]) {
+                    return Err(MayhapRefusal::TiersDescend { before: pair[0], after: pair[1] }.into());
+                }
+            }
             "GROWTH" => self.growth = Some(words.number(name)?),
             "TIGHTENING" => self.tightening = Some(words.between_0_and_1(name)?),
             "WINDOW" => self.window = Some(words.count(name)?),
@@ -197,26 +234,22 @@ impl Options {
             return Err(MayhapRefusal::NotForKind { option, kind: "filter without KIND" }.into());
         }
         let needs = self.needs()?;
-        let advice = advise(&needs).map_err(MayhapRefusal::Needs)?;
-        let best = advice.prices.iter().find(|price| price.suits() && price.structure.kind().is_some());
-        let Some(best) = best else {
-            return Err(MayhapRefusal::NothingSuits { why: advice.why.join(" ") }.into());
-        };
+        let structure = best_structure(&needs)?;
         // The range and the memory have done their part in the choice.
-        let chosen = Self { kind: Some(KindName::Exactly(best.structure)), ..self.clone() };
+        let chosen = Self { kind: Some(KindName::Exactly(structure)), ..self.clone() };
         let removals = match needs.deletes {
             Deletes::UpTo(removals) => Some(removals),
             _ => Some((needs.items / 10).max(1)),
         };
-        let chosen = match best.structure {
+        let chosen = match structure {
             Structure::Bitmap => Self { capacity: None, ..chosen },
             _ => Self {
                 capacity: Some(needs.items),
-                probes: chosen.probes.filter(|_| best.structure.lets_probes_be_chosen()),
+                probes: chosen.probes.filter(|_| structure.lets_probes_be_chosen()),
                 ..chosen
             },
         };
-        chosen.recipe_of(KindName::Exactly(best.structure), removals)
+        chosen.recipe_of(KindName::Exactly(structure), removals)
     }
 
     /// What `MF.PLAN` is asked: `capacity fpr` and options, or only options, as for `MF.RESERVE`.

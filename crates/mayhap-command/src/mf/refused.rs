@@ -30,6 +30,23 @@ pub enum NotReady {
 pub enum MayhapRefusal {
     /// No answer could be trusted.
     NotReady(NotReady),
+    /// The name holds something else.
+    WrongType {
+        /// What it holds.
+        held: &'static str,
+    },
+    /// The name is taken.
+    Exists {
+        /// What it holds.
+        held: &'static str,
+    },
+    /// Each tier is larger than the one before.
+    TiersDescend {
+        /// A tier.
+        before: u64,
+        /// The one after it.
+        after: u64,
+    },
     /// No such option.
     UnknownOption {
         /// What stands there.
@@ -133,6 +150,13 @@ pub enum MayhapRefusal {
     },
     /// There is no build to add to, to commit or to abort.
     NoBuild,
+    /// The build could not take changes of the generation that serves.
+    Missed {
+        /// How many.
+        changes: u64,
+        /// Why not the first of them.
+        why: String,
+    },
 }
 
 impl MayhapRefusal {
@@ -153,6 +177,18 @@ impl fmt::Display for MayhapRefusal {
             Self::NotReady(NotReady::Building) => f.write_str("NOTREADY the filter is being built"),
             Self::NotReady(NotReady::Unbuilt { kind }) => {
                 write!(f, "NOTREADY a {kind} answers once MF.BUILD has built it of all its items")
+            }
+            Self::WrongType { held } => {
+                write!(
+                    f,
+                    "WRONGTYPE Operation against a key holding the wrong kind of value: it holds {held}"
+                )
+            }
+            Self::Exists { held } => {
+                write!(f, "ERR item exists: the name is taken, it holds {held}")
+            }
+            Self::TiersDescend { before, after } => {
+                write!(f, "ERR TIERS must ascend, but {after} follows {before}")
             }
             Self::UnknownOption { word } => write!(f, "ERR unknown option '{word}'"),
             Self::Twice { option } => write!(f, "ERR {option} is given twice"),
@@ -190,6 +226,10 @@ impl fmt::Display for MayhapRefusal {
             Self::Busy { with } => {
                 write!(f, "ERR a {with} is going on; end it, or give it up with MF.BUILD name ABORT")
             }
+            Self::Missed { changes, why } => write!(
+                f,
+                "ERR the build could not take {changes} changes made meanwhile ({why}); give it up with MF.BUILD name ABORT"
+            ),
             Self::NoBuild => f.write_str("ERR nothing is being built, begin with MF.BUILD name BEGIN"),
         }
     }

@@ -3,7 +3,9 @@
 //!
 //! ```text
 //! holder    generation u32 │ made ms u64 │ next │ served
-//! next      0 u8  or  1 u8 │ length u64 │ served │ items u64 │ hashes, 16 bytes each  or  2 u8 │ all bytes u64 │ length u64 │ those that came
+//! next      0 u8  or  1 u8 │ build  or  2 u8 │ all bytes u64 │ length u64 │ those that came
+//!           or  3 u8 │ changes it lacks u64 │ length u64 │ why │ build
+//! build     length u64 │ served │ items u64 │ hashes, 16 bytes each
 //! served    what u8: 0 nothing, 1 a list, 2 a filter │ recipe │ hashing like a tiny filter of length u32, if there is nothing
 //!           │ the list or the filter, to the end
 //! recipe    0 u8: none │ 1 u8: that of the filter │ 2 u8: kind u8 │ bits u8 │ capacity known u8 │ capacity u64 │ rate f64
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use mayhap::{Bloom, BloomShape, DecodeError, Filter, HashScheme, ItemHash, WellMixed};
 
 use super::body::Body;
-use super::build::Building;
+use super::build::{Building, Missed};
 use super::holder::{Holder, Next, Side};
 use super::list::List;
 use super::load::Load;
@@ -28,6 +30,7 @@ use super::stored_list;
 const NONE: u8 = 0;
 const BUILDING: u8 = 1;
 const LOADING: u8 = 2;
+const LACKING: u8 = 3;
 const LIST: u8 = 1;
 const FILTER: u8 = 2;
 const RECIPE_OF_FILTER: u8 = 1;
@@ -48,14 +51,25 @@ pub(super) fn head(holder: &mut Holder, out: &mut Vec<u8>) {
     match holder.side.as_mut().and_then(|side| side.next.as_mut()) {
         None => out.push(NONE),
         Some(Next::Building(building)) => {
-            out.push(BUILDING);
-            let (served, hashes) = building.parts_mut();
+            let (served, hashes, missed) = building.parts_mut();
+            match missed {
+                None => out.push(BUILDING),
+                Some(missed) => {
+                    out.push(LACKING);
+                    out.extend_from_slice(&missed.changes.to_le_bytes());
+                    put(missed.why.as_bytes(), out);
+                }
+            }
             let mut bytes = Vec::new();
             served_head(served, &mut bytes);
             served.body.encode(&mut bytes);
             put(&bytes, out);
-            out.extend_from_slice(&(hashes.len() as u64).to_le_bytes());
-            hashes.iter().for_each(|hash| out.extend_from_slice(&hash.to_u128().to_le_bytes()));
+            let items: usize = hashes.iter().map(|some| some.len()).sum();
+            out.extend_from_slice(&(items as u64).to_le_bytes());
+            hashes
+                .into_iter()
+                .flatten()
+                .for_each(|hash| out.extend_from_slice(&hash.to_u128().to_le_bytes()));
         }
         Some(Next::Loading(load)) => {
             out.push(LOADING);
@@ -163,7 +177,10 @@ pub(super) fn load(bytes: &[u8]) -> Result<Holder, DecodeError> {
 fn skip_next(rest: &mut &[u8]) -> Result<(), DecodeError> {
     match take_array::<1>(rest)? {
         [NONE] => {}
-        [BUILDING] => {
+        [tag @ (BUILDING | LACKING)] => {
+            if tag == LACKING {
+                take_missed(rest)?;
+            }
             let length = take_length(rest)?;
             take(rest, length)?;
             let items = take_length(rest)?;
@@ -182,13 +199,14 @@ fn skip_next(rest: &mut &[u8]) -> Result<(), DecodeError> {
 fn take_next(rest: &mut &[u8]) -> Result<Option<Next>, DecodeError> {
     Ok(match take_array::<1>(rest)? {
         [NONE] => None,
-        [BUILDING] => {
+        [tag @ (BUILDING | LACKING)] => {
+            let missed = if tag == LACKING { Some(take_missed(rest)?) } else { None };
             let length = take_length(rest)?;
             let served = take_served(take(rest, length)?)?;
             let items = take_length(rest)?;
             let hashes = take(rest, items.saturating_mul(HASH_BYTES))?.as_chunks::<HASH_BYTES>().0;
             let hash = |hash: &[u8; HASH_BYTES]| ItemHash::from(WellMixed(u128::from_le_bytes(*hash)));
-            Some(Next::Building(Building::of(served, hashes.iter().map(hash).collect())))
+            Some(Next::Building(Building::of(served, hashes.iter().map(hash).collect(), missed)))
         }
         [LOADING] => {
             let total = u64::from_le_bytes(take_array(rest)?);
@@ -199,6 +217,14 @@ fn take_next(rest: &mut &[u8]) -> Result<Option<Next>, DecodeError> {
         }
         [got] => return Err(bad("what is coming", got.into())),
     })
+}
+
+/// What a build lacks.
+fn take_missed(rest: &mut &[u8]) -> Result<Missed, DecodeError> {
+    let changes = u64::from_le_bytes(take_array(rest)?);
+    let length = take_length(rest)?;
+    let why = String::from_utf8_lossy(take(rest, length)?).into_owned();
+    Ok(Missed { changes, why })
 }
 
 /// What serves.

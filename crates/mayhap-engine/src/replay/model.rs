@@ -110,7 +110,7 @@ impl Disk for Memory {
 
 /// A clock that is turned by hand, and randomness that can be had again.
 #[derive(Debug)]
-struct Played {
+pub(super) struct Played {
     now_ms: AtomicU64,
     random: AtomicU64,
 }
@@ -133,10 +133,10 @@ const fn mix(state: u64) -> u64 {
     state ^ state >> 31
 }
 
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0) % end
     }
@@ -146,22 +146,22 @@ impl Dice {
     }
 }
 
-fn quiet() -> log::Limits {
+pub(super) fn quiet() -> log::Limits {
     log::Limits { segment_bytes: 4 << 10, ..log::Limits::default() }
 }
 
-fn engine(seed: u64) -> (Engine, Arc<Played>) {
+pub(super) fn engine(seed: u64) -> (Engine, Arc<Played>) {
     let clock = Arc::new(Played { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) });
     (Engine::new(Limits::default(), clock.clone()), clock)
 }
 
-type Words = Vec<Vec<u8>>;
+pub(super) type Words = Vec<Vec<u8>>;
 
-fn line(text: &str) -> Words {
+pub(super) fn line(text: &str) -> Words {
     text.split(' ').map(|word| word.as_bytes().to_vec()).collect()
 }
 
-fn run(engine: &Engine, lines: &[Words], alone: bool) -> Vec<Reply> {
+pub(super) fn run(engine: &Engine, lines: &[Words], alone: bool) -> Vec<Reply> {
     let words: Vec<Vec<&[u8]>> =
         lines.iter().map(|line| line.iter().map(|word| &word[..]).collect()).collect();
     let requests: Vec<Request<'_>> = words
@@ -373,9 +373,9 @@ fn step(engine: &Engine, clock: &Played, dice: &mut Dice, names: u64) {
 }
 
 /// All there is to know of a name: its bytes, when it goes, when it was made.
-type State = BTreeMap<Vec<u8>, (u8, Vec<u8>, Option<u64>, u32)>;
+pub(super) type State = BTreeMap<Vec<u8>, (u8, Vec<u8>, Option<u64>, u32)>;
 
-fn state(engine: &Engine) -> State {
+pub(super) fn state(engine: &Engine) -> State {
     let mut state = State::new();
     let mut cursor = 0;
     loop {
@@ -396,7 +396,7 @@ fn state(engine: &Engine) -> State {
 }
 
 /// What is different, in few words.
-fn difference(before: &State, after: &State) -> Option<String> {
+pub(super) fn difference(before: &State, after: &State) -> Option<String> {
     for (name, was) in before {
         let name_text = String::from_utf8_lossy(name);
         let Some(is) = after.get(name) else { return Some(format!("{name_text} is missing")) };
@@ -420,7 +420,7 @@ fn difference(before: &State, after: &State) -> Option<String> {
 }
 
 /// What an engine has that is recovered from `disk` at this time, and the sums it counts.
-fn recovered(disk: &Memory, clock: &Played, spoilt: Option<Spoilt>) -> (Engine, Arc<Played>) {
+pub(super) fn recovered(disk: &Memory, clock: &Played, spoilt: Option<Spoilt>) -> (Engine, Arc<Played>) {
     let (after, its_clock) = engine(77);
     its_clock.now_ms.store(clock.now_ms(), Relaxed);
     *after.spoilt.lock() = spoilt;

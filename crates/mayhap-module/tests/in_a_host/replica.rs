@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mayhap_testkit::generations::{self, Server};
 use mayhap_testkit::host::{Host, Talk, Wire};
 
 use crate::workload::Workload;
@@ -246,4 +247,51 @@ fn shapes_that_a_replica_would_refuse_by_its_own_settings_are_taken() {
         let ours = digests(&mut talk);
         assert_eq!((digests(&mut other), ours.len()), (ours.clone(), 3));
     }
+}
+
+/// A master, which reads its files again in the middle of a history.
+struct Master<'a>(&'a mut Talk);
+
+impl Server for Master<'_> {
+    fn ask(&mut self, words: &[Vec<u8>]) -> Wire {
+        self.0.ask_words(words)
+    }
+
+    fn restart(&mut self, crash: bool) {
+        self.0.must(&["DEBUG", if crash { "LOADAOF" } else { "RELOAD" }]);
+    }
+}
+
+#[test]
+fn what_is_added_while_a_build_is_open_is_in_it_on_the_replica_as_well() {
+    let words = &["--repl-diskless-sync-delay", "0", "--appendonly", "yes"];
+    let Some((master, replica)) = hosts(words).zip(hosts(words)).next() else { return };
+    let (mut talk, mut other) = (master.talk(), replica.talk());
+    talk.must(&["MF.RESERVE", "f", "KIND", "bloom", "CAPACITY", "1000"]);
+    talk.must(&["MF.BUILD", "f", "BEGIN", "KIND", "fuse16"]);
+    talk.must(&["MF.MADD", "f", "before", "the", "replica"]);
+    // It gets a build in the middle of it.
+    follow(&replica, &master);
+    talk.must(&["MF.BUILD", "f", "ADD", "built"]);
+    talk.must(&["MF.MADD", "f", "added", "meanwhile"]);
+    talk.must(&["MF.ADD", "f", "before"]);
+    assert_eq!(talk.must(&["MF.BUILD", "f", "COMMIT"]), Wire::Integer(2));
+    catch_up(&mut talk, &mut other);
+    let asked = ["MF.MEXISTS", "f", "before", "the", "replica", "built", "added", "meanwhile"];
+    assert_eq!(talk.must(&asked), Wire::Array(vec![Wire::Integer(1); 6]));
+    assert_eq!(other.must(&asked), Wire::Array(vec![Wire::Integer(1); 6]));
+    assert_eq!(digests(&mut other), digests(&mut talk));
+
+    let count = std::env::var("MAYHAP_GENERATIONS").ok().and_then(|number| number.parse().ok()).unwrap_or(24);
+    let mut commits = 0;
+    for number in 0..count {
+        talk.must(&["FLUSHALL"]);
+        match generations::history(number, 80, &mut Master(&mut talk)) {
+            Ok(done) => commits += done.commits,
+            Err(wrong) => panic!("{wrong}"),
+        }
+        catch_up(&mut talk, &mut other);
+        assert_eq!(digests(&mut other), digests(&mut talk), "history {number}");
+    }
+    assert!(commits > count / 4, "{commits}");
 }

@@ -178,6 +178,14 @@ fn addresses(values: &[&str]) -> Option<Vec<IpAddr>> {
     values.iter().map(address).collect()
 }
 
+/// Host names; several may stand in one value.
+fn hosts(values: &[&str]) -> Option<Vec<String>> {
+    let words = values.iter().flat_map(|value| value.split(',')).map(str::trim);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    let is_host = |word: &str| !word.is_empty() && word.bytes().all(fits);
+    words.map(|word| is_host(word).then(|| word.to_ascii_lowercase())).collect()
+}
+
 fn show_addresses(addresses: &[IpAddr]) -> Shown {
     Shown::Texts(addresses.iter().map(IpAddr::to_string).collect())
 }
@@ -354,6 +362,30 @@ pub static ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "http-hosts",
+        value_name: "HOST",
+        help: "A name clients may use for the HTTP server in Host, besides its addresses and localhost; may be given more than once",
+        allowed: "a host name, with a port or without, for example filters.example.org",
+        shape: Shape::Many,
+        get: |settings| Shown::Texts(settings.http_hosts.clone()),
+        set: |settings, values| {
+            settings.http_hosts = hosts(values)?;
+            Some(())
+        },
+    },
+    Row {
+        name: "http-max-clients",
+        value_name: "N",
+        help: "HTTP connections at the same time, besides max-clients",
+        allowed: "a number from 1 to 1000000",
+        shape: Shape::One,
+        get: |settings| show_number(settings.http_max_clients),
+        set: |settings, values| {
+            settings.http_max_clients = number(values[0], &(1..=1_000_000))?;
+            Some(())
+        },
+    },
+    Row {
         name: "dir",
         value_name: "DIR",
         help: "The folder for the data, which is made if need be",
@@ -504,7 +536,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "request-timeout",
         value_name: "SECS",
-        help: "A connection is closed whose request stops arriving for so long, or that never sends one; 0: none is",
+        help: "Close a connection whose request stops arriving for this many seconds; over HTTP, one whose request has not arrived or that has asked for nothing since; 0 disables",
         allowed: SECONDS,
         shape: Shape::One,
         get: |settings| show_number(settings.request_timeout_secs),

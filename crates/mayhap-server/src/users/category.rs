@@ -50,12 +50,13 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
 /// command is allowed by its own name, by `+@dump` and by `+@all`, and by no other category; every category it is in takes it away.
 pub(crate) fn dumps(command: &Command) -> bool {
     matches!(command.run, Run::Keyspace(Keyspace::Dump))
-        || matches!(command.name, "mf.dump" | "bf.scandump" | "cf.scandump")
+        || matches!(command.name, "mf.dump" | "mf.explain" | "bf.scandump" | "cf.scandump")
 }
 
 /// The categories of a command, without the `@`: those that take it away.
 pub(crate) fn of_command(command: &Command) -> impl Iterator<Item = &'static str> {
     let access = match command.flags.access {
+        _ if command.changes() => Some("write"),
         Access::Read => Some("read"),
         Access::Write => Some("write"),
         Access::Neither => None,

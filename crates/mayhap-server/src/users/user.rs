@@ -479,7 +479,7 @@ mod tests {
     /// They carry the filter's key.
     #[test]
     fn dumps_need_a_right_of_their_own() {
-        let lines = ["DUMP f", "MF.DUMP f 0", "BF.SCANDUMP f 0", "CF.SCANDUMP f 0"];
+        let lines = ["DUMP f", "MF.DUMP f 0", "MF.EXPLAIN f x", "BF.SCANDUMP f 0", "CF.SCANDUMP f 0"];
         for line in lines {
             for without in [
                 "+@read",
@@ -491,13 +491,17 @@ mod tests {
                 let user = user(&format!("~* {without}"));
                 assert!(matches!(may(&user, line), Err(Denied::Command(_))), "{without}: {line}");
             }
-            for with in ["+@all", "+@dump", "+dump +mf.dump +bf.scandump +cf.scandump", "+@all -@read +@dump"]
-            {
+            for with in [
+                "+@all",
+                "+@dump",
+                "+dump +mf.dump +mf.explain +bf.scandump +cf.scandump",
+                "+@all -@read +@dump",
+            ] {
                 assert_eq!(may(&user(&format!("~* {with}")), line), Ok(()), "{with}: {line}");
             }
         }
         let dumping: Vec<&str> = category::commands("dump").map(|command| command.name).collect();
-        assert_eq!(dumping, ["bf.scandump", "cf.scandump", "mf.dump", "dump"]);
+        assert_eq!(dumping, ["bf.scandump", "cf.scandump", "mf.explain", "mf.dump", "dump"]);
         assert!(category::commands("read").all(|command| !dumping.contains(&command.name)));
     }
 

@@ -19,7 +19,9 @@ impl Window {
                 blocks: ring::trace(self.blocks(), &self.shape, index, hash),
             }
         };
-        GenerationLookup { generations: (0..generations).map(probe).collect() }
+        // One that is over is kept in case the time returns, and is not asked.
+        let is_alive = |age: &usize| self.is_alive((self.newest + generations - age) % generations);
+        GenerationLookup { generations: (0..generations).filter(is_alive).map(probe).collect() }
     }
 
     /// How full every generation is, part by part, the newest first.

@@ -1,13 +1,15 @@
 //! Seen in the last so many items, or the last so long.
 
+mod clock;
 mod explain;
 mod ring;
 mod shape;
 
 pub use shape::{Pace, WindowShape};
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use self::clock::{AHEAD, JUMPED, Jump, TURNED_FROM};
 use self::shape::ACCOUNT_WORDS;
 use crate::answers::Answers;
 use crate::batch::Hashed;
@@ -27,8 +29,19 @@ use crate::store::Lines;
 ///   older than that is forgotten. For strangers it is wrong for at most `target_fpr`, at any moment, the one before a generation is
 ///   given up included.
 /// * To insert an item again refreshes it: its time in the window begins anew.
-/// * **There is no clock in it.** A window of time goes by numbers the caller gives, in any unit. They may stand still. Where they go back,
-///   the highest so far counts: nothing inside the window is ever forgotten by it, only held longer.
+/// * **There is no clock in it.** A window of time goes by numbers the caller gives, in any unit. They may stand still, and jump both ways:
+///   * Back by at most two windows: the highest time so far counts. Nothing is forgotten, only held longer.
+///   * Back by more: the window goes on from the lower time, and every generation keeps its age. If the time returns, so does the window.
+///   * Ahead by more than two windows and two generations: everything is forgotten at that time, for lookups and insertions alike, but its
+///     memory is kept until `generations - 1` new ones have begun. If the time returns before that, the items are there again: a clock
+///     that is ahead for a moment causes no wrong *no* once it is right again.
+///   * Ahead by less: this cannot be told from time that passed. What is too old at that time is forgotten.
+///   * An item inserted while the time was wrong counts from the first insertion at the right time, or, if there are only lookups, from
+///     the first lookup: it is forgotten at most two windows and two generations after the time is right again, and after a step back by at
+///     most two windows up to a generation later than three windows.
+///   * Several wrong times close to each other look like one clock that goes on. A window of few generations may then give up items that
+///     are inside the window by the right time. A clock that jumps needs a cure of its own.
+///   * [`clear`](Self::clear) makes the window take any next time as right.
 /// * A window of time is sized for the items expected in it. More of them go in all the same, and the rate climbs until their generation
 ///   is given up: see [`expected_fpr`](Self::expected_fpr) and [`generations`](Self::generations).
 /// * 18.8 bits per item of the window at 1 %, 23.6 at 0.1 %. A lookup asks all generations with one hash, and their blocks lie side by side: two cache lines.
@@ -64,8 +77,14 @@ pub struct Window {
     lines: Lines,
     /// Which generation takes new items.
     newest: usize,
-    /// The highest time given so far.
+    /// The highest time given, by the clock it goes by now.
     latest: u64,
+    /// The clock it went by before the time last jumped, while generations of then are in the ring.
+    jump: Option<Jump>,
+    /// One bit for every generation that is alive at the latest time.
+    alive: u64,
+    /// One more than the first time at which a lookup found the clock far behind the latest time; 0: none did. It is not encoded.
+    found_behind: AtomicU64,
 }
 
 /// One generation of a [`Window`], as it is now.
@@ -114,7 +133,17 @@ impl Window {
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: WindowShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let lines = Lines::zeroed(shape.lines())?;
-        Ok(Self { shape, scheme: scheme.into(), lines, newest: 0, latest: 0 })
+        let found_behind = AtomicU64::new(0);
+        Ok(Self {
+            shape,
+            scheme: scheme.into(),
+            lines,
+            newest: 0,
+            latest: 0,
+            jump: None,
+            alive: u64::MAX,
+            found_behind,
+        })
     }
 
     /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
@@ -140,8 +169,7 @@ impl Window {
         }
         let (held, changed) = ring::record(&mut self.lines, &self.shape, self.newest, hash);
         self.count(1, u64::from(changed));
-        // Every generation that is not empty is alive at the latest time.
-        held == 0
+        held & self.alive == 0
     }
 
     /// [`insert`](Self::insert) at time `now`. A window of items does not look at the time.
@@ -187,7 +215,8 @@ impl Window {
                 continue;
             }
             let (some, rest) = left.split_at(left.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
-            let recorded = ring::record_all(&mut self.lines, &self.shape, self.newest, &self.scheme, some);
+            let (newest, alive) = (self.newest, self.alive);
+            let recorded = ring::record_all(&mut self.lines, &self.shape, newest, alive, &self.scheme, some);
             self.count(some.len() as u64, recorded.changed);
             new += recorded.new;
             left = rest;
@@ -198,7 +227,12 @@ impl Window {
     /// Enters into the account of the newest generation that so many items came, of which so many changed a bit.
     #[inline(always)]
     fn count(&mut self, came: u64, changed: u64) {
-        let account = self.account_mut(self.newest);
+        self.count_in(self.newest, came, changed);
+    }
+
+    #[inline(always)]
+    fn count_in(&mut self, index: usize, came: u64, changed: u64) {
+        let account = self.account_mut(index);
         account[0] = (account[0] + came).min(MAX_COUNTED);
         account[1] = (account[1] + changed).min(account[0]);
     }
@@ -211,44 +245,20 @@ impl Window {
         }
     }
 
-    /// Tells a window of time how late it is: generations whose time is over are emptied. A time before the latest one changes
-    /// nothing, and a window of items does not look at it.
-    ///
-    /// Inserting at a time does this by itself. Lookups at a time need no such thing.
-    pub fn advance(&mut self, now: u64) {
-        let turns = self.turns_until(now);
-        (0..turns.min(u64::from(self.shape.generations()))).for_each(|_| self.rotate());
-        if matches!(self.shape.pace(), Pace::Time { .. }) {
-            self.latest = self.latest.max(now);
-        }
-    }
-
-    /// How many generations begin after the latest time and up to `now`.
-    fn turns_until(&self, now: u64) -> u64 {
-        match self.shape.generation_span() {
-            None => 0,
-            Some(span) => (now / span).saturating_sub(self.latest / span),
-        }
-    }
-
     /// The oldest generation is emptied and becomes the newest.
     #[cold]
     fn rotate(&mut self) {
         self.newest = (self.newest + 1) % self.shape.generations() as usize;
-        let (shape, index) = (self.shape, self.newest);
+        self.empty(self.newest);
+    }
+
+    /// Empties generation `index`.
+    fn empty(&mut self, index: usize) {
+        let shape = self.shape;
         if self.account(index) != [0, 0] {
             ring::clear(&mut self.lines.words_mut()[shape.head_words()..], &shape, index);
             self.account_mut(index).fill(0);
         }
-    }
-
-    /// One bit for every generation whose time is not over at `now`.
-    fn alive_at(&self, now: u64) -> u64 {
-        let generations = u64::from(self.shape.generations());
-        let alive = generations.saturating_sub(self.turns_until(now));
-        // The newest, and those before it, counted backwards around the ring.
-        let newest = self.newest as u64;
-        (0..alive).fold(0, |mask, age| mask | 1 << ((newest + generations - age) % generations))
     }
 
     /// `false`: certainly not in the window. `true`: mayhap. In a window of time, at the latest time given so far.
@@ -262,7 +272,7 @@ impl Window {
     #[inline]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        ring::holding(self.blocks(), &self.shape, hash) != 0
+        ring::holding(self.blocks(), &self.shape, hash) & self.alive != 0
     }
 
     /// [`may_contain`](Self::may_contain) at time `now`, or at the latest time given so far if that is later.
@@ -280,31 +290,33 @@ impl Window {
     /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
     /// than asking one by one.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
-        self.ask_all(items, self.latest, answers);
+        self.ask_all(items, self.alive, answers);
     }
 
     /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
-        self.ask_all(hashes, self.latest, answers);
+        self.ask_all(hashes, self.alive, answers);
     }
 
     /// [`may_contain_batch`](Self::may_contain_batch) at time `now`, or at the latest time given so far if that is later.
     pub fn may_contain_batch_at<I: Item>(&self, items: &[I], now: u64, answers: &mut Answers) {
-        self.ask_all(items, now, answers);
+        self.ask_all(items, self.alive_at(now), answers);
     }
 
     /// [`may_contain_batch_at`](Self::may_contain_batch_at) for items already hashed.
     pub fn may_contain_hash_batch_at(&self, hashes: &[ItemHash], now: u64, answers: &mut Answers) {
-        self.ask_all(hashes, now, answers);
+        self.ask_all(hashes, self.alive_at(now), answers);
     }
 
-    fn ask_all<H: Hashed>(&self, items: &[H], now: u64, answers: &mut Answers) {
-        ring::answer_all(self.blocks(), &self.shape, self.alive_at(now), &self.scheme, items, answers);
+    fn ask_all<H: Hashed>(&self, items: &[H], alive: u64, answers: &mut Answers) {
+        ring::answer_all(self.blocks(), &self.shape, alive, &self.scheme, items, answers);
     }
 
-    /// Forgets everything but the time.
+    /// Forgets everything. The next time it is given counts, however far it is from the latest one.
     pub fn clear(&mut self) {
         self.lines.words_mut().fill(0);
+        self.jump = None;
+        self.set_alive();
     }
 
     /// The measurements: generations, window, promise.
@@ -331,10 +343,14 @@ impl Window {
         self.shape.target_fpr()
     }
 
-    /// The latest time it was given; 0 if none was, and for a window of items.
+    /// The latest time it was given; 0 if none was, and for a window of items. After a jump back it is the time before the jump,
+    /// until as many generations have begun as there are.
     #[must_use]
     pub const fn latest(&self) -> u64 {
-        self.latest
+        match self.jump {
+            Some(jump) if jump.before > self.latest => jump.before,
+            _ => self.latest,
+        }
     }
 
     /// Items inserted into the generations it has now, duplicates included: a window of them and up to one generation more.
@@ -343,12 +359,24 @@ impl Window {
         self.generations().map(|generation| generation.inserted).fold(0, u64::saturating_add)
     }
 
+    /// Items of all generations, those included that are alive only if the time returns.
+    fn accounted(&self) -> u64 {
+        (0..self.shape.generations() as usize)
+            .map(|index| self.account(index)[0])
+            .fold(0, u64::saturating_add)
+    }
+
+    const fn is_alive(&self, index: usize) -> bool {
+        self.alive >> index & 1 == 1
+    }
+
     /// Its generations, the newest first. In a window of time one may hold more than its capacity: then the rate is higher than
     /// promised until that one is given up.
     pub fn generations(&self) -> impl ExactSizeIterator<Item = Generation> + '_ {
         let generations = self.shape.generations() as usize;
         (0..generations).map(move |age| {
-            let [inserted, changed] = self.account((self.newest + generations - age) % generations);
+            let index = (self.newest + generations - age) % generations;
+            let [inserted, changed] = if self.is_alive(index) { self.account(index) } else { [0, 0] };
             let expected_fpr = self.shape.generation().expected_fpr_when_counted(changed);
             Generation { inserted, capacity: self.shape.generation_items(), expected_fpr }
         })
@@ -365,7 +393,9 @@ impl Window {
     pub fn fill(&self) -> f64 {
         let accounts = &self.lines.words()[..self.shape.head_words()];
         let of_accounts = accounts.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()));
-        let ones = self.lines.ones() - of_accounts.sum::<u64>();
+        let forgotten = (0..self.shape.generations() as usize).filter(|&index| !self.is_alive(index));
+        let of_forgotten = forgotten.map(|index| ring::ones(self.blocks(), &self.shape, index));
+        let ones = self.lines.ones() - of_accounts.sum::<u64>() - of_forgotten.sum::<u64>();
         ones as f64 / (self.shape.generation().bits() * u64::from(self.shape.generations())) as f64
     }
 
@@ -386,7 +416,8 @@ impl Window {
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self { lines: self.lines.try_clone()?, ..*self })
+        let found_behind = AtomicU64::new(0);
+        Ok(Self { lines: self.lines.try_clone()?, found_behind, ..*self })
     }
 
     /// The window as the bytes of a `.mayhap` file; `docs/format.md` draws them.
@@ -404,7 +435,7 @@ impl Window {
     }
 
     #[inline(always)]
-    fn blocks(&self) -> &[std::sync::atomic::AtomicU64] {
+    fn blocks(&self) -> &[AtomicU64] {
         &self.lines.words()[self.shape.head_words()..]
     }
 
@@ -439,7 +470,7 @@ impl Storable for Window {
         let generation = self.shape.generation();
         let mut header = Header::new(Kind::Window, placement(generation.layout()), Some(&self.scheme));
         header.capacity = self.shape.capacity();
-        header.inserted = self.inserted();
+        header.inserted = self.accounted();
         header.target_fpr = self.shape.target_fpr();
         header.parameters[0] = u64::from(self.shape.generations());
         header.parameters[1] = generation.blocks();
@@ -451,6 +482,11 @@ impl Storable for Window {
         };
         header.parameters[5] = self.newest as u64;
         header.parameters[6] = self.latest;
+        if let Some(jump) = self.jump {
+            header.parameters[5] |= JUMPED | u64::from(jump.turned) << TURNED_FROM;
+            header.parameters[5] |= if jump.is_over { AHEAD } else { 0 };
+            header.parameters[7] = jump.before;
+        }
         header
     }
 
@@ -464,9 +500,12 @@ impl Storable for Window {
             2 => BlockedLayout::Line512,
             got => return Err(DecodeError::UnknownPlacement { got }),
         };
-        header.expect_parameters(7)?;
+        let [generations, blocks, _, _, span, newest, latest, before] = header.parameters;
+        let jumped = newest & JUMPED != 0 && span != 0;
+        header.expect_parameters(if jumped { 8 } else { 7 })?;
         let scheme = header.scheme()?;
-        let [generations, blocks, _, _, span, newest, latest, _] = header.parameters;
+        let (turned, is_over) = (newest >> TURNED_FROM & 0xff, newest & AHEAD != 0);
+        let newest = if jumped { newest & !(JUMPED | AHEAD | 0xff << TURNED_FROM) } else { newest };
         let small = |index, field| header.parameter_u32(index, field);
         let numbers = [small(0, "generations")?, small(3, "lines per item")?, small(2, "probes")?];
         let pace = if span == 0 { Pace::Items } else { Pace::Time { span } };
@@ -475,12 +514,18 @@ impl Storable for Window {
         if newest >= generations {
             return Err(DecodeError::BadField { field: "newest generation", got: newest });
         }
+        if jumped && turned >= generations {
+            return Err(DecodeError::BadField { field: "generations since a jump", got: turned });
+        }
         if pace == Pace::Items && latest != 0 {
             return Err(DecodeError::BadField { field: "latest time", got: latest });
         }
         let lines = body.lines(shape.memory_bytes())?;
         lines.check_zero_from(shape.end_bit()).map_err(|bit| DecodeError::StrayBit { bit })?;
-        let window = Self { shape, scheme, lines, newest: newest as usize, latest };
+        let jump = jumped.then_some(Jump { before, is_over, turned: turned as u32 });
+        let (newest, found_behind) = (newest as usize, AtomicU64::new(0));
+        let mut window = Self { shape, scheme, lines, newest, latest, jump, alive: 0, found_behind };
+        window.set_alive();
         window.check_accounts(header.inserted)?;
         Ok(window)
     }
@@ -508,7 +553,7 @@ impl Window {
             let got = word.load(Ordering::Relaxed);
             return Err(DecodeError::BadField { field: "account of no generation", got });
         }
-        if inserted != self.inserted() {
+        if inserted != self.accounted() {
             return Err(DecodeError::BadField { field: "inserted", got: inserted });
         }
         Ok(())

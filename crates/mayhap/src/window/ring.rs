@@ -10,6 +10,7 @@
 //! Clearing a generation passes over the whole array instead of a part of it, once a generation.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::WindowShape;
 use crate::answers::Answers;
@@ -153,21 +154,22 @@ fn for_each_line<const R: usize>(places: [Place; R], shape: &WindowShape, mut lo
 /// What came of recording some items.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recorded {
-    /// Items no generation held before.
+    /// Items no generation that is alive held before.
     pub(super) new: u64,
     /// Items that changed a bit of the newest generation.
     pub(super) changed: u64,
 }
 
-/// Records all items in generation `newest`.
+/// Records all items in generation `newest`; those in `alive` say which of them are new.
 pub(super) fn record_all(
     lines: &mut Lines,
     shape: &WindowShape,
     newest: usize,
+    alive: u64,
     scheme: &HashScheme,
     items: &[impl Hashed],
 ) -> Recorded {
-    by_blocks!(shape, record_all_in(lines, shape, newest, scheme, items))
+    by_blocks!(shape, record_all_in(lines, shape, newest, alive, scheme, items))
 }
 
 #[inline(always)]
@@ -175,6 +177,7 @@ fn record_all_in<const R: usize>(
     lines: &mut Lines,
     shape: &WindowShape,
     newest: usize,
+    alive: u64,
     scheme: &HashScheme,
     items: &[impl Hashed],
 ) -> Recorded
@@ -192,7 +195,7 @@ where
     hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |_, located| {
         for &places in located {
             let (held, changed) = record_at(lines, shape, newest, places);
-            recorded.new += u64::from(held == 0);
+            recorded.new += u64::from(held & alive == 0);
             recorded.changed += u64::from(changed);
         }
     });
@@ -247,4 +250,22 @@ pub(super) fn clear(blocks: &mut [u64], shape: &WindowShape, index: usize) {
     for side_by_side in blocks.chunks_exact_mut(all) {
         side_by_side[index * block..(index + 1) * block].fill(0);
     }
+}
+
+/// Generation `into` holds all that generation `from` holds as well.
+pub(super) fn merge(blocks: &mut [u64], shape: &WindowShape, from: usize, into: usize) {
+    let (block, all) = (shape.block_words(), shape.generations() as usize * shape.block_words());
+    for side_by_side in blocks.chunks_exact_mut(all) {
+        for word in 0..block {
+            side_by_side[into * block + word] |= side_by_side[from * block + word];
+        }
+    }
+}
+
+/// How many bits of generation `index` are set.
+pub(super) fn ones(blocks: &[AtomicU64], shape: &WindowShape, index: usize) -> u64 {
+    let (block, all) = (shape.block_words(), shape.generations() as usize * shape.block_words());
+    let words =
+        blocks.chunks_exact(all).flat_map(|side_by_side| &side_by_side[index * block..(index + 1) * block]);
+    words.map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
 }

@@ -20,6 +20,7 @@ mod parquet;
 mod pybloom_live;
 mod pyprobables;
 mod rbloom;
+mod rdb_file;
 mod redis_bloom;
 mod redis_cuckoo;
 mod redis_rdb;

@@ -108,7 +108,10 @@ fn every_kind_holds_what_was_added_across_dump_load_and_clear() {
         let mut stage = Stage::new();
         let name = &format!("filter-{number}");
         assert_eq!(stage.run(&format!("MF.RESERVE {name} {options}")), Reply::Ok, "{options}");
-        assert_eq!(stage.refused(&format!("MF.RESERVE {name} {options}")), "ERR item exists");
+        assert_eq!(
+            stage.refused(&format!("MF.RESERVE {name} {options}")),
+            "ERR item exists: the name is taken, it holds a filter, which MF.* commands answer"
+        );
         let items = members(0);
         fill(&mut stage, name, traits, &items);
         judge(&mut stage, name, &items);
@@ -313,4 +316,90 @@ fn bitmaps_hold_numbers() {
     );
     assert_eq!(stage.run("MF.RESERVE dense KIND bitmap CAPACITY 10"), Reply::Ok);
     assert_eq!(booleans(&stage.run("MF.MADD dense 0 9")), [true, true]);
+}
+
+#[test]
+fn a_clock_that_was_ahead_does_not_freeze_a_window() {
+    const DAY_MS: u64 = 86_400_000;
+    let mut stage = Stage::new();
+    let start = stage.now();
+    assert_eq!(stage.run("MF.RESERVE seen SECONDS 60 CAPACITY 1000"), Reply::Ok);
+    assert_eq!(stage.run("MF.ADD seen before"), Reply::Boolean(true));
+    stage.set_now(start + 365 * DAY_MS);
+    assert_eq!(stage.run("MF.ADD seen ahead"), Reply::Boolean(true));
+    stage.set_now(start + 1_000);
+    assert_eq!(stage.run("MF.ADD seen after"), Reply::Boolean(true));
+    assert_eq!(booleans(&stage.run("MF.MEXISTS seen before ahead after")), [true; 3]);
+    stage.set_now(start + 30 * DAY_MS);
+    assert_eq!(booleans(&stage.run("MF.MEXISTS seen before ahead after")), [false; 3]);
+    // Emptied while the clock was ahead.
+    stage.set_now(start + 365 * DAY_MS);
+    assert_eq!(stage.run("MF.ADD seen again"), Reply::Boolean(true));
+    assert_eq!(stage.run("MF.CLEAR seen"), Reply::Ok);
+    stage.set_now(start + 31 * DAY_MS);
+    assert_eq!(stage.run("MF.ADD seen fresh"), Reply::Boolean(true));
+    stage.wait(60_000);
+    assert_eq!(booleans(&stage.run("MF.MEXISTS seen again fresh")), [false, true]);
+    stage.wait(21_000);
+    assert_eq!(stage.run("MF.EXISTS seen fresh"), Reply::Boolean(false));
+}
+
+#[test]
+fn one_command_makes_a_filter_and_adds_to_it() {
+    let mut stage = Stage::new();
+    assert!(stage.refused("MF.INSERT user NOCREATE ITEMS a").starts_with("NOTREADY"));
+    assert_eq!(
+        booleans(&stage.run("MF.INSERT user CAPACITY 1000 FPR 0.001 ITEMS a b a")),
+        [true, true, false]
+    );
+    assert_eq!(booleans(&stage.run("MF.INSERT user CAPACITY 5 ITEMS b c")), [false, true]);
+    assert_eq!(booleans(&stage.run("mf.insert user nocreate items items")), [true]);
+    assert_eq!(booleans(&stage.run("MF.MEXISTS user a b c items d")), [true, true, true, true, false]);
+    assert_eq!(booleans(&stage.run("MF.INSERT seen SECONDS 60 CAPACITY 100 ITEMS x")), [true]);
+    assert!(stage.refused("MF.INSERT user CAPACITY 10").contains("ITEMS"));
+    assert!(stage.refused("MF.INSERT user CAPACITY 10 ITEMS").contains("ITEMS"));
+    assert!(stage.refused("MF.INSERT user DANCE ITEMS a").contains("unknown option 'DANCE'"));
+    // A kind that is built of all its items at once, or no recipe: nothing is made.
+    assert!(stage.refused("MF.INSERT fixed KIND xor8 CAPACITY 10 ITEMS a").starts_with("NOTREADY"));
+    assert!(stage.refused("MF.INSERT fixed CAPACITY 10 FPR 7 ITEMS a").starts_with("ERR"));
+    assert!(!stage.values.contains_key(&b"fixed"[..]));
+}
+
+#[test]
+fn refusals_name_what_is_there() {
+    let mut stage = Stage::new();
+    assert_eq!(
+        stage.refused("MF.RESERVE tiers TIERS 100,1000,1000"),
+        "ERR TIERS must ascend, but 1000 follows 1000"
+    );
+    assert_eq!(stage.refused("MF.RESERVE tiers TIERS 5,3"), "ERR TIERS must ascend, but 3 follows 5");
+    assert_eq!(stage.run("MF.RESERVE tiers TIERS 3,5"), Reply::Ok);
+    assert!(stage.refused("MF.RESERVE tiers TIERS 3,5").contains("the name is taken, it holds a filter"));
+    stage.run("BF.ADD bloom a");
+    stage.run("CF.ADD cuckoo a");
+    let held = "WRONGTYPE Operation against a key holding the wrong kind of value: it holds a ";
+    for (name, what) in [("bloom", "Bloom filter, which BF.* "), ("cuckoo", "cuckoo filter, which CF.* ")] {
+        for line in
+            [format!("MF.ADD {name} a"), format!("MF.EXISTS {name} a"), format!("MF.INSERT {name} ITEMS a")]
+        {
+            assert_eq!(stage.refused(&line), format!("{held}{what}commands answer"), "{line}");
+        }
+        assert!(stage.refused(&format!("MF.RESERVE {name} CAPACITY 5")).contains(what));
+    }
+}
+
+/// 100 µs without the memory; the limit leaves room for a busy machine.
+#[test]
+fn to_choose_a_kind_again_takes_microseconds() {
+    let mut stage = Stage::new();
+    let mut each = Vec::new();
+    for user in 0..2_000 {
+        let line = format!("MF.RESERVE user:{user} CAPACITY 100 FPR 0.01");
+        let since = std::time::Instant::now();
+        assert_eq!(stage.run(&line), Reply::Ok);
+        each.push(since.elapsed());
+    }
+    each.sort_unstable();
+    println!("median {:?}", each[1_000]);
+    assert!(each[1_000] < std::time::Duration::from_micros(25), "median {:?}", each[1_000]);
 }

@@ -1,5 +1,6 @@
 //! The family as a client sees it.
 
+mod generations;
 mod kinds;
 mod limits;
 mod lists;

@@ -56,6 +56,14 @@ impl Stage {
         }
     }
 
+    pub(crate) fn now(&self) -> u64 {
+        self.environment.now_ms.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_now(&self, ms: u64) {
+        self.environment.now_ms.store(ms, Ordering::Relaxed);
+    }
+
     pub(crate) fn wait(&self, ms: u64) {
         self.environment.now_ms.fetch_add(ms, Ordering::Relaxed);
     }

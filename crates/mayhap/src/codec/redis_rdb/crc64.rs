@@ -20,7 +20,23 @@ const TABLE: [u64; 256] = {
 };
 
 pub(super) fn crc64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |crc: u64, &byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
+    let mut crc = Crc64::default();
+    crc.update(bytes);
+    crc.value()
+}
+
+/// The checksum of bytes that come piece by piece.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Crc64(u64);
+
+impl Crc64 {
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |crc, &byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)]);
+    }
+
+    pub(super) const fn value(self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

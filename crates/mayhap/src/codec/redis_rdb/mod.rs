@@ -18,7 +18,7 @@
 //! | 4 | as above | as above |
 //!
 //! [`read_dump`] reads what `DUMP` answers, compressed strings too, and [`write_dump`] writes what `RESTORE` takes. [`read_value`] and [`write_value`] have only
-//! the fields, as they stand in an RDB file. [`read_fields`] and [`write_fields`] are for a module inside of Redis: the host hands it field by field.
+//! the fields, as they stand in an RDB file. [`FileReader`] reads a whole RDB file. [`read_fields`] and [`write_fields`] are for a module inside of Redis: the host hands it field by field.
 //!
 //! Traps:
 //! * A server refuses a payload of a newer RDB version than its own: 10 in Redis 7.0, 11 in 7.2, 12 in 7.4 and 8.0. 10 is a good choice for what is to be restored anywhere.
@@ -40,9 +40,11 @@
 
 mod crc64;
 mod fields;
+mod file;
 mod lzf;
 
 pub use fields::{LoadFields, SaveFields};
+pub use file::{Entry, EntryValue, FileError, FileReader};
 
 use std::borrow::Cow;
 
@@ -125,9 +127,16 @@ impl ValueType {
     }
 }
 
+/// What stands for six bits in the name of a module's type.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The nine letters in the id of a module's type.
+fn module_name(id: u64) -> String {
+    (0..9).rev().map(|at| char::from(LETTERS[(id >> (10 + 6 * at) & 63) as usize])).collect()
+}
+
 /// Nine letters of six bits, and a version.
 fn module_id(name: &str, version: u32) -> u64 {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let number = |letter: u8| LETTERS.iter().position(|&there| there == letter).unwrap_or_default() as u64;
     name.bytes().fold(0, |id, letter| id << 6 | number(letter)) << 10 | u64::from(version)
 }

@@ -1,0 +1,64 @@
+//! One filter of the RDB file of a Redis or Valkey server, by its key.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+
+use mayhap::codec::redis_rdb::{EntryValue, FileError, FileReader};
+
+/// How RDB files begin.
+const BEGINNINGS: [&[u8; 6]; 2] = [b"REDIS0", b"VALKEY"];
+/// Keys that a message names.
+const NAMED: usize = 20;
+/// The most bytes a value may have: that of a string in Redis times four, for a filter of many layers.
+const MAX_VALUE_BYTES: u64 = 2 << 30;
+
+/// Whether a file is an RDB file.
+pub(super) fn is_rdb(path: &Path) -> bool {
+    let mut begins = [0; 6];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok()
+        && BEGINNINGS.contains(&&begins)
+}
+
+/// The payload of the filter under `key`, as `DUMP` would have answered it. Without a key, the file must hold one filter.
+/// The file is read to its end, so its checksum is checked. An error is a clause for a message that names the file.
+pub(super) fn payload(path: &Path, key: Option<&str>) -> Result<Vec<u8>, String> {
+    let said = |error: FileError| error.to_string();
+    let file = File::open(path).map_err(|cause| format!("cannot be opened: {cause}"))?;
+    let (mut found, mut filters, mut others) = (None, Vec::new(), 0_u64);
+    for entry in FileReader::new(BufReader::with_capacity(1 << 20, file), MAX_VALUE_BYTES).map_err(said)? {
+        let entry = entry.map_err(said)?;
+        let wanted = key.is_none_or(|key| key.as_bytes() == entry.name);
+        match entry.value {
+            EntryValue::RedisBloom(_, payload) => {
+                filters.push(entry.name.escape_ascii().to_string());
+                if wanted {
+                    found = Some(payload);
+                }
+            }
+            EntryValue::Mayhap(_) if wanted && key.is_some() => {
+                return Err(format!(
+                    "key {} is a filter of the MF family: load the file into a server (`mayhap serve --load`) and pull it",
+                    entry.name.escape_ascii()
+                ));
+            }
+            _ => others += 1,
+        }
+    }
+    let shown = filters.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = filters.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    match (found, key, filters.len()) {
+        (None, None, _) => Err(format!("rdb file without a Bloom or cuckoo filter: {others} other keys")),
+        (None, Some(key), 0) => {
+            Err(format!("rdb file without key {key}, and without a Bloom or cuckoo filter"))
+        }
+        (None, Some(key), _) => {
+            Err(format!("rdb file without a filter under key {key}; it holds {shown}{more}"))
+        }
+        (Some(_), None, 2..) => {
+            Err(format!("rdb file with {} filters: choose one with --rdb-key: {shown}{more}", filters.len()))
+        }
+        (Some(payload), ..) => Ok(payload),
+    }
+}

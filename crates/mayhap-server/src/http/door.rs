@@ -1,0 +1,191 @@
+//! HTTP connections: how many there may be, and how long they may take.
+//!
+//! A request has `request-timeout` in total, from its first byte to its answer. The answer, and the wait for the next request, have
+//! as long again. The first request counts from the moment the connection is accepted.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+use crate::shared::Shared;
+
+/// After an accept that failed, for want of file descriptors as a rule.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Bytes of a request's head, and of what is read ahead.
+const HEAD_BYTES: usize = 16 * 1024;
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 43\r\nconnection: close\r\n\r\n\
+{\"error\":\"max number of clients reached\"}\r\n";
+
+/// Accepts connections until its task is dropped, and serves each in a task of its own.
+pub(super) async fn listen(listener: TcpListener, router: Router, shared: Arc<Shared>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if !shared.clients().enter_http(shared.settings().http_max_clients) => {
+                    // As much as the socket takes: no client keeps us here.
+                    let _ = stream.try_write(FULL);
+                }
+                Ok((stream, address)) => {
+                    let place = Place(Arc::clone(&shared));
+                    connections.spawn(serve(stream, address, router.clone(), place));
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// One of the connections there may be. Dropping it makes room.
+struct Place(Arc<Shared>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.clients().leave_http();
+    }
+}
+
+async fn serve(stream: TcpStream, address: SocketAddr, router: Router, place: Place) {
+    let _ = stream.set_nodelay(true);
+    let local = stream.local_addr().ok();
+    let clock = Arc::new(Clock::start(place.0.request_timeout()));
+    let service = TowerToHyperService::new(router);
+    let answering = Arc::clone(&clock);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        answering.begins();
+        request.extensions_mut().insert(ConnectInfo(address));
+        if let Some(local) = local {
+            request.extensions_mut().insert(Local(local));
+        }
+        let (answer, clock) = (service.call(request), Arc::clone(&answering));
+        async move {
+            let answer = answer.await;
+            clock.waits();
+            answer
+        }
+    });
+    let stream = TokioIo::new(Watched { stream, clock: Arc::clone(&clock) });
+    let connection = http1::Builder::new().max_buf_size(HEAD_BYTES).serve_connection(stream, service);
+    tokio::select! {
+        _ = connection => {}
+        () = clock.over() => {
+            tracing::debug!(%address, "closed: HTTP takes too long");
+            place.0.clients().http_overdue();
+        }
+    }
+}
+
+/// Where a connection came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Local(pub(super) SocketAddr);
+
+/// When a connection is closed.
+struct Clock {
+    started: Instant,
+    patience: Option<Duration>,
+    /// In milliseconds after `started`.
+    due_ms: AtomicU64,
+    /// Is it between two requests?
+    waits: AtomicBool,
+}
+
+impl Clock {
+    fn start(patience: Option<Duration>) -> Self {
+        // The first request counts from here, so it does not begin with its first byte.
+        let clock = Self {
+            started: Instant::now(),
+            patience,
+            due_ms: AtomicU64::new(0),
+            waits: AtomicBool::new(false),
+        };
+        clock.wind();
+        clock
+    }
+
+    fn wind(&self) {
+        let due = self.started.elapsed().saturating_add(self.patience.unwrap_or_default());
+        self.due_ms.store(u64::try_from(due.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Something of a request came. Only the first byte after an answer gives more time.
+    fn begins(&self) {
+        if self.waits.swap(false, Ordering::Relaxed) {
+            self.wind();
+        }
+    }
+
+    /// The answer is there: it is written, and the next request may come.
+    fn waits(&self) {
+        self.waits.store(true, Ordering::Relaxed);
+        self.wind();
+    }
+
+    /// Returns when the time is up; never, if there is no limit.
+    async fn over(&self) {
+        if self.patience.is_none() {
+            return std::future::pending().await;
+        }
+        loop {
+            let due = self.started + Duration::from_millis(self.due_ms.load(Ordering::Relaxed));
+            if due <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(due).await;
+        }
+    }
+}
+
+/// A stream that tells the clock when something came.
+struct Watched {
+    stream: TcpStream,
+    clock: Arc<Clock>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.clock.begins();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
