@@ -36,7 +36,7 @@ kinds:
 manual:
     MAYHAP_WRITE_MANUAL=1 cargo test -p mayhap-server --test manual
 
-# What clients can make the server hold, with the sizes that count: 1 000 x 1 MiB unread, 9 000 half requests for 30 s, 1 000 strangers. Minutes.
+# What clients can make the server hold, in full size: 1,000 unread replies of 1 MiB, 9,000 half requests and 6,200 slow HTTP connections for 30 s, 1,000 clients without a password. Minutes.
 limits:
     ulimit -n 20000 && MAYHAP_LIMITS=long cargo test --release -p mayhap-cli --test serve_limits -- --nocapture --test-threads 1
 

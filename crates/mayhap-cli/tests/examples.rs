@@ -42,7 +42,7 @@ fn run(script: &Path, program: &str) -> (bool, String) {
 #[test]
 fn every_example_keeps_its_word() {
     let scripts = scripts();
-    assert_eq!(scripts.len(), 9, "{scripts:?}");
+    assert_eq!(scripts.len(), 12, "{scripts:?}");
     // Two at a time: most of what they do is waiting for one another's pipes.
     for pair in scripts.chunks(2) {
         thread::scope(|scope| {

@@ -136,7 +136,7 @@ fn every_command_of_the_manual_runs() {
 #[test]
 fn every_command_of_the_guide_runs() {
     let pages = pages_below("docs/guide");
-    assert_eq!(pages.len(), 9, "{pages:?}");
+    assert_eq!(pages.len(), 14, "{pages:?}");
     for page in pages {
         run(&page, 2);
     }

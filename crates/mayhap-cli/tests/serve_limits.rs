@@ -27,6 +27,8 @@ fn size(short: usize, long: usize) -> usize {
 struct Server {
     child: Child,
     address: String,
+    /// Where HTTP is answered; empty without `--http-port`.
+    http: String,
     _out: BufReader<ChildStdout>,
     _alone: MutexGuard<'static, ()>,
 }
@@ -44,9 +46,10 @@ impl Server {
                 command.env_remove(name);
             }
         }
-        command
-            .args(["serve", "--port", "0", "--no-http", "--dir", "data", "--workers", "2"])
-            .args(arguments);
+        command.args(["serve", "--port", "0", "--dir", "data", "--workers", "2"]).args(arguments);
+        if !arguments.contains(&"--http-port") {
+            command.arg("--no-http");
+        }
         command.args(["--log-level", "error"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -55,7 +58,9 @@ impl Server {
             assert!(out.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
         }
         let address = greeting.lines().find_map(|line| line.strip_prefix("  RESP  ")).unwrap().to_owned();
-        Self { child, address, _out: out, _alone: alone }
+        let http = greeting.lines().find_map(|line| line.strip_prefix("  HTTP  http://")).unwrap_or_default();
+        let http = http.split('/').next().unwrap_or_default().to_owned();
+        Self { child, address, http, _out: out, _alone: alone }
     }
 
     fn connect(&self) -> Talk {
@@ -264,6 +269,52 @@ fn half_a_request_is_closed_and_who_is_slow_or_silent_is_not() {
     assert!(patient.info("overdue_disconnections") >= connections as u64);
     assert_eq!(patient.ask("CONFIG SET timeout 1"), "+OK");
     assert!(patient.is_closed_within(Duration::from_secs(10)));
+}
+
+/// Silent HTTP connections, and ones that send a byte now and then, slow no RESP client down and are closed in time.
+#[test]
+fn slow_http_connections_are_closed_and_delay_no_resp_client() {
+    let (silent, dripping) = (size(120, 1_200), size(300, 5_000));
+    let seconds = size(2, 25) as u64;
+    let timeout = seconds.to_string();
+    let arguments = ["--http-port", "0", "--http-max-clients", "10000", "--request-timeout", &timeout];
+    let server = Server::start("slow_http", &arguments);
+    let (bare, _) = Pinger::alone(&server);
+    let pinger = Pinger::start(&server);
+    let open = || TcpStream::connect(&server.http).unwrap();
+    let silent: Vec<TcpStream> = (0..silent).map(|_| open()).collect();
+    let mut drips: Vec<TcpStream> = (0..dripping).map(|_| open()).collect();
+    let begun = Instant::now();
+    let head = format!("GET /health HTTP/1.1\r\nHost: {}\r\nX-Slow: ", server.http);
+    for stream in &mut drips {
+        stream.set_nonblocking(true).unwrap();
+        let _ = stream.write(head.as_bytes());
+    }
+    // A byte of every request each second, until all are closed.
+    let last = Duration::from_secs(seconds + 5);
+    while !drips.is_empty() {
+        assert!(begun.elapsed() < last, "{} of {dripping} are open after {last:?}", drips.len());
+        thread::sleep(Duration::from_millis(size(100, 1_000) as u64));
+        drips.retain_mut(|stream| {
+            let mut rest = [0; 256];
+            let is_open =
+                matches!(stream.read(&mut rest), Err(error) if error.kind() == ErrorKind::WouldBlock);
+            is_open && stream.write(b"a").is_ok()
+        });
+    }
+    let closed = begun.elapsed();
+    let count = silent.len();
+    for stream in silent {
+        let left = last.saturating_sub(begun.elapsed());
+        assert!(Talk::over(stream, PATIENCE).is_closed_within(left), "a silent connection is open");
+    }
+    let (p99, longest) = pinger.stop();
+    println!(
+        "{count} silent and {dripping} dripping HTTP connections closed after {closed:?}; \
+         ping p99 {p99:?}, longest {longest:?}, alone {bare:?}"
+    );
+    assert!(p99 < Duration::from_millis(size(100, 10) as u64).max(bare * 5), "{p99:?}, alone {bare:?}");
+    assert!(server.is_alive());
 }
 
 #[test]
