@@ -32,6 +32,10 @@ accuracy:
 kinds:
     cargo run --release -p mayhap-bench -- kinds
 
+# The table of figures in README.md, from the newest record of 10^6 items at 1 %.
+readme:
+    cargo run --release -p mayhap-bench -- readme
+
 # docs/commands.md and the table of settings in docs/server.md, from the tables in the code.
 manual:
     MAYHAP_WRITE_MANUAL=1 cargo test -p mayhap-server --test manual

@@ -209,7 +209,7 @@ fn write_or_check(args: &Args) -> io::Result<bool> {
     if args.check {
         return Ok(is_current(&fs::read_to_string(&args.out)?));
     }
-    let record = match args.record.clone().or_else(newest_record) {
+    let record = match args.record.clone().or_else(|| newest_record(Path::new("bench/record"))) {
         Some(path) => fs::read_to_string(path)?,
         None => String::new(),
     };
@@ -275,8 +275,7 @@ fn page(record: &str) -> String {
 }
 
 /// The last by name, and so by date, of the records at 10^6 items and 1 %.
-fn newest_record() -> Option<PathBuf> {
-    let folder = Path::new("bench").join("record");
+pub(crate) fn newest_record(folder: &Path) -> Option<PathBuf> {
     let paths = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_one = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("filters-1000000-0.01-u64-"))

@@ -24,6 +24,7 @@ mod limit;
 mod logs;
 mod measure;
 mod ours;
+mod readme;
 mod record;
 mod rivals;
 mod row;
@@ -47,6 +48,8 @@ enum Command {
     Accuracy(accuracy::Args),
     /// All kinds side by side, from their shapes and a kept record.
     Kinds(kinds::Args),
+    /// The table of figures in README.md, from a kept record.
+    Readme(readme::Args),
     /// Our server beside Debian's Redis: its CPU time per request and per item.
     Server(server::Args),
     /// Our log of changes beside crates that offer one.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Filters(args) => filters::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Kinds(args) => kinds::run(&args),
+        Command::Readme(args) => readme::run(&args),
         Command::Server(args) => server::run(&args),
         Command::Logs(args) => logs::run(&args),
     }

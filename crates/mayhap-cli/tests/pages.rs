@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sha2::{Digest as _, Sha256};
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project's root")
 }
@@ -121,11 +123,13 @@ fn run(name: &str, fewest: usize) {
 
 #[test]
 fn every_command_of_the_readme_runs() {
-    run("README.md", 3);
-    // A server does not end, and tests do not run themselves.
-    let by_hand = blocks(&page("README.md")).1;
-    let first: Vec<&str> = by_hand.iter().filter_map(|block| block.split("  ").next()).collect();
-    assert_eq!(first, ["cargo run --release -- serve", "./test"]);
+    for readme in ["README.md", "README.zh-CN.md"] {
+        run(readme, 3);
+        // A server does not end, and tests do not run themselves.
+        let by_hand = blocks(&page(readme)).1;
+        let first: Vec<&str> = by_hand.iter().filter_map(|block| block.split("  ").next()).collect();
+        assert_eq!(first, ["cargo run --release -- serve", "./test"]);
+    }
 }
 
 #[test]
@@ -139,6 +143,38 @@ fn every_command_of_the_guide_runs() {
     assert_eq!(pages.len(), 14, "{pages:?}");
     for page in pages {
         run(&page, 2);
+    }
+}
+
+/// The first line of a page in Chinese: the English page, and the state of it that was translated. A page that is no translation, but
+/// has the same subject, names no state.
+fn english_of(page: &str) -> Option<(&str, Option<&str>)> {
+    let said = page.lines().next()?.strip_prefix("<!-- english: ")?.strip_suffix(" -->")?;
+    Some(said.split_once(' ').map_or((said, None), |(name, state)| (name, Some(state))))
+}
+
+/// Pages in Chinese show the blocks of their English page, which run, and are not older than it.
+#[test]
+fn every_page_in_chinese_is_current_and_shows_the_same_blocks() {
+    let cases = pages_below("docs/zh/guide");
+    let expected: Vec<_> =
+        pages_below("docs/guide").iter().map(|name| name.replace("docs/", "docs/zh/")).collect();
+    assert_eq!(cases, expected);
+    for name in pages_below("docs/zh").into_iter().chain(cases.clone()) {
+        let text = page(&name);
+        let said = english_of(&text).unwrap_or_else(|| panic!("{name} does not say its English page"));
+        let (english, Some(state)) = said else { continue };
+        let hash = Sha256::digest(page(english).as_bytes());
+        let hash: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            state, hash,
+            "{name} is older than {english}: bring it up to date, then write {hash} in its first line"
+        );
+    }
+    for name in cases {
+        let text = page(&name);
+        let (english, _) = english_of(&text).expect("seen above");
+        assert_eq!(blocks(&text).0, blocks(&page(english)).0, "{name} and {english} show different blocks");
     }
 }
 
@@ -175,9 +211,13 @@ fn every_verb_that_is_named_exists() {
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    let pages = ["README.md".into(), "docs/guide.md".into(), "docs/program.md".into()]
-        .into_iter()
-        .chain(pages_below("docs/guide"));
+    let pages =
+        ["README.md", "README.zh-CN.md", "docs/guide.md", "docs/program.md", "docs/how-filters-work.md"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(pages_below("docs/guide"))
+            .chain(pages_below("docs/zh"))
+            .chain(pages_below("docs/zh/guide"));
     for name in pages {
         let text = page(&name);
         let scripts: String =
@@ -215,9 +255,11 @@ fn every_path_of_the_architecture_exists() {
 fn every_link_leads_somewhere() {
     let pages = [
         "README.md",
+        "README.zh-CN.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/guide.md",
+        "docs/how-filters-work.md",
         "docs/format.md",
         "docs/program.md",
         "docs/server.md",
@@ -225,7 +267,8 @@ fn every_link_leads_somewhere() {
         "docs/remote.md",
         "docs/remote-java.md",
     ];
-    for name in pages.into_iter().map(str::to_owned).chain(pages_below("docs/guide")) {
+    let folders = ["docs/guide", "docs/zh", "docs/zh/guide"].map(pages_below);
+    for name in pages.into_iter().map(str::to_owned).chain(folders.into_iter().flatten()) {
         let text = page(&name);
         let folder = root().join(&name).parent().expect("a page is in a folder").to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
