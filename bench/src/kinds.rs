@@ -182,7 +182,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Window,
         name: "Window",
-        purpose: "seen in the last so many items, or the last so long",
+        purpose: "seen among the last N items, or in the last N seconds",
         can: "forget",
         cache_lines: "2",
         bits: |n, p| Ok(WindowShape::of_items(n, p)?.bits_per_item()),
@@ -244,7 +244,7 @@ fn page(record: &str) -> String {
         "# The kinds side by side\n\n\
          Printed by `mayhap-bench kinds`; not edited by hand. Bits per item at 10^6 items, computed from the shapes, and over log2(1/rate) in \
          brackets; cache lines that a lookup touches; then, measured in one run at 10^6 items and 1 % on one machine, thread-CPU time as a ratio \
-         to `Bloom`: single lookups of strangers, the same by batch, and inserting by batch or building. \
+         to `Bloom`: single lookups of non-members, the same by batch, and inserting by batch or building. \
          `Xor` and `BinaryFuse` have fixed widths: 8 bits for 1 %, 16 for 0.1 %; the times are those of 8 bits. \
          A `Bitmap` is exact, one bit for each number of its range. `ScalableCuckoo` has no rate to ask for: it is there for RedisBloom's data.\n\n\
          | kind | for | can also | lines | bits at 1 % | bits at 0.1 % | lookup | by batch | build |\n\

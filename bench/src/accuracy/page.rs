@@ -28,8 +28,8 @@ pub(crate) fn render(cells: &[Cell], before: &str) -> String {
     );
     let _ = write!(
         page,
-        "Each filter is filled to its capacity and asked about strangers (four filters, small ones up to 500, averaged). \
-         *Expected* is the model's rate at capacity, *observed* the share of strangers answered *mayhap*, *over* the bits per item over \
+        "Each filter is filled to its capacity and asked about non-members (four filters, small ones up to 500, averaged). \
+         *Expected* is the model's rate at capacity, *observed* the share of non-members answered *maybe*, *over* the bits per item over \
          log2(1/promised). *As promised* means: observed lies inside the two-sided binomial band (one in {:.0e} a side, model error {} %) \
          around expected; it is not above the promise by more than chance; and the same filter with a tenth too many items is rejected \
          by such a band, or one made of fingerprints refuses half too many (filters that grow, forget, or are built whole have no such twin). \
