@@ -1,10 +1,10 @@
 //! A Bitcoin light client: finds the blocks that pay a wallet, and downloads no other block (BIP 157 and 158).
 //!
 //! A full node makes one small filter of all scripts in a block. The client downloads every filter, asks it about the scripts of its
-//! wallet, and downloads a block only where the filter says *maybe*. The server never learns which scripts the wallet has.
+//! wallet, and downloads a block only where the filter says *maybe*. The server learns which blocks it downloads, not which scripts it has.
 //!
 //! ```text
-//! node    block ─▶ filter, 20 bits per script ─▶ header of the filter, linked to the header before
+//! node    block ─▶ filter, 21 bits per script ─▶ header of the filter, linked to the header before
 //! client  filter ─▶ is the header right? ─▶ any of my scripts? ─▶ maybe: download the block
 //! ```
 //!
