@@ -65,6 +65,8 @@ needed! {
     RedisModule_RegisterStringConfig RedisModule_LoadConfigs RedisModule_RegisterInfoFunc
     RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong RedisModule_SubscribeToServerEvent
     RedisModule_GetServerInfo RedisModule_ServerInfoGetFieldC
+    RedisModule_BlockClient RedisModule_UnblockClient RedisModule_GetThreadSafeContext RedisModule_FreeThreadSafeContext
+    RedisModule_ThreadSafeContextLock RedisModule_ThreadSafeContextUnlock
     RedisModule_FreeServerInfo RedisModule_GetUsedMemoryRatio RedisModule_DefragAlloc RedisModule_Log
 }
 

@@ -7,6 +7,7 @@
 //!
 //! * `register` tells the host every command of `mayhap-command`'s table that is about filters, with its flags, names and help.
 //! * `run` runs one: finds what the name holds, asks `mayhap-command`, puts back what became of it, and replies.
+//! * `commit` has another thread build a large static set, so that only the client of `MF.BUILD … COMMIT` waits for it.
 //! * `effect` is what replicas and the AOF are told: the request itself where that gives the same filter anywhere, and otherwise
 //!   `MF.REDO`, which has the time, the randomness and the parameters with it.
 //! * `types` are the three types of values: RedisBloom's two, byte for byte in RDB files, and our own.
@@ -16,6 +17,7 @@
 
 mod allocator;
 mod aof;
+mod commit;
 mod effect;
 mod environment;
 mod fields;

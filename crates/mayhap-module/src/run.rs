@@ -16,7 +16,7 @@ use crate::environment::HostEnvironment;
 use crate::host::{self, Ctx, HostString, Key, Level, OK, call, raw};
 use crate::tally::{self, BUDGET};
 use crate::types::{self, Held, Type};
-use crate::{memory_limit, register, reply, settings};
+use crate::{commit, memory_limit, register, reply, settings};
 
 /// What clients may do.
 static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
@@ -24,8 +24,8 @@ static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 static UNLIMITED: Limits = Limits::NONE;
 static UNLIMITED_BUDGET: LazyLock<Budget> = LazyLock::new(Budget::default);
 
-const READ: c_int = raw::REDISMODULE_READ as c_int;
-const WRITE: c_int = raw::REDISMODULE_WRITE as c_int;
+pub(crate) const READ: c_int = raw::REDISMODULE_READ as c_int;
+pub(crate) const WRITE: c_int = raw::REDISMODULE_WRITE as c_int;
 
 /// One request, as the host gives it.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +86,35 @@ impl Desk {
     }
 }
 
-/// Serves a request, and answers it.
+/// What clients may do.
+pub(crate) fn limits() -> &'static Limits {
+    &LIMITS
+}
+
+/// Serves a request, and answers it, or has its client wait.
 ///
 /// # Safety
 /// The host called a command of ours with this context and these strings.
 pub(crate) unsafe fn serve(call: Call<'_>) -> c_int {
+    if call.command.name == commit::COMMAND && call.strings.len() == commit::WORDS {
+        // SAFETY: the strings live until this call is done, and the words no longer.
+        let words: [&[u8]; commit::WORDS] =
+            std::array::from_fn(|at| unsafe { host::bytes(call.strings[at]) });
+        let request = Request { command: call.command, words: &words };
+        // SAFETY: the caller's.
+        if unsafe { commit::begin(&call, &request) } {
+            return OK;
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { serve_now(call) }
+}
+
+/// Serves a request, and answers it.
+///
+/// # Safety
+/// As [`serve`].
+pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
     let mut desk = Desk::take();
     // SAFETY: the strings live until this call is done, and the words are gone before that.
     desk.words.extend(call.strings.iter().map(|string| unsafe { host::bytes::<'static>(*string) }));
@@ -407,15 +431,15 @@ struct Changed {
 
 /// A name that is open, and closed when this is dropped.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     key: Key,
-    held: Held,
+    pub(crate) held: Held,
 }
 
 impl Open {
     /// # Safety
     /// The host called a command of ours with this context, which lives longer than what is returned.
-    unsafe fn new(ctx: Ctx, name: HostString, mode: c_int) -> Self {
+    pub(crate) unsafe fn new(ctx: Ctx, name: HostString, mode: c_int) -> Self {
         // SAFETY: the caller's.
         unsafe {
             let key = call!(RedisModule_OpenKey(ctx, name, mode));

@@ -3,6 +3,7 @@
 mod beside_server;
 mod cluster;
 mod commands;
+mod commit;
 mod files;
 mod memory;
 mod payloads;
