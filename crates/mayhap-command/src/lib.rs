@@ -36,6 +36,7 @@ pub mod syntax;
 pub mod table;
 pub mod touch;
 pub mod value;
+mod work;
 
 pub use command::{Access, Arity, Command, Family, Flags, Names};
 pub use context::{Budget, Context, Environment, ForNow, Growth, Limits, Promises};

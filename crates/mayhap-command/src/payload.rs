@@ -58,7 +58,7 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
 ///
 /// # Errors
 /// In Redis's words: [`Refusal::PayloadVersionOrChecksum`] for bytes that are not what `DUMP` said, or what a newer server said;
-/// [`Refusal::PayloadFormat`] for a value that is none.
+/// [`Refusal::PayloadFormat`] for a value that is none, [`Refusal::PayloadOther`] for one of another module or of a later RedisBloom.
 pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
     let trailer = payload.len().checked_sub(TRAILER_BYTES).map(|at| &payload[at..]);
     let Some(&[low, high, ..]) = trailer else { return Err(Refusal::PayloadVersionOrChecksum) };
@@ -129,6 +129,9 @@ fn read<'p>(
 fn refused(error: &DecodeError, context: &Context<'_>) -> Refusal {
     match error {
         DecodeError::PayloadDamaged => Refusal::PayloadVersionOrChecksum,
+        DecodeError::OtherModule { .. } | DecodeError::NewerModule { .. } => {
+            Refusal::PayloadOther(error.clone())
+        }
         DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. }) => {
             context.admit(*bytes, *bytes).err().unwrap_or(Refusal::PayloadFormat)
         }

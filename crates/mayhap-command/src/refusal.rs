@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mayhap::codec::DecodeError;
+
 use crate::bits::BitsRefusal;
 use crate::mf::MayhapRefusal;
 use crate::parameters::Trouble;
@@ -200,7 +202,7 @@ pub enum Refusal {
     MaxExpansions,
     /// `CF.ADD`: the system, or a limit, refuses the memory of another sub-filter.
     CuckooInsufficientMemory,
-    /// `CF.INSERT`: the items before this one were moved about as often as one request may ask for.
+    /// `CF.INSERT`: the items before this one took as much work as one request may ask for.
     TooManyMoves,
     /// `CF.DEL`: there is no such filter.
     CuckooItemNotFound,
@@ -218,6 +220,8 @@ pub enum Refusal {
     PayloadVersionOrChecksum,
     /// `RESTORE`: no value.
     PayloadFormat,
+    /// `RESTORE`: a value of a type, or of a version, that is known by name and not held here.
+    PayloadOther(DecodeError),
     /// `DUMP`: there is no payload for this kind of value.
     NoPayload,
     /// The log cannot be written for want of room on the disk: changes are refused until there is some.
@@ -366,6 +370,7 @@ impl fmt::Display for Refusal {
             Self::ChunkNotLoaded => f.write_str("Couldn't load chunk!"),
             Self::PayloadVersionOrChecksum => f.write_str("ERR DUMP payload version or checksum are wrong"),
             Self::PayloadFormat => f.write_str("ERR Bad data format"),
+            Self::PayloadOther(why) => write!(f, "ERR Bad data format: {why}"),
             Self::NoPayload => f.write_str("ERR this kind of value cannot be dumped"),
             Self::HalfLoaded { came, all } => {
                 write!(f, "NOTREADY filter is being loaded: {came} of {all} bytes have arrived")

@@ -17,6 +17,7 @@ pub mod formats;
 pub mod http;
 pub mod input;
 pub mod log;
+pub mod meter;
 pub mod mutate;
 pub mod payloads;
 pub mod random;

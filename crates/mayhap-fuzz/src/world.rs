@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mayhap_command::{Environment, Limits, Reply, Request, Scratch, table};
 use mayhap_engine::{AppendFile, Disk, DiskFile, Engine};
 
+use crate::meter;
+
 /// What one filter may take.
 pub const FILTER_BYTES: u64 = 1 << 20;
 /// What all may take.
@@ -63,7 +65,9 @@ pub fn ask(engine: &Engine, words: &[&[u8]]) -> Option<Reply> {
         return None;
     }
     let mut replies = Vec::new();
-    engine.run(&[Request { command, words }], &mut Scratch::default(), &mut replies);
+    meter::measure(words, || {
+        engine.run(&[Request { command, words }], &mut Scratch::default(), &mut replies);
+    });
     assert_eq!(replies.len(), 1, "one reply for one request: {:?}", command.name);
     replies.pop()
 }

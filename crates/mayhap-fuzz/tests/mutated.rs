@@ -10,7 +10,7 @@ use mayhap_fuzz::mutate::{ModuleValue, change_plain};
 use mayhap_fuzz::payloads::{MAKERS, value};
 use mayhap_fuzz::random::Random;
 use mayhap_fuzz::world::{ALL_BYTES, CERTAIN_KINDS, Memory, OTHER_KINDS, ask, ask_line as run, engine};
-use mayhap_fuzz::{exercise, seal};
+use mayhap_fuzz::{exercise, meter, seal};
 use mayhap_testkit::alloc_meter::AllocMeter;
 
 #[global_allocator]
@@ -194,6 +194,7 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
     });
     let specimens = specimens();
     let (mut accepted, mut most) = (0_u64, 0);
+    let mut longest = meter::take_longest();
     let mut rounds = 0;
     while end.map_or(rounds < 6_000, |end| Instant::now() < end) {
         let seed = begin.wrapping_add(rounds);
@@ -214,11 +215,18 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
             "MAYHAP_MUTATE_SEED={seed}: {} bytes",
             measured.peak_bytes
         );
+        let request = meter::take_longest();
+        if request.took >= meter::LONGEST_REQUEST {
+            let again = meter::longest_of(|| drop(round(specimen, mixed)));
+            assert!(again.took < meter::LONGEST_REQUEST, "MAYHAP_MUTATE_SEED={seed}: {again:?}");
+        } else if request.took > longest.took {
+            longest = request;
+        }
         rounds += 1;
     }
     DONE.store(true, Ordering::Relaxed);
     watch.join().unwrap();
-    println!("{rounds} payloads, {accepted} accepted, {most} bytes at once at most");
+    println!("{rounds} payloads, {accepted} accepted, {most} bytes at once at most, {longest:?}");
     // If next to none is accepted, next to nothing was tried.
     assert!(accepted * 20 > rounds && accepted * 10 < rounds * 9, "{accepted} of {rounds} accepted");
 }

@@ -6,6 +6,7 @@
 //!
 //! * `edit:n:at=field,…`: the payload of [`payloads::value`], of which some fields are others: `u5`, `dnan`, `s16` (zeros)
 //! * `cut:n:length`, `sealed:hex`, `module:letters,version,fields…`: other payloads, with right checksums
+//! * `many:n:text`, `numbers:n`: so many words, all alike, or the numbers from 0 on
 //! * `header:at=number`: the header of a `.mayhap` file with another number in it, and nothing behind
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -218,11 +219,17 @@ fn piece(text: &str, count: usize) -> Vec<u8> {
 }
 
 fn words(line: &str, count: usize) -> Vec<Vec<u8>> {
-    let word = |word: &str| match word.strip_prefix('=') {
-        Some(made) => made.split('+').flat_map(|text| piece(text, count)).collect(),
-        None => word.as_bytes().to_vec(),
+    let some = |word: &str| -> Vec<Vec<u8>> {
+        let Some(made) = word.strip_prefix('=') else { return vec![word.into()] };
+        if let Some((times, text)) = made.strip_prefix("many:").and_then(|many| many.split_once(':')) {
+            return vec![text.into(); times.parse().unwrap()];
+        }
+        if let Some(numbers) = made.strip_prefix("numbers:") {
+            return (0..numbers.parse::<u32>().unwrap()).map(|number| number.to_string().into()).collect();
+        }
+        vec![made.split('+').flat_map(|text| piece(text, count)).collect()]
     };
-    line.split(' ').map(word).collect()
+    line.split(' ').flat_map(some).collect()
 }
 
 enum Step<'a> {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mayhap_fuzz::mutate::{Field, ModuleValue, module_id};
+use mayhap_fuzz::seal;
 use mayhap_server::import::{ImportError, MARK_FILE};
 use mayhap_server::{Running, Server, Settings, StartError};
 use tempfile::TempDir;
@@ -98,6 +100,41 @@ fn a_damaged_file_is_refused_before_anything_is_loaded() {
     }
     let server = start(&data, None).unwrap();
     assert_eq!(ask(&server, &["DBSIZE"]), ":0\r\n");
+}
+
+/// A file with one key, as Redis writes it.
+fn file_with(value: &ModuleValue) -> Vec<u8> {
+    let mut file = b"REDIS0009".to_vec();
+    file.extend([0xfe, 0]);
+    let value = value.to_bytes();
+    file.extend([value[0], 1, b'k']);
+    file.extend_from_slice(&value[1..]);
+    file.push(0xff);
+    let checksum = seal::crc64(&file);
+    file.extend_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+#[test]
+fn values_that_are_not_held_here_are_refused_or_left_out_by_name() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dump.rdb");
+    // A filter of a later RedisBloom: to start without it would answer no for its items.
+    let value = ModuleValue { id: module_id("MBbloom--", 5), fields: vec![Field::Unsigned(1)] };
+    fs::write(&path, file_with(&value)).unwrap();
+    let refused = start(&folder.path().join("newer"), Some(path.clone())).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "key k cannot be loaded: ERR Bad data format: module type MBbloom-- has encoding version 5, \
+         the newest this program reads is 4"
+    );
+    // What is no filter is left out, and said.
+    for name in ["TDIS-TYPE", "TopK-TYPE", "CMSk-TYPE"] {
+        let fields = vec![Field::Double(100.0), Field::Unsigned(u64::MAX), Field::String(vec![7; 9])];
+        fs::write(&path, file_with(&ModuleValue { id: module_id(name, 0), fields })).unwrap();
+        let server = start(&folder.path().join(name), Some(path.clone())).unwrap();
+        assert_eq!(ask(&server, &["DBSIZE"]), ":0\r\n", "{name}");
+    }
 }
 
 /// A Redis server that ends with this.

@@ -42,6 +42,12 @@ pub(super) fn payload(path: &Path, key: Option<&str>) -> Result<Vec<u8>, String>
                     entry.name.escape_ascii()
                 ));
             }
+            EntryValue::Other(what) if wanted && key.is_some() => {
+                return Err(format!(
+                    "key {} of the rdb file is of type {what}, not a Bloom or cuckoo filter",
+                    entry.name.escape_ascii()
+                ));
+            }
             _ => others += 1,
         }
     }

@@ -11,6 +11,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::{Request, Scratch, Slot, Together};
 use crate::value::Value;
+use crate::work::{WORK_PER_ITEM, Work};
 
 /// `CF.EXISTS`, `CF.MEXISTS`: a missing filter holds nothing, and neither does something that is no cuckoo filter.
 pub(crate) fn ask(
@@ -128,11 +129,8 @@ pub(super) enum Outcome {
     Refused(Refusal),
 }
 
-/// Moves of items to other buckets that one request may ask for in all: a few tenths of a second where memory is slow. A request may say how
-/// many each of its items is worth (`MAXITERATIONS`), up to 65 535, and has any number of items.
-const MOVES: u64 = 4_000_000;
-/// And so many for each of its items, which is more than they ask for by default.
-const MOVES_PER_ITEM: u64 = 100;
+/// `MAXITERATIONS` by default.
+const DEFAULT_ITERATIONS: u32 = 20;
 
 /// Adds `items` to the filter that is there, of which `booked` bytes were there before the request, unless it grew as often as it may: that is asked once, as RedisBloom does, so that many items at
 /// once may make it grow further, though not past what can be loaded again. `tell` hears what became of each.
@@ -155,19 +153,25 @@ pub(super) fn add_all(
     }
     let mut growth = Growth::from(booked);
     // What was taken once is taken again, whatever it costs.
-    let (most_tables, most_moves) = match context.limits.bound_by_settings {
-        true => {
-            let moves = MOVES.saturating_add(MOVES_PER_ITEM.saturating_mul(items.len() as u64));
-            (context.parameters.max_loaded_tables(), filter.moves().saturating_add(moves))
-        }
-        false => (u64::MAX, u64::MAX),
+    let most_tables = match context.limits.bound_by_settings {
+        true => context.parameters.max_loaded_tables(),
+        false => u64::MAX,
     };
+    let mut work = Work::of(filter, items.len(), context);
+    // Why it could not grow when it last had to.
+    let mut not_grown = None;
     let eviction = context.parameters.cf_eviction;
     let add = |item: &&[u8]| {
-        if filter.moves() > most_moves {
-            return Outcome::Refused(Refusal::TooManyMoves);
-        }
         let may_grow = may_grow(filter) && (filter.tables() as u64) < most_tables;
+        if copies == Copies::One {
+            work.ask(filter);
+        }
+        if work.is_spent(filter) {
+            return match (add_if_free(filter, item, copies, may_grow), &not_grown) {
+                (Outcome::Refused(Refusal::TooManyMoves), Some(why)) => Outcome::Refused(Refusal::clone(why)),
+                (outcome, _) => outcome,
+            };
+        }
         // It grows no further than it was admitted to.
         filter.limit_memory(Some(filter.memory_bytes()));
         let mut added = add_one(filter, item, copies, eviction);
@@ -180,8 +184,14 @@ pub(super) fn add_all(
                     // It was looked for room for it already: the new table has some.
                     added = filter.add_table().and_then(|()| add_one(filter, item, copies, eviction));
                 }
-                Err(Refusal::OutOfMemory) => return Outcome::Refused(Refusal::OutOfMemory),
-                Err(_) => return Outcome::Refused(Refusal::CuckooInsufficientMemory),
+                Err(refusal) => {
+                    let refusal = match refusal {
+                        Refusal::OutOfMemory => Refusal::OutOfMemory,
+                        _ => Refusal::CuckooInsufficientMemory,
+                    };
+                    not_grown = Some(refusal.clone());
+                    return Outcome::Refused(refusal);
+                }
             }
         }
         match added {
@@ -207,6 +217,28 @@ pub(super) fn add_all(
     }
     refused.into_iter().for_each(|from_end| slot.leave_out(from_end));
     Ok(())
+}
+
+/// Adds an item where the request has had all the work that it may: no moves, no growth, and no look at many tables.
+///
+/// A filter that cannot grow and has the moves of RedisBloom's default is full for an item without a free slot: to search for one, for many
+/// items at once, would have everyone else wait.
+fn add_if_free(filter: &mut ScalableCuckoo, item: &[u8], copies: Copies, may_grow: bool) -> Outcome {
+    if filter.lookup_work() > WORK_PER_ITEM {
+        return Outcome::Refused(Refusal::TooManyMoves);
+    }
+    let hash = filter.hash(item);
+    if copies == Copies::One && filter.may_contain_hash(hash) {
+        return Outcome::IsIn;
+    }
+    if filter.insert_copy_hash_if_free(hash) {
+        return Outcome::Added;
+    }
+    let may_grow = may_grow && filter.shape().expansion() > 0;
+    match may_grow || filter.shape().max_iterations() > DEFAULT_ITERATIONS {
+        true => Outcome::Refused(Refusal::TooManyMoves),
+        false => Outcome::Refused(Refusal::CuckooFull),
+    }
 }
 
 /// Would growth help? An item that finds no room in a filter of which not even an eighth is in use was there many times before, or was forged to

@@ -134,7 +134,7 @@ impl Building {
     fn inserted(&self) -> u64 {
         match self.fixed() {
             Some(_) => (self.hashes.len() + self.late.len()) as u64,
-            None => facts::of(&self.served).inserted,
+            None => facts::inserted(&self.served),
         }
     }
 

@@ -17,6 +17,43 @@ pub(crate) struct Numbers {
     pub(crate) layers: u64,
 }
 
+/// Items that are in, by its own count, and nothing else: how often it is wrong takes longer to work out.
+pub(crate) fn inserted(served: &Served) -> u64 {
+    match &served.body {
+        Body::Nothing => 0,
+        Body::List(_) => match served.copy() {
+            Some(Ok(filter)) => filter.inserted(),
+            _ => 0,
+        },
+        Body::Bloom(shared) => shared.inserted(),
+        Body::Blocked(shared) => shared.inserted(),
+        Body::Scalable(shared) => shared.inserted(),
+        Body::Plain(filter) => filter.inserted(),
+    }
+}
+
+/// How many layers, tables or generations it has, and nothing else.
+pub(crate) fn layers(served: &Served) -> u64 {
+    match &served.body {
+        Body::Nothing => 0,
+        // It stands for a filter that has not grown.
+        Body::List(_) | Body::Bloom(_) | Body::Blocked(_) => 1,
+        Body::Scalable(shared) => shared.layers() as u64,
+        Body::Plain(filter) => layers_of(filter),
+    }
+}
+
+fn layers_of(filter: &Filter) -> u64 {
+    match filter {
+        Filter::ScalableBloom(scalable) => scalable.layers().len() as u64,
+        Filter::DualBloom(_) => 2,
+        Filter::ScalableCuckoo(cuckoo) => cuckoo.tables() as u64,
+        Filter::Window(window) => window.generations().len() as u64,
+        Filter::Ribbon(ribbon) => ribbon.layer_count() as u64,
+        _ => 1,
+    }
+}
+
 pub(crate) fn of(served: &Served) -> Numbers {
     match &served.body {
         Body::Nothing => of_nothing(served.recipe.as_deref()),
@@ -100,10 +137,10 @@ fn of_bloom(bloom: &mayhap::Bloom) -> Numbers {
 fn of_filter(filter: &Filter) -> Numbers {
     let (inserted, capacity) = (filter.inserted(), filter.capacity());
     let share = |of: u64| if of == 0 { 0.0 } else { inserted as f64 / of as f64 };
-    let (placement, fill, layers) = match filter {
+    let (placement, fill) = match filter {
         Filter::Bloom(bloom) => return of_bloom(bloom),
         Filter::BlockedBloom(blocked) => {
-            (blocked_placement(blocked.placement()), blocked_fill(blocked.shape(), inserted), 1)
+            (blocked_placement(blocked.placement()), blocked_fill(blocked.shape(), inserted))
         }
         Filter::ScalableBloom(scalable) => {
             let bits = |layer: &mayhap::Bloom| layer.shape().bits() as f64;
@@ -114,23 +151,22 @@ fn of_filter(filter: &Filter) -> Numbers {
                 .map(|layer| bits(layer) * bloom_fill(layer.shape(), layer.inserted()))
                 .sum();
             let placement = scalable.layers().first().map_or("mayhap", |l| bloom_placement(l.placement()));
-            (placement, set / all, scalable.layers().len() as u64)
+            (placement, set / all)
         }
         Filter::CountingBloom(counting) => {
             let shape = counting.shape();
-            ("mayhap", set_share(shape.counters(), shape.probes(), inserted), 1)
+            ("mayhap", set_share(shape.counters(), shape.probes(), inserted))
         }
-        Filter::DualBloom(dual) => ("mayhap", bloom_fill(dual.shape().added(), inserted), 2),
-        Filter::Cuckoo(cuckoo) => ("mayhap", cuckoo.fill(), 1),
-        Filter::GrowableCuckoo(cuckoo) => ("mayhap", cuckoo.fill(), 1),
-        Filter::ScalableCuckoo(cuckoo) => ("redis-bloom", cuckoo.fill(), cuckoo.tables() as u64),
-        Filter::DLeft(dleft) => ("mayhap", dleft.fill(), 1),
-        Filter::Quotient(quotient) => ("mayhap", quotient.fill(), 1),
-        Filter::Growing(growing) => ("mayhap", growing.fill(), 1),
-        Filter::Window(window) => ("mayhap", share(capacity).min(1.0), window.generations().len() as u64),
-        Filter::Ribbon(ribbon) => ("mayhap", 1.0, ribbon.layer_count() as u64),
-        filter if filter.items().is_some() => ("foreign", share(capacity).min(1.0), 1),
-        _ => ("mayhap", share(capacity).min(1.0), 1),
+        Filter::DualBloom(dual) => ("mayhap", bloom_fill(dual.shape().added(), inserted)),
+        Filter::Cuckoo(cuckoo) => ("mayhap", cuckoo.fill()),
+        Filter::GrowableCuckoo(cuckoo) => ("mayhap", cuckoo.fill()),
+        Filter::ScalableCuckoo(cuckoo) => ("redis-bloom", cuckoo.fill()),
+        Filter::DLeft(dleft) => ("mayhap", dleft.fill()),
+        Filter::Quotient(quotient) => ("mayhap", quotient.fill()),
+        Filter::Growing(growing) => ("mayhap", growing.fill()),
+        Filter::Ribbon(_) => ("mayhap", 1.0),
+        filter if filter.items().is_some() => ("foreign", share(capacity).min(1.0)),
+        _ => ("mayhap", share(capacity).min(1.0)),
     };
     Numbers {
         placement,
@@ -139,7 +175,7 @@ fn of_filter(filter: &Filter) -> Numbers {
         target_fpr: filter.target_fpr(),
         expected_fpr: filter.expected_fpr(),
         fill,
-        layers,
+        layers: layers_of(filter),
     }
 }
 

@@ -188,9 +188,8 @@ impl Holder {
     fn encoded_bytes(&self) -> u64 {
         /// More than the headers of all its layers.
         const HEADERS: u64 = 512;
-        let facts = self.facts();
         let full = self.served.recipe.as_ref().and_then(|recipe| recipe.memory_bytes().ok()).unwrap_or(0);
-        self.served.body.memory_bytes().max(full) + HEADERS * (facts.layers + 2)
+        self.served.body.memory_bytes().max(full) + HEADERS * (super::facts::layers(&self.served) + 2)
     }
 
     /// Another one like it, without what is coming; for `COPY`.

@@ -26,6 +26,7 @@ mod items;
 mod kind;
 mod list;
 mod load;
+mod memo;
 mod merge;
 mod options;
 mod plan;

@@ -1,9 +1,6 @@
 //! The words behind `MF.RESERVE name` and `MF.BUILD name BEGIN`, and the recipe they mean.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
-
-use mayhap::advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, solve};
+use mayhap::advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, recommend, solve};
 use mayhap::{
     BinaryFuseShape, BlockedShape, BloomShape, CountingShape, CuckooShape, DLeftShape, DualShape,
     GrowableCuckooShape, GrowingShape, HashScheme, QuotientShape, ScalableCuckooShape, ScalableShape,
@@ -11,6 +8,7 @@ use mayhap::{
 };
 
 use super::kind::{self, KindName};
+use super::memo::{self, Memo};
 use super::recipe::{Recipe, StaticKind, StaticRecipe};
 use super::refused::{MayhapRefusal, unbuildable};
 use crate::args;
@@ -58,32 +56,47 @@ pub(crate) struct Options {
     given: Vec<&'static str>,
 }
 
-/// Answers that a thread remembers: filters are often made with the same few lines.
-const REMEMBERED: usize = 32;
-
 thread_local! {
-    /// Needs and the structure that suits them best, in the order they were asked about.
-    static ADVISED: RefCell<VecDeque<(Needs, Structure)>> = const { RefCell::new(VecDeque::new()) };
+    /// What options were found to mean: filters are often made with the same few lines.
+    static RECIPES: Memo<Options, Recipe> = const { Memo::new() };
+    /// What needs were found to be suited best by.
+    static ADVISED: Memo<Needs, Structure> = const { Memo::new() };
 }
 
-/// What suits these needs best. To price every kind takes 100 µs, so that the thread remembers what it was told.
+/// Needs near these ones, the same for all that are within 3 % of one another: to choose a structure by. A limit, a range and a number of
+/// probes may be met by a hair's breadth, so that those stay as they are.
+fn rounded(needs: &Needs) -> Needs {
+    /// Rounded down, the lowest rate that there is would be none.
+    const LOWEST: f64 = 2e-15;
+    if needs.memory_limit_bytes.is_some() || needs.probes.is_some() || needs.item != ItemShape::Unknown {
+        return needs.clone();
+    }
+    // The highest six bits, of a count and of a fraction alike: every machine rounds the same way.
+    let count = |count: u64| count & !(u64::MAX >> 6 >> count.leading_zeros());
+    let rate = |rate: f64| f64::from_bits(rate.to_bits() & !((1 << 47) - 1));
+    let mut near = needs.clone();
+    near.items = count(near.items);
+    if near.target_fpr > LOWEST {
+        near.target_fpr = rate(near.target_fpr);
+    }
+    if let Deletes::UpTo(removals) = near.deletes {
+        near.deletes = Deletes::UpTo(count(removals));
+    }
+    near
+}
+
+/// What suits these needs best. To price what could suit takes 50 µs, so that the thread remembers what it was told.
 fn best_structure(needs: &Needs) -> Result<Structure, Refusal> {
-    let known = ADVISED
-        .with_borrow(|advised| advised.iter().find(|(asked, _)| asked == needs).map(|(_, best)| *best));
-    if let Some(known) = known {
+    let hash = memo::hash([needs.items, needs.target_fpr.to_bits()]);
+    if let Some(known) = ADVISED.with(|advised| advised.get(hash, |asked| asked == needs)) {
         return Ok(known);
     }
-    let advice = advise(needs).map_err(MayhapRefusal::Needs)?;
-    let best = advice.prices.iter().find(|price| price.suits() && price.structure.kind().is_some());
-    let Some(best) = best.map(|price| price.structure) else {
-        return Err(MayhapRefusal::NothingSuits { why: advice.why.join(" ") }.into());
+    let ours = Structure::all().filter(|structure| structure.kind().is_some());
+    let Some(best) = recommend(needs, ours).map_err(MayhapRefusal::Needs)? else {
+        let why = advise(needs).map_err(MayhapRefusal::Needs)?.why;
+        return Err(MayhapRefusal::NothingSuits { why: why.join(" ") }.into());
     };
-    ADVISED.with_borrow_mut(|advised| {
-        if advised.len() >= REMEMBERED {
-            advised.pop_front();
-        }
-        advised.push_back((needs.clone(), best));
-    });
+    ADVISED.with(|advised| advised.put(hash, needs.clone(), best));
     Ok(best)
 }
 
@@ -214,6 +227,40 @@ impl Options {
 
     /// What is to be made.
     pub(crate) fn recipe(&self) -> Result<Recipe, Refusal> {
+        let bits = |rate: Option<f64>| rate.map_or(0, f64::to_bits);
+        let hash = memo::hash([
+            self.capacity.unwrap_or(0),
+            bits(self.fpr),
+            self.memory.unwrap_or(0),
+            self.window.or(self.seconds).unwrap_or(0),
+            self.given.len() as u64,
+        ]);
+        if let Some(known) = RECIPES.with(|recipes| recipes.get(hash, |options| options.means_same(self))) {
+            return Ok(known);
+        }
+        let recipe = self.work_out()?;
+        RECIPES.with(|recipes| recipes.put(hash, self.without_secrets(), recipe));
+        Ok(recipe)
+    }
+
+    /// Do both ask for the same recipe? How items are hashed, and when the name goes away, is not in it.
+    fn means_same(&self, other: &Self) -> bool {
+        let said = |options: &Self| {
+            let numbers = (options.capacity, options.window, options.seconds, options.generations);
+            let sizes = (options.range, options.bits, options.probes, options.most, options.memory);
+            let rates = (options.fpr, options.growth, options.tightening);
+            let wishes = (options.deletes, options.grows, options.fixed, options.keyless);
+            (options.kind, numbers, sizes, rates, wishes, options.seed.is_some())
+        };
+        said(self) == said(other) && self.tiers == other.tiers && self.given == other.given
+    }
+
+    /// The same, to be kept: a key is for its filter alone.
+    fn without_secrets(&self) -> Self {
+        Self { key: None, seed: self.seed.map(|_| 0), expire_secs: None, ..self.clone() }
+    }
+
+    fn work_out(&self) -> Result<Recipe, Refusal> {
         let kind = match self.kind {
             Some(kind) => kind,
             None if !self.tiers.is_empty() => KindName::Exactly(Structure::ScalableBloom),
@@ -234,7 +281,13 @@ impl Options {
             return Err(MayhapRefusal::NotForKind { option, kind: "filter without KIND" }.into());
         }
         let needs = self.needs()?;
-        let structure = best_structure(&needs)?;
+        needs.check().map_err(MayhapRefusal::Needs)?;
+        let made = |near: &Needs| self.recipe_of_advised(best_structure(near)?, &needs);
+        // At the ends of what can be built, needs nearby may be met otherwise.
+        made(&rounded(&needs)).or_else(|_| made(&needs))
+    }
+
+    fn recipe_of_advised(&self, structure: Structure, needs: &Needs) -> Result<Recipe, Refusal> {
         // The range and the memory have done their part in the choice.
         let chosen = Self { kind: Some(KindName::Exactly(structure)), ..self.clone() };
         let removals = match needs.deletes {

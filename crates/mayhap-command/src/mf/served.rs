@@ -11,6 +11,7 @@ use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, unbuildable};
 use crate::context::{Context, ForNow, Growth};
 use crate::refusal::Refusal;
+use crate::work::Work;
 
 /// One generation of a filter.
 #[derive(Debug)]
@@ -262,6 +263,12 @@ fn add_to_plain(
     if let Filter::Window(window) = filter {
         window.advance(context.environment.now_ms());
     }
+    let work = match filter {
+        Filter::ScalableCuckoo(cuckoo) => Some(Work::of(cuckoo, items.len(), context)),
+        _ => None,
+    };
+    // Why an item was refused while others could still be tried.
+    let mut last = None;
     let by_hash = filter.items().is_none();
     match filter.scheme().copied() {
         Some(scheme) if by_hash => {
@@ -276,6 +283,12 @@ fn add_to_plain(
                     filter.may_contain_hash_batch(hashes, &mut answers);
                 }
                 for &hash in hashes {
+                    if let (Some(work), Filter::ScalableCuckoo(cuckoo)) = (&work, &*filter)
+                        && work.is_spent(cuckoo)
+                    {
+                        each(Err(last.clone().unwrap_or(Refusal::TooManyMoves)));
+                        continue;
+                    }
                     let outcome = may_double(filter, &mut growth, context).and_then(|_both| {
                         let mut outcome = filter.insert_hash(hash);
                         if let Some(bytes) = more_for(&outcome, own)
@@ -287,6 +300,9 @@ fn add_to_plain(
                         }
                         outcome.map_err(|error| refused(error, own, context))
                     });
+                    if let (Err(refusal), Some(_)) = (&outcome, &work) {
+                        last = Some(refusal.clone());
+                    }
                     each(outcome);
                 }
             }

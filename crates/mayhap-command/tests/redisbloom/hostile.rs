@@ -137,6 +137,74 @@ fn a_filter_has_no_more_tables_than_can_be_loaded() {
     }
 }
 
+/// What this thread ran so far.
+fn ran() -> std::time::Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|number| number.parse().ok());
+    std::time::Duration::from_nanos(ns.unwrap_or(0))
+}
+
+/// Many items at once are answered soon, whether they are all the same or none is, and whatever the filter is like.
+#[test]
+fn many_items_hold_up_nobody_for_long() {
+    const ITEMS: usize = 140_000;
+    // Took 2 s and more; takes 10 to 50 ms.
+    const LONGEST: std::time::Duration = std::time::Duration::from_millis(300);
+    let numbers: Vec<String> = (0..ITEMS).map(|item| item.to_string()).collect();
+    let same = vec!["same".to_owned(); ITEMS];
+    for make in [
+        "CF.RESERVE f 1024",
+        "CF.RESERVE f 2 BUCKETSIZE 1 EXPANSION 1",
+        "CF.RESERVE f 2 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 1",
+        "CF.RESERVE f 510 BUCKETSIZE 255 EXPANSION 1",
+        "CF.RESERVE f 510 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 1",
+        "CF.RESERVE f 100000 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 0",
+        "CF.RESERVE f 10000 EXPANSION 0",
+    ] {
+        for (items, what) in [(&same, "same"), (&numbers, "others")] {
+            for command in ["CF.INSERT", "CF.INSERTNX"] {
+                let mut keyspace = Keyspace::default();
+                assert_eq!(keyspace.line(make), Reply::Ok);
+                let words = [command, "f", "ITEMS"].into_iter().chain(items.iter().map(String::as_str));
+                let words: Vec<&[u8]> = words.map(str::as_bytes).collect();
+                let begun = ran();
+                let Reply::Array(became) = keyspace.ask(&words) else { panic!("{make}") };
+                let took = ran().saturating_sub(begun);
+                println!("{make}, {command} {what}: {took:?}");
+                assert!(took < LONGEST, "{make}, {command} {what}: {took:?}");
+                assert_eq!(became.len(), ITEMS);
+                // What was taken is in.
+                let is_taken = |reply: &Reply| matches!(reply, Reply::Boolean(true) | Reply::Integer(1));
+                assert!(is_taken(&became[0]), "{make}: {:?}", became[0]);
+                let taken = items.iter().zip(&became).filter(|(_, reply)| is_taken(reply));
+                for (item, _) in taken.step_by(997) {
+                    assert_eq!(keyspace.line(&format!("CF.EXISTS f {item}")), Reply::Boolean(true), "{make}");
+                }
+            }
+        }
+    }
+}
+
+/// A filter that grows takes all that it is given, by default as with more moves; and one that is full says so.
+#[test]
+fn many_honest_items_are_answered_as_ever() {
+    let numbers: Vec<String> = (0..300_000).map(|item| item.to_string()).collect();
+    for make in [
+        "CF.RESERVE f 1024",
+        "CF.RESERVE f 1024 EXPANSION 2",
+        "CF.RESERVE f 300000 BUCKETSIZE 4 MAXITERATIONS 500",
+    ] {
+        let mut keyspace = Keyspace::default();
+        assert_eq!(keyspace.line(make), Reply::Ok);
+        let became = insert(&mut keyspace, numbers.iter().map(String::as_str));
+        assert!(became.iter().all(|reply| *reply == Reply::Boolean(true)), "{make}");
+    }
+    let mut keyspace = Keyspace::default();
+    keyspace.line("CF.RESERVE f 100000 EXPANSION 0");
+    let became = insert(&mut keyspace, numbers.iter().map(String::as_str));
+    assert!(became.iter().all(|reply| !matches!(reply, Reply::Refused(_))), "full is -1");
+}
+
 /// One request makes a server work so long and no longer, however many moves it says that an item is worth.
 #[test]
 fn one_request_moves_only_so_many_items() {

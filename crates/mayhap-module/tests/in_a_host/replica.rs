@@ -111,6 +111,40 @@ fn options_that_a_replica_would_refuse_keep_no_items_from_it() {
     }
 }
 
+/// RedisBloom did not replicate `CF.LOADCHUNK`: after a failover the filter was gone.
+#[test]
+fn filters_that_are_loaded_in_chunks_are_on_the_replica() {
+    for (master, replica) in hosts(&[]).zip(hosts(&[])) {
+        follow(&replica, &master);
+        let (mut talk, mut other) = (master.talk(), replica.talk());
+        talk.must(&["CF.RESERVE", "cuckoo", "1000"]);
+        talk.must(&["CF.INSERT", "cuckoo", "ITEMS", "a", "b", "c"]);
+        talk.must(&["BF.MADD", "bloom", "a", "b", "c"]);
+        for (family, from, to) in [("CF", "cuckoo", "cuckoo2"), ("BF", "bloom", "bloom2")] {
+            let mut iterator = 0;
+            loop {
+                let dump = talk.must(&[&format!("{family}.SCANDUMP"), from, &iterator.to_string()]);
+                iterator = dump.list()[0].integer();
+                if iterator == 0 {
+                    break;
+                }
+                let chunk = dump.list()[1].bytes().to_vec();
+                let (load, with) = (format!("{family}.LOADCHUNK"), iterator.to_string());
+                talk.must(&[load.as_bytes(), to.as_bytes(), with.as_bytes(), &chunk]);
+            }
+        }
+        catch_up(&mut talk, &mut other);
+        let ours = digests(&mut talk);
+        assert_eq!(ours.len(), 4);
+        assert_eq!(digests(&mut other), ours);
+        // And after a failover.
+        other.must(&["REPLICAOF", "NO", "ONE"]);
+        assert_eq!(other.ask("CF.EXISTS cuckoo2 b").integer(), 1);
+        assert_eq!(other.ask("BF.EXISTS bloom2 b").integer(), 1);
+        other.must(&["CF.ADD", "cuckoo2", "d"]);
+    }
+}
+
 /// Limits are not looked at again: what a master had room for, its replica has.
 #[test]
 fn a_replica_with_less_memory_still_equals_its_master() {

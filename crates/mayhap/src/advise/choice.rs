@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
 use super::note::{self, Note};
-use super::price::{Cost, Price, Structure, price_list};
+use super::price::{Cost, Price, Structure, candidates, price_list};
 use super::{recipe, say};
 use crate::blocked::BlockedShape;
 
@@ -55,8 +55,7 @@ impl Advice {
 /// # Errors
 /// [`NeedsError`] for needs that cannot be meant. That nothing suits is no error: the advice says what would.
 pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
-    let mut prices = price_list(needs)?;
-    rank(&mut prices, needs);
+    let prices = ranked(price_list(needs)?, needs);
     let best = prices.first().filter(|price| price.suits());
     // All that is said is about the numbers of what is recommended: those asked for, unless they follow from the memory or are
     // those of fingerprints.
@@ -69,9 +68,31 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
     })
 }
 
+/// The structure that [`advise`] would recommend if there were none but `structures`: without a word about it, and without pricing what
+/// cannot suit. `None`: none of them does.
+///
+/// ```
+/// use mayhap::advise::{Needs, Structure, advise, recommend};
+///
+/// let needs = Needs::new(1_000_000, 0.01);
+/// let best = advise(&needs)?.recommended().map(|price| price.structure);
+/// assert_eq!(recommend(&needs, Structure::all())?, best);
+/// # Ok::<(), mayhap::advise::NeedsError>(())
+/// ```
+///
+/// # Errors
+/// [`NeedsError`] for needs that cannot be meant.
+pub fn recommend(
+    needs: &Needs,
+    structures: impl Iterator<Item = Structure>,
+) -> Result<Option<Structure>, NeedsError> {
+    let prices = ranked(candidates(needs, structures)?, needs);
+    Ok(prices.first().filter(|price| price.suits()).map(|price| price.structure))
+}
+
 /// Best first; what does not suit last.
-fn rank(prices: &mut [Price], needs: &Needs) {
-    let smallest_filter = smallest_filter(prices).map(|(_, cost)| cost);
+fn ranked(prices: Vec<Price>, needs: &Needs) -> Vec<Price> {
+    let smallest_filter = smallest_filter(&prices).map(|(_, cost)| cost);
     let place = |price: &Price| match (&price.cost, price.suits()) {
         (Some(cost), true) => {
             (class(price, cost, smallest_filter.as_ref(), needs), score(price.structure, cost, needs))
@@ -79,10 +100,11 @@ fn rank(prices: &mut [Price], needs: &Needs) {
         (Some(cost), false) => (Class::Unsuited, cost.over_bound),
         (None, _) => (Class::Unbuildable, 0.0),
     };
-    prices.sort_by(|one, other| {
-        let ((class, score), (other_class, other_score)) = (place(one), place(other));
-        class.cmp(&other_class).then(score.partial_cmp(&other_score).unwrap_or(Ordering::Equal))
+    let mut placed: Vec<_> = prices.into_iter().map(|price| (place(&price), price)).collect();
+    placed.sort_by(|((class, score), _), ((other_class, other_score), _)| {
+        class.cmp(other_class).then(score.partial_cmp(other_score).unwrap_or(Ordering::Equal))
     });
+    placed.into_iter().map(|(_, price)| price).collect()
 }
 
 /// What is better whatever it costs, best first.

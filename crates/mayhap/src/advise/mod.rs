@@ -34,7 +34,7 @@ mod recipe;
 pub mod say;
 pub mod solve;
 
-pub use choice::{Advice, advise};
+pub use choice::{Advice, advise, recommend};
 pub use commands::{NoReserve, Reserve, build_line, mayhap_reserve, redis_reserve};
 pub use create::CreateError;
 pub use filling::Filling;

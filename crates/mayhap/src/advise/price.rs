@@ -310,6 +310,17 @@ pub fn price_list(needs: &Needs) -> Result<Vec<Price>, NeedsError> {
     Ok(Structure::all().map(|structure| price(structure, needs)).collect())
 }
 
+/// The prices of those of `structures` that could suit, whatever they cost: for a caller that wants the best and no list.
+pub(super) fn candidates(
+    needs: &Needs,
+    structures: impl Iterator<Item = Structure>,
+) -> Result<Vec<Price>, NeedsError> {
+    needs.check()?;
+    let could_suit =
+        |&structure: &Structure| misfits(structure, abilities(structure, needs), None, needs).is_empty();
+    Ok(structures.filter(could_suit).map(|structure| price(structure, needs)).collect())
+}
+
 fn price(structure: Structure, needs: &Needs) -> Price {
     let can = abilities(structure, needs);
     let (cost, unbuildable) = match cost_at_its_numbers(structure, needs) {

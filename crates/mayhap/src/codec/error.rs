@@ -87,6 +87,20 @@ pub enum DecodeError {
         /// What it cannot read.
         what: &'static str,
     },
+    /// A value of a module of Redis that is no Bloom or cuckoo filter.
+    OtherModule {
+        /// The name of its type, nine letters.
+        name: Box<str>,
+    },
+    /// A value of a module of Redis that a later version of the module wrote.
+    NewerModule {
+        /// The name of its type, nine letters.
+        name: &'static str,
+        /// The version of its encoding.
+        got: u32,
+        /// The newest version this program reads.
+        newest: u32,
+    },
     /// The compressed bytes are more, unpacked, than the caller allows.
     UnpacksTooLarge {
         /// What is allowed.
@@ -135,11 +149,31 @@ impl fmt::Display for DecodeError {
             Self::Malformed { what, at } => write!(f, "not {what}: byte {at} is wrong"),
             Self::Unbuildable(cause) => write!(f, "the measurements in the header make no filter: {cause}"),
             Self::Unsupported { what } => write!(f, "{what} cannot be read"),
+            Self::OtherModule { name } => match module_content(name) {
+                Some(what) => write!(f, "module type {name} is a {what}, not a Bloom or cuckoo filter"),
+                None => write!(f, "module type {name} is not a Bloom or cuckoo filter"),
+            },
+            Self::NewerModule { name, got, newest } => {
+                write!(
+                    f,
+                    "module type {name} has encoding version {got}, the newest this program reads is {newest}"
+                )
+            }
             Self::UnpacksTooLarge { limit } => {
                 write!(f, "unpacked it is more than the limit of {limit} bytes")
             }
             Self::BadCompression => f.write_str("the compressed bytes are damaged or cut off"),
         }
+    }
+}
+
+/// What the other types of RedisBloom hold.
+fn module_content(name: &str) -> Option<&'static str> {
+    match name {
+        "TDIS-TYPE" => Some("t-digest"),
+        "TopK-TYPE" => Some("Top-K list"),
+        "CMSk-TYPE" => Some("count-min sketch"),
+        _ => None,
     }
 }
 

@@ -183,10 +183,11 @@ impl AtomicScalableBloom {
     /// The rate by the model, for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
-        let newest = self.filter.newest();
+        let (newest, layers) = (self.filter.newest(), self.layers());
         let counted = newest.inserted().saturating_add(self.counted.taken());
-        let older = self.filter.older().iter().map(|layer| layer_fpr_now(layer.shape(), layer.inserted()));
-        scalable::chain_fpr(older.chain([layer_fpr_now(newest.shape(), counted)]))
+        let rate = |layer: &Bloom| layer_fpr_now(layer.shape(), layer.inserted(), layers);
+        let older = self.filter.older().iter().map(rate);
+        scalable::chain_fpr(older.chain([layer_fpr_now(newest.shape(), counted, layers)]))
     }
 
     /// A plain copy. It holds every item whose insert had returned before, and mayhap some that came meanwhile.

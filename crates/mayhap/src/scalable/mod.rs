@@ -319,7 +319,8 @@ impl ScalableBloom {
     /// The rate by the model, for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
-        scalable::chain_fpr(self.layers.iter().map(|layer| layer_fpr_now(layer.shape(), layer.inserted())))
+        let rate = |layer: &Bloom| layer_fpr_now(layer.shape(), layer.inserted(), self.layers.len());
+        scalable::chain_fpr(self.layers.iter().map(rate))
     }
 
     /// Memory the bits of all layers take.

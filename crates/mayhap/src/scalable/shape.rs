@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::plan::{self, Plan};
+use super::plan::{self, MAX_LAYERS, Plan};
 use crate::bloom::BloomShape;
 use crate::error::BuildError;
 use crate::probe::BloomPlacement;
@@ -243,10 +243,11 @@ impl ScalableShape {
     /// [`BuildError`] if it can never hold so many.
     pub fn expected_fpr(&self, items: u64) -> Result<f64, BuildError> {
         let mut left = items;
-        let rates = self.chain_for(items)?.into_iter().map(|layer| {
+        let layers = self.chain_for(items)?;
+        let rates = layers.iter().map(|layer| {
             let inside = left.min(layer.capacity());
             left -= inside;
-            layer_fpr_now(&layer, inside)
+            layer_fpr_now(layer, inside, layers.len())
         });
         Ok(scalable::chain_fpr(rates))
     }
@@ -337,9 +338,12 @@ impl ScalableShape {
     }
 }
 
-/// The rate of one layer that counted `inserted` items.
-pub(super) fn layer_fpr_now(layer: &BloomShape, inserted: u64) -> f64 {
-    counted::expected_fpr(layer.bits(), layer.probes(), inserted)
+/// The rate of one layer of `layers` that counted `inserted` items.
+///
+/// Chains of more layers than ours may have are RedisBloom's, which may have a thousand: their rates are worked out quickly.
+pub(super) fn layer_fpr_now(layer: &BloomShape, inserted: u64, layers: usize) -> f64 {
+    let model = if layers <= MAX_LAYERS { counted::expected_fpr } else { counted::quickly_expected_fpr };
+    model(layer.bits(), layer.probes(), inserted)
 }
 
 impl fmt::Display for ScalableShape {

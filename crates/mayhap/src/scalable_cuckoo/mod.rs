@@ -197,6 +197,15 @@ impl ScalableCuckoo {
         Ok(())
     }
 
+    /// Puts one copy in if one of its buckets has a free slot: nothing is moved, and the filter does not grow. `false`: nothing changed.
+    pub fn insert_copy_hash_if_free(&mut self, hash: ItemHash) -> bool {
+        let is_in = self.tables.put(Place::of(hash));
+        if is_in {
+            self.inserted = (self.inserted + 1).min(self.capacity());
+        }
+        is_in
+    }
+
     /// Puts `item` in unless mayhap it is in already. `true`: it was certainly not, and is now. `false`: nothing changed. `CF.ADDNX`.
     ///
     /// # Errors
@@ -441,6 +450,19 @@ impl ScalableCuckoo {
     #[must_use]
     pub const fn moves(&self) -> u64 {
         self.tables.moves()
+    }
+
+    /// What inserts have cost so far, whether they found room or not: words of eight slots looked at, where a [move](Self::moves) counts as 16
+    /// of them, because it waits for memory. To limit what one request may take. A copy, and what is decoded, begins at 0.
+    #[must_use]
+    pub const fn work(&self) -> u64 {
+        self.tables.work()
+    }
+
+    /// What a question about an item that is not in costs, in units of [`work`](Self::work): it looks at all tables.
+    #[must_use]
+    pub fn lookup_work(&self) -> u64 {
+        self.tables.lookup_work(self.tables())
     }
 
     /// The rate by the model, for the slots taken now. Takes a pass over the tables.

@@ -15,6 +15,9 @@ const OTHER_BUCKET: u64 = 0x5bd1_e995;
 /// More than there can be of tables that grow: a growth doubles at least, up to 2^32 slots.
 const MANY_TABLES: usize = 64;
 
+/// What a move costs, in [work](super::ScalableCuckoo::work): it waits for memory that the move before led to.
+const MOVE: u64 = 16;
+
 /// The most buckets that are searched for a way to a free slot.
 const MAX_SEARCHED: usize = 512;
 
@@ -85,6 +88,8 @@ pub(super) struct Tables {
     bucket_size: usize,
     /// See [`ScalableCuckoo::moves`](super::ScalableCuckoo::moves).
     moves: u64,
+    /// See [`ScalableCuckoo::work`](super::ScalableCuckoo::work).
+    work: u64,
 }
 
 impl Tables {
@@ -99,7 +104,7 @@ impl Tables {
     }
 
     fn empty(shape: &ScalableCuckooShape, slots: Segments) -> Self {
-        Self { slots, tables: Vec::new(), bucket_size: shape.bucket_size() as usize, moves: 0 }
+        Self { slots, tables: Vec::new(), bucket_size: shape.bucket_size() as usize, moves: 0, work: 0 }
     }
 
     /// Tables that stand one behind the other in these lines, which are as long as the shape says.
@@ -184,12 +189,27 @@ impl Tables {
         self.moves
     }
 
+    pub(super) const fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Words of eight slots that a bucket takes.
+    const fn bucket_words(&self) -> u64 {
+        self.bucket_size.div_ceil(8) as u64
+    }
+
+    /// The work of looking at both buckets of an item in so many tables.
+    pub(super) const fn lookup_work(&self, tables: usize) -> u64 {
+        2 * self.bucket_words() * tables as u64
+    }
+
     pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             slots: self.slots.try_clone()?,
             tables: self.tables.clone(),
             bucket_size: self.bucket_size,
             moves: 0,
+            work: 0,
         })
     }
 
@@ -280,7 +300,9 @@ impl Tables {
 
     /// Puts the fingerprint into a free slot of one of its buckets, in the newest table that has one.
     pub(super) fn put(&mut self, place: Place) -> bool {
-        (0..self.count()).rev().any(|index| self.put_in(index, place))
+        let found = (0..self.count()).rev().find(|&index| self.put_in(index, place));
+        self.work += self.lookup_work(self.count() - found.unwrap_or(0));
+        found.is_some()
     }
 
     fn put_in(&mut self, index: usize, place: Place) -> bool {
@@ -328,11 +350,13 @@ impl Tables {
             if let Some(free) = self.bucket(newest, bucket).find(self.words(newest), FREE) {
                 self.set(newest, free, homeless);
                 self.moves += u64::from(moved);
+                self.work += u64::from(moved) * (MOVE + self.bucket_words());
                 return true;
             }
             victim = (victim + 1) % self.bucket_size;
         }
         self.moves += 2 * u64::from(moves);
+        self.work += u64::from(moves) * (2 * MOVE + self.bucket_words());
         for _ in 0..moves {
             victim = (victim + self.bucket_size - 1) % self.bucket_size;
             bucket = Place::of_bucket(bucket, homeless).buckets[1];
@@ -354,7 +378,9 @@ impl Tables {
             }
         }
         let mut at = 0;
+        let step_work = self.bucket_size as u64 * (MOVE + self.bucket_words());
         while let Some(&step) = steps.get(at) {
+            self.work += step_work;
             let start = self.bucket(newest, step.bucket).at;
             for slot in start..start + self.bucket_size {
                 let held = gather(self.words(newest), slot) as u8;
@@ -853,5 +879,21 @@ mod tests {
         assert_eq!(tables.moves(), 15, "the one bucket there is");
         assert!(tables.take(place(1)) && tables.put_by_moving(place(2), 7));
         assert_eq!((tables.moves(), tables.try_clone().unwrap().moves()), (16, 0));
+    }
+
+    /// Wide buckets, many tables and moves are all work, whether they led to anything or not.
+    #[test]
+    fn work_is_what_was_looked_at() {
+        let shape = ScalableCuckooShape::from_parts(1, 2, 20, 1).unwrap();
+        let mut tables = Tables::new(&shape, 1).unwrap();
+        assert!(tables.put(place(0)) && tables.put(place(1)) && !tables.put(place(2)));
+        assert_eq!(tables.work(), 6);
+        assert!(!tables.put_by_moving(place(2), 7));
+        assert_eq!(tables.work(), 6 + 7 * (2 * MOVE + 1));
+        let wide = ScalableCuckooShape::from_parts(1, 255, 20, 1).unwrap();
+        let mut tables = Tables::new(&wide, 10).unwrap();
+        assert!(tables.put(place(0)));
+        assert_eq!(tables.work(), 64, "the newest of them has room");
+        assert_eq!((tables.lookup_work(10), tables.try_clone().unwrap().work()), (640, 0));
     }
 }

@@ -9,11 +9,18 @@ use crate::probe::MAX_PROBES;
 /// items at 1 % has a rate 0.8 % higher than that once it counted `n`, and one sized for 30 % has 37 %.
 #[must_use]
 pub fn expected_fpr(m: u64, k: u32, n: u64) -> f64 {
-    let load = n as f64 * f64::from(k) / m as f64;
-    let fill = fill_when_counted(k, load);
-    // So many items, counted or not, fill it as far; of those the classic model speaks.
-    let offered = -(-fill).ln_1p() * m as f64 / f64::from(k);
-    classic::expected_fpr(m, k, offered.round() as u64)
+    classic::expected_fpr(m, k, offered_when_counted(m, k, n))
+}
+
+/// [`expected_fpr`] for a caller that asks many times: see [`classic::quickly_expected_fpr`].
+pub(crate) fn quickly_expected_fpr(m: u64, k: u32, n: u64) -> f64 {
+    classic::quickly_expected_fpr(m, k, offered_when_counted(m, k, n))
+}
+
+/// How many items, counted or not, fill it as far as `n` that were counted; of those the classic model speaks.
+fn offered_when_counted(m: u64, k: u32, n: u64) -> u64 {
+    let fill = fill_when_counted(k, n as f64 * f64::from(k) / m as f64);
+    (-(-fill).ln_1p() * m as f64 / f64::from(k)).round() as u64
 }
 
 /// How many items were offered when `counted` of them changed a bit, for any filter whose rate with `n` items in is `rate(n)`.
@@ -80,6 +87,10 @@ fn counted_load(k: u32, fill: f64) -> f64 {
     for j in 1..=k {
         power *= fill;
         sum += power / f64::from(j);
+        // All terms behind this one together do not change the sum.
+        if power < (1.0 - fill) * sum * f64::EPSILON {
+            break;
+        }
     }
     sum
 }

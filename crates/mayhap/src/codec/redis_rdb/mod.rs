@@ -16,6 +16,7 @@
 //! | 0, 1 | has no options, which means the hash of 32 bits: refused | tables, buckets, items; then the slots of every table, all alike |
 //! | 2, 3 | has no growth: it is 2 | as before |
 //! | 4 | as above | as above |
+//! | later | refused: [`DecodeError::NewerModule`] | likewise |
 //!
 //! [`read_dump`] reads what `DUMP` answers, compressed strings too, and [`write_dump`] writes what `RESTORE` takes. [`read_value`] and [`write_value`] have only
 //! the fields, as they stand in an RDB file. [`FileReader`] reads a whole RDB file. [`read_fields`] and [`write_fields`] are for a module inside of Redis: the host hands it field by field.
@@ -122,7 +123,8 @@ impl ValueType {
     fn of_id(id: u64) -> Result<(Self, u32), DecodeError> {
         let is = |value_type: &Self| value_type.id() & !VERSION_BITS == id & !VERSION_BITS;
         let value_type = [Self::Bloom, Self::Cuckoo].into_iter().find(is);
-        let value_type = value_type.ok_or(DecodeError::BadField { field: "module id", got: id })?;
+        let value_type =
+            value_type.ok_or_else(|| DecodeError::OtherModule { name: module_name(id).into() })?;
         Ok((value_type, (id & VERSION_BITS) as u32))
     }
 }
@@ -141,9 +143,14 @@ fn module_id(name: &str, version: u32) -> u64 {
     name.bytes().fold(0, |id, letter| id << 6 | number(letter)) << 10 | u64::from(version)
 }
 
+/// Our own type.
+const MAYHAP: &str = "mayhap---";
+/// Its only version.
+const MAYHAP_VERSION: u32 = 1;
+
 /// The id of our own type, of its only version.
 fn mayhap_id() -> u64 {
-    module_id("mayhap---", 1)
+    module_id(MAYHAP, MAYHAP_VERSION)
 }
 
 impl<'a> From<&'a ScalableBloom> for ValueRef<'a> {
@@ -186,7 +193,7 @@ pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError>
     match read_payload(payload, limit_bytes)? {
         Payload::RedisBloom(value) => Ok(value),
         Payload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
-        Payload::Mayhap { .. } => Err(DecodeError::BadField { field: "module id", got: mayhap_id() }),
+        Payload::Mayhap { .. } => Err(DecodeError::OtherModule { name: MAYHAP.into() }),
     }
 }
 
@@ -237,6 +244,10 @@ pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, Dec
         sizing::check_memory(bytes.len() as u64, limit_bytes)?;
         fields.finish()?;
         return Ok(Payload::Mayhap { form, bytes });
+    }
+    if id & !VERSION_BITS == mayhap_id() & !VERSION_BITS {
+        let got = (id & VERSION_BITS) as u32;
+        return Err(DecodeError::NewerModule { name: MAYHAP, got, newest: MAYHAP_VERSION });
     }
     let (value_type, version) = ValueType::of_id(id)?;
     let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
@@ -345,7 +356,8 @@ pub fn read_fields<'a>(
     limit_bytes: u64,
 ) -> Result<Value, DecodeError> {
     if version > ENCODING_VERSION {
-        return Err(DecodeError::BadField { field: "encoding version", got: version.into() });
+        let (name, newest) = (value_type.name(), ENCODING_VERSION);
+        return Err(DecodeError::NewerModule { name, got: version, newest });
     }
     match value_type {
         ValueType::Bloom => read_bloom(version, fields, limit_bytes).map(Value::Bloom),

@@ -1,0 +1,64 @@
+//! What a thread has worked out, for questions that come again.
+
+use std::cell::RefCell;
+
+/// Answers that are kept at most.
+const SLOTS: usize = 256;
+
+/// Answers to questions, each in the one place that its hash names: a later one takes the place of an earlier.
+pub(crate) struct Memo<Q, A>(RefCell<Vec<Option<Box<(Q, A)>>>>);
+
+impl<Q, A: Copy> Memo<Q, A> {
+    pub(crate) const fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+
+    /// The answer to the question with this hash that `is` says is the same.
+    pub(crate) fn get(&self, hash: u64, is: impl Fn(&Q) -> bool) -> Option<A> {
+        let slots = self.0.borrow();
+        let (question, answer) = &**slots.get(place(hash))?.as_ref()?;
+        is(question).then_some(*answer)
+    }
+
+    pub(crate) fn put(&self, hash: u64, question: Q, answer: A) {
+        let mut slots = self.0.borrow_mut();
+        if slots.is_empty() {
+            slots.resize_with(SLOTS, || None);
+        }
+        slots[place(hash)] = Some(Box::new((question, answer)));
+    }
+}
+
+const fn place(hash: u64) -> usize {
+    (hash >> (64 - SLOTS.trailing_zeros())) as usize
+}
+
+/// A hash of some numbers: a fast one, for a wrong guess costs only time.
+pub(crate) fn hash<const N: usize>(numbers: [u64; N]) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    numbers
+        .into_iter()
+        .fold(FACTOR, |hash, number| (hash ^ number).wrapping_mul(FACTOR).rotate_left(29))
+        .wrapping_mul(FACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_question_is_answered_from_memory() {
+        let memo: Memo<u64, u64> = Memo::new();
+        for question in 0..10_000 {
+            let hash = hash([question]);
+            assert_eq!(memo.get(hash, |asked| *asked == question), None);
+            memo.put(hash, question, question + 1);
+            assert_eq!(memo.get(hash, |asked| *asked == question), Some(question + 1));
+        }
+        let kept = (0..10_000).filter(|&question| {
+            let known = memo.get(hash([question]), |asked| *asked == question);
+            known.inspect(|&answer| assert_eq!(answer, question + 1)).is_some()
+        });
+        assert!((SLOTS / 2..=SLOTS).contains(&kept.count()), "places are used evenly");
+    }
+}
