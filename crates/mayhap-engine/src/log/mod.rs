@@ -13,7 +13,7 @@
 //! is read again after a crash.
 //!
 //! Locks, in this order: `syncing` (who makes things safe), `writer` (who writes), then those of the hand-over, each for a moment.
-//! Nobody who only writes waits for a sync, unless that takes longer than a second.
+//! Nobody who only writes waits for a sync, unless that takes longer than two seconds.
 
 mod error;
 mod figures;
@@ -96,7 +96,8 @@ pub struct Recovered {
     pub safe: u64,
     /// Records that were played.
     pub played: u64,
-    /// Bytes at the end that were never safe, and are not whole: cut off.
+    /// Bytes at the end that are not whole, and of which nothing says that they were safe: cut off. With `always` the last write may have been
+    /// safe and damaged since: that cannot be told from one that was torn.
     pub cut_bytes: u64,
     /// The file that had them.
     pub cut_file: Option<String>,

@@ -28,8 +28,8 @@ const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
 const MANY_WAITED: usize = 8;
 /// The longest that is waited for them.
 const GATHER: Duration = Duration::from_millis(1);
-/// With `everysec`, who writes waits for a sync that has been going on for longer than this.
-const SLOW_SYNC_MS: u64 = 1000;
+/// With `everysec`, a request that writes waits for a sync that has been going on for longer than this, as in Redis.
+const SLOW_SYNC_MS: u64 = 2000;
 
 /// How long a file that could not be begun is not tried again.
 const ROTATE_AGAIN_MS: u64 = 200;
