@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use mayhap_engine::{Damage, Engine, Files, Salvage, System, snapshot};
+use mayhap_command::Lost;
+use mayhap_engine::{Damage, Detail, Engine, Files, Losses, Salvage, System, snapshot};
 use mayhap_server::Saving;
 use serde::Serialize;
 
 use crate::trouble::Trouble;
 use crate::{Verdict, output};
+
+/// Names that were kept and are listed; `--json` lists all.
+const MOST_KEPT: usize = 1_000;
 
 /// Show what of a server's damaged folder can be kept
 #[derive(Args, Debug)]
@@ -20,15 +24,22 @@ the last snapshot but for those that are damaged, and every change in the log bu
 for those that are. Nothing in the folder is changed.
 
 With --into all that can be kept is written to a new folder, which a server
-starts with: `mayhap serve --dir NEW`. Changes that are missing in the log may have
-been to any name, so a filter may lack items that were added; compare the list of
-what is damaged with what you know before you trust it.
+starts with: `mayhap serve --dir NEW`. A name of which data is lost answers
+NOTREADY there, until a client makes it again (BF.RESERVE, MF.BUILD, RESTORE, ...)
+or deletes it. Changes that are missing in the log may have been to any name: then
+all names are lost, but for those that were made after the last missing change.
+Where names are lost and nothing says which, every name that is not there answers
+NOTREADY as well.
 
-Exit codes: 0 everything is as it was written, 1 something is not, 2 trouble.
+With --accept-loss nothing is marked: names keep what is left of them, and answer
+*no* for members that are lost.
+
+Exit codes: 0 nothing is lost, 1 something is, 2 trouble.
 
 Examples:
   mayhap repair ./mayhap-data
   mayhap repair ./mayhap-data --into ./mayhap-kept
+  mayhap repair ./mayhap-data --into ./mayhap-kept --accept-loss
   mayhap repair --json ./mayhap-data")]
 pub(crate) struct Repair {
     /// The folder of a server, which must not be running
@@ -37,7 +48,10 @@ pub(crate) struct Repair {
     /// Write what can be kept to this folder, which must be empty or new
     #[arg(long, value_name = "NEW")]
     into: Option<PathBuf>,
-    /// Write one JSON object
+    /// Keep what is left of names that lost changes, and forget names that lost everything
+    #[arg(long)]
+    accept_loss: bool,
+    /// Write one JSON object, with every name
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +65,26 @@ struct Found {
     changes_played: u64,
     changes_missing: u64,
     damage: Vec<FoundDamage>,
+    /// Names that answer as they did.
+    kept: Vec<KeptName>,
+    /// Names that answer *not ready*.
+    not_ready: Vec<LostName>,
+    /// Are names lost of which nothing says which? Then those that are not there answer *not ready* as well.
+    unknown_names: bool,
     kept_in: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct KeptName {
+    name: String,
+    r#type: &'static str,
+    items: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LostName {
+    name: String,
+    why: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,21 +114,38 @@ impl Repair {
         let _held = Saving::open(Some(&self.folder), 0).map_err(|error| refused(&error))?;
         let engine = Engine::new(mayhap_command::Limits::default(), Arc::new(System));
         let files = Files::open(&self.folder).map_err(|error| refused(&error))?;
-        let salvage = engine.salvage(&files).map_err(|error| refused(&error))?;
+        let losses = if self.accept_loss { Losses::Accepted } else { Losses::Marked };
+        let salvage = engine.salvage(&files, losses).map_err(|error| refused(&error))?;
         if let Some(into) = &self.into {
             keep(&engine, into)?;
         }
-        let found = self.found(&salvage);
+        let found = self.found(&engine, &salvage);
         output::to_stdout(|out, _| {
             if self.json {
                 return Ok(writeln!(out, "{}", serde_json::to_string(&found).unwrap_or_default())?);
             }
             writeln!(out, "{shown}: {} names, {} changes played", found.names, found.changes_played)?;
             for damage in &salvage.damage {
-                writeln!(out, "  damaged  {damage}")?;
+                writeln!(out, "  damaged    {damage}")?;
             }
             if found.changes_missing > 0 {
-                writeln!(out, "  missing  {} changes", found.changes_missing)?;
+                writeln!(out, "  missing    {} changes", found.changes_missing)?;
+            }
+            for lost in &found.not_ready {
+                writeln!(out, "  not ready  {}: {}", lost.name, lost.why)?;
+            }
+            if found.unknown_names {
+                writeln!(
+                    out,
+                    "  not ready  names that are not listed: some are lost, and nothing says which"
+                )?;
+                writeln!(out, "             compare this list with the names that your programs use")?;
+            }
+            for kept in found.kept.iter().take(MOST_KEPT) {
+                writeln!(out, "  kept       {} ({}, {} items)", kept.name, kept.r#type, kept.items)?;
+            }
+            if let Some(more) = found.kept.len().checked_sub(MOST_KEPT).filter(|more| *more > 0) {
+                writeln!(out, "  kept       {more} more: --json lists all")?;
             }
             match (found.intact, &found.kept_in) {
                 (_, Some(into)) => writeln!(out, "kept in {into}: mayhap serve --dir {into}")?,
@@ -107,10 +157,31 @@ impl Repair {
         Ok(if found.intact { Verdict::Yes } else { Verdict::No })
     }
 
-    fn found(&self, salvage: &Salvage) -> Found {
+    fn found(&self, engine: &Engine, salvage: &Salvage) -> Found {
+        let show = |name: &[u8]| name.escape_ascii().to_string();
+        let lost = |(name, lost): &(Vec<u8>, Lost)| LostName { name: show(name), why: lost.what() };
+        let (mut kept, mut cursor) = (Vec::new(), 0);
+        loop {
+            let page = engine.page(cursor, 1_000, None);
+            let is_kept = |detail: &&Detail| detail.description.type_name != "lost";
+            kept.extend(page.details.iter().filter(is_kept).map(|detail| KeptName {
+                name: show(&detail.name),
+                r#type: detail.description.type_name,
+                items: detail.description.items,
+            }));
+            match page.next {
+                0 => break,
+                next => cursor = next,
+            }
+        }
+        kept.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let is_lossless = salvage.missing == 0 && salvage.lost.is_empty() && !salvage.unknown;
         Found {
             folder: self.folder.display().to_string(),
-            intact: salvage.damage.is_empty() && salvage.missing == 0,
+            intact: salvage.damage.is_empty() && is_lossless,
+            kept,
+            not_ready: salvage.lost.iter().map(lost).collect(),
+            unknown_names: salvage.unknown,
             names: salvage.names,
             changes_played: salvage.played,
             changes_missing: salvage.missing,

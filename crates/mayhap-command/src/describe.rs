@@ -25,7 +25,7 @@ pub struct Description {
     pub layers: u64,
     /// How many times it was built anew.
     pub generation: u64,
-    /// Does it answer? Not while it is being loaded.
+    /// Does it answer? Not while it is being loaded, nor when its data is lost.
     pub is_ready: bool,
 }
 
@@ -48,7 +48,7 @@ impl Value {
             Self::Bloom(filter) => filter.inserted(),
             Self::Cuckoo(filter) => filter.inserted(),
             Self::LoadingBloom(_) | Self::LoadingCuckoo(_) => 0,
-            Self::Text(_) => 0,
+            Self::Text(_) | Self::Lost(_) => 0,
             Self::Filter(holder) => holder.items(),
         }
     }
@@ -92,6 +92,7 @@ impl Value {
                 Description { kind: Kind::ScalableCuckoo.name(), is_ready: false, ..described }
             }
             Self::Text(_) => Description { kind: "string", ..described },
+            Self::Lost(_) => Description { kind: "lost", is_ready: false, ..described },
             Self::Filter(holder) => {
                 let facts = holder.facts();
                 Description {

@@ -9,7 +9,8 @@ impl Value {
     /// A copy of its own. Ask for the memory first.
     ///
     /// # Errors
-    /// [`Refusal::InsufficientMemory`] if the system refuses it, [`Refusal::HalfLoaded`] for a filter that is not all there.
+    /// [`Refusal::InsufficientMemory`] if the system refuses it, [`Refusal::HalfLoaded`] for a filter that is not all there, [`Refusal::Lost`]
+    /// if its data is lost.
     pub fn try_clone(&self) -> Result<Self, Refusal> {
         let refused = |_: BuildError| Refusal::InsufficientMemory;
         Ok(match self {
@@ -20,6 +21,7 @@ impl Value {
             Self::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
             Self::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
             Self::Text(text) => Self::Text(text.clone()),
+            Self::Lost(lost) => return Err(Refusal::Lost(*lost)),
             Self::Filter(holder) => Self::Filter(Box::new(holder.try_clone().map_err(refused)?)),
         })
     }

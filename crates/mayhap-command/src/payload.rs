@@ -27,7 +27,7 @@ const TRAILER_BYTES: usize = 10;
 /// nothing changes.
 ///
 /// # Errors
-/// [`Refusal::HalfLoaded`] for a filter that is not all there, and for memory that is refused.
+/// [`Refusal::HalfLoaded`] for a filter that is not all there, [`Refusal::Lost`] if its data is lost, and for memory that is refused.
 pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
     let refused = |_: BuildError| Refusal::InsufficientMemory;
     let payload = match value {
@@ -42,6 +42,7 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
         }
         Value::LoadingBloom(loader) => return Err(Refusal::half_loaded(loader.progress())),
         Value::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
+        Value::Lost(lost) => return Err(Refusal::Lost(*lost)),
         Value::Text(text) => return redis_rdb::write_string_dump(text.bytes(), rdb_version).map_err(refused),
         Value::Filter(holder) => {
             holder.ready()?;

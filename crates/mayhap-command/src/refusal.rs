@@ -5,6 +5,7 @@ use std::fmt;
 use mayhap::codec::DecodeError;
 
 use crate::bits::BitsRefusal;
+use crate::lost::Lost;
 use crate::mf::MayhapRefusal;
 use crate::parameters::Trouble;
 use crate::server::SessionRefusal;
@@ -128,6 +129,8 @@ pub enum Refusal {
         /// Bytes there are.
         all: u64,
     },
+    /// What the name held is lost: *no* would be wrong.
+    Lost(Lost),
     /// `BF.RESERVE`: `EXPANSION` is the last word.
     NoExpansion,
     /// `BF.RESERVE`: not a number.
@@ -329,6 +332,13 @@ impl fmt::Display for Refusal {
             Self::ProblemInserting => f.write_str("ERR problem inserting into filter"),
             Self::Bits(refusal) => refusal.fmt(f),
             Self::Mayhap(refusal) => refusal.fmt(f),
+            Self::Lost(Lost::Value) => {
+                f.write_str("NOTREADY what this name held is lost: make it again or delete it")
+            }
+            Self::Lost(Lost::Changes) => {
+                f.write_str("NOTREADY changes to this name are lost: make it again or delete it")
+            }
+            Self::Lost(Lost::Unknown) => f.write_str("NOTREADY names of this server are lost, this one may be one of them: make it again, or accept the loss with mayhap repair"),
             Self::NoExpansion => f.write_str("ERR no expansion"),
             Self::BadExpansion => f.write_str("ERR bad expansion"),
             Self::ExpansionOutOfRange => f.write_str("ERR expansion must be in the range [0, 32768]"),

@@ -85,6 +85,9 @@ impl Batch {
         scratch: &mut Scratch,
         replies: &mut Vec<Reply>,
     ) -> Together {
+        if let Some(lost) = value.and_then(Value::lost) {
+            return self.refuse(requests, &Refusal::Lost(lost), replies);
+        }
         match self {
             Self::BloomAsk => crate::bf::ask(requests, value, scratch, replies),
             Self::BloomAdd => crate::bf::add_together(requests, value, context, scratch, replies),
@@ -92,6 +95,11 @@ impl Batch {
             Self::MayhapAsk => crate::mf::ask(requests, value, context, scratch, replies),
             Self::MayhapAdd => crate::mf::add_together(requests, value, scratch, replies),
         }
+    }
+
+    /// Refuses all of `requests` alike.
+    pub fn refuse(self, requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Together {
+        crate::pipeline::refuse_all(requests, refusal, replies)
     }
 
     /// Runs one request with the name for itself.

@@ -9,6 +9,7 @@ use mayhap::{AtomicScalableBloom, Filter, ItemHash, ScalableBloom, ScalableCucko
 
 use crate::bits::Text;
 use crate::context::Context;
+use crate::lost::Lost;
 use crate::mf::Holder;
 use crate::refusal::Refusal;
 use crate::value::Value;
@@ -34,6 +35,8 @@ pub enum Form {
     LoadingBloom = 7,
     /// The same of the `CF.*` family.
     LoadingCuckoo = 8,
+    /// A name whose data is lost: what was lost (u8).
+    Lost = 9,
 }
 
 impl Form {
@@ -49,6 +52,7 @@ impl Form {
             Self::Holder,
             Self::LoadingBloom,
             Self::LoadingCuckoo,
+            Self::Lost,
         ];
         all.into_iter().find(|form| *form as u8 == number)
     }
@@ -59,7 +63,7 @@ impl Form {
             Self::Bloom | Self::Cuckoo => 0,
             Self::Filter => HISTORY_BYTES.min(bytes.len()),
             Self::Holder => Holder::head_bytes(bytes)?,
-            Self::Text | Self::Listed | Self::LoadingBloom | Self::LoadingCuckoo => bytes.len(),
+            Self::Text | Self::Listed | Self::LoadingBloom | Self::LoadingCuckoo | Self::Lost => bytes.len(),
         })
     }
 }
@@ -105,13 +109,14 @@ impl Value {
             Self::Text(_) => Form::Text,
             Self::LoadingBloom(_) => Form::LoadingBloom,
             Self::LoadingCuckoo(_) => Form::LoadingCuckoo,
+            Self::Lost(_) => Form::Lost,
         }
     }
 
     /// Can its bytes be written piece by piece?
     #[must_use]
     pub const fn has_pieces(&self) -> bool {
-        !matches!(self, Self::LoadingBloom(_) | Self::LoadingCuckoo(_))
+        !matches!(self, Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Lost(_))
     }
 
     /// Begins to write its bytes piece by piece. It is held for oneself for a moment, so that its counts are those of its bits; nothing changes.
@@ -130,7 +135,7 @@ impl Value {
                 (head, Rest::Filter(holder.served.body.pieces()?))
             }
             Self::Text(_) => (Vec::new(), Rest::Text(0)),
-            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) => return None,
+            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Lost(_) => return None,
         };
         Some(Copying { form, head, rest })
     }
@@ -183,6 +188,7 @@ impl Value {
                 }
             }
             Self::Text(text) => out.write_all(text.bytes()),
+            Self::Lost(lost) => out.write_all(&[*lost as u8]),
             Self::LoadingBloom(loader) => {
                 write_came(loader.came(), out)?;
                 loader.filter().map_or(Ok(()), |filter| codec::encode_into(filter, out))
@@ -217,6 +223,13 @@ impl Value {
             }
             Form::Text => Self::Text(Box::new(Text::new(bytes, context)?)),
             Form::Holder => Self::Filter(Box::new(Holder::load(bytes)?)),
+            Form::Lost => {
+                let lost = match *bytes {
+                    [number] => Lost::from_number(number),
+                    _ => None,
+                };
+                Self::Lost(lost.ok_or(BAD_LOSS)?)
+            }
             Form::LoadingBloom => {
                 let (came, rest) = read_came(bytes)?;
                 let loader = redis_bloom::Loader::resume(ScalableBloom::decode(rest)?, &came);
@@ -271,7 +284,9 @@ impl Value {
                     Err(_) => Err(too_short.into()),
                 },
             },
-            Form::Listed | Form::Holder | Form::LoadingBloom | Form::LoadingCuckoo => return None,
+            Form::Listed | Form::Holder | Form::LoadingBloom | Form::LoadingCuckoo | Form::Lost => {
+                return None;
+            }
         })
     }
 
@@ -297,6 +312,7 @@ pub fn seal(form: Form, bytes: &mut [u8]) -> Result<(), DecodeError> {
     }
 }
 
+const BAD_LOSS: DecodeError = DecodeError::BadField { field: "what was lost", got: 0 };
 const BAD_PIECES: DecodeError = DecodeError::BadField { field: "pieces that came", got: 0 };
 
 fn history(holder: &Holder) -> [u8; HISTORY_BYTES] {

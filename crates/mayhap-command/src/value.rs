@@ -4,6 +4,7 @@ use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
 
 use crate::bits::Text;
+use crate::lost::Lost;
 use crate::mf::Holder;
 
 /// What a name holds. Small: most of it is behind one pointer, for there may be a hundred million of them.
@@ -22,6 +23,8 @@ pub enum Value {
     Text(Box<Text>),
     /// A filter of the `MF.*` family, of any kind.
     Filter(Box<Holder>),
+    /// Nothing is left of what the name held: it answers *not ready*.
+    Lost(Lost),
 }
 
 impl Value {
@@ -32,6 +35,7 @@ impl Value {
             Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "a cuckoo filter, which CF.* commands answer",
             Self::Text(_) => "a string, which GET and GETBIT answer",
             Self::Filter(_) => "a filter, which MF.* commands answer",
+            Self::Lost(_) => "nothing, for its data is lost",
         }
     }
 
@@ -43,6 +47,7 @@ impl Value {
             Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "MBbloomCF",
             Self::Text(_) => "string",
             Self::Filter(_) => "mayhap---",
+            Self::Lost(_) => "lost",
         }
     }
 
@@ -62,6 +67,7 @@ impl Value {
             Self::LoadingCuckoo(loader) => relocate_box(loader, by),
             Self::Text(text) => relocate_box(text, by),
             Self::Filter(holder) => relocate_box(holder, by),
+            Self::Lost(_) => {}
         }
     }
 
@@ -101,6 +107,7 @@ impl Value {
             }
             Self::Text(text) => text.memory_bytes(),
             Self::Filter(holder) => holder.memory_bytes(),
+            Self::Lost(_) => 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +49,10 @@ pub trait AppendFile: Send + Sync {
     /// Waits until all that was written when this was called is safe, and the length of the file with it.
     /// After an error what was written since the last success may be lost, whatever a second call answers.
     fn sync_data(&self) -> io::Result<()>;
+    /// Is it the file of this name? Whatever is written to a file that was removed is lost.
+    fn is_called(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The real ones, in a folder.
@@ -113,17 +117,41 @@ impl DiskFile for File {
     }
 }
 
-impl AppendFile for File {
+/// A file of the log, and the folder that has it.
+#[derive(Debug)]
+struct InFolder {
+    file: File,
+    folder: PathBuf,
+}
+
+impl AppendFile for InFolder {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        (&mut &*self).write(bytes)
+        (&mut &self.file).write(bytes)
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        Self::set_len(self, bytes)
+        self.file.set_len(bytes)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        Self::sync_data(self)
+        self.file.sync_data()
+    }
+
+    fn is_called(&self, name: &str) -> io::Result<()> {
+        let gone = || {
+            let what = format!("{name} is not in its folder any more: it was removed or replaced");
+            Err(io::Error::new(io::ErrorKind::NotFound, what))
+        };
+        match (fs::symlink_metadata(self.folder.join(name)), self.file.metadata()) {
+            (Ok(there), Ok(open)) if (there.dev(), there.ino()) != (open.dev(), open.ino()) => gone(),
+            (Err(error), _)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                gone()
+            }
+            // Whatever else is wrong, the next write or sync tells.
+            _ => Ok(()),
+        }
     }
 }
 
@@ -138,7 +166,10 @@ impl Disk for Files {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Arc::new(OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(path)?)),
+            _ => {
+                let file = OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(path)?;
+                Ok(Arc::new(InFolder { file, folder: self.folder.clone() }))
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use mayhap_command::{
 use parking_lot::Mutex;
 
 use crate::busy::Busy;
+use crate::doubt::Doubt;
 use crate::entry::{Entry, Now};
 use crate::environment::Moment;
 use crate::expiries::Expiries;
@@ -42,6 +43,8 @@ pub struct Engine {
     /// Is the log being played? Then names go when it says so, not when their time is up.
     pub(crate) replaying: AtomicBool,
     pub(crate) copying: Copying,
+    /// Parts of which names are lost and nobody knows which: a name of theirs that is not there answers *not ready*.
+    pub(crate) doubt: Doubt,
     /// The last snapshot; held by who writes the next.
     pub(crate) saved: Mutex<Saved>,
     #[cfg(test)]
@@ -113,6 +116,7 @@ impl Engine {
             journal: OnceLock::new(),
             replaying: AtomicBool::new(false),
             copying: Copying::default(),
+            doubt: Doubt::default(),
             saved: Mutex::default(),
             #[cfg(test)]
             spoilt: Mutex::default(),
@@ -160,7 +164,7 @@ impl Engine {
         if let Some(log) = self.log()
             && changed != **self.parameters.load()
         {
-            log.append(&record::parameters(&changed));
+            log.append(&record::parameters(&changed, self.doubt.parts()));
         }
         self.parameters.store(Arc::new(changed));
     }
@@ -442,7 +446,10 @@ impl Engine {
             scratch.added = 0;
             scratch.new.clear();
             let together = match self.find(name, now) {
-                None => batch.together(requests, None, context, scratch, replies),
+                None => match self.doubt.of(name) {
+                    None => batch.together(requests, None, context, scratch, replies),
+                    Some(lost) => batch.refuse(requests, &Refusal::Lost(lost), replies),
+                },
                 Some(entry) => {
                     let value = entry.read();
                     let together = batch.together(requests, value.as_ref(), context, scratch, replies);
@@ -473,10 +480,16 @@ impl Engine {
         let Turn { context, now, .. } = *turn;
         match request.command.run {
             Run::Look(look) => match self.find(request.name(), now) {
-                None => look(request, None, context),
+                None => match self.doubt.of(request.name()) {
+                    Some(lost) if request.command.names.first > 0 => Err(Refusal::Lost(lost)),
+                    _ => look(request, None, context),
+                },
                 Some(entry) => {
                     let value = entry.read();
                     entry.touch(now);
+                    if let Some(lost) = value.as_ref().and_then(Value::lost) {
+                        return Err(Refusal::Lost(lost));
+                    }
                     look(request, value.as_ref(), context)
                 }
             },
@@ -498,6 +511,7 @@ impl Engine {
         }
         self.statistics.changed();
         let all = self.keyspace.take_all();
+        self.doubt.set(0);
         self.expiries.clear();
         self.statistics.forget_all();
         self.budget.book(self.budget.used(), 0);

@@ -4,7 +4,7 @@
 //! entry while holding a shard.
 
 use mayhap_command::run::{Expiry, Source};
-use mayhap_command::{Refusal, Reply, Request, Slot, Value};
+use mayhap_command::{Lost, Refusal, Reply, Request, Slot, Value};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 use crate::engine::{Engine, Turn};
@@ -159,8 +159,14 @@ impl Engine {
         work: impl FnOnce(&mut Slot<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         self.hold(request.name(), turn.now, |hold| {
+            let lost = self.make_way(hold, request)?;
             let mut slot = self.slot(&mut hold.value, turn);
             let outcome = work(&mut slot);
+            // A request that made nothing in the place of what was lost has changed nothing.
+            if let (Some((_, marker)), None) = (&lost, slot.get()) {
+                *hold.value = marker.map(Value::Lost);
+                return outcome;
+            }
             if slot.is_changed() {
                 hold.only_items = slot.items().is_some() && !hold.changed;
                 hold.changed = true;
@@ -173,16 +179,37 @@ impl Engine {
                 hold.number = number.or(hold.number);
             }
             match slot.expiry() {
-                Expiry::Keep => {}
-                Expiry::Never => {
+                Expiry::Keep if lost.is_none() => {}
+                Expiry::Keep | Expiry::Never => {
                     self.expiries.set(hold.entry, None);
                 }
                 Expiry::At(deadline) => {
                     self.expiries.set(hold.entry, Some(deadline));
                 }
             }
+            if let (Some((lost, _)), Some(value)) = (lost, hold.value.as_mut()) {
+                value.replaces(lost);
+                hold.entry.set_made_secs(turn.now.unix_secs());
+            }
             outcome
         })
+    }
+
+    /// Takes the marker of what was lost out of a name that `request` makes again. What was lost, and the marker if there was one.
+    fn make_way(
+        &self,
+        hold: &mut Hold<'_>,
+        request: &Request<'_>,
+    ) -> Result<Option<(Lost, Option<Lost>)>, Refusal> {
+        let marker = hold.value().and_then(Value::lost);
+        let lost = match hold.value() {
+            Some(_) => marker,
+            None => self.doubt.of(request.name()),
+        };
+        let Some(lost) = lost else { return Ok(None) };
+        lost.admit(request)?;
+        *hold.value = None;
+        Ok(Some((lost, marker)))
     }
 
     /// The slot around what a name holds, for a log if there is one.
@@ -260,7 +287,24 @@ impl Engine {
                 self.reclaim.free(freed);
                 continue;
             }
-            let outcome = {
+            // What is made of something that is lost would lack it, and so would what is added to it.
+            let lost_of = |name: &[u8], value: Option<&Value>| match value {
+                Some(value) => value.lost(),
+                None => self.doubt.of(name),
+            };
+            let of_source = |(name, entry): (&&[u8], &Option<Entry>)| {
+                let look = entry.as_ref().and_then(|entry| looks.iter().find(|(other, _)| *other == entry));
+                match look {
+                    Some((_, value)) => lost_of(name, value.as_ref()),
+                    None if entry.is_some() => None,
+                    None => lost_of(name, None),
+                }
+            };
+            let lost = lost_of(target.name(), hold.value());
+            let lost = lost.or_else(|| sources.iter().zip(&entries).find_map(of_source));
+            let outcome = if let Some(lost) = lost {
+                Err(Refusal::Lost(lost))
+            } else {
                 let source = |entry: &Option<Entry>| match entry {
                     Some(entry) if *entry == target => Source::Target,
                     Some(entry) if self.expiries.is_due(entry, now.ms) => Source::Other(None),

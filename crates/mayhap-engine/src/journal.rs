@@ -158,7 +158,7 @@ impl Engine {
         let bytes = record::words(moment.now_ms(), &moment.take_drawn(), request.words, left_out);
         #[cfg(test)]
         let bytes = match self.is_spoilt(Spoilt::Words(request.command.name)) {
-            true => record::parameters(&self.parameters()),
+            true => record::parameters(&self.parameters(), 0),
             false => bytes,
         };
         let number = journal.log.append(&bytes);
@@ -196,7 +196,7 @@ impl Engine {
         let bytes = record::removed(name);
         #[cfg(test)]
         let bytes = match self.is_spoilt(Spoilt::Removed) {
-            true => record::parameters(&self.parameters()),
+            true => record::parameters(&self.parameters(), 0),
             false => bytes,
         };
         let number = journal.log.append(&bytes);

@@ -36,7 +36,16 @@ impl Reclaim {
         let mut sender = self.0.lock();
         let begin = || {
             let (sender, receiver) = channel::<Garbage>();
-            let freeing = move || receiver.into_iter().for_each(drop);
+            let freeing = move || {
+                for garbage in receiver {
+                    let was_all = matches!(garbage, Garbage::All(_));
+                    drop(garbage);
+                    // Names that are made meanwhile stand between those that went, and would keep their memory.
+                    if was_all {
+                        mayhap::give_memory_back();
+                    }
+                }
+            };
             thread::Builder::new().name("free".into()).spawn(freeing).ok().map(|_| sender)
         };
         if sender.is_none() {

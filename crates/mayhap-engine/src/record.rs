@@ -4,7 +4,7 @@
 //! 1 items       name length u32 │ name │ hashes of the items that were new, 16 bytes each
 //! 2 words       time ms u64 │ bytes drawn u32 │ random bytes │ words u32 │ words: length u32, bytes
 //! 3 removed     name
-//! 4 parameters  pairs: length u32, name, length u32, value
+//! 4 parameters  pairs: length u32, name, length u32, value; the parts of which names are lost are one of them, if there are any
 //! ```
 //!
 //! All numbers are little-endian. Records come from our own log, whose frames have checksums; reading them trusts nothing all the same.
@@ -19,6 +19,8 @@ const ITEMS: u8 = 1;
 const WORDS: u8 = 2;
 const REMOVED: u8 = 3;
 const PARAMETERS: u8 = 4;
+/// The pair that is no parameter.
+const LOST_PARTS: &[u8] = b"lost-parts";
 const HASH_BYTES: usize = size_of::<u128>();
 
 /// A record that was read.
@@ -36,8 +38,8 @@ pub(crate) enum Record<'a> {
     },
     /// This name is gone: it expired, or was deleted.
     Removed { name: &'a [u8] },
-    /// What new filters are like from here on.
-    Parameters(Box<Parameters>),
+    /// What new filters are like from here on, and the parts of which names are lost.
+    Parameters(Box<Parameters>, u64),
 }
 
 /// Why a record could not be read.
@@ -109,8 +111,13 @@ pub(crate) fn removed(name: &[u8]) -> Vec<u8> {
     [&[REMOVED], name].concat()
 }
 
-pub(crate) fn parameters(parameters: &Parameters) -> Vec<u8> {
+/// What new filters are like, and the parts of which names are lost.
+pub(crate) fn parameters(parameters: &Parameters, lost_parts: u64) -> Vec<u8> {
     let mut out = vec![PARAMETERS];
+    if lost_parts != 0 {
+        put(LOST_PARTS, &mut out);
+        put(&lost_parts.to_le_bytes(), &mut out);
+    }
     for parameter in parameters::ALL {
         put(parameter.name.as_bytes(), &mut out);
         put((parameter.get)(parameters).as_bytes(), &mut out);
@@ -149,21 +156,27 @@ impl<'a> Record<'a> {
                 }
             }
             REMOVED => Ok(Self::Removed { name: rest }),
-            PARAMETERS => read_parameters(rest).map(|parameters| Self::Parameters(Box::new(parameters))),
+            PARAMETERS => read_parameters(rest)
+                .map(|(parameters, lost_parts)| Self::Parameters(Box::new(parameters), lost_parts)),
             got => Err(RecordError::UnknownKind { got }),
         }
     }
 }
 
 /// The parameters behind the kind; those that are not in it are what they are by default.
-fn read_parameters(mut rest: &[u8]) -> Result<Parameters, RecordError> {
-    let mut pairs = Vec::new();
+fn read_parameters(mut rest: &[u8]) -> Result<(Parameters, u64), RecordError> {
+    let (mut pairs, mut lost_parts) = (Vec::new(), 0);
     while !rest.is_empty() {
-        pairs.push((take(&mut rest)?, take(&mut rest)?));
+        match (take(&mut rest)?, take(&mut rest)?) {
+            (LOST_PARTS, parts) => {
+                lost_parts = u64::from_le_bytes(parts.try_into().map_err(|_| RecordError::TooShort)?);
+            }
+            pair => pairs.push(pair),
+        }
     }
     let unknown =
         |name: &[u8]| RecordError::UnknownParameter { name: String::from_utf8_lossy(name).into_owned() };
-    Parameters::from_pairs(&pairs).map_err(unknown)
+    Parameters::from_pairs(&pairs).map_err(unknown).map(|parameters| (parameters, lost_parts))
 }
 
 fn take<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], RecordError> {
@@ -224,9 +237,9 @@ mod tests {
         ] {
             set(&mut changed, name, value);
         }
-        for wanted in [Parameters::default(), changed] {
-            let bytes = parameters(&wanted);
-            assert_eq!(Record::read(&bytes), Ok(Record::Parameters(Box::new(wanted))));
+        for (wanted, lost_parts) in [(Parameters::default(), 0), (changed, 1 << 63)] {
+            let bytes = parameters(&wanted, lost_parts);
+            assert_eq!(Record::read(&bytes), Ok(Record::Parameters(Box::new(wanted), lost_parts)));
         }
         let mut bytes = vec![PARAMETERS];
         put(b"no-such", &mut bytes);

@@ -23,9 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use mayhap_command::run::Keyspace as KeyspaceCommand;
-use mayhap_command::{Budget, Context, Parameters, Request, Run, Scratch, table};
+use mayhap_command::{Budget, Context, Lost, Parameters, Request, Run, Scratch, Value, table};
 
 use crate::disk::Disk;
+use crate::doubt;
 use crate::engine::{Engine, Turn, UNLIMITED};
 use crate::entry::Now;
 use crate::environment::Moment;
@@ -123,6 +124,7 @@ impl Engine {
             parameters: Parameters::default(),
             scratch: Scratch::default(),
             changed: [false; PARTS],
+            is_torn: false,
         }
     }
 
@@ -141,13 +143,13 @@ impl Engine {
                 .play(from, &loaded.saved.manifest.parameters)
                 .map_err(|error| RecoverError::Log(damaged(error)))?;
         }
-        let (files, needed) = (Arc::clone(&disk), Needed { from, seen: loaded.numbers_below });
+        let (files, needed) = (Arc::clone(&disk), Needed { from, seen: loaded.numbers_below, tracked: true });
         let (log, recovered) = open(disk, needed, &mut |number, record| replay.play(number, record))
             .map_err(RecoverError::Log)?;
         let journal = Journal::new(log);
         journal.mark_parts(&replay.changed);
         // What new filters are like from here on, whatever the settings were before.
-        journal.log.append(&record::parameters(&self.parameters()));
+        journal.log.append(&record::parameters(&self.parameters(), self.doubt.parts()));
         // Who wrote the manifest may have ended before its name was safe: as long as the one before may come back, its files stay. What cannot
         // be removed now is removed the next time.
         if files.sync_dir().is_ok() {
@@ -171,29 +173,80 @@ pub(crate) struct Replay<'e> {
     scratch: Scratch,
     /// Parts that the next snapshot has to write again.
     changed: [bool; PARTS],
+    /// Is something missing that happened before? Then a record that cannot be played is a change that is lost.
+    is_torn: bool,
 }
 
 impl Replay<'_> {
+    /// Something is missing: what a record says of a name that is not as it was is lost from now on.
+    pub(crate) const fn tear(&mut self) {
+        self.is_torn = true;
+    }
+
+    /// Records below this number are missing, and any of them may have been about any name that has none so high.
+    pub(crate) fn lose_all(&mut self, below: u64) {
+        self.is_torn = true;
+        self.engine.doubt.add(doubt::ALL);
+        let mut cursor = 0;
+        loop {
+            let (next, entries) = self.engine.walk_all(cursor, 1_000);
+            for entry in entries.into_iter().filter(|entry| entry.number() < below) {
+                let name = entry.name().to_vec();
+                drop(entry);
+                self.lose(&name, None);
+            }
+            match next {
+                0 => return,
+                next => cursor = next,
+            }
+        }
+    }
+
+    /// A change to `name` is lost. The number is that of the record that says so, if one does.
+    fn lose(&self, name: &[u8], number: Option<u64>) {
+        self.engine.hold(name, self.at(0), |hold| {
+            if hold.value().and_then(Value::lost).is_none() {
+                hold.put(Value::Lost(Lost::Changes));
+            }
+            // When it was to go may have changed as well.
+            self.engine.expiries.set(hold.entry(), None);
+            hold.log(number);
+        });
+    }
+
     /// Plays the record of this number.
     pub(crate) fn play(&mut self, number: u64, record: &[u8]) -> Result<(), RecordError> {
         match Record::read(record)? {
             Record::Items { name, hashes } => {
                 self.changed[part_of(name)] = true;
                 if self.is_there(name, number) {
-                    self.engine.hold(name, self.at(0), |hold| {
-                        if let Some(value) = hold.value_mut() {
-                            value.put_back(&hashes);
-                        }
+                    let is_whole = self.engine.hold(name, self.at(0), |hold| {
                         hold.changed = true;
                         hold.log(Some(number));
+                        hold.value_mut().is_some_and(|value| {
+                            value.put_back(&hashes);
+                            value.describe().is_ready
+                        })
                     });
+                    if self.is_torn && !is_whole {
+                        self.lose(name, Some(number));
+                    }
+                } else if self.is_torn && !self.is_newer(name, number) {
+                    self.lose(name, Some(number));
                 }
             }
             Record::Removed { name } => {
                 self.changed[part_of(name)] = true;
                 self.remove(name, number);
             }
-            Record::Parameters(parameters) => self.parameters = *parameters,
+            Record::Parameters(parameters, lost_parts) => {
+                self.parameters = *parameters;
+                match self.is_torn {
+                    false => self.engine.doubt.set(lost_parts),
+                    // It knows nothing of what is missing now.
+                    true => self.engine.doubt.add(lost_parts),
+                }
+            }
             Record::Words { ms, random, words } => {
                 let unknown = || RecordError::UnknownCommand {
                     word: String::from_utf8_lossy(words.first().copied().unwrap_or_default()).into_owned(),
@@ -270,12 +323,16 @@ impl Replay<'_> {
         };
         let turn = Turn { context: &context, moment: &moment, now: self.at(ms) };
         // Whatever it answers: it was answered once.
-        match request.command.run {
+        let reply = match request.command.run {
             Run::Items(batch) => {
                 let scratch = &mut self.scratch;
-                let _ = engine.alone(request, &turn, |slot| batch.alone(request, slot, &context, scratch));
+                engine.alone(request, &turn, |slot| batch.alone(request, slot, &context, scratch))
             }
-            _ => drop(engine.run_one(request, &turn)),
+            _ => engine.run_one(request, &turn),
+        };
+        // It changed something once.
+        if self.is_torn && reply.is_err() {
+            self.lose(target, Some(number));
         }
         if let Some(entry) = engine.keyspace.get(target) {
             entry.log(number);
@@ -286,6 +343,9 @@ impl Replay<'_> {
     fn rename(&self, number: u64, ms: u64, from: &[u8], to: &[u8]) {
         let engine = self.engine;
         if !self.is_there(from, number) || from == to {
+            if self.is_torn && from != to && !self.is_newer(from, number) && !self.is_newer(to, number) {
+                self.lose(to, Some(number));
+            }
             return;
         }
         if self.is_newer(to, number) {
@@ -302,6 +362,7 @@ impl Replay<'_> {
 
     /// Removes everything that is older.
     fn flush(&mut self, number: u64) {
+        self.engine.doubt.set(0);
         let mut cursor = 0;
         loop {
             let (next, entries) = self.engine.walk_all(cursor, 1_000);

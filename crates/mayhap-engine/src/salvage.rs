@@ -3,23 +3,40 @@
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
+use mayhap_command::{Lost, Value};
+
 use crate::disk::Disk;
 use crate::engine::Engine;
-use crate::log::{self, LogError};
+use crate::entry::Entry;
+use crate::log::{self, LogError, Needed, Piece};
 use crate::snapshot::{self, SnapshotError};
 
 /// What could be had.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Salvage {
-    /// Names that are in the engine now.
+    /// Names that are in the engine now, those that are lost included.
     pub names: u64,
+    /// Those of which data is lost, in order: they answer *not ready*.
+    pub lost: Vec<(Vec<u8>, Lost)>,
+    /// Are there names of which nobody knows that they are lost? Then every name that is not there answers *not ready*, or every one of some parts.
+    pub unknown: bool,
     /// Records of the log that were played.
     pub played: u64,
-    /// Records of the log that are missing among them.
+    /// Records of the log that are missing among them, as far as they can be counted.
     pub missing: u64,
     /// What is not as it was written.
     pub damage: Vec<Damage>,
+}
+
+/// What becomes of names of which something is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Losses {
+    /// They answer *not ready*.
+    #[default]
+    Marked,
+    /// They hold what is left of them, and those of which nothing is are not there: they answer *no* for members that are lost.
+    Accepted,
 }
 
 /// One thing that is not as it was written.
@@ -67,15 +84,44 @@ impl Engine {
     ///
     /// # Errors
     /// [`LogError::Disk`] if the disk refuses to be read.
-    pub fn salvage(&self, disk: &dyn Disk) -> Result<Salvage, LogError> {
+    pub fn salvage(&self, disk: &dyn Disk, losses: Losses) -> Result<Salvage, LogError> {
         let mut salvage = Salvage::default();
         self.replaying.store(true, Relaxed);
-        let from = snapshot::salvage(self, disk, &mut salvage.damage);
+        let snapshot = snapshot::salvage(self, disk, &mut salvage.damage);
         let mut replay = self.replay();
-        let found = log::salvage(disk, from, |number, record| {
-            // What a newer program wrote is missing like what is damaged.
-            let _ = replay.play(number, record);
+        let is_marked = losses == Losses::Marked;
+        let in_doubt = self.doubt.parts();
+        if !snapshot.parameters.is_empty() {
+            // What it cannot tell is as it is by default.
+            let _ = replay.play(snapshot.from, &snapshot.parameters);
+        }
+        if !is_marked {
+            self.forget_losses();
+            self.doubt.set(0);
+        } else if snapshot.all_lost {
+            replay.lose_all(u64::MAX);
+        } else if !salvage.damage.is_empty() {
+            self.doubt.add(in_doubt);
+            replay.tear();
+        }
+        let mut unreadable = 0;
+        let needed = Needed { from: snapshot.from, seen: snapshot.seen, tracked: true };
+        let found = log::salvage(disk, needed, |piece| match piece {
+            Piece::Record(number, record) => {
+                // What a newer program wrote is missing like what is damaged.
+                if replay.play(number, record).is_err() {
+                    unreadable += 1;
+                    if is_marked {
+                        replay.lose_all(number + 1);
+                    }
+                }
+            }
+            Piece::Missing { below } if is_marked => replay.lose_all(below),
+            Piece::Missing { .. } => {}
         });
+        if !is_marked {
+            self.forget_losses();
+        }
         self.replaying.store(false, Relaxed);
         let found = found?;
         let of_log = |(file, offset, what): (String, u64, &str)| Damage {
@@ -85,8 +131,41 @@ impl Engine {
             name: None,
         };
         salvage.damage.extend(found.damage.into_iter().map(of_log));
-        (salvage.played, salvage.missing) = (found.played, found.missing);
+        (salvage.played, salvage.missing) = (found.played - unreadable, found.missing + unreadable);
         salvage.names = self.totals().names;
+        salvage.lost = self.lost_names();
+        salvage.unknown = self.has_unknown_losses();
         Ok(salvage)
+    }
+
+    /// Every name of which data is lost, in order.
+    #[must_use]
+    pub fn lost_names(&self) -> Vec<(Vec<u8>, Lost)> {
+        let (mut names, mut cursor) = (Vec::new(), 0);
+        loop {
+            let (next, entries) = self.walk_all(cursor, 1_000);
+            let lost = |entry: &Entry| entry.read().as_ref().and_then(Value::lost);
+            names.extend(entries.iter().filter_map(|entry| Some((entry.name().to_vec(), lost(entry)?))));
+            match next {
+                0 => break,
+                next => cursor = next,
+            }
+        }
+        names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        names
+    }
+
+    /// Are there names of which nobody knows that they are lost?
+    #[must_use]
+    pub fn has_unknown_losses(&self) -> bool {
+        self.doubt.parts() != 0
+    }
+
+    /// Names of which everything is lost are not there from now on.
+    fn forget_losses(&self) {
+        self.doubt.set(0);
+        for (name, _) in self.lost_names() {
+            self.hold(&name, self.now(), |hold| hold.remove());
+        }
     }
 }

@@ -100,6 +100,14 @@ pub struct Totals {
     pub by_type: Vec<TypeTotals>,
 }
 
+impl Totals {
+    /// Names of which data is lost.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.by_type.iter().find(|of| of.type_name == "lost").map_or(0, |of| of.names)
+    }
+}
+
 impl Default for Statistics {
     fn default() -> Self {
         let lane = || Lane {

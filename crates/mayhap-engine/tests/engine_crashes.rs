@@ -566,7 +566,7 @@ impl History<'_> {
             24 => {
                 let kinds = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::Interrupted];
                 let error = kinds[self.rng.below(3) as usize];
-                self.disk.fail(Some(Fault { after: self.rng.below(40), error }));
+                self.disk.fail(Some(Fault { after: self.rng.below(8), error }));
             }
             25 => self.disk.set_room(Some(self.rng.below(6_000))),
             26 => {

@@ -140,6 +140,7 @@ fn folder(end: End) -> Folder {
 enum Kind {
     Log,
     Manifest,
+    Newest,
     Part,
     Value,
 }
@@ -147,6 +148,7 @@ enum Kind {
 fn kind(file: &str) -> Kind {
     match file {
         MANIFEST => Kind::Manifest,
+        "mayhap.newest" => Kind::Newest,
         file if file.starts_with("part-") => Kind::Part,
         file if file.starts_with("value-") => Kind::Value,
         file if file.starts_with("log-") => Kind::Log,
@@ -216,6 +218,7 @@ impl Folder {
             0 | 2 | 4 | 6 => Kind::Log,
             1 | 5 => Kind::Part,
             3 => Kind::Value,
+            _ if number % 16 == 15 => Kind::Newest,
             _ => Kind::Manifest,
         };
         let files = self.disk.list().unwrap().into_iter();
@@ -289,7 +292,7 @@ fn a_flipped_bit_is_refused_or_does_no_harm() {
             assert!(outcome.refused > 0, "{kind:?}: {outcome:?}");
             assert!(outcome.cut == 0 || (*kind, end) == (Kind::Log, End::Killed), "{kind:?}: {outcome:?}");
         }
-        assert_eq!(outcomes.len(), 4);
+        assert_eq!(outcomes.len(), 5);
     }
 }
 

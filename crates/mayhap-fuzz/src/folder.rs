@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mayhap_command::Reply;
 use mayhap_engine::log::{Limits, Policy, Salts};
 use mayhap_engine::snapshot::{FILE, MANIFEST};
-use mayhap_engine::{Disk as _, Engine};
+use mayhap_engine::{Disk as _, Engine, Losses};
 
 use crate::input::Input;
 use crate::world::{ALL_BYTES, Memory, ask, engine};
@@ -65,7 +65,7 @@ pub fn run(data: &[u8]) {
 fn look(disk: &Memory) {
     let before = disk.files();
     let (saved, _) = engine();
-    let salvage = saved.salvage(disk).expect("memory can be read");
+    let salvage = saved.salvage(disk, Losses::Marked).expect("memory can be read");
     assert_eq!(salvage.names, saved.totals().names);
     assert!(disk.files() == before, "looking changes nothing");
 }

@@ -28,12 +28,17 @@ pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<JoinHandle<()>> {
 fn keep_house(shared: &Arc<Shared>) {
     let mut last_save = Instant::now();
     let mut last_look = Instant::now();
+    let mut has_told = false;
     while !shared.is_stopping() {
         let more = shared.engine().sweep(SWEEP);
         shared.clients().close_overfull(shared.settings().buffers_limit);
         if last_look.elapsed() >= LOOK {
             last_look = Instant::now();
             shared.clients().close_overdue(shared.idle_timeout());
+        }
+        if let Some(why) = shared.engine().log().and_then(|log| log.failure()).filter(|_| !has_told) {
+            has_told = true;
+            tracing::error!(why, "the log failed: changes are refused until a restart");
         }
         let every = shared.save_interval();
         let is_time = !every.is_zero() && last_save.elapsed() >= every;

@@ -291,6 +291,8 @@ fn mayhap(shared: &Shared, text: &mut String) {
     put(text, format_args!("bytes_human:{}", say::bytes(totals.memory_bytes)));
     put(text, format_args!("answered_mayhap:{}", totals.hits));
     put(text, format_args!("answered_no:{}", totals.misses));
+    put(text, format_args!("lost_names:{}", totals.lost()));
+    put(text, format_args!("unknown_losses:{}", u8::from(shared.engine().has_unknown_losses())));
     for of in totals.by_type {
         put(text, format_args!("type_{}:filters={},bytes={}", of.type_name, of.names, of.memory_bytes));
     }

@@ -53,6 +53,18 @@ pub(crate) fn page(shared: &Shared) -> String {
     for of in &engine.by_type {
         page.put("mayhap_filters_bytes", &[("type", of.type_name)], of.memory_bytes);
     }
+    page.one(
+        "mayhap_lost_names",
+        "gauge",
+        "Names of which data is lost: they answer not ready.",
+        engine.lost(),
+    );
+    page.one(
+        "mayhap_unknown_losses",
+        "gauge",
+        "1 if names are lost and nobody knows which: names that are not there answer not ready.",
+        u8::from(shared.engine().has_unknown_losses()),
+    );
     page.one("mayhap_items", "gauge", "Items in all filters, by their own count.", engine.items);
     page.one("mayhap_expiring_filters", "gauge", "Names that expire some time.", engine.expiring);
     page.one("mayhap_expired_filters_total", "counter", "Names that expired.", engine.expired);

@@ -181,6 +181,18 @@ impl Saving {
                 "the end of the log is incomplete: cut off; it is the last write before a crash, or damage to the end of the file"
             );
         }
+        let lost = engine.totals().lost();
+        if lost > 0 {
+            tracing::warn!(
+                names = lost,
+                "data of names is lost: they answer NOTREADY until they are made again or deleted; SCAN 0 TYPE lost lists them"
+            );
+        }
+        if engine.has_unknown_losses() {
+            tracing::warn!(
+                "names are lost, and which ones is not known: those that are not there answer NOTREADY until they are made; FLUSHALL and `mayhap repair --accept-loss` end this"
+            );
+        }
         self.last.lock().bytes = recovery.snapshot.bytes;
         Ok(recovery)
     }

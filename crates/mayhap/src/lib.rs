@@ -113,7 +113,7 @@ pub use scalable::{AtomicScalableBloom, ScalableBloom, ScalableShape};
 pub use scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
 pub use statics::{BuildOptions, Fingerprint};
-pub use store::{Relocate, relocate_box, take_all_from_heap};
+pub use store::{Relocate, give_memory_back, relocate_box, take_all_from_heap};
 #[cfg(feature = "formats")]
 pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};

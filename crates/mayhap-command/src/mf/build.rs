@@ -25,7 +25,7 @@ use super::options::Options;
 use super::recipe::{Recipe, StaticRecipe};
 use super::refused::{MayhapRefusal, NotReady};
 use super::served::Served;
-use super::{facts, holder_mut, merge};
+use super::{facts, give_up, holder_mut, merge};
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -320,7 +320,7 @@ fn abort(slot: &mut Slot<'_>) -> Result<Reply, Refusal> {
         return Err(MayhapRefusal::NoBuild.into());
     }
     if !holder.is_ready() && holder.served.recipe.is_none() {
-        slot.take();
+        give_up(slot);
     }
     slot.mark_changed();
     Ok(Reply::Ok)

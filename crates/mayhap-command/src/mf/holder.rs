@@ -12,6 +12,7 @@ use super::refused::{MayhapRefusal, NotReady, unbuildable};
 use super::served::Served;
 use super::{stored_holder, stored_list};
 use crate::context::Context;
+use crate::lost::Lost;
 use crate::refusal::Refusal;
 use crate::reply::room_for;
 
@@ -31,6 +32,8 @@ pub struct Holder {
 pub(crate) struct Side {
     pub(crate) next: Option<Next>,
     pub(crate) dump: Option<Dump>,
+    /// What is coming is to replace what was lost.
+    pub(crate) lost: Option<Lost>,
 }
 
 /// The generation that is coming.
@@ -87,7 +90,7 @@ impl Holder {
     /// One whose first generation is still to come.
     pub(crate) fn awaiting(next: Next, now_ms: u64) -> Self {
         let served = Served { body: Body::Nothing, recipe: None, scheme: HashScheme::fast(0) };
-        let side = Some(Box::new(Side { next: Some(next), dump: None }));
+        let side = Some(Box::new(Side { next: Some(next), ..Side::default() }));
         Self { served, side, created_ms: now_ms, generation: 0 }
     }
 
@@ -232,6 +235,18 @@ impl Holder {
         }
     }
 
+    /// It is to replace what was lost, once a generation serves.
+    pub(crate) fn replaces(&mut self, lost: Lost) {
+        if !self.is_ready() {
+            self.side.get_or_insert_default().lost = Some(lost);
+        }
+    }
+
+    /// What was lost, and is not replaced yet.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.side.as_ref()?.lost.filter(|_| !self.is_ready())
+    }
+
     /// What is coming.
     pub(crate) fn next(&self) -> Option<&Next> {
         self.side.as_ref()?.next.as_ref()
@@ -288,7 +303,11 @@ impl Holder {
 
     /// Gives the memory of an empty side back.
     pub(crate) fn tidy(&mut self) {
-        if self.side.as_ref().is_some_and(|side| side.next.is_none() && side.dump.is_none()) {
+        if self
+            .side
+            .as_ref()
+            .is_some_and(|side| side.next.is_none() && side.dump.is_none() && side.lost.is_none())
+        {
             self.side = None;
         }
     }
@@ -298,7 +317,7 @@ impl Holder {
         self.generation = self.generation.saturating_add(1);
         (self.served, self.created_ms) = (served, now_ms);
         if let Some(side) = &mut self.side {
-            side.dump = None;
+            (side.dump, side.lost) = (None, None);
         }
         self.tidy();
         self.generation

@@ -8,9 +8,9 @@ use mayhap::{Filter, codec};
 
 use super::dump::iterator;
 use super::holder::{Holder, Next};
-use super::holder_mut;
 use super::refused::MayhapRefusal;
 use super::served::Served;
+use super::{give_up, holder_mut};
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -146,7 +146,7 @@ fn finish(slot: &mut Slot<'_>, now_ms: u64) -> Result<Reply, Refusal> {
         }
         Err(error) => {
             if !holder.is_ready() && holder.served.recipe.is_none() {
-                slot.take();
+                give_up(slot);
             }
             Err(MayhapRefusal::Decode(error).into())
         }

@@ -72,6 +72,18 @@ fn holder_mut<'s>(slot: &'s mut Slot<'_>) -> Result<Option<&'s mut Holder>, Refu
     }
 }
 
+/// Empties a name of which no generation ever served. If it was to replace what was lost, that is lost again.
+fn give_up(slot: &mut Slot<'_>) {
+    let lost = match slot.get() {
+        Some(Value::Filter(holder)) => holder.lost(),
+        _ => None,
+    };
+    match lost {
+        Some(lost) => slot.put(Value::Lost(lost)),
+        None => drop(slot.take()),
+    }
+}
+
 /// The words behind `MF.RESERVE name` and `MF.BUILD name BEGIN`.
 macro_rules! options {
     ($($before:literal)?) => {

@@ -4,7 +4,7 @@
 //! ```text
 //! holder    generation u32 │ made ms u64 │ next │ served
 //! next      0 u8  or  1 u8 │ build  or  2 u8 │ all bytes u64 │ length u64 │ those that came
-//!           or  3 u8 │ changes it lacks u64 │ length u64 │ why │ build
+//!           or  3 u8 │ changes it lacks u64 │ length u64 │ why │ build  or  4 u8 │ what was lost u8 │ next: it is to replace that
 //! build     length u64 │ served │ items u64 │ hashes, 16 bytes each
 //! served    what u8: 0 nothing, 1 a list, 2 a filter │ recipe │ hashing like a tiny filter of length u32, if there is nothing
 //!           │ the list or the filter, to the end
@@ -26,11 +26,13 @@ use super::load::Load;
 use super::recipe::{Recipe, StaticKind, StaticRecipe};
 use super::served::Served;
 use super::stored_list;
+use crate::lost::Lost;
 
 const NONE: u8 = 0;
 const BUILDING: u8 = 1;
 const LOADING: u8 = 2;
 const LACKING: u8 = 3;
+const REPLACING: u8 = 4;
 const LIST: u8 = 1;
 const FILTER: u8 = 2;
 const RECIPE_OF_FILTER: u8 = 1;
@@ -48,6 +50,9 @@ pub(super) fn head(holder: &mut Holder, out: &mut Vec<u8>) {
     let (generation, created_ms) = holder.history();
     out.extend_from_slice(&generation.to_le_bytes());
     out.extend_from_slice(&created_ms.to_le_bytes());
+    if let Some(lost) = holder.lost() {
+        out.extend_from_slice(&[REPLACING, lost as u8]);
+    }
     match holder.side.as_mut().and_then(|side| side.next.as_mut()) {
         None => out.push(NONE),
         Some(Next::Building(building)) => {
@@ -155,6 +160,7 @@ fn tiny(scheme: HashScheme) -> Result<Vec<u8>, mayhap::BuildError> {
 pub(super) fn head_bytes(bytes: &[u8]) -> Result<usize, DecodeError> {
     let mut rest = bytes;
     take(&mut rest, 12)?;
+    take_lost(&mut rest)?;
     skip_next(&mut rest)?;
     let (what, _) = take_served_head(&mut rest)?;
     match what {
@@ -168,10 +174,18 @@ pub(super) fn load(bytes: &[u8]) -> Result<Holder, DecodeError> {
     let mut rest = bytes;
     let generation = u32::from_le_bytes(take_array(&mut rest)?);
     let created_ms = u64::from_le_bytes(take_array(&mut rest)?);
+    let lost = take_lost(&mut rest)?;
     let next = take_next(&mut rest)?;
     let served = take_served(rest)?;
-    let side = next.map(|next| Box::new(Side { next: Some(next), dump: None }));
+    let side = (next.is_some() || lost.is_some()).then(|| Box::new(Side { next, dump: None, lost }));
     Ok(Holder::with(served, side).with_history((generation, created_ms)))
+}
+
+/// What is to be replaced.
+fn take_lost(rest: &mut &[u8]) -> Result<Option<Lost>, DecodeError> {
+    let [REPLACING, number, behind @ ..] = *rest else { return Ok(None) };
+    *rest = behind;
+    Lost::from_number(*number).map(Some).ok_or_else(|| bad("what was lost", (*number).into()))
 }
 
 fn skip_next(rest: &mut &[u8]) -> Result<(), DecodeError> {

@@ -1,6 +1,6 @@
 //! `DUMP`, `RESTORE`.
 
-use mayhap_command::{Refusal, Reply, Request, args, payload};
+use mayhap_command::{Refusal, Reply, Request, Value, args, payload};
 
 use crate::engine::{Engine, Turn};
 use crate::entry::Now;
@@ -46,7 +46,7 @@ impl Options {
 impl Engine {
     pub(super) fn dump(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
         if self.find(request.name(), now).is_none() {
-            return Ok(Reply::Null);
+            return self.doubt.of(request.name()).map_or(Ok(Reply::Null), |lost| Err(Refusal::Lost(lost)));
         }
         self.hold(request.name(), now, |hold| match hold.value_mut() {
             None => Ok(Reply::Null),
@@ -57,7 +57,9 @@ impl Engine {
     pub(super) fn restore(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
         let Turn { context, now, moment } = *turn;
         let options = Options::parse(&request.words[4..])?;
-        let is_busy = || self.find(request.name(), now).is_some_and(|entry| entry.read().is_some());
+        // What is lost is made again.
+        let holds = |value: Option<&Value>| value.is_some_and(|value| value.lost().is_none());
+        let is_busy = || self.find(request.name(), now).is_some_and(|entry| holds(entry.read().as_ref()));
         if !options.replace && is_busy() {
             return Err(Refusal::BusyName);
         }
@@ -70,7 +72,7 @@ impl Engine {
         };
         let value = payload::restore(request.words[3], context)?;
         self.hold(request.name(), now, |hold| {
-            if hold.value().is_some() && !options.replace {
+            if holds(hold.value()) && !options.replace {
                 return Err(Refusal::BusyName);
             }
             let is_over = deadline.is_some_and(|deadline| deadline <= now.ms);

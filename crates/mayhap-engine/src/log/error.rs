@@ -38,6 +38,11 @@ pub enum LogError {
         /// The first of them.
         number: u64,
     },
+    /// The newest file is not there.
+    NewestMissing {
+        /// What it is called.
+        file: String,
+    },
     /// Whoever plays the records could not play one.
     Play {
         /// Which.
@@ -58,6 +63,9 @@ impl fmt::Display for LogError {
             }
             Self::Damaged { file, offset, what } => write!(f, "{file} is damaged at byte {offset}: {what}"),
             Self::Missing { number } => write!(f, "the log has no record {number}, which should be there"),
+            Self::NewestMissing { file } => {
+                write!(f, "{file} is not there, and was the newest file of the log")
+            }
             Self::Play { number, source } => {
                 write!(f, "record {number} of the log cannot be played: {source}")
             }

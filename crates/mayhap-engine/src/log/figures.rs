@@ -24,7 +24,7 @@ pub struct Figures {
     pub longest_sync_micros: u64,
     /// For how long the one that is going on has been; 0: there is none.
     pub running_sync_millis: u64,
-    /// Commits with `everysec` that waited for a sync that had been going on for longer than a second.
+    /// Commits with `everysec` that waited for a sync that had been going on for longer than two seconds.
     pub delayed: u64,
     /// Files that could not be begun, so that the one before went on.
     pub rotations_failed: u64,

@@ -13,12 +13,13 @@
 //! is read again after a crash.
 //!
 //! Locks, in this order: `syncing` (who makes things safe), `writer` (who writes), then those of the hand-over, each for a moment.
-//! Nobody who only writes waits for a sync, unless that takes longer than a second.
+//! Nobody who only writes waits for a sync, unless that takes longer than two seconds.
 
 mod error;
 mod figures;
 mod frame;
 mod handover;
+mod newest;
 mod policy;
 mod recover;
 mod shared;
@@ -45,7 +46,7 @@ pub use error::{LogError, Refused};
 pub use figures::Figures;
 use handover::{BEHIND, CLOSED, FAILED, Handover, NO_SPACE};
 pub use policy::{Policy, UnknownPolicy};
-pub(crate) use recover::salvage;
+pub(crate) use recover::{Piece, salvage};
 use shared::Shared;
 pub use writer::Salts;
 
@@ -63,7 +64,7 @@ fn name(first: u64) -> String {
 }
 
 /// The number of the first record of the segment that is called so.
-fn number_of(name: &str) -> Option<u64> {
+pub(crate) fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     (digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| digits.parse().ok())?
@@ -80,6 +81,8 @@ pub(crate) struct Needed {
     pub(crate) from: u64,
     /// All records below this number were safe once: a snapshot has seen what they did.
     pub(crate) seen: u64,
+    /// Is the newest file written down, so that it is missed if it is not there?
+    pub(crate) tracked: bool,
 }
 
 /// What was found when a log was opened.
@@ -93,7 +96,8 @@ pub struct Recovered {
     pub safe: u64,
     /// Records that were played.
     pub played: u64,
-    /// Bytes at the end that were never safe, and are not whole: cut off.
+    /// Bytes at the end that are not whole, and of which nothing says that they were safe: cut off. With `always` the last write may have been
+    /// safe and damaged since: that cannot be told from one that was torn.
     pub cut_bytes: u64,
     /// The file that had them.
     pub cut_file: Option<String>,
@@ -150,7 +154,7 @@ impl Log {
         policy: Policy,
         play: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Arc<Self>, Recovered), LogError> {
-        Self::open_needed(disk, Needed { from, seen: from }, policy, play)
+        Self::open_needed(disk, Needed { from, seen: from, tracked: false }, policy, play)
     }
 
     /// The same for a snapshot that has seen more.
@@ -176,7 +180,7 @@ impl Log {
         limits: Limits,
         play: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Arc<Self>, Recovered), LogError> {
-        Self::open_needed_quiet(disk, Needed { from, seen: from }, policy, limits, play)
+        Self::open_needed_quiet(disk, Needed { from, seen: from, tracked: false }, policy, limits, play)
     }
 
     /// The same for a snapshot that has seen more.
@@ -187,7 +191,8 @@ impl Log {
         limits: Limits,
         play: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Arc<Self>, Recovered), LogError> {
-        let (writer, recovered) = recover::recover(&*disk, needed, limits.salts, play)?;
+        let newest = if needed.tracked { newest::read(&*disk)? } else { None };
+        let (writer, recovered) = recover::recover(&*disk, needed, newest, limits.salts, play)?;
         let handover = Handover::new(recovered.next, recovered.safe, limits.pending_bytes);
         if writer.file().is_none() {
             handover.raise(NO_SPACE);
@@ -208,8 +213,10 @@ impl Log {
             delayed: AtomicU64::new(0),
             rotations_failed: AtomicU64::new(0),
             rotate_after_ms: AtomicU64::new(0),
+            newest: needed.tracked.then(|| AtomicU64::new(newest.unwrap_or(newest::NONE))),
             limits,
         };
+        shared.note_newest();
         Ok((Arc::new(Self { shared: Arc::new(shared), thread: Mutex::new(None) }), recovered))
     }
 
@@ -417,7 +424,8 @@ impl Log {
         shared.sync()?;
         let mut writer = shared.writer.lock();
         shared.handover.raise(CLOSED);
-        writer.mark_clean(shared.handover.written()).map_err(|error| shared.fail("close the log", &error))
+        writer.mark_clean(shared.handover.written()).map_err(|error| shared.fail("close the log", &error))?;
+        shared.is_kept(writer.file().as_deref(), writer.first())
     }
 
     fn stop(&self) {

@@ -14,20 +14,24 @@ use std::io::Read;
 use super::error::LogError;
 use super::frame::{ALIGN, Frame, Kind, NoSegment, SEGMENT_BYTES, Segment, VERSION, known_safe};
 use super::writer::{Begin, Extent, NotWritten, Place, Salts, UNFINISHED, Writer};
-use super::{Needed, Recovered, failed, name, number_of};
+use super::{Needed, Recovered, failed, name, newest, number_of};
 use crate::disk::Disk;
 
-/// Reads everything from number `needed.from` on, and begins a new segment.
+/// Reads everything from number `needed.from` on, and begins a new segment. The segment `newest` must be there, or a newer one.
 pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
     disk: &dyn Disk,
     needed: Needed,
+    newest: Option<u64>,
     salts: Salts,
     mut play: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(Writer, Recovered), LogError> {
-    let Needed { from, seen } = needed;
+    let Needed { from, seen, .. } = needed;
     let names = disk.list().map_err(failed("list the files of the log"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     firsts.sort_unstable();
+    if let Some(newest) = newest.filter(|newest| firsts.last().is_none_or(|last| last < newest)) {
+        return Err(LogError::NewestMissing { file: name(newest) });
+    }
     if names.iter().any(|name| name == UNFINISHED) {
         disk.remove(UNFINISHED).map_err(failed("remove an unfinished file of the log"))?;
     }
@@ -97,59 +101,115 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
 pub(crate) struct Salvaged {
     /// Records that were played.
     pub(crate) played: u64,
-    /// Records that are not there.
+    /// Records that are not there, as far as they can be counted.
     pub(crate) missing: u64,
     /// Files, places and what is wrong there.
     pub(crate) damage: Vec<(String, u64, &'static str)>,
 }
 
-/// Plays every record from number `from` on that is as it was written, whatever is missing in between. Changes nothing.
+/// What a log has, one after the other.
+#[derive(Debug)]
+pub(crate) enum Piece<'a> {
+    /// A record, and its number.
+    Record(u64, &'a [u8]),
+    /// Records below this number are missing.
+    Missing { below: u64 },
+}
+
+/// Plays every record from number `needed.from` on that is as it was written, and tells what is missing in between. Changes nothing.
 pub(crate) fn salvage(
     disk: &dyn Disk,
-    from: u64,
-    mut play: impl FnMut(u64, &[u8]),
+    needed: Needed,
+    mut play: impl FnMut(Piece<'_>),
 ) -> Result<Salvaged, LogError> {
+    let Needed { from, seen, .. } = needed;
     let names = disk.list().map_err(failed("list the files of the log"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     firsts.sort_unstable();
     let begin = firsts.iter().rposition(|&first| first <= from).unwrap_or(0);
     let (mut found, mut bytes, mut next) = (Salvaged::default(), Vec::new(), from);
+    // Is what is behind the end lost?
+    let mut is_cut = false;
     for (index, &first) in firsts.iter().enumerate().skip(begin) {
+        if first > next {
+            found.missing += first - next;
+            play(Piece::Missing { below: first });
+            next = first;
+        }
         let file = name(first);
-        length(disk, first, &mut bytes)?;
-        let Ok(segment) = Segment::decode(&bytes) else {
-            found.damage.push((
-                file,
-                0,
-                "the header is not as it was written: none of its records can be told",
-            ));
+        let end = firsts.get(index + 1).copied();
+        let segment = length(disk, first, &mut bytes).and_then(|_| {
+            let unreadable = LogError::Missing { number: first };
+            Segment::decode(&bytes).map_err(|_| unreadable)
+        });
+        let Ok(segment) = segment else {
+            let what = "the header is not as it was written: none of its records can be told";
+            found.damage.push((file, 0, what));
+            is_cut |= end.is_none();
             continue;
         };
-        let end = firsts.get(index + 1).copied().unwrap_or(u64::MAX);
         let mut offset = SEGMENT_BYTES;
-        while offset < bytes.len() && next < end {
+        while offset < bytes.len() && end.is_none_or(|end| next < end) {
             let frame = (offset..bytes.len()).step_by(ALIGN).find_map(|at| {
                 Frame::at(&bytes, segment.salt, at)
                     .filter(|frame| frame.next() >= next)
+                    .filter(|frame| end.is_none_or(|end| frame.header.first < end))
                     .map(|frame| (at, frame))
             });
+            // Torn or lost? As the start of a server decides it.
+            let is_right =
+                frame.as_ref().is_some_and(|(at, frame)| *at == offset && frame.header.first <= next);
+            let was_safe = || known_safe(&bytes, segment.salt, offset).is_some_and(|safe| safe > next);
+            if !is_right && end.is_none() && !was_safe() {
+                found.damage.push((file.clone(), offset as u64, "the end is incomplete: cut off"));
+                break;
+            }
             let Some((at, frame)) = frame else {
                 found.damage.push((file.clone(), offset as u64, "nothing from here on is as it was written"));
+                is_cut |= end.is_none();
                 break;
             };
             if at > offset {
                 found.damage.push((file.clone(), offset as u64, "a frame is not as it was written"));
             }
-            found.missing += frame.header.first.saturating_sub(next);
+            if frame.header.first > next {
+                found.missing += frame.header.first - next;
+                play(Piece::Missing { below: frame.header.first });
+            }
             for (number, record) in (frame.header.first..).zip(frame.records()) {
                 if number >= next {
-                    play(number, record);
+                    play(Piece::Record(number, record));
                     found.played += 1;
                 }
             }
             next = frame.next();
             offset = frame.end;
         }
+        if let Some(end) = end.filter(|end| *end > next) {
+            found.missing += end - next;
+            play(Piece::Missing { below: end });
+            next = end;
+        }
+    }
+    match newest::read(disk) {
+        Ok(Some(newest)) if firsts.last().is_none_or(|last| *last < newest) => {
+            found.damage.push((name(newest), 0, "it is not there, and was the newest file of the log"));
+            is_cut = true;
+        }
+        Ok(_) => {}
+        Err(_) => {
+            // Whether a newer file was there cannot be told any more.
+            found.damage.push((newest::FILE.into(), 0, "it differs from its checksum"));
+            is_cut = true;
+        }
+    }
+    if next < from.max(seen) || is_cut {
+        found.missing += from.max(seen).saturating_sub(next);
+        if !is_cut {
+            let what = "the log ends before records that a snapshot has seen";
+            found.damage.push((firsts.last().map_or_else(|| name(from), |last| name(*last)), 0, what));
+        }
+        play(Piece::Missing { below: u64::MAX });
     }
     Ok(found)
 }

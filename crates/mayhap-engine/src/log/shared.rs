@@ -14,7 +14,7 @@ use super::figures::Figures;
 use super::handover::{BEHIND, CLOSED, Call, FAILED, Handover, NO_SPACE};
 use super::policy::Policy;
 use super::writer::{NotBegun, NotWritten, Writer};
-use super::{Commit, Limits};
+use super::{Commit, Limits, name, newest};
 use crate::disk::{AppendFile, Disk};
 
 /// How often a full disk is asked again.
@@ -28,8 +28,8 @@ const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
 const MANY_WAITED: usize = 8;
 /// The longest that is waited for them.
 const GATHER: Duration = Duration::from_millis(1);
-/// With `everysec`, who writes waits for a sync that has been going on for longer than this.
-const SLOW_SYNC_MS: u64 = 1000;
+/// With `everysec`, a request that writes waits for a sync that has been going on for longer than this, as in Redis.
+const SLOW_SYNC_MS: u64 = 2000;
 
 /// How long a file that could not be begun is not tried again.
 const ROTATE_AGAIN_MS: u64 = 200;
@@ -56,6 +56,8 @@ pub(super) struct Shared {
     pub(super) rotations_failed: AtomicU64,
     /// Until then, as [`Shared::ms`] tells, no file is begun because one is long.
     pub(super) rotate_after_ms: AtomicU64,
+    /// The number of the newest file that is written down, if it is to be.
+    pub(super) newest: Option<AtomicU64>,
     pub(super) limits: Limits,
 }
 
@@ -199,16 +201,39 @@ impl Shared {
     pub(super) fn sync(&self) -> Result<(), Refused> {
         let mut writer = self.writer.lock();
         self.write(&mut writer)?;
-        let (file, written) = (writer.file(), self.handover.written());
+        let (file, first, written) = (writer.file(), writer.first(), self.handover.written());
         drop(writer);
         if written == self.handover.synced() {
-            return Ok(());
+            return self.is_kept(file.as_deref(), first);
         }
-        self.sync_file(file.as_deref(), written)
+        self.sync_file(file.as_deref(), first, written)
     }
 
-    /// Everything below `written` is in `file`, or safe already.
-    pub(super) fn sync_file(&self, file: Option<&dyn AppendFile>, written: u64) -> Result<(), Refused> {
+    /// Is the file that is being written where it is looked for at the next start? If it was removed, nothing in it is safe.
+    pub(super) fn is_kept(&self, file: Option<&dyn AppendFile>, first: u64) -> Result<(), Refused> {
+        match file.map_or(Ok(()), |file| file.is_called(&name(first))) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.fail("keep the log", &error)),
+        }
+    }
+
+    /// Writes down which file is the newest. If that fails the one before stays written down, which is true as well.
+    pub(super) fn note_newest(&self) {
+        let Some(noted) = &self.newest else { return };
+        let first = {
+            let writer = self.writer.lock();
+            if writer.file().is_none() {
+                return;
+            }
+            writer.first()
+        };
+        if noted.load(Relaxed) != first && newest::write(&*self.disk, first).is_ok() {
+            noted.store(first, Relaxed);
+        }
+    }
+
+    /// Everything below `written` is in `file`, which begins with record `first`, or safe already.
+    fn sync_file(&self, file: Option<&dyn AppendFile>, first: u64, written: u64) -> Result<(), Refused> {
         let Some(file) = file else { return Err(Refused::NoSpace) };
         self.sync_began.store(self.ms(), Relaxed);
         let began = Instant::now();
@@ -220,6 +245,7 @@ impl Shared {
         self.longest_sync_micros.fetch_max(micros, Relaxed);
         match done {
             Ok(()) => {
+                self.is_kept(Some(file), first)?;
                 self.waited.store(self.handover.safe(written), Relaxed);
                 Ok(())
             }
@@ -242,7 +268,7 @@ impl Shared {
         self.write(&mut writer)?;
         let next = self.handover.written();
         if next != self.handover.synced() {
-            self.sync_file(writer.file().as_deref(), next)?;
+            self.sync_file(writer.file().as_deref(), writer.first(), next)?;
         }
         if writer.first() != next {
             let begun = writer.rotate(next, &*self.disk);
@@ -259,6 +285,8 @@ impl Shared {
                 }
             }
         }
+        drop(writer);
+        self.note_newest();
         Ok(next)
     }
 
@@ -318,7 +346,13 @@ impl Shared {
                 }
             } else if self.refused().is_none() {
                 // What nobody commits is written all the same.
-                let _ = self.write(&mut self.writer.lock());
+                let mut writer = self.writer.lock();
+                let written = self.write(&mut writer);
+                let (file, first) = (writer.file(), writer.first());
+                drop(writer);
+                if late && written.is_ok() {
+                    let _ = self.is_kept(file.as_deref(), first);
+                }
             }
             if self.refused().is_none() && self.writer.lock().bytes() > self.limits.segment_bytes {
                 // If there is no new file to be had, the old one goes on, and is asked for another one later.

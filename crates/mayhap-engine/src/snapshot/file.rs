@@ -65,6 +65,16 @@ impl Head {
     }
 }
 
+/// What stands in front of the records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) version: u32,
+    /// Which part it is.
+    pub(super) part: u32,
+    /// From which number on the log was to be played when it was written. In [`SINGLE`]: the parts of which names are lost.
+    pub(super) position: u64,
+}
+
 /// A file of names that is being written.
 pub(super) struct Output {
     out: BufWriter<Box<dyn DiskFile>>,
@@ -136,6 +146,8 @@ pub(super) struct Input {
     pub(super) file: String,
     pub(super) offset: u64,
     checksum: Xxh3,
+    /// The name in the record that was read last, if that is not as it was written: it may be another.
+    mistaken: Option<Vec<u8>>,
 }
 
 impl Input {
@@ -147,6 +159,7 @@ impl Input {
                 file: file.into(),
                 offset: 0,
                 checksum: Xxh3::new(),
+                mistaken: None,
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(SnapshotError::Disk { doing: "open a file of the snapshot", source }),
@@ -205,8 +218,8 @@ impl Input {
         }
     }
 
-    /// Reads the header. Which part is it?
-    pub(super) fn header(&mut self, newest: u32) -> Result<(u32, u32), SnapshotError> {
+    /// Reads the header.
+    pub(super) fn header(&mut self, newest: u32) -> Result<Header, SnapshotError> {
         let header: [u8; HEADER_BYTES] = self.array()?;
         if header[..8] != *MAGIC {
             return Err(SnapshotError::NotASnapshot { file: self.file.clone() });
@@ -220,22 +233,36 @@ impl Input {
         if xxh3_64(fields).to_le_bytes() != checksum || version == 0 {
             return self.damaged("the header differs from its checksum");
         }
-        Ok((version, part))
+        let position = u64::from_le_bytes(std::array::from_fn(|i| header[24 + i]));
+        Ok(Header { version, part, position })
     }
 
     /// Reads all records behind the header, to the end, and hands them to `each`. How many were there?
     pub(super) fn records(
         &mut self,
         version: u32,
+        each: impl FnMut(&str, u64, Head, &mut Vec<u8>) -> Result<(), SnapshotError>,
+    ) -> Result<u64, SnapshotError> {
+        self.records_but(version, each, |_, error| Err(error))
+    }
+
+    /// The same, but for records that are not as they were written: `damaged` is told of each, with the name that stands in it.
+    pub(super) fn records_but(
+        &mut self,
+        version: u32,
         mut each: impl FnMut(&str, u64, Head, &mut Vec<u8>) -> Result<(), SnapshotError>,
+        mut damaged: impl FnMut(Vec<u8>, SnapshotError) -> Result<(), SnapshotError>,
     ) -> Result<u64, SnapshotError> {
         let (mut records, mut value) = (0, Vec::new());
         loop {
             match self.array()? {
                 [RECORD] => {
                     let began = self.offset - 1;
-                    let head = self.record(version, &mut value)?;
-                    each(&self.file, began, head, &mut value)?;
+                    match (self.record(version, &mut value), self.mistaken.take()) {
+                        (Ok(head), _) => each(&self.file, began, head, &mut value)?,
+                        (Err(error), Some(name)) => damaged(name, error)?,
+                        (Err(error), None) => return Err(error),
+                    }
                 }
                 [END] => break,
                 _ => return self.damaged("neither a record nor the end"),
@@ -296,9 +323,11 @@ impl Input {
             checksum.update(&value[at..]);
         }
         if self.array()? != checksum.digest().to_le_bytes() {
+            self.mistaken = Some(name);
             return self.damaged_at(began, "the record that begins here differs from its checksum");
         }
         let Some(form) = Form::from_number(form) else {
+            self.mistaken = Some(name);
             return self.damaged_at(began + 1, "a value of an unknown form");
         };
         let deadline = (flags & EXPIRES != 0).then_some(u64::from_le_bytes(deadline));

@@ -2,15 +2,16 @@
 
 use std::io::{self, Read};
 
-use mayhap_command::Value;
 use mayhap_command::stored::seal;
+use mayhap_command::{Lost, Value};
 
 use super::file::{Head, Input, PART};
 use super::manifest::LATE;
-use super::{Done, FILE, Large, Manifest, PartFile, Saved, SnapshotError, single};
+use super::{Done, FILE, Large, MANIFEST, Manifest, PartFile, Saved, SnapshotError, single};
 use crate::disk::Disk;
+use crate::doubt;
 use crate::engine::Engine;
-use crate::journal::PARTS;
+use crate::journal::{PARTS, part_of};
 use crate::salvage::Damage;
 
 /// What was read, beside what is in the engine now.
@@ -46,35 +47,86 @@ pub(crate) fn load_all(engine: &Engine, disk: &dyn Disk) -> Result<Loaded, Snaps
     Ok(loaded)
 }
 
-/// Reads whatever is as it was written, into an engine that is empty. From which number on is the log to be played?
-pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>) -> u64 {
+/// What was found of a snapshot of which not everything is as it was written.
+#[derive(Debug, Default)]
+pub(crate) struct Salvaged {
+    /// From this number on the log is to be played.
+    pub(crate) from: u64,
+    /// Higher than the number of any name.
+    pub(crate) seen: u64,
+    /// Is any name perhaps not as it was? Those are all, then.
+    pub(crate) all_lost: bool,
+    /// A record to be played first: what new filters were like then. Nothing if that is not known.
+    pub(crate) parameters: Vec<u8>,
+}
+
+/// Reads whatever is as it was written, into an engine that is empty. Names that are lost are so in the engine, and parts of which names are lost
+/// without anyone knowing which are in doubt there.
+pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>) -> Salvaged {
+    let mut found = Salvaged::default();
+    let names = disk.list().unwrap_or_default();
+    let newest = newest_parts(&names);
+    let logs = || names.iter().filter_map(|name| crate::log::number_of(name));
     let manifest = match Manifest::read(disk) {
-        Ok(Some(manifest)) => manifest,
-        Ok(None) => {
+        Ok(Some(manifest)) => Some(manifest),
+        // Its first snapshot was never finished: the log has everything.
+        Ok(None) if newest.is_empty() || logs().any(|first| first == 0) => {
             match Input::open(disk, FILE) {
                 Ok(None) => {}
                 Ok(Some(mut input)) => {
-                    damage.extend(single::read_all(engine, &mut input, |_| false).err().map(Damage::from));
+                    if let Err(error) = single::salvage(engine, &mut input, damage) {
+                        damage.push(error.into());
+                        engine.doubt.add(doubt::ALL);
+                    }
                 }
-                Err(error) => damage.push(error.into()),
+                Err(error) => {
+                    damage.push(error.into());
+                    engine.doubt.add(doubt::ALL);
+                }
             }
-            return 0;
+            return found;
+        }
+        Ok(None) => {
+            damage.push(SnapshotError::Missing { file: MANIFEST.into() }.into());
+            None
         }
         Err(error) => {
             damage.push(error.into());
-            // The newest file of every part, and all there is of the log.
-            let names = disk.list().unwrap_or_default();
-            Manifest { parts: newest_parts(&names), ..Manifest::default() }
+            None
         }
     };
-    let mut parts = manifest.parts;
+    let is_known = manifest.is_some();
+    let mut parts = manifest.as_ref().map_or(newest, |manifest| manifest.parts.clone());
     parts.sort_unstable_by_key(|part| part.part);
+    let mut position = 0;
     for part in &parts {
-        if let Err(error) = salvage_part(engine, disk, part, damage) {
-            damage.push(error.into());
+        match salvage_part(engine, disk, part, damage, &mut found.seen) {
+            Ok(written_at) => position = position.max(written_at),
+            Err(error) => {
+                damage.push(error.into());
+                match part.part {
+                    // They may be names of any part, and what the parts say of them is not what they held.
+                    LATE => found.all_lost = true,
+                    part => engine.doubt.add(doubt::bit(part)),
+                }
+            }
         }
     }
-    manifest.play_from
+    found.from = match manifest {
+        Some(manifest) => {
+            found.parameters = manifest.parameters;
+            manifest.play_from
+        }
+        // All there is of the log: it begins at or before the number from which on it was to be played.
+        None => logs().min().unwrap_or(u64::MAX),
+    };
+    if !is_known {
+        // A part that is not there may have been.
+        engine.doubt.add(doubt::ALL);
+        found.all_lost |= found.from > position;
+        found.from = found.from.min(position);
+    }
+    found
 }
 
 /// The newest file of every part among these names.
@@ -96,28 +148,71 @@ fn newest_parts(names: &[String]) -> Vec<PartFile> {
     newest
 }
 
-/// Reads the names of a part up to the first that is damaged; a value in a damaged file of its own is left out.
+/// Reads the names of a part. Those that are damaged are lost. From which number on was the log to be played when it was written?
 fn salvage_part(
     engine: &Engine,
     disk: &dyn Disk,
     part: &PartFile,
     damage: &mut Vec<Damage>,
-) -> Result<(), SnapshotError> {
+    seen: &mut u64,
+) -> Result<u64, SnapshotError> {
     let mut input = Input::must_open(disk, &part.file_name())?;
-    let (version, number) = input.header(PART)?;
-    if version != PART || number as usize != part.part {
+    let header = input.header(PART)?;
+    if header.version != PART || header.part as usize != part.part {
         return input.damaged_at(8, "it is another part");
     }
-    input.records(version, |file, at, head, value| {
+    let mut mistaken = Vec::new();
+    let each = |file: &str, at: u64, head: Head, value: &mut Vec<u8>| {
+        *seen = (*seen).max(head.number);
+        // Without a manifest, the newest file of late names may be older than that of a part.
+        if engine.keyspace.get(&head.name).is_some_and(|entry| entry.number() > head.number) {
+            return Ok(());
+        }
         let had = match head.own_file {
             true => large(file, at, &head, value).and_then(|large| read_value(disk, &large, value)),
             false => Ok(()),
         };
-        let had = had.and_then(|()| put(engine, file, at, &head, value));
-        damage.extend(had.err().map(|error| Damage { name: Some(head.name), ..Damage::from(error) }));
+        if let Err(error) = had.and_then(|()| put(engine, file, at, &head, value)) {
+            lose(engine, &head);
+            damage.push(Damage { name: Some(head.name), ..Damage::from(error) });
+        }
         Ok(())
-    })?;
-    input.end().map(drop)
+    };
+    let read = input.records_but(header.version, each, |name, error| {
+        mistaken.push((name, error));
+        Ok(())
+    });
+    let read = read.and_then(|_| input.end());
+    let had_mistakes = !mistaken.is_empty();
+    for (name, error) in mistaken {
+        // The name may be what is not as it was written. Names that came late hold something else in their part.
+        if part.part == LATE || part_of(&name) == part.part {
+            lose_if_absent(engine, &name);
+        }
+        damage.push(Damage { name: Some(name), ..Damage::from(error) });
+    }
+    read?;
+    match (had_mistakes, part.part) {
+        (true, LATE) => input.damaged_at(0, "names that came late are not as they were written"),
+        (true, part) => {
+            engine.doubt.add(doubt::bit(part));
+            Ok(header.position)
+        }
+        _ => Ok(header.position),
+    }
+}
+
+/// What a name held is lost.
+pub(super) fn lose(engine: &Engine, head: &Head) {
+    place(engine, head, Value::Lost(Lost::Value));
+}
+
+/// What a name held is lost, if there was such a name: unless it is there.
+pub(super) fn lose_if_absent(engine: &Engine, name: &[u8]) {
+    if engine.keyspace.get(name).is_none() {
+        let _open = engine.gate.pass();
+        engine.hold(name, engine.now(), |hold| hold.put(Value::Lost(Lost::Value)));
+    }
 }
 
 fn load_part(
@@ -127,14 +222,14 @@ fn load_part(
     loaded: &mut Loaded,
 ) -> Result<(), SnapshotError> {
     let mut input = Input::must_open(disk, &part.file_name())?;
-    let (version, number) = input.header(PART)?;
-    if version != PART || number as usize != part.part {
+    let header = input.header(PART)?;
+    if header.version != PART || header.part as usize != part.part {
         return input.damaged_at(8, "it is another part");
     }
-    let names = input.records(version, |file, at, head, value| {
+    let names = input.records(header.version, |file, at, head, value| {
         loaded.numbers_below = loaded.numbers_below.max(head.number);
         if part.part == LATE {
-            loaded.changed[crate::journal::part_of(&head.name)] = true;
+            loaded.changed[part_of(&head.name)] = true;
         }
         let mut read = None;
         if head.own_file {

@@ -23,7 +23,8 @@
 //! flags   1 it has a deadline, 2 the value is the number, the length and the xxh3 of a file of its own, 4 it was written piece by piece
 //! ```
 //!
-//! All numbers are little-endian. [`FILE`] has version 1, in which records have no number.
+//! All numbers are little-endian. [`FILE`] has version 1, in which records have no number, and the parts of which names are lost in the place of
+//! the log position.
 
 mod file;
 mod load;

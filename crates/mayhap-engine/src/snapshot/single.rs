@@ -3,11 +3,13 @@
 use std::io;
 
 use super::file::{Head, Input, Output, SINGLE};
-use super::load::put;
+use super::load::{lose, lose_if_absent, put};
 use super::{Done, FILE, MANIFEST, SnapshotError, UNFINISHED, failed};
 use crate::disk::Disk;
+use crate::doubt;
 use crate::engine::Engine;
 use crate::entry::Entry;
+use crate::salvage::Damage;
 
 /// More memory than this is given back once a value was written.
 const KEPT_BYTES: usize = 16 << 20;
@@ -32,7 +34,8 @@ pub fn save(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
 
 fn write_all(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
     let file = disk.create(UNFINISHED).map_err(failed("make the new snapshot"))?;
-    let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, 0).map_err(failed("write the snapshot"))?;
+    let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, engine.doubt.parts())
+        .map_err(failed("write the snapshot"))?;
     write_records(engine, &mut out).map_err(failed("write the snapshot"))?;
     let names = out.names;
     let (bytes, _) = out.finish().map_err(failed("sync the snapshot"))?;
@@ -94,9 +97,10 @@ pub(super) fn read_all(
     input: &mut Input,
     over: impl Fn(u64) -> bool,
 ) -> Result<Done, SnapshotError> {
-    let (version, _) = input.header(SINGLE)?;
+    let header = input.header(SINGLE)?;
+    engine.doubt.set(header.position);
     let mut done = Done::default();
-    input.records(version, |file, at, head, value| {
+    input.records(header.version, |file, at, head, value| {
         if head.deadline.is_some_and(&over) {
             done.skipped += 1;
             return Ok(());
@@ -106,4 +110,36 @@ pub(super) fn read_all(
     })?;
     input.end()?;
     Ok(Done { bytes: input.offset, ..done })
+}
+
+/// Reads whatever is as it was written.
+pub(super) fn salvage(
+    engine: &Engine,
+    input: &mut Input,
+    damage: &mut Vec<Damage>,
+) -> Result<(), SnapshotError> {
+    let header = input.header(SINGLE)?;
+    engine.doubt.add(header.position);
+    let mut put_or_lose = |file: &str, at: u64, head: Head, value: &mut Vec<u8>| {
+        if let Err(error) = put(engine, file, at, &head, value) {
+            lose(engine, &head);
+            damage.push(Damage { name: Some(head.name), ..Damage::from(error) });
+        }
+        Ok(())
+    };
+    let mut mistaken = Vec::new();
+    let read = input.records_but(header.version, &mut put_or_lose, |name, error| {
+        mistaken.push((name, error));
+        Ok(())
+    });
+    if !mistaken.is_empty() {
+        // The name may be what is not as it was written.
+        engine.doubt.add(doubt::ALL);
+    }
+    for (name, error) in mistaken {
+        lose_if_absent(engine, &name);
+        damage.push(Damage { name: Some(name), ..Damage::from(error) });
+    }
+    read?;
+    input.end().map(drop)
 }

@@ -38,6 +38,19 @@ pub fn take_all_from_heap() {
     ALL_FROM_HEAP.store(true, Ordering::Relaxed);
 }
 
+/// Gives memory that is free in the allocator back to the system, where the allocator is that of glibc: it keeps what was freed between pieces
+/// that are in use. Elsewhere it does nothing. Takes time in proportion to that memory; for a program that has just freed much of it.
+pub fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: the function of glibc, which may be called at any time from any thread.
+        unsafe { malloc_trim(0) };
+    }
+}
+
 /// No system has larger pages, unless they are huge; those it takes apart.
 #[cfg(unix)]
 const LARGEST_PAGE_BYTES: usize = 64 << 10;

@@ -6,8 +6,8 @@ mod relocate;
 mod segments;
 
 pub(crate) use bits::{Bits, BitsMut, Positions};
-pub use memory::take_all_from_heap;
 pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};
+pub use memory::{give_memory_back, take_all_from_heap};
 pub(crate) use relocate::relocate_vec;
 pub use relocate::{Relocate, relocate_box};
 pub(crate) use segments::{Segments, Start};
