@@ -13,6 +13,8 @@ mod facts;
 mod layout;
 mod named;
 
+use std::time::Duration;
+
 use mayhap::advise::say;
 use mayhap::{Item as _, ItemEncoding};
 use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
@@ -29,7 +31,7 @@ pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
 use self::named::Named;
 
 use crate::item_form::{ItemForm, LineItem};
-use crate::remote::{Remote, RemoteArgs, said_of};
+use crate::remote::{Family, Remote, RemoteArgs, said_of};
 use crate::trouble::Trouble;
 
 /// How a descriptor of a filter in shards begins.
@@ -86,6 +88,31 @@ impl Fullness {
     }
 }
 
+/// How long a server may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// As long as a cluster may take to replace a node that is gone.
+    None,
+    /// A few seconds: what is asked next is answered only then.
+    Little,
+    /// Next to nothing, because it did not answer before.
+    Great,
+}
+
+/// How long requests are sent again where lines wait for their answers.
+const LINES_WAIT: Duration = Duration::from_secs(5);
+
+impl Haste {
+    fn options(self) -> LinkOptions {
+        let mut options = LinkOptions::default();
+        if self != Self::None {
+            options.patience = LINES_WAIT;
+        }
+        options.hurried = self == Self::Great;
+        options
+    }
+}
+
 /// What a server said of some items, in their order.
 pub(crate) struct Told<A> {
     pub(crate) answers: Vec<A>,
@@ -102,14 +129,25 @@ impl<A> Told<A> {
     }
 }
 
+impl<A: Copy> Told<A> {
+    /// The same for each of `items`, since there is no answer.
+    pub(crate) fn not_ready(answer: A, items: usize, why: String) -> Self {
+        Self { answers: vec![answer; items], why: Some(why), unreachable: true }
+    }
+}
+
 impl Server {
     /// Connects to it.
     ///
     /// # Errors
     /// It is not there, or does not let us in.
     pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
+        Self::connect_in(Haste::None, remote, args)
+    }
+
+    fn connect_in(haste: Haste, remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
         let (info, certificates) = remote.login(args)?;
-        let mut options = LinkOptions::default();
+        let mut options = haste.options();
         options.certificates = certificates;
         // Threads of the program wait for answers; one more sees to it that they come.
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -140,6 +178,11 @@ impl Server {
             Value::SimpleString(kind) => Ok(kind),
             other => Err(self.trouble(&RemoteError::reply("a type", &other))),
         }
+    }
+
+    /// The commands by which what `TYPE` calls so is asked, if it is a filter of the server's own.
+    pub(crate) fn family_of_type(kind: &str) -> Option<Family> {
+        Named::of_type(kind).map(|named| named.family())
     }
 
     /// Its name as text, for filters of Java's.
@@ -244,11 +287,15 @@ impl Server {
 }
 
 fn trouble(address: &str, cause: &RemoteError) -> Trouble {
-    let what = match cause {
-        RemoteError::Connect { cause, .. } => said_of(cause, LinkOptions::default().connecting),
-        cause => cause.to_string(),
+    let (what, may_come_back) = match cause {
+        RemoteError::Connect { cause, .. } => {
+            let is_io = cause.is_io_error() || cause.is_timeout() || cause.is_connection_dropped();
+            (said_of(cause, LinkOptions::default().connecting), is_io)
+        }
+        cause => (cause.to_string(), matches!(cause, RemoteError::Patience { .. })),
     };
-    Trouble::Server { address: address.to_owned(), what }
+    let address = address.to_owned();
+    if may_come_back { Trouble::Away { address, what } } else { Trouble::Server { address, what } }
 }
 
 impl RemoteFilter {
@@ -262,7 +309,18 @@ impl RemoteFilter {
         layout: &LayoutArgs,
         items_as: Option<ItemEncoding>,
     ) -> Result<Self, Trouble> {
-        let server = Server::connect(remote, args)?;
+        Self::open_in(Haste::None, remote, args, layout, items_as)
+    }
+
+    /// [`open`](Self::open) with so much haste.
+    pub(crate) fn open_in(
+        haste: Haste,
+        remote: &Remote,
+        args: &RemoteArgs,
+        layout: &LayoutArgs,
+        items_as: Option<ItemEncoding>,
+    ) -> Result<Self, Trouble> {
+        let server = Server::connect_in(haste, remote, args)?;
         let form = items_as.map_or(ItemForm::Bytes, ItemForm::of_encoding);
         if let Some(Layout::Guava) = layout.named {
             let (shape, items) = (layout.shape()?, needs_encoding(&server, "Guava's funnel", items_as)?);
@@ -306,6 +364,11 @@ impl RemoteFilter {
         &self.server.shown
     }
 
+    /// Is it asked in great haste from now on?
+    pub(crate) fn hurry(&self, hurried: bool) {
+        self.server.link.set_hurried(hurried);
+    }
+
     /// The answers for these items.
     pub(crate) fn ask(&self, items: &[LineItem<'_>]) -> Told<Answer> {
         let told = |answers: Answers| Told::new(answers.as_slice().to_vec(), answers.trouble());
@@ -328,6 +391,34 @@ impl RemoteFilter {
             Kind::Redisson(filter) => told(runtime.block_on(filter.add(items))),
             Kind::Guava(bitmap) => told(runtime.block_on(bitmap.add(items))),
         }
+    }
+
+    /// Takes these items out, one by one. Was each in?
+    pub(crate) fn remove(&self, items: &[&[u8]]) -> Vec<Result<bool, RemoteError>> {
+        match &self.filter {
+            Kind::Named(named) => self.server.runtime.block_on(named.remove(&self.server, items)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Can the server take items out of it?
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn check_for_removing(&self) -> Result<(), Trouble> {
+        let what = match &self.filter {
+            Kind::Named(named) if named.family() != Family::Bloom => return Ok(()),
+            Kind::Named(_) => {
+                "a Bloom filter gives nothing out (BF.*): items can be removed from filters of CF.*, and of MF.* that were made for it"
+            }
+            Kind::Sharded(_) => {
+                "a filter in shards gives nothing out: build it again without the items, with --force"
+            }
+            Kind::Redisson(_) | Kind::Guava(_) => {
+                "a Bloom filter gives nothing out: build it again without the items, with --force"
+            }
+        };
+        Err(self.server.odd(what.into()))
     }
 
     /// Can the server add to it?

@@ -4,7 +4,7 @@
 mod program;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -222,37 +222,6 @@ fn items_go_straight_into_shards_of_the_module() {
     for backend in ["bf", "mf"] {
         in_shards(&folder, &host.url(), backend, &mut talk);
     }
-}
-
-/// A server that dies while it is asked ends the work, and no line is called absent.
-#[test]
-fn a_server_that_dies_is_trouble() {
-    let Some(mut host) = Host::start(&HostOptions::new()) else { return };
-    let folder = empty_folder("remote_filters", "dies");
-    write_items(&folder);
-    let address = format!("{}/seen", host.url());
-    well(&folder, &["build", &address, "members.txt", "--shards", "2", "--quiet"]);
-    let words = ["check", "--annotate", &address];
-    let mut child = mayhap_in(&folder)
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let child = child.as_mut().unwrap();
-    let (mut pipe, mut out) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-    let mut line = String::new();
-    pipe.write_all(b"member 7\n").unwrap();
-    out.read_line(&mut line).unwrap();
-    assert_eq!(line, "mayhap\tmember 7\n");
-    host.kill();
-    pipe.write_all(b"member 8\n").unwrap();
-    let (mut rest, mut error) = (String::new(), String::new());
-    out.read_to_string(&mut rest).unwrap();
-    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-    drop(pipe);
-    assert_eq!((child.wait().unwrap().code(), rest.as_str()), (Some(2), ""), "{error}");
-    assert!(error.contains("/seen: "), "{error}");
 }
 
 /// Ctrl-C in the middle of a new generation, whose items come from a pipe that stays open.
