@@ -2,6 +2,7 @@
 
 mod connection;
 mod family;
+mod temporary;
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use redis::{ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo 
 
 pub(crate) use self::connection::{Connection, said_of};
 pub(crate) use self::family::Family;
+pub(crate) use self::temporary::TemporaryName;
 
 use crate::trouble::{Trouble, one_line};
 
