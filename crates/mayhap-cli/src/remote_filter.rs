@@ -16,12 +16,13 @@ mod named;
 use std::time::Duration;
 
 use mayhap::advise::say;
-use mayhap::{Item as _, ItemEncoding};
+use mayhap::codec::format::Format;
+use mayhap::{Filter, Item as _, ItemEncoding};
 use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
 use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{
-    Access, Added, Additions, Answer, Answers, Link, LinkOptions, RedissonFilter, RemoteError, Request,
-    ShardedFilter,
+    Access, Added, Additions, Answer, Answers, Backend, Link, LinkOptions, RedissonFilter, RemoteError,
+    Request, ShardedFilter,
 };
 use serde::Serialize;
 use tokio::runtime::{self, Runtime};
@@ -31,6 +32,8 @@ pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
 use self::named::Named;
 
 use crate::item_form::{ItemForm, LineItem};
+use crate::progress::Progress;
+use crate::pull::fetch;
 use crate::remote::{Family, Remote, RemoteArgs, said_of};
 use crate::trouble::Trouble;
 
@@ -153,8 +156,15 @@ impl Server {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|cause| Trouble::Usage(format!("cannot start a thread ({cause})")))?;
         let address = remote.address().to_owned();
-        let link =
-            runtime.block_on(Link::open([info], options)).map_err(|cause| trouble(&address, &cause))?;
+        let link = runtime.block_on(Link::open([info], options)).map_err(|cause| {
+            match trouble(&address, &cause) {
+                Trouble::Server { address, what } => {
+                    Trouble::Server { address, what: remote.with_ports(what) }
+                }
+                Trouble::Away { address, what } => Trouble::Away { address, what: remote.with_ports(what) },
+                trouble => trouble,
+            }
+        })?;
         Ok(Self { runtime, link, shown: remote.shown(), name: remote.name().to_vec(), address })
     }
 
@@ -344,7 +354,7 @@ impl RemoteFilter {
             return Ok(Self { server, filter, form });
         }
         Err(server.odd(match kind.as_str() {
-            "none" => "there is no filter of this name".into(),
+            "none" => remote.with_ports("there is no filter of this name".into()),
             "string" => {
                 "holds a string: if it is a bitmap with Guava's placement, say so with --as guava, and its \
                          measurements with --bits and --probes or --expected-insertions and --fpp"
@@ -352,6 +362,67 @@ impl RemoteFilter {
             }
             kind => format!("holds a {kind}, which is no filter"),
         }))
+    }
+
+    /// The whole filter out of the server, for those who look at its bits.
+    ///
+    /// # Errors
+    /// It cannot be had, or is none: [`Trouble::NotSuch`] if what came is damaged.
+    pub(crate) fn fetch(
+        &self,
+        remote: &Remote,
+        args: &RemoteArgs,
+        progress: &Progress,
+    ) -> Result<(Filter, Format), Trouble> {
+        let family = match &self.filter {
+            Kind::Named(named) => named.family(),
+            Kind::Sharded(_) => return Err(self.server.odd("is in shards, and in no single filter".into())),
+            Kind::Redisson(_) | Kind::Guava(_) => {
+                return Err(self.server.odd("is a bitmap of Java's, which stays where it is".into()));
+            }
+        };
+        let mut connection = remote.connect(args)?;
+        if !connection.has_command(family.dump_command())? {
+            let what =
+                format!("the server has no {}, so that it cannot be read whole", family.dump_command());
+            return Err(self.server.odd(what));
+        }
+        let filter = fetch::filter(&mut connection, remote, family, progress)?;
+        Ok((filter, family.format()))
+    }
+
+    /// Is all of it there? For what cannot be [fetched](Self::fetch): what is missing, and whose layout it is.
+    ///
+    /// # Errors
+    /// The server does not say.
+    pub(crate) fn missing(&self) -> Result<(&'static str, Option<String>), Trouble> {
+        let server = &self.server;
+        match &self.filter {
+            Kind::Named(_) => Ok(("", None)),
+            Kind::Sharded(filter) => {
+                let report = server.wait(filter.info())?;
+                let (missing, of) = (report.missing().count(), report.measures().shards());
+                Ok(("shards", (missing > 0).then(|| format!("{missing} of {of} shards are not ready"))))
+            }
+            Kind::Redisson(filter) => server.wait(filter.ones()).map(|_| ("redisson", None)),
+            Kind::Guava(bitmap) => server.wait(bitmap.estimated_items()).map(|_| ("guava", None)),
+        }
+    }
+
+    /// Is it one filter of the server's own?
+    pub(crate) const fn is_named(&self) -> bool {
+        matches!(self.filter, Kind::Named(_))
+    }
+
+    /// The name of the shard that an item is in, where it is one of the server's own filters.
+    pub(crate) fn shard_of(&self, item: &[u8]) -> Option<String> {
+        let Kind::Sharded(filter) = &self.filter else { return None };
+        let report = self.server.wait(filter.info()).ok()?;
+        if report.measures().backend() == Backend::Plain {
+            return None;
+        }
+        let keys = self.server.wait(filter.shard_keys(&[item])).ok()?;
+        Some(String::from_utf8_lossy(keys.first()?).into_owned())
     }
 
     /// What lines are to it.
@@ -462,10 +533,12 @@ impl RemoteFilter {
             Kind::Redisson(filter) => facts::of_redisson(&self.server, filter)?,
             Kind::Guava(bitmap) => facts::of_guava(&self.server, bitmap)?,
         };
-        facts.filter = self.server.shown.clone();
+        facts.file = self.server.shown.clone();
         if let Some(items_as) = items_as {
             facts.add("items_as", items_as.name());
+            (facts.items_as, facts.items_as_unknown) = (Some(items_as.name()), false);
         }
+        facts.complete();
         Ok(facts)
     }
 }

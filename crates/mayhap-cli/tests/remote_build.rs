@@ -281,3 +281,107 @@ fn a_server_with_redisblooms_commands_alone_gets_a_bf_filter() {
     assert_eq!(json!([report["layout"], report["replaced"]]), json!(["bf", false]));
     assert!(server.heard("BF.LOADCHUNK") >= 2 && server.heard("RENAMENX") == 1);
 }
+
+/// The names in front of the lines, in their order.
+fn labels(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    lines.filter_map(|line| line.trim_start().split("  ").next()).map(str::to_owned).collect()
+}
+
+/// Where each field begins, of those that both have.
+fn order<'a>(json: &str, names: &'a [&'a str]) -> Vec<(usize, &'a str)> {
+    let found = names.iter().map(|name| {
+        let at = json.find(&format!("\"{name}\":"));
+        (at.unwrap_or_else(|| panic!("no {name} in {json}")), *name)
+    });
+    found.collect()
+}
+
+#[test]
+fn info_explain_and_verify_take_an_address_like_a_file() {
+    const FIELDS: [&str; 26] = [
+        "file",
+        "format",
+        "kind",
+        "shape",
+        "hash",
+        "secret_key",
+        "placement",
+        "items_as",
+        "items_as_unknown",
+        "capacity",
+        "capacity_guessed",
+        "inserted",
+        "target_fpr",
+        "expected_fpr",
+        "over_capacity",
+        "fill",
+        "fill_of",
+        "estimated_items",
+        "fpr_from_fill",
+        "fill_not_counted",
+        "file_bytes",
+        "memory_bytes",
+        "bits_per_item",
+        "bits_per_inserted",
+        "bound_bits_per_item",
+        "can",
+    ];
+    let (_server, port) = serve();
+    let folder = empty_folder("remote_build", "like a file");
+    write_items(&folder);
+    let url = format!("redis://127.0.0.1:{port}");
+    let [seen, bloom, shards] = ["seen", "bloom", "shards"].map(|name| format!("{url}/{name}"));
+    well(&folder, &["build", &seen, "members.txt", "--kind", "bloom", "--quiet"]);
+    well(&folder, &["build", &bloom, "members.txt", "--format", "redis-bloom", "--quiet"]);
+    well(&folder, &["build", &shards, "members.txt", "--shards", "2", "--quiet"]);
+    well(&folder, &["pull", &seen, "seen.mayhap", "--quiet"]);
+    let of_file = labels(&well(&folder, &["info", "seen.mayhap"]));
+    for place in ["seen.mayhap", &seen, &bloom, &shards] {
+        let json = well(&folder, &["info", "--json", place]);
+        assert!(order(&json, &FIELDS).is_sorted(), "{json}");
+        let report = &serde_json::from_str::<Value>(&json).unwrap()["filters"][0];
+        assert_eq!(report["file"], json!(place));
+        assert!(report["capacity"].as_u64().unwrap() >= ITEMS as u64 * 9 / 10, "{json}");
+        assert!(report["inserted"].as_u64().unwrap() > ITEMS as u64 * 9 / 10, "{json}");
+        // The lines that a server has as well stand in the same order.
+        let labels = labels(&well(&folder, &["info", place]));
+        let both: Vec<&String> = labels.iter().filter(|label| of_file.contains(label)).collect();
+        let wanted: Vec<&String> = of_file.iter().filter(|label| labels.contains(label)).collect();
+        assert!(both == wanted && both.len() >= 5, "{labels:?} {of_file:?}");
+    }
+    let [here, there] = ["seen.mayhap", &seen].map(|place| told(&folder, &["info", "--json", place]));
+    for field in ["kind", "format", "capacity", "inserted", "target_fpr", "expected_fpr", "secret_key"] {
+        assert_eq!(here["filters"][0][field], there["filters"][0][field], "{field}");
+    }
+
+    let explained = |place: &str| well(&folder, &["explain", place, "member 7"]);
+    assert_eq!(explained(&seen).replace(&seen, "seen.mayhap"), explained("seen.mayhap"));
+    assert!(explained(&bloom).contains("mayhap"));
+    let shard = trouble(&folder, &["explain", &shards, "member 7"]);
+    assert!(shard.contains("{shards:000") && shard.contains("explain that name"), "{shard}");
+
+    assert_eq!(well(&folder, &["verify", &seen]), format!("{seen}: intact\n"));
+    let verified = told(&folder, &["verify", "--json", &seen, &bloom, &shards, "seen.mayhap"]);
+    let files = verified["files"].as_array().unwrap();
+    assert!(files.iter().all(|file| file["intact"] == json!(true)), "{verified}");
+    assert_eq!(json!([files[1]["format"], files[2]["format"]]), json!(["redis-bloom", "shards"]));
+    let mut talk = Talk::connect(port).unwrap();
+    let shard = names(&mut talk).into_iter().find(|name| name.starts_with("{shards:0001}")).unwrap();
+    talk.must(&["DEL", &shard]);
+    let (code, out, _) = run(&folder, &["verify", &shards]);
+    assert_eq!((code, out), (1, format!("{shards}: damaged: 1 of 2 shards are not ready\n")));
+}
+
+#[test]
+fn an_address_without_a_port_names_both_that_it_can_mean() {
+    let folder = empty_folder("remote_build", "ports");
+    for words in
+        [&["check", "redis://127.0.0.99/seen", "--item", "x"][..], &["pull", "redis://127.0.0.99/seen", "x"]]
+    {
+        let said = trouble(&folder, words);
+        assert!(said.contains("6379") && said.contains("6399"), "{said}");
+    }
+    let given = trouble(&folder, &["check", "redis://127.0.0.99:6379/seen", "--item", "x"]);
+    assert!(!given.contains("6399"), "{given}");
+}

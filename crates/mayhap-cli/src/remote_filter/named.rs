@@ -176,14 +176,16 @@ impl Named {
             Value::Map(pairs) => pairs,
             other => return Err(server.odd(RemoteError::reply("pairs", &other).to_string())),
         };
-        let mut facts = ServerFacts::new(match self.family {
+        let layout = match self.family {
             Family::Bloom => "a filter of the server, by BF.*",
             Family::Cuckoo => "a filter of the server, by CF.*",
             Family::Mayhap => "a filter of the server, by MF.*",
-        });
+        };
+        let mut facts = ServerFacts::new(layout, self.family.format().name());
         for (name, value) in pairs {
             facts.add_reply(&name, &value);
         }
+        facts.of_family(self.family);
         Ok(facts)
     }
 }
