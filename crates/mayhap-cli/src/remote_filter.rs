@@ -109,7 +109,7 @@ impl Haste {
     fn options(self) -> LinkOptions {
         let mut options = LinkOptions::default();
         if self != Self::None {
-            options.patience = LINES_WAIT;
+            (options.patience, options.answering) = (LINES_WAIT, LINES_WAIT);
         }
         options.hurried = self == Self::Great;
         options

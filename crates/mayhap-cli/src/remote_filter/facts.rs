@@ -131,13 +131,14 @@ impl ServerFacts {
             .filter(|name| !self.said.contains(&name.as_str()))
             .filter_map(|name| Some((name, self.fields.get(name)?)))
             .collect();
-        let wide = others.iter().map(|(name, _)| name.chars().count() + 2).max().unwrap_or(0).max(NAMES);
-        let mut line =
-            |name: &str, text: String| output::paragraph(out, &text, &format!("  {name:<wide$}"), width);
+        let mut line = |name: &str, wide: usize, text: &str| {
+            output::paragraph(out, text, &format!("  {name:<wide$}"), width)
+        };
         for (name, text) in self.lines() {
-            line(name, text)?;
+            line(name, NAMES, &text)?;
         }
-        line("is", self.layout.clone())?;
+        line("is", NAMES, &self.layout)?;
+        let wide = others.iter().map(|(name, _)| name.chars().count() + 2).max().unwrap_or(0).max(NAMES);
         for (name, value) in others {
             let is_rate = name.ends_with("_fpr") || name.ends_with("probability");
             let said = match value {
@@ -150,10 +151,10 @@ impl ServerFacts {
                 serde_json::Value::Null => "-".into(),
                 other => other.to_string(),
             };
-            line(name, said)?;
+            line(name, wide, &said)?;
         }
         for warning in &self.warnings {
-            line("warning", warning.clone())?;
+            line("warning", NAMES, warning)?;
         }
         Ok(())
     }
