@@ -12,6 +12,7 @@ mod far;
 mod foreign;
 mod kept;
 mod numbers;
+mod one;
 mod own;
 mod report;
 
@@ -59,12 +60,15 @@ warning with the rate as it is now, or trouble for kinds that refuse them.
 OUT appears when it is complete, or not at all.
 
 OUT may be in a server: redis://host:port/NAME. Then the items go into one filter
-in --shards parts, spread over the nodes of a cluster, in whatever the server has
-(--backend): filters of mayhap's module or server, of RedisBloom, or plain
-strings of any Redis. `mayhap check`, `add` and `info` know it by its address. With
---force a name that is there gets a new generation: the old one answers until the
-new one is complete, then they change places in one step. --format redisson or
-guava makes the bitmap that programs in Java expect there.
+of that name, which every client of the server can ask: by MF.* in mayhap's server
+and module, by BF.* with --format redis-bloom or where the server has only that.
+In a cluster, or with --shards, it is one filter in many parts, spread over the
+nodes, in whatever the server has (--backend; plain strings of any Redis with
+--backend plain), which mayhap's own programs ask. `mayhap check`, `add`, `info` and
+the other verbs know both by their address. With --force a name that is there gets
+a new filter: the old one answers until the new one is complete, then they change
+places in one step. --format redisson or guava makes the bitmap that programs in
+Java expect there.
 
 Examples:
   mayhap build seen.mayhap urls.txt                at most 1% wrong, sized by itself
@@ -76,6 +80,8 @@ Examples:
   mayhap build phones.mayhap phones.txt --items 1e9 --range 13000000000..19999999999
   mayhap build seen.bloom urls.txt --format guava --items-as utf8
   mayhap build - urls.txt | ssh host 'cat > seen.mayhap'
+  mayhap build redis://localhost:6399/seen urls.txt
+  mayhap build redis://cache.local/seen urls.txt --format redis-bloom
   mayhap build redis://cache.local/seen urls.txt --shards 64
   mayhap build redis://cache.local/users names.txt --format redisson --items-as kryo5")]
 pub(crate) struct Build {
@@ -118,10 +124,10 @@ pub(crate) struct Build {
     /// Write what was built as one JSON object to the standard output
     #[arg(long)]
     json: bool,
-    /// In a server: the parts, a power of two [default: 64, or more if they would be large]
+    /// In a server: so many parts, a power of two [default: one filter; in a cluster 64 parts, or more if they would be large]
     #[arg(long, value_name = "N", conflicts_with = "format")]
     shards: Option<u32>,
-    /// In a server: what keeps the parts [default: the best that it has]
+    /// In a server: what keeps the items [default: what has the name, or the best that the server has]
     #[arg(long, value_name = "BACKEND", value_enum, conflicts_with = "format")]
     backend: Option<far::BackendName>,
     #[command(flatten)]

@@ -83,21 +83,28 @@ Items come out of counting-bloom, d-left, cuckoo, growable-cuckoo, quotient,
 growing, dual-bloom and bitmap; `mayhap build --deletes` chooses one of them.
 FILTER is replaced in one step, as with `mayhap add`.
 
+FILTER may be in a server: redis://host:port/NAME, a filter of the server's by MF.*
+or CF.*. Then items are taken out there, one by one; whatever stops the work, those
+before are out.
+
 Examples:
   mayhap remove coupons.mayhap redeemed.txt
   echo ada@example.org | mayhap remove subscribers.mayhap
   mayhap remove live.mayhap gone.txt -o smaller.mayhap
   mayhap remove live.mayhap --csv id gone.csv
-  mayhap remove live.mayhap gone.txt --json        how many were in")]
+  mayhap remove live.mayhap gone.txt --json        how many were in
+  mayhap remove redis://localhost:6399/live gone.txt")]
 pub(crate) struct Remove {
     #[command(flatten)]
     change: ChangeArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// What both have.
 #[derive(Args, Debug)]
 struct ChangeArgs {
-    /// The filter to change: a file, or for `add` redis://host[:port]/NAME
+    /// The filter to change: a file, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", value_parser = place::parser())]
     filter: Place,
     #[command(flatten)]
@@ -179,6 +186,9 @@ impl Add {
 
 impl Remove {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+        if let Place::Server(remote) = &self.change.filter {
+            return self.remove_there(remote);
+        }
         let mut change = self.change.begin()?;
         if let Some(what) = gives_nothing(&change.filter) {
             return Err(self.change.trouble(what));

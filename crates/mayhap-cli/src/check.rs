@@ -1,6 +1,7 @@
 //! `mayhap check`: which of these records are mayhap in the filter, which certainly are not.
 
 mod ask;
+mod distant;
 mod selection;
 mod write;
 
@@ -14,6 +15,7 @@ use mayhap::Filter;
 use serde::Serialize;
 
 use self::ask::{Answered, Asker};
+use self::distant::{Distant, Opening};
 use self::selection::Selection;
 use self::write::{Form, Writer};
 use crate::filter_file::{self, ForeignArgs};
@@ -22,7 +24,7 @@ use crate::input::InputArgs;
 use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::RemoteArgs;
-use crate::remote_filter::{LayoutArgs, RemoteFilter};
+use crate::remote_filter::LayoutArgs;
 use crate::trouble::Trouble;
 use crate::{Verdict, health, output, quantity};
 
@@ -48,7 +50,8 @@ itself: a filter of the server's (BF.*, CF.*, MF.*), one in shards, Redisson's (
 --items-as for its codec); a bitmap by hand needs --as guava. A server may be
 unable to say: then a line is neither mayhap nor no. Such lines are not printed,
 with or without -v, but counted and told as trouble; --annotate calls them
-not-ready.
+not-ready. If a server is gone, lines are not ready after five seconds at most,
+and each later one is tried again without waiting: it may come back.
 
 Exit codes: 0 a line was selected, 1 none was, 2 trouble.
 
@@ -197,8 +200,14 @@ impl Check {
                 self.ask_with(&Asker::here(&filter, self.allow_misfits), Some(&filter))
             }
             Place::Server(remote) => {
-                let items_as = self.foreign.items_as;
-                let filter = RemoteFilter::open(remote, &self.server, &self.layout, items_as)?;
+                let opening = Opening {
+                    remote,
+                    args: &self.server,
+                    layout: &self.layout,
+                    items_as: self.foreign.items_as,
+                    quiet: self.quiet,
+                };
+                let filter = Distant::open(opening, self.annotate || self.json)?;
                 self.ask_with(&Asker::there(&filter, self.allow_misfits), None)
             }
         }

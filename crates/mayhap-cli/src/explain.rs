@@ -17,6 +17,10 @@ use mayhap::explain::Explanation;
 
 use crate::filter_file::{self, ForeignArgs};
 use crate::item_form::{ItemForm, LineItem};
+use crate::place::{self, Place};
+use crate::progress::{Progress, ProgressArgs};
+use crate::remote::{Remote, RemoteArgs};
+use crate::remote_filter::{LayoutArgs, RemoteFilter};
 use crate::trouble::Trouble;
 use crate::whole_file;
 use crate::{Verdict, output};
@@ -27,6 +31,10 @@ use crate::{Verdict, output};
 Nothing is guessed: positions and contents come from the code that answers
 lookups. The secret key of a filter built with --untrusted is never shown; but
 show such explanations only to people who may read the filter.
+
+FILTER may be in a server: redis://host:port/NAME, a filter of the server's by MF.*,
+BF.* or CF.*. It is read whole, as `mayhap pull` does it, which needs the right to
+dumps; of a filter in shards, name the shard.
 
 A mayhap cannot tell a member from a stranger that happens to look the same.
 The explanation says how many strangers do, now.
@@ -41,11 +49,12 @@ Examples:
   mayhap explain phones.mayhap 13800138000              the bit of a bitmap
   mayhap explain urls.mayhap /a --svg a.svg             a picture of it
   mayhap explain urls.mayhap /a --json | jq .explanations[0].reason
-  mayhap explain guava.bin ada --items-as utf8          another program's filter")]
+  mayhap explain guava.bin ada --items-as utf8          another program's filter
+  mayhap explain redis://localhost:6399/seen /a         a filter in a server")]
 pub(crate) struct Explain {
-    /// The filter: a .mayhap file, or one of another program
-    #[arg(value_name = "FILTER")]
-    filter: PathBuf,
+    /// The filter: a .mayhap file, one of another program, or redis://host[:port]/NAME
+    #[arg(value_name = "FILTER", value_parser = place::parser())]
+    filter: Place,
     /// What to ask about; each - is one line of the standard input
     #[arg(value_name = "ITEM", required = true, allow_negative_numbers = true)]
     items: Vec<OsString>,
@@ -60,6 +69,8 @@ pub(crate) struct Explain {
     json: bool,
     #[command(flatten)]
     foreign: ForeignArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// An item, and what the filter does with it.
@@ -71,7 +82,7 @@ struct Explained {
 
 /// The filter that explains itself.
 struct Subject<'a> {
-    /// The name of its file.
+    /// The name of its file, or its address.
     name: String,
     filter: &'a Filter,
 }
@@ -82,13 +93,16 @@ impl Explain {
             let what = format!("--svg draws one ITEM, got {}", self.items.len());
             return Err(Trouble::Usage(what));
         }
-        let filter = filter_file::open(&self.filter, &self.foreign)?;
+        let filter = match &self.filter {
+            Place::File(path) => filter_file::open(path, &self.foreign)?,
+            Place::Server(remote) => self.fetch(remote)?,
+        };
         let form = ItemForm::of(&filter);
         let explained: Vec<Explained> =
             self.items.iter().map(|item| self.explain(&filter, form, item)).collect::<Result<_, _>>()?;
-        let subject = Subject { name: self.filter.display().to_string(), filter: &filter };
+        let subject = Subject { name: self.filter.to_string(), filter: &filter };
         if let (Some(path), [only]) = (&self.svg, &explained[..]) {
-            if whole_file::is_same(path, &self.filter) {
+            if matches!(&self.filter, Place::File(filter) if whole_file::is_same(path, filter)) {
                 return Err(Trouble::Usage(format!("--svg: {} is the filter", path.display())));
             }
             whole_file::write(path, svg::draw(&subject, only).as_bytes())?;
@@ -101,6 +115,23 @@ impl Explain {
         })?;
         let mayhap = explained.iter().any(|explained| explained.explanation.answer);
         Ok(if mayhap { Verdict::Yes } else { Verdict::No })
+    }
+
+    /// The filter out of its server.
+    fn fetch(&self, remote: &Remote) -> Result<Filter, Trouble> {
+        let items_as = self.foreign.items_as;
+        let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items_as)?;
+        if filter.is_named() {
+            let progress = Progress::start(ProgressArgs::default());
+            return filter.fetch(remote, &self.server, &progress).map(|(filter, _)| filter);
+        }
+        let shard = self.items.first().and_then(|item| filter.shard_of(item.as_bytes()));
+        let what = match shard {
+            Some(shard) => format!("is in shards, and {:?} is in {shard}: explain that name", self.items[0]),
+            None => "is kept in strings, which only their own layout reads: check and info take its address"
+                .into(),
+        };
+        Err(Trouble::Filter { name: remote.shown(), what })
     }
 
     fn explain(&self, filter: &Filter, form: ItemForm, item: &OsString) -> Result<Explained, Trouble> {

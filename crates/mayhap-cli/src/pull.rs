@@ -1,6 +1,6 @@
 //! `mayhap pull`: a filter of a running server into a file.
 
-mod fetch;
+pub(crate) mod fetch;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -103,7 +103,9 @@ impl Pull {
         let there = connection.type_of(self.remote.name())?;
         let family = match (Family::of_type(&there), there.as_str()) {
             (Some(family), _) => family,
-            (None, "none") => return Err(self.trouble("there is no filter of this name")),
+            (None, "none") => {
+                return Err(self.trouble(&self.remote.with_ports("there is no filter of this name".into())));
+            }
             (None, _) => return Err(self.not_to_be_had(&there)?),
         };
         let filter = fetch::filter(&mut connection, &self.remote, family, &progress)?;

@@ -2,10 +2,9 @@
 
 pub(crate) mod bitmap;
 mod pieces;
-mod send;
+pub(crate) mod send;
 
 use std::path::PathBuf;
-use std::thread;
 
 use clap::Args;
 use mayhap::Filter;
@@ -13,14 +12,13 @@ use mayhap::advise::say;
 use mayhap::codec::format::Format;
 use serde::Serialize;
 
-use self::pieces::Pieces;
-use self::send::Sending;
+use self::send::Goal;
 use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Family, Remote, RemoteArgs};
 use crate::remote_filter::{AskedWith, Layout};
 use crate::trouble::Trouble;
-use crate::{Verdict, interrupt, output};
+use crate::{Verdict, output};
 
 /// Put a filter into a running server: mayhap's, or a Redis with RedisBloom
 #[derive(Args, Debug)]
@@ -125,27 +123,8 @@ impl Push {
         if there != "none" && !self.force {
             return Err(self.trouble("is there already: --force replaces it"));
         }
-        let mut pieces = Pieces::of(&opened.filter, opened.format, family, &self.filter)?;
-        progress.phase("sending", Some(pieces.total_bytes()));
-        let sent = {
-            // From here on there is something to be put right.
-            let _polite = interrupt::polite();
-            let mut sending = Sending::new(&mut connection, &self.remote, family);
-            let mut send = || {
-                let sent = sending.send_all(&mut pieces, &progress, opened.filter.kind())?;
-                sending.check(&opened.filter)?;
-                sending.take_name(self.force)?;
-                Ok(sent)
-            };
-            // A signal interrupts what the first thread waits for; whoever talks to the server must not be disturbed.
-            let sent =
-                thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(Trouble::Interrupted)));
-            if sent.is_err() {
-                sending.give_up(|| self.remote.connect(&self.server));
-                interrupt::check()?;
-            }
-            sent?
-        };
+        let goal = Goal { remote: &self.remote, args: &self.server, family, force: self.force };
+        let sent = goal.send(&mut connection, (&opened.filter, opened.format), &self.filter, &progress)?;
         drop(progress);
         self.report(&opened, family.load_command(), sent, there != "none", None)
     }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod family;
+mod temporary;
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use redis::{ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo 
 
 pub(crate) use self::connection::{Connection, said_of};
 pub(crate) use self::family::Family;
+pub(crate) use self::temporary::TemporaryName;
 
 use crate::trouble::{Trouble, one_line};
 
@@ -22,6 +24,10 @@ const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
 
 /// So many nodes of a cluster are asked where a name is.
 const MOST_MOVES: u32 = 5;
+/// Where a Redis listens, unless it is told otherwise; an address without a port means it.
+const REDIS_PORT: u16 = 6379;
+/// Where mayhap's server does.
+const MAYHAP_PORT: u16 = mayhap_server::settings::PORT;
 /// Longer names are cut in messages.
 const MOST_SHOWN: usize = 1024;
 /// Of a longer one, what is shown.
@@ -34,6 +40,8 @@ pub(crate) struct Remote {
     name: Vec<u8>,
     /// The server as messages call it: without a password.
     address: String,
+    /// The address names no port, so that it is Redis's.
+    has_no_port: bool,
 }
 
 /// How a server is talked to.
@@ -85,6 +93,17 @@ impl Remote {
         }
     }
 
+    /// What went wrong, with the ports that an address without one can mean.
+    pub(crate) fn with_ports(&self, what: String) -> String {
+        match self.has_no_port {
+            true => format!(
+                "{what}; the address has no port, which means {REDIS_PORT}, Redis's, and mayhap's server listens on {MAYHAP_PORT}: write \
+                 the one that is meant"
+            ),
+            false => what,
+        }
+    }
+
     /// Connects to the server.
     ///
     /// # Errors
@@ -93,7 +112,11 @@ impl Remote {
         let (mut info, certificates) = self.login(args)?;
         let mut address = self.address.clone();
         for _ in 0..MOST_MOVES {
-            let mut connection = Connection::open(info.clone(), certificates.clone(), address)?;
+            let opened = Connection::open(info.clone(), certificates.clone(), address);
+            let mut connection = opened.map_err(|trouble| match trouble {
+                Trouble::Server { address, what } => Trouble::Server { address, what: self.with_ports(what) },
+                trouble => trouble,
+            })?;
             let Some((host, port)) = connection.moved(&self.name)? else { return Ok(connection) };
             // An empty host is the one that said it.
             let (here, elsewhere) = match info.addr() {
@@ -205,6 +228,7 @@ impl FromStr for Remote {
         if name.is_empty() {
             return Err("no name of a filter: redis://host:port/NAME".into());
         }
+        let has_no_port = !socket && url.port().is_none();
         let mut address = url.clone();
         // What is left is for people to read.
         let _ = address.set_username("");
@@ -218,7 +242,7 @@ impl FromStr for Remote {
             }
         };
         let info = url.into_connection_info().map_err(|error| error.to_string())?;
-        Ok(Self { info, name, address })
+        Ok(Self { info, name, address, has_no_port })
     }
 }
 
@@ -263,7 +287,10 @@ mod tests {
         let plain = remote("redis://localhost/seen");
         assert_eq!(plain.info.addr(), &ConnectionAddr::Tcp("localhost".into(), 6379));
         assert_eq!((plain.name(), plain.shown().as_str()), (&b"seen"[..], "redis://localhost/seen"));
+        let said = plain.with_ports("nobody listens there".into());
+        assert!(said.contains("6379") && said.contains("6399"), "{said}");
         let full = remote("redis://ada:s%40cret@[::1]:6399/users/7%00%ff?db=3");
+        assert_eq!(full.with_ports("nobody listens there".into()), "nobody listens there");
         assert_eq!(full.info.addr(), &ConnectionAddr::Tcp("::1".into(), 6399));
         assert_eq!(full.name(), b"users/7\0\xff");
         let settings = full.info.redis_settings();

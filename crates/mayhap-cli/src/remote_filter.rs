@@ -13,13 +13,16 @@ mod facts;
 mod layout;
 mod named;
 
+use std::time::Duration;
+
 use mayhap::advise::say;
-use mayhap::{Item as _, ItemEncoding};
+use mayhap::codec::format::Format;
+use mayhap::{Filter, Item as _, ItemEncoding};
 use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
 use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{
-    Access, Added, Additions, Answer, Answers, Link, LinkOptions, RedissonFilter, RemoteError, Request,
-    ShardedFilter,
+    Access, Added, Additions, Answer, Answers, Backend, Link, LinkOptions, RedissonFilter, RemoteError,
+    Request, ShardedFilter,
 };
 use serde::Serialize;
 use tokio::runtime::{self, Runtime};
@@ -29,7 +32,9 @@ pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
 use self::named::Named;
 
 use crate::item_form::{ItemForm, LineItem};
-use crate::remote::{Remote, RemoteArgs, said_of};
+use crate::progress::Progress;
+use crate::pull::fetch;
+use crate::remote::{Family, Remote, RemoteArgs, said_of};
 use crate::trouble::Trouble;
 
 /// How a descriptor of a filter in shards begins.
@@ -86,6 +91,31 @@ impl Fullness {
     }
 }
 
+/// How long a server may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// As long as a cluster may take to replace a node that is gone.
+    None,
+    /// A few seconds: what is asked next is answered only then.
+    Little,
+    /// Next to nothing, because it did not answer before.
+    Great,
+}
+
+/// How long requests are sent again where lines wait for their answers.
+const LINES_WAIT: Duration = Duration::from_secs(5);
+
+impl Haste {
+    fn options(self) -> LinkOptions {
+        let mut options = LinkOptions::default();
+        if self != Self::None {
+            (options.patience, options.answering) = (LINES_WAIT, LINES_WAIT);
+        }
+        options.hurried = self == Self::Great;
+        options
+    }
+}
+
 /// What a server said of some items, in their order.
 pub(crate) struct Told<A> {
     pub(crate) answers: Vec<A>,
@@ -102,21 +132,39 @@ impl<A> Told<A> {
     }
 }
 
+impl<A: Copy> Told<A> {
+    /// The same for each of `items`, since there is no answer.
+    pub(crate) fn not_ready(answer: A, items: usize, why: String) -> Self {
+        Self { answers: vec![answer; items], why: Some(why), unreachable: true }
+    }
+}
+
 impl Server {
     /// Connects to it.
     ///
     /// # Errors
     /// It is not there, or does not let us in.
     pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
+        Self::connect_in(Haste::None, remote, args)
+    }
+
+    fn connect_in(haste: Haste, remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
         let (info, certificates) = remote.login(args)?;
-        let mut options = LinkOptions::default();
+        let mut options = haste.options();
         options.certificates = certificates;
         // Threads of the program wait for answers; one more sees to it that they come.
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|cause| Trouble::Usage(format!("cannot start a thread ({cause})")))?;
         let address = remote.address().to_owned();
-        let link =
-            runtime.block_on(Link::open([info], options)).map_err(|cause| trouble(&address, &cause))?;
+        let link = runtime.block_on(Link::open([info], options)).map_err(|cause| {
+            match trouble(&address, &cause) {
+                Trouble::Server { address, what } => {
+                    Trouble::Server { address, what: remote.with_ports(what) }
+                }
+                Trouble::Away { address, what } => Trouble::Away { address, what: remote.with_ports(what) },
+                trouble => trouble,
+            }
+        })?;
         Ok(Self { runtime, link, shown: remote.shown(), name: remote.name().to_vec(), address })
     }
 
@@ -140,6 +188,11 @@ impl Server {
             Value::SimpleString(kind) => Ok(kind),
             other => Err(self.trouble(&RemoteError::reply("a type", &other))),
         }
+    }
+
+    /// The commands by which what `TYPE` calls so is asked, if it is a filter of the server's own.
+    pub(crate) fn family_of_type(kind: &str) -> Option<Family> {
+        Named::of_type(kind).map(|named| named.family())
     }
 
     /// Its name as text, for filters of Java's.
@@ -244,11 +297,15 @@ impl Server {
 }
 
 fn trouble(address: &str, cause: &RemoteError) -> Trouble {
-    let what = match cause {
-        RemoteError::Connect { cause, .. } => said_of(cause, LinkOptions::default().connecting),
-        cause => cause.to_string(),
+    let (what, may_come_back) = match cause {
+        RemoteError::Connect { cause, .. } => {
+            let is_io = cause.is_io_error() || cause.is_timeout() || cause.is_connection_dropped();
+            (said_of(cause, LinkOptions::default().connecting), is_io)
+        }
+        cause => (cause.to_string(), matches!(cause, RemoteError::Patience { .. })),
     };
-    Trouble::Server { address: address.to_owned(), what }
+    let address = address.to_owned();
+    if may_come_back { Trouble::Away { address, what } } else { Trouble::Server { address, what } }
 }
 
 impl RemoteFilter {
@@ -262,7 +319,18 @@ impl RemoteFilter {
         layout: &LayoutArgs,
         items_as: Option<ItemEncoding>,
     ) -> Result<Self, Trouble> {
-        let server = Server::connect(remote, args)?;
+        Self::open_in(Haste::None, remote, args, layout, items_as)
+    }
+
+    /// [`open`](Self::open) with so much haste.
+    pub(crate) fn open_in(
+        haste: Haste,
+        remote: &Remote,
+        args: &RemoteArgs,
+        layout: &LayoutArgs,
+        items_as: Option<ItemEncoding>,
+    ) -> Result<Self, Trouble> {
+        let server = Server::connect_in(haste, remote, args)?;
         let form = items_as.map_or(ItemForm::Bytes, ItemForm::of_encoding);
         if let Some(Layout::Guava) = layout.named {
             let (shape, items) = (layout.shape()?, needs_encoding(&server, "Guava's funnel", items_as)?);
@@ -286,7 +354,7 @@ impl RemoteFilter {
             return Ok(Self { server, filter, form });
         }
         Err(server.odd(match kind.as_str() {
-            "none" => "there is no filter of this name".into(),
+            "none" => remote.with_ports("there is no filter of this name".into()),
             "string" => {
                 "holds a string: if it is a bitmap with Guava's placement, say so with --as guava, and its \
                          measurements with --bits and --probes or --expected-insertions and --fpp"
@@ -294,6 +362,67 @@ impl RemoteFilter {
             }
             kind => format!("holds a {kind}, which is no filter"),
         }))
+    }
+
+    /// The whole filter out of the server, for those who look at its bits.
+    ///
+    /// # Errors
+    /// It cannot be had, or is none: [`Trouble::NotSuch`] if what came is damaged.
+    pub(crate) fn fetch(
+        &self,
+        remote: &Remote,
+        args: &RemoteArgs,
+        progress: &Progress,
+    ) -> Result<(Filter, Format), Trouble> {
+        let family = match &self.filter {
+            Kind::Named(named) => named.family(),
+            Kind::Sharded(_) => return Err(self.server.odd("is in shards, and in no single filter".into())),
+            Kind::Redisson(_) | Kind::Guava(_) => {
+                return Err(self.server.odd("is a bitmap of Java's, which stays where it is".into()));
+            }
+        };
+        let mut connection = remote.connect(args)?;
+        if !connection.has_command(family.dump_command())? {
+            let what =
+                format!("the server has no {}, so that it cannot be read whole", family.dump_command());
+            return Err(self.server.odd(what));
+        }
+        let filter = fetch::filter(&mut connection, remote, family, progress)?;
+        Ok((filter, family.format()))
+    }
+
+    /// Is all of it there? For what cannot be [fetched](Self::fetch): what is missing, and whose layout it is.
+    ///
+    /// # Errors
+    /// The server does not say.
+    pub(crate) fn missing(&self) -> Result<(&'static str, Option<String>), Trouble> {
+        let server = &self.server;
+        match &self.filter {
+            Kind::Named(_) => Ok(("", None)),
+            Kind::Sharded(filter) => {
+                let report = server.wait(filter.info())?;
+                let (missing, of) = (report.missing().count(), report.measures().shards());
+                Ok(("shards", (missing > 0).then(|| format!("{missing} of {of} shards are not ready"))))
+            }
+            Kind::Redisson(filter) => server.wait(filter.ones()).map(|_| ("redisson", None)),
+            Kind::Guava(bitmap) => server.wait(bitmap.estimated_items()).map(|_| ("guava", None)),
+        }
+    }
+
+    /// Is it one filter of the server's own?
+    pub(crate) const fn is_named(&self) -> bool {
+        matches!(self.filter, Kind::Named(_))
+    }
+
+    /// The name of the shard that an item is in, where it is one of the server's own filters.
+    pub(crate) fn shard_of(&self, item: &[u8]) -> Option<String> {
+        let Kind::Sharded(filter) = &self.filter else { return None };
+        let report = self.server.wait(filter.info()).ok()?;
+        if report.measures().backend() == Backend::Plain {
+            return None;
+        }
+        let keys = self.server.wait(filter.shard_keys(&[item])).ok()?;
+        Some(String::from_utf8_lossy(keys.first()?).into_owned())
     }
 
     /// What lines are to it.
@@ -304,6 +433,11 @@ impl RemoteFilter {
     /// As messages call it.
     pub(crate) fn shown(&self) -> &str {
         &self.server.shown
+    }
+
+    /// Is it asked in great haste from now on?
+    pub(crate) fn hurry(&self, hurried: bool) {
+        self.server.link.set_hurried(hurried);
     }
 
     /// The answers for these items.
@@ -328,6 +462,34 @@ impl RemoteFilter {
             Kind::Redisson(filter) => told(runtime.block_on(filter.add(items))),
             Kind::Guava(bitmap) => told(runtime.block_on(bitmap.add(items))),
         }
+    }
+
+    /// Takes these items out, one by one. Was each in?
+    pub(crate) fn remove(&self, items: &[&[u8]]) -> Vec<Result<bool, RemoteError>> {
+        match &self.filter {
+            Kind::Named(named) => self.server.runtime.block_on(named.remove(&self.server, items)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Can the server take items out of it?
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn check_for_removing(&self) -> Result<(), Trouble> {
+        let what = match &self.filter {
+            Kind::Named(named) if named.family() != Family::Bloom => return Ok(()),
+            Kind::Named(_) => {
+                "a Bloom filter gives nothing out (BF.*): items can be removed from filters of CF.*, and of MF.* that were made for it"
+            }
+            Kind::Sharded(_) => {
+                "a filter in shards gives nothing out: build it again without the items, with --force"
+            }
+            Kind::Redisson(_) | Kind::Guava(_) => {
+                "a Bloom filter gives nothing out: build it again without the items, with --force"
+            }
+        };
+        Err(self.server.odd(what.into()))
     }
 
     /// Can the server add to it?
@@ -371,10 +533,12 @@ impl RemoteFilter {
             Kind::Redisson(filter) => facts::of_redisson(&self.server, filter)?,
             Kind::Guava(bitmap) => facts::of_guava(&self.server, bitmap)?,
         };
-        facts.filter = self.server.shown.clone();
+        facts.file = self.server.shown.clone();
         if let Some(items_as) = items_as {
             facts.add("items_as", items_as.name());
+            (facts.items_as, facts.items_as_unknown) = (Some(items_as.name()), false);
         }
+        facts.complete();
         Ok(facts)
     }
 }

@@ -68,6 +68,13 @@ pub(crate) enum Trouble {
         /// What is wrong.
         what: String,
     },
+    /// A server does not answer now. It may later.
+    Away {
+        /// Which.
+        address: String,
+        /// What became of the attempt.
+        what: String,
+    },
     /// A filter in a server could not answer for all lines.
     NotReady {
         /// Which.
@@ -102,7 +109,9 @@ impl fmt::Display for Trouble {
             Self::Input { name, what } | Self::NotSuch { name, what, .. } | Self::Filter { name, what } => {
                 write!(f, "{}: {}", one_line(name), one_line(what))
             }
-            Self::Server { address, what } => write!(f, "{address}: {}", one_line(what)),
+            Self::Server { address, what } | Self::Away { address, what } => {
+                write!(f, "{address}: {}", one_line(what))
+            }
             Self::NotReady { name, lines, of, why } => {
                 let (lines, of) = (say::count(*lines), say::count(*of));
                 write!(
@@ -185,6 +194,7 @@ impl std::error::Error for Trouble {
             | Self::NotSuch { .. }
             | Self::Filter { .. }
             | Self::Server { .. }
+            | Self::Away { .. }
             | Self::NotReady { .. }
             | Self::Interrupted => None,
             Self::Needs(error) => Some(error),

@@ -1,16 +1,19 @@
 //! `mayhap verify`: is a filter's file intact, to the last byte?
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use mayhap::codec::format::Format;
 use mayhap::file::FileError;
-use mayhap::{DecodeError, Filter, file};
+use mayhap::{DecodeError, Filter, ItemEncoding, file};
 use serde::Serialize;
 
 use crate::filter_file::{self, ForeignArgs};
+use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
+use crate::remote::{Remote, RemoteArgs};
+use crate::remote_filter::{LayoutArgs, RemoteFilter};
 use crate::trouble::Trouble;
 use crate::{Verdict, interrupt, output};
 
@@ -24,6 +27,10 @@ looks at the header alone.
 Files of other programs mostly have no checksum. They are read whole, and what
 cannot be is found; a flipped bit among the bits of a filter cannot be.
 
+A filter in a server (redis://host:port/NAME) is read whole, as `mayhap pull` does
+it, and checked on arrival; that needs the right to dumps. Of one in shards every
+shard is asked whether it is complete.
+
 Exit codes: 0 all are intact, 1 one is damaged, 2 one cannot be read.
 
 Examples:
@@ -31,11 +38,12 @@ Examples:
   mayhap verify *.mayhap && cp *.mayhap /backup/
   mayhap verify --json seen.mayhap
   mayhap verify --progress huge.mayhap            a line a second
-  mayhap verify words.bloom                       a filter of another program")]
+  mayhap verify words.bloom                       a filter of another program
+  mayhap verify redis://localhost:6399/seen       a filter in a server")]
 pub(crate) struct Verify {
-    /// Filters: ours, or those of other programs
-    #[arg(value_name = "FILTER", required = true)]
-    filters: Vec<PathBuf>,
+    /// Filters: ours, or those of other programs; files, or redis://host[:port]/NAME
+    #[arg(value_name = "FILTER", required = true, value_parser = place::parser())]
+    filters: Vec<Place>,
     /// Print nothing: the exit code is the answer
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
@@ -46,6 +54,8 @@ pub(crate) struct Verify {
     progress: ProgressArgs,
     #[command(flatten)]
     foreign: ForeignArgs,
+    #[command(flatten)]
+    server: RemoteArgs,
 }
 
 /// What became of the check of one file. The field names are those of `--json`, and a promise.
@@ -58,6 +68,9 @@ struct Found {
     checksum: bool,
     /// What is wrong with it.
     damage: Option<String>,
+    /// `file` or `filter`, for people.
+    #[serde(skip)]
+    what: &'static str,
 }
 
 #[derive(Serialize)]
@@ -70,8 +83,12 @@ impl Verify {
         let progress = Progress::start(self.progress);
         let mut files = Vec::new();
         let mut first_trouble = None;
-        for path in &self.filters {
-            match self.check(path, &progress) {
+        for place in &self.filters {
+            let found = match place {
+                Place::File(path) => self.check(path, &progress),
+                Place::Server(remote) => self.check_there(remote, &progress),
+            };
+            match found {
                 Ok(found) => files.push(found),
                 Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
                 // The others are checked all the same; one line says what went wrong, and more are warnings.
@@ -95,6 +112,30 @@ impl Verify {
         }
     }
 
+    /// A filter in a server.
+    fn check_there(&self, remote: &Remote, progress: &Progress) -> Result<Found, Trouble> {
+        let found = |format: &'static str, damage: Option<String>| Found {
+            file: remote.shown(),
+            format,
+            intact: damage.is_none(),
+            checksum: format == Format::Mayhap.name(),
+            damage,
+            what: "filter",
+        };
+        // No item is asked about, so nobody needs to say how they become bytes.
+        let items = Some(self.foreign.items_as.unwrap_or(ItemEncoding::Bytes));
+        let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items)?;
+        if !filter.is_named() {
+            let (format, missing) = filter.missing()?;
+            return Ok(found(format, missing));
+        }
+        match filter.fetch(remote, &self.server, progress) {
+            Ok((_, format)) => Ok(found(format.name(), None)),
+            Err(Trouble::NotSuch { format, what, .. }) => Ok(found(format.name(), Some(what))),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     fn check(&self, path: &Path, progress: &Progress) -> Result<Found, Trouble> {
         let found = |format: Format, damage: Option<String>| Found {
             file: path.display().to_string(),
@@ -102,6 +143,7 @@ impl Verify {
             intact: damage.is_none(),
             checksum: matches!(format, Format::Mayhap | Format::RedisDump | Format::DcsoGzip),
             damage,
+            what: "file",
         };
         if matches!(self.foreign.from, None | Some(Format::Mayhap)) {
             let bytes = std::fs::metadata(path).ok().map(|about| about.len());
@@ -146,7 +188,10 @@ impl Found {
             (Some(damage), _) => format!("{}: damaged: {damage}", self.file),
             (None, true) => format!("{}: intact", self.file),
             (None, false) => {
-                format!("{}: reads as a whole {} file, which has no checksum", self.file, self.format)
+                format!(
+                    "{}: reads as a whole {} {}, which has no checksum",
+                    self.file, self.format, self.what
+                )
             }
         }
     }

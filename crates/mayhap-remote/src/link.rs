@@ -17,6 +17,7 @@ mod topology;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ use crate::{RemoteError, Request};
 
 /// A node that does not say by then who has what is left out of the question.
 const LEARNING: Duration = Duration::from_secs(1);
+/// How long a hurried link sends requests again.
+const HURRIED: Duration = Duration::from_millis(100);
 
 /// How a link behaves.
 #[derive(Clone, Debug)]
@@ -56,6 +59,8 @@ pub struct LinkOptions {
     pub replicas: u32,
     /// What to trust and to show over TLS; without it, what the system trusts.
     pub certificates: Option<TlsCertificates>,
+    /// Does it begin [hurried](Link::set_hurried)? Default: no.
+    pub hurried: bool,
 }
 
 impl Default for LinkOptions {
@@ -67,6 +72,7 @@ impl Default for LinkOptions {
             read_from_replicas: false,
             replicas: 0,
             certificates: None,
+            hurried: false,
         }
     }
 }
@@ -79,6 +85,7 @@ pub struct Link {
 
 struct Inner {
     options: LinkOptions,
+    hurried: AtomicBool,
     /// Where to begin, and how to log in everywhere.
     seeds: Vec<ConnectionInfo>,
     nodes: Mutex<HashMap<(Place, bool), Arc<Node>>>,
@@ -115,6 +122,7 @@ impl Link {
         let none = || RemoteError::Address { what: "none is given".into() };
         let first = Node::new(seeds.first().ok_or_else(none)?.clone(), false, &options)?;
         let inner = Inner {
+            hurried: AtomicBool::new(options.hurried),
             options,
             seeds,
             nodes: Mutex::default(),
@@ -130,6 +138,22 @@ impl Link {
     #[must_use]
     pub fn options(&self) -> &LinkOptions {
         &self.inner.options
+    }
+
+    /// From now on, and for all clones: a hurried link gives requests up after a few tries, and a server that says nothing for a second is
+    /// not waited for. So who knows that servers are gone can ask now and then whether they are back, without waiting for
+    /// [`patience`](LinkOptions::patience) each time.
+    pub fn set_hurried(&self, hurried: bool) {
+        self.inner.hurried.store(hurried, Ordering::Relaxed);
+    }
+
+    fn is_hurried(&self) -> bool {
+        self.inner.hurried.load(Ordering::Relaxed)
+    }
+
+    /// How long requests are sent again, as things are.
+    fn patience(&self) -> Duration {
+        if self.is_hurried() { HURRIED } else { self.inner.options.patience }
     }
 
     /// Is it a cluster?
@@ -224,7 +248,7 @@ impl Link {
         /// After so long without an answer others are asked the next time.
         const ASKING: Duration = Duration::from_secs(3);
         let is_first = known.version == 0;
-        let patient = if is_first { self.inner.options.connecting } else { LEARNING };
+        let patient = if is_first && !self.is_hurried() { self.inner.options.connecting } else { LEARNING };
         let mut last = RemoteError::Address { what: "none is given".into() };
         let begun = Instant::now();
         for node in &self.candidates(known, turn)? {

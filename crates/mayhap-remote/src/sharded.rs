@@ -238,6 +238,10 @@ impl ShardedFilter {
             if answers.trouble().is_none() && known.is_good() {
                 return Ok(answers);
             }
+            // Nothing was said that could be wrong by now, and the next look might take as long again.
+            if answers.count(Answer::NotReady) == items.len() && nobody_answers(answers.trouble()) {
+                return Ok(answers);
+            }
             // Too late to be sure, or something is missing: what it was asked of must still serve.
             let newer = self.look().await?;
             if newer.descriptor.serving.as_ref() == Some(generation) {
@@ -458,6 +462,11 @@ impl ShardedFilter {
     pub(crate) fn missing(&self) -> RemoteError {
         RemoteError::Missing { name: self.name().to_string() }
     }
+}
+
+/// Is it because no server answers?
+fn nobody_answers(trouble: Option<&RemoteError>) -> bool {
+    matches!(trouble, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }))
 }
 
 /// What became of the items in one generation.

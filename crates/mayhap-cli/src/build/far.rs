@@ -8,6 +8,7 @@ use mayhap::codec::format::Format;
 use mayhap_remote::{Backend, Build as Generation, BuildOptions, FilterPlan, RemoteError, ShardedFilter};
 use serde::Serialize;
 
+use super::one::{Wanted, lacks};
 use super::{Build, Built, DEFAULT_RATE, Work};
 use crate::progress::{self, Progress};
 use crate::push::bitmap::Going;
@@ -30,30 +31,33 @@ pub(super) enum BackendName {
 
 /// What is said about a filter that was built in a server. The names of the fields are a promise.
 #[derive(Debug, Serialize)]
-struct Report {
+pub(super) struct Report {
     out: String,
-    /// `mf`, `bf`, `plain`, `redisson` or `guava`.
+    /// `mf`, `bf`, `cf`, `plain`, `redisson` or `guava`.
     layout: &'static str,
+    /// The kind of one filter of the server's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<String>,
     items_read: u64,
-    capacity: u64,
+    pub(super) capacity: u64,
     target_fpr: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     shards: Option<u32>,
     /// The number of the generation, which counts from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<u64>,
-    /// Bytes of a bitmap.
+    pub(super) generation: Option<u64>,
+    /// Bytes of a bitmap, or of a filter that was loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
+    pub(super) bytes: Option<u64>,
     /// What a bitmap with Guava's placement is asked with.
     #[serde(flatten)]
     asked_with: Option<AskedWith>,
     /// What had the name before is gone.
-    replaced: bool,
+    pub(super) replaced: bool,
     #[serde(flatten)]
-    fullness: Option<Fullness>,
+    pub(super) fullness: Option<Fullness>,
     /// More came than it was told.
-    over_capacity: bool,
+    pub(super) over_capacity: bool,
     seconds: f64,
 }
 
@@ -70,13 +74,13 @@ impl Build {
         let mut report = match self.format {
             Some(Format::Redisson) => work.bitmap_there(remote, Format::Redisson, Layout::Redisson)?,
             Some(Format::Guava) => work.bitmap_there(remote, Format::Guava, Layout::Guava)?,
+            None | Some(Format::RedisBloom | Format::RedisCuckoo) => work.filter_there(remote)?,
             Some(format) => {
                 let what = format!(
-                    "--format {format}: in a server there are bitmaps of redisson and guava; build a file, and `mayhap push` it"
+                    "--format {format}: in a server there are redis-bloom, redis-cuckoo, redisson and guava; build a file, and `mayhap push` it"
                 );
                 return Err(Trouble::Usage(what));
             }
-            None => work.shards_there(remote)?,
         };
         drop(progress);
         report.seconds = started.elapsed().as_secs_f64();
@@ -112,7 +116,7 @@ impl Build {
         ];
         match odd.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(Trouble::Usage(format!(
-                "{flag}: a filter in a server is sized by --items and --fpr, and takes items in; build a file, and `mayhap push` it"
+                "{flag}: a filter in shards is sized by --items and --fpr, and takes items in; build a file, and `mayhap push` it"
             ))),
             None => Ok(()),
         }
@@ -131,32 +135,33 @@ impl Work<'_> {
         let (args, force) = (&self.args.server, self.args.force);
         let going = Going { remote, args, layout, marker: false, force };
         let (sent, replaced) = going.send(&filter, self.progress)?;
-        Ok(Report {
-            out: remote.shown(),
-            layout: format.name(),
-            items_read: read,
-            capacity: filter.capacity(),
-            target_fpr,
-            shards: None,
-            generation: None,
-            bytes: Some(sent.bytes),
-            asked_with: going.asked_with(&filter),
-            replaced,
-            fullness: Some(fullness),
-            over_capacity: fullness.is_over_capacity(),
-            seconds: 0.0,
-        })
+        let mut report = Report::new(remote, format.name(), read, filter.capacity(), target_fpr);
+        report.bytes = Some(sent.bytes);
+        report.asked_with = going.asked_with(&filter);
+        report.replaced = replaced;
+        report.fullness = Some(fullness);
+        report.over_capacity = fullness.is_over_capacity();
+        Ok(report)
     }
 
-    fn shards_there(&self, remote: &Remote) -> Result<Report, Trouble> {
-        self.args.check_for_shards()?;
+    /// One filter under that name, or one in shards where there is a cluster, or they are asked for.
+    fn filter_there(&self, remote: &Remote) -> Result<Report, Trouble> {
         let server = Server::connect(remote, &self.args.server)?;
-        let before = there_before(&server)?;
+        let there = server.type_of_name()?;
+        match self.args.wanted(&server, &there)? {
+            Wanted::Shards => self.shards_there(remote, &server, &there),
+            Wanted::One(way) => self.one_there(remote, &server, &there, way),
+        }
+    }
+
+    fn shards_there(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, Trouble> {
+        self.args.check_for_shards()?;
+        let before = there_before(server, there)?;
         let replaced = before.is_some();
         if replaced && !self.args.force {
             return Err(server.odd("is there already: --force replaces it".into()));
         }
-        let backend = backend(&server, self.args.backend)?;
+        let backend = backend(server, self.args.backend)?;
         let capacity = match self.args.asked.items {
             Some(items) => items,
             None => self.count_items("a filter in a server", "")?.max(1),
@@ -181,7 +186,7 @@ impl Work<'_> {
                 remote.shown()
             ));
         }
-        let read = match self.fill(&server, &mut generation) {
+        let read = match self.fill(server, &mut generation) {
             Ok(read) => read,
             Err(trouble) => {
                 // If even that fails it stays until the next one is built, and never answers.
@@ -191,21 +196,12 @@ impl Work<'_> {
         };
         let filter = server.wait(ShardedFilter::open(server.link(), server.name()));
         let fullness = filter.ok().and_then(|filter| server.fullness(&filter));
-        Ok(Report {
-            out: remote.shown(),
-            layout: backend.name(),
-            items_read: read,
-            capacity,
-            target_fpr,
-            shards: Some(measures.shards()),
-            generation: Some(generation.generation()),
-            bytes: None,
-            asked_with: None,
-            replaced,
-            fullness,
-            over_capacity: fullness.is_some_and(|full| full.is_over_capacity()),
-            seconds: 0.0,
-        })
+        let mut report = Report::new(remote, backend.name(), read, capacity, target_fpr);
+        (report.shards, report.generation) = (Some(measures.shards()), Some(generation.generation()));
+        report.replaced = replaced;
+        report.fullness = fullness;
+        report.over_capacity = fullness.is_some_and(|full| full.is_over_capacity());
+        Ok(report)
     }
 
     fn fill(&self, server: &Server, generation: &mut Generation) -> Result<u64, Trouble> {
@@ -227,8 +223,8 @@ impl Work<'_> {
 }
 
 /// The filter in shards that has the name, if it answers. One whose first build never came to an end does not.
-fn there_before(server: &Server) -> Result<Option<ShardedFilter>, Trouble> {
-    match server.type_of_name()?.as_str() {
+fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, Trouble> {
+    match there {
         "none" => Ok(None),
         "string" if server.is_sharded()? => {
             match server.attempt(ShardedFilter::open(server.link(), server.name())) {
@@ -237,22 +233,22 @@ fn there_before(server: &Server) -> Result<Option<ShardedFilter>, Trouble> {
                 Err(cause) => Err(server.trouble(&cause)),
             }
         }
-        kind => {
-            let what = format!(
-                "holds a {kind}, which is no filter in shards: take another name, or delete it first"
-            );
-            Err(server.odd(what))
-        }
+        kind => Err(server.odd(match Server::family_of_type(kind) {
+            Some(_) if server.link().is_cluster() => {
+                "holds one filter, which shards cannot replace in one step: --format redis-bloom replaces it by one filter, or take \
+                 another name for shards"
+                    .into()
+            }
+            Some(_) => "holds one filter, which shards cannot replace in one step: leave out --shards, or take another name".into(),
+            None => format!("holds a {kind}, which is no filter: take another name"),
+        })),
     }
 }
 
 /// The backend that was asked for, or the best that the server says it has.
 fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, Trouble> {
     let [mf, bf] = server.knows(["MF.MADD", "BF.INSERT"])?;
-    let lacks = |family: &str| {
-        let what = "commands: --backend plain, or load the module (`mayhap module` says how)";
-        server.odd(format!("this server has no {family}.* {what}"))
-    };
+    let lacks = |family: &str| server.odd(lacks(family));
     match asked {
         Some(BackendName::Mf) if !mf => Err(lacks("MF")),
         Some(BackendName::Bf) if !bf => Err(lacks("BF")),
@@ -266,6 +262,31 @@ fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, Troub
 }
 
 impl Report {
+    pub(super) fn new(
+        remote: &Remote,
+        layout: &'static str,
+        items_read: u64,
+        capacity: u64,
+        target_fpr: f64,
+    ) -> Self {
+        Self {
+            out: remote.shown(),
+            layout,
+            kind: None,
+            items_read,
+            capacity,
+            target_fpr,
+            shards: None,
+            generation: None,
+            bytes: None,
+            asked_with: None,
+            replaced: false,
+            fullness: None,
+            over_capacity: false,
+            seconds: 0.0,
+        }
+    }
+
     /// What is not as it was asked for.
     fn warning(&self) -> Option<String> {
         match self.items_read {
@@ -277,7 +298,15 @@ impl Report {
     fn text(&self) -> String {
         let took = progress::duration(Duration::from_secs_f64(self.seconds));
         let (read, rate) = (say::items(self.items_read), say::rate(self.target_fpr));
+        let family = self.layout.to_uppercase();
         let what = match (self.shards, self.generation, self.bytes) {
+            (None, Some(generation), _) => {
+                let kind = self.kind.as_deref().unwrap_or("unknown");
+                format!("one {kind} filter ({family}.*), generation {generation}")
+            }
+            _ if matches!(self.layout, "bf" | "cf") && self.shards.is_none() => {
+                format!("one filter of RedisBloom's ({family}.*)")
+            }
             (Some(shards), Some(generation), _) => {
                 format!("{shards} shards of {}, generation {generation}", self.layout)
             }

@@ -1,17 +1,17 @@
-//! Items into a filter that stays in its server.
+//! Items into a filter that stays in its server, and out of it.
 
 use std::time::{Duration, Instant};
 
 use mayhap::advise::say;
-use mayhap_remote::Added;
+use mayhap_remote::{Added, RemoteError};
 use serde::Serialize;
 
-use super::Add;
 use super::report::Changed;
+use super::{Add, Remove};
 use crate::item_form::LineItem;
 use crate::progress::{self, Progress};
 use crate::remote::Remote;
-use crate::remote_filter::{Copies, Fullness, RemoteFilter, Told};
+use crate::remote_filter::{Copies, Fullness, LayoutArgs, RemoteFilter, Told};
 use crate::trouble::Trouble;
 use crate::{Verdict, filling, output};
 
@@ -84,12 +84,68 @@ impl Add {
     }
 }
 
+impl Remove {
+    pub(super) fn remove_there(&self, remote: &Remote) -> Result<Verdict, Trouble> {
+        let args = &self.change;
+        if args.output.is_some() {
+            return Err(Trouble::Usage("-o: a filter in a server is changed there".into()));
+        }
+        let started = Instant::now();
+        let layout = LayoutArgs::default();
+        let filter = RemoteFilter::open(remote, &self.server, &layout, args.foreign.items_as)?;
+        filter.check_for_removing()?;
+        let progress = Progress::start(args.progress);
+        let (mut read, mut removed) = (0, 0);
+        let mut blocks = args.input.open(&progress)?;
+        while let Some(block) = blocks.next()? {
+            let items: Vec<&[u8]> = block.items().collect();
+            for (index, outcome) in filter.remove(&items).into_iter().enumerate() {
+                let failed = |why: RemoteError| Trouble::Input {
+                    name: block.place(index),
+                    what: format!(
+                        "{}: not taken out, and those from it on mayhap not: {why}",
+                        filter.shown()
+                    ),
+                };
+                removed += u64::from(outcome.map_err(failed)?);
+            }
+            read += block.len() as u64;
+            progress.add_items(block.len() as u64);
+            drop(items);
+            blocks.reuse(block);
+        }
+        drop(progress);
+        let changed = Changed::Removed { items_removed: removed, items_not_in: read - removed };
+        let seconds = started.elapsed().as_secs_f64();
+        let name = filter.shown().to_owned();
+        let report =
+            Report { filter: name, items_read: read, changed, fullness: None, over_capacity: None, seconds };
+        if !args.quiet {
+            args.input.warn_of_skipped();
+            let not_in = match read - removed {
+                0 => String::new(),
+                not_in => format!(", {} certainly not in", say::count(not_in)),
+            };
+            let took = progress::duration(Duration::from_secs_f64(seconds));
+            output::tell(format_args!("{}: {} removed{not_in}, {took}", report.filter, say::items(removed)));
+        }
+        if args.json {
+            output::to_stdout(|out, _| output::json(out, &report))?;
+        }
+        Ok(Verdict::Yes)
+    }
+}
+
 /// An item that is not in, or of which nobody knows.
 fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added>) -> Trouble {
     let why = told.why.as_deref().unwrap_or("the server does not say why");
     let what = match told.answers[index] {
         Added::Full => {
-            "is full: this item is not in, and mayhap others around it; build a larger one".to_owned()
+            let said = told.why.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+            format!(
+                "is full{said}: this item is not in, and mayhap others around it; `mayhap build --force` makes a larger one of all items, \
+                 with --grows one that grows"
+            )
         }
         _ => format!("not ready, and mayhap some of the items that follow are in, mayhap not: {why}"),
     };

@@ -1,8 +1,11 @@
 //! Asking a filter about the records of a block.
 
+use std::sync::Arc;
+
 use mayhap::{Answers, Filter};
 use mayhap_remote::Answer;
 
+use super::distant::Distant;
 use super::selection::Selection;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
@@ -12,7 +15,6 @@ use crate::trouble::Trouble;
 /// Asks one filter, in whatever form it takes its items.
 pub(super) struct Asker<'a> {
     filter: Asked<'a>,
-    form: ItemForm,
     allow_misfits: bool,
 }
 
@@ -20,7 +22,13 @@ pub(super) struct Asker<'a> {
 #[derive(Clone, Copy)]
 enum Asked<'a> {
     Here(&'a Filter),
-    There(&'a RemoteFilter),
+    There(&'a Distant<'a>),
+}
+
+/// A filter that can be asked now.
+enum Ready<'a> {
+    Here(&'a Filter),
+    There(&'a Distant<'a>, Arc<RemoteFilter>),
 }
 
 /// The records that are mayhap in, and those of which nobody can say it.
@@ -44,18 +52,50 @@ impl From<Selection> for Answered {
     }
 }
 
+impl Answered {
+    /// None of so many records has an answer.
+    fn not_ready(records: usize, why: String) -> Self {
+        let none = Selection::none(records);
+        let unready = (records > 0).then(|| Unready { records: none.inverted(), why });
+        Self { mayhaps: none, unready }
+    }
+}
+
+impl Ready<'_> {
+    /// What lines are to it.
+    fn form(&self) -> ItemForm {
+        match self {
+            Self::Here(filter) => ItemForm::of(filter),
+            Self::There(_, filter) => filter.form(),
+        }
+    }
+}
+
 impl<'a> Asker<'a> {
     pub(super) fn here(filter: &'a Filter, allow_misfits: bool) -> Self {
-        Self { filter: Asked::Here(filter), form: ItemForm::of(filter), allow_misfits }
+        Self { filter: Asked::Here(filter), allow_misfits }
     }
 
-    pub(super) fn there(filter: &'a RemoteFilter, allow_misfits: bool) -> Self {
-        Self { filter: Asked::There(filter), form: filter.form(), allow_misfits }
+    pub(super) fn there(filter: &'a Distant<'a>, allow_misfits: bool) -> Self {
+        Self { filter: Asked::There(filter), allow_misfits }
+    }
+
+    /// The filter, or why it cannot be asked now.
+    fn ready(&self) -> Result<Ready<'a>, String> {
+        match self.filter {
+            Asked::Here(filter) => Ok(Ready::Here(filter)),
+            Asked::There(distant) => Ok(Ready::There(distant, distant.filter()?)),
+        }
     }
 
     /// What is to be said of the records of a block.
     pub(super) fn ask(&self, block: &Block) -> Result<Answered, Trouble> {
-        if let (Asked::Here(filter), ItemForm::Bytes) = (self.filter, self.form) {
+        let ready = match self.ready() {
+            Ok(ready) => ready,
+            Err(why) => return Ok(Answered::not_ready(block.len(), why)),
+        };
+        let form = ready.form();
+        if let (Ready::Here(filter), ItemForm::Bytes) = (&ready, form) {
             let items: Vec<&[u8]> = block.items().collect();
             let mut answers = Answers::new();
             filter.may_contain_batch(&items, &mut answers);
@@ -64,13 +104,13 @@ impl<'a> Asker<'a> {
         let mut items: Vec<LineItem<'_>> = Vec::with_capacity(block.len());
         let mut misfits = Vec::new();
         for index in 0..block.len() {
-            match self.form.item(block.item(index)) {
+            match form.item(block.item(index)) {
                 Ok(item) => items.push(item),
                 Err(_) if self.allow_misfits => misfits.push(index),
                 Err(misfit) => return Err(trouble(block.place(index), &misfit)),
             }
         }
-        let answered = self.ask_items(&items)?;
+        let answered = ask_items(&ready, &items);
         if misfits.is_empty() {
             return Ok(answered);
         }
@@ -86,42 +126,40 @@ impl<'a> Asker<'a> {
         Ok(Answered { mayhaps: among_all(&answered.mayhaps), unready })
     }
 
-    fn ask_items(&self, items: &[LineItem<'_>]) -> Result<Answered, Trouble> {
-        match self.filter {
-            Asked::Here(filter) => {
-                let mut answers = Answers::new();
-                filter.may_contain_batch(items, &mut answers);
-                Ok(Selection::of_words(answers.words(), items.len()).into())
-            }
-            Asked::There(filter) => {
-                let told = filter.ask(items);
-                let those = |wanted: fn(&Answer) -> bool| {
-                    let mut selection = Selection::none(items.len());
-                    let of_those = told.answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
-                    of_those.for_each(|(index, _)| selection.insert(index));
-                    selection
-                };
-                let records = those(|answer| !matches!(answer, Answer::Mayhap | Answer::Absent));
-                let unready = records.count_first(items.len());
-                let why = told.why.clone().unwrap_or_else(|| "the server does not say why".into());
-                // To ask for the next lines as well would take as long again, and again.
-                if told.unreachable && unready == items.len() as u64 && unready > 0 {
-                    return Err(Trouble::Server { address: filter.shown().to_owned(), what: why });
-                }
-                Ok(Answered {
-                    mayhaps: those(|answer| *answer == Answer::Mayhap),
-                    unready: (unready > 0).then_some(Unready { records, why }),
-                })
-            }
-        }
-    }
-
     /// The answer for one item, which is record 0.
     pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, Trouble> {
-        match self.form.item(item) {
-            Ok(item) => self.ask_items(&[item]),
+        let ready = match self.ready() {
+            Ok(ready) => ready,
+            Err(why) => return Ok(Answered::not_ready(1, why)),
+        };
+        match ready.form().item(item) {
+            Ok(item) => Ok(ask_items(&ready, &[item])),
             Err(_) if self.allow_misfits => Ok(Selection::none(1).into()),
             Err(misfit) => Err(trouble("--item".into(), &misfit)),
+        }
+    }
+}
+
+fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
+    match ready {
+        Ready::Here(filter) => {
+            let mut answers = Answers::new();
+            filter.may_contain_batch(items, &mut answers);
+            Selection::of_words(answers.words(), items.len()).into()
+        }
+        Ready::There(distant, filter) => {
+            let told = distant.ask(filter, items);
+            let those = |wanted: fn(&Answer) -> bool| {
+                let mut selection = Selection::none(items.len());
+                let of_those = told.answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
+                of_those.for_each(|(index, _)| selection.insert(index));
+                selection
+            };
+            let records = those(|answer| !matches!(answer, Answer::Mayhap | Answer::Absent));
+            let mayhaps = those(|answer| *answer == Answer::Mayhap);
+            let why = told.why.clone().unwrap_or_else(|| "the server does not say why".into());
+            let unready = (records.count_first(items.len()) > 0).then_some(Unready { records, why });
+            Answered { mayhaps, unready }
         }
     }
 }

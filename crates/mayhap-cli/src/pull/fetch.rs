@@ -13,7 +13,7 @@ use crate::trouble::Trouble;
 const TRIES: u32 = 5;
 
 /// The filter of this name.
-pub(super) fn filter(
+pub(crate) fn filter(
     connection: &mut Connection,
     remote: &Remote,
     family: Family,
@@ -131,7 +131,8 @@ impl Fetching<'_> {
     }
 
     fn undecodable(&self, error: &DecodeError) -> Trouble {
-        self.nonsense(&format!("what came is no filter: {error}"))
+        let what = format!("{} makes no sense: what came is no filter: {error}", self.family.dump_command());
+        Trouble::NotSuch { name: self.remote.shown(), format: self.family.format(), what }
     }
 
     fn nonsense(&self, what: &str) -> Trouble {

@@ -1,19 +1,18 @@
 //! Pieces on their way to a temporary name, which takes the real one in the end.
 
-use std::io::Read as _;
+use std::path::Path;
+use std::thread;
 
 use mayhap::advise::say;
+use mayhap::codec::format::Format;
 use mayhap::{Filter, Kind};
 use redis::Value;
 
 use super::pieces::Pieces;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::remote::{Connection, Family, Remote};
+use crate::remote::{Connection, Family, Remote, RemoteArgs, TemporaryName};
 use crate::trouble::Trouble;
-
-/// A temporary name whose sender is gone goes away after so long; every piece begins it anew.
-const FORGOTTEN_SECS: u64 = 600;
 
 /// What went over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,23 +21,61 @@ pub(crate) struct Sent {
     pub(crate) pieces: u64,
 }
 
-/// A filter on its way.
-pub(super) struct Sending<'a> {
-    connection: &'a mut Connection,
-    remote: &'a Remote,
-    family: Family,
-    /// Where the pieces go.
-    loading: Vec<u8>,
+/// Where a filter goes to.
+#[derive(Clone, Copy)]
+pub(crate) struct Goal<'a> {
+    pub(crate) remote: &'a Remote,
+    pub(crate) args: &'a RemoteArgs,
+    pub(crate) family: Family,
+    /// Whatever has the name is replaced.
+    pub(crate) force: bool,
 }
 
-impl<'a> Sending<'a> {
-    pub(super) fn new(connection: &'a mut Connection, remote: &'a Remote, family: Family) -> Self {
-        let loading = [slot_twin(remote.name()), format!(":loading:{:016x}", random()).into_bytes()].concat();
-        Self { connection, remote, family, loading }
+impl Goal<'_> {
+    /// Sends `filter`, which is the one in the file `path`, and gives it its name in one step.
+    ///
+    /// # Errors
+    /// It is not there then, and nothing else is left of it.
+    pub(crate) fn send(
+        &self,
+        connection: &mut Connection,
+        (filter, format): (&Filter, Format),
+        path: &Path,
+        progress: &Progress,
+    ) -> Result<Sent, Trouble> {
+        let mut pieces = Pieces::of(filter, format, self.family, path)?;
+        progress.phase("sending", Some(pieces.total_bytes()));
+        // From here on there is something to be put right.
+        let _polite = interrupt::polite();
+        let loading = TemporaryName::new(self.remote);
+        let mut sending = Sending { connection, family: self.family, loading: &loading };
+        let mut send = || {
+            let sent = sending.send_all(&mut pieces, progress, filter.kind())?;
+            sending.check(filter)?;
+            loading.take_real(sending.connection, self.remote, self.force)?;
+            Ok(sent)
+        };
+        // A signal interrupts what the first thread waits for; whoever talks to the server must not be disturbed.
+        let sent = thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(Trouble::Interrupted)));
+        if sent.is_err() {
+            loading.remove(connection, || self.remote.connect(self.args));
+            interrupt::check()?;
+        }
+        sent
     }
+}
 
+/// A filter on its way.
+struct Sending<'a> {
+    connection: &'a mut Connection,
+    family: Family,
+    /// Where the pieces go.
+    loading: &'a TemporaryName,
+}
+
+impl Sending<'_> {
     /// Sends all pieces; the server has said yes to each of them.
-    pub(super) fn send_all(
+    fn send_all(
         &mut self,
         pieces: &mut Pieces<'_>,
         progress: &Progress,
@@ -48,7 +85,8 @@ impl<'a> Sending<'a> {
         let mut sent = Sent::default();
         while let Some((iterator, piece)) = pieces.next()? {
             interrupt::check()?;
-            let load = redis::cmd(command).arg(&self.loading).arg(iterator).arg(&piece[..]).to_owned();
+            let load =
+                redis::cmd(command).arg(self.loading.as_bytes()).arg(iterator).arg(&piece[..]).to_owned();
             let answer = match self.connection.try_ask(&load)? {
                 Ok(answer) => answer,
                 Err(text) if sent.pieces == 0 && text.starts_with("unknown command") => {
@@ -67,18 +105,18 @@ impl<'a> Sending<'a> {
             if !well {
                 return Err(self.connection.unexpected(command, &answer));
             }
-            self.connection.ask(redis::cmd("EXPIRE").arg(&self.loading).arg(FORGOTTEN_SECS))?;
+            self.loading.keep(self.connection)?;
             progress.done_bytes(sent.bytes);
         }
         Ok(sent)
     }
 
     /// Has the server as many items in it as the file?
-    pub(super) fn check(&mut self, filter: &Filter) -> Result<(), Trouble> {
+    fn check(&mut self, filter: &Filter) -> Result<(), Trouble> {
         let counted = match self.family {
-            Family::Bloom => self.connection.ask(redis::cmd("BF.CARD").arg(&self.loading))?,
+            Family::Bloom => self.connection.ask(redis::cmd("BF.CARD").arg(self.loading.as_bytes()))?,
             Family::Cuckoo => {
-                let info = self.connection.ask(redis::cmd("CF.INFO").arg(&self.loading))?;
+                let info = self.connection.ask(redis::cmd("CF.INFO").arg(self.loading.as_bytes()))?;
                 field(&info, "Number of items inserted").unwrap_or(info)
             }
             // It was told apart from its checksum before it said that nothing is missing.
@@ -93,46 +131,6 @@ impl<'a> Sending<'a> {
         };
         Err(self.connection.odd(&format!("has {counted} items of {}", say::items(filter.inserted()))))
     }
-
-    /// Gives the filter its name, in one step.
-    pub(super) fn take_name(&mut self, force: bool) -> Result<(), Trouble> {
-        interrupt::check()?;
-        let taken = || Trouble::Filter {
-            name: self.remote.shown(),
-            what: "was made by somebody else meanwhile: --force replaces it".into(),
-        };
-        if !force {
-            self.connection.ask(redis::cmd("WATCH").arg(self.remote.name()))?;
-            if self.connection.type_of(self.remote.name())? != "none" {
-                return Err(taken());
-            }
-        }
-        let mut commands = redis::pipe();
-        commands.cmd("PERSIST").arg(&self.loading);
-        commands.cmd(if force { "RENAME" } else { "RENAMENX" }).arg(&self.loading).arg(self.remote.name());
-        let answers = self.connection.at_once(&mut commands)?.ok_or_else(taken)?;
-        match (force, answers.last()) {
-            (true, Some(Value::Okay)) | (false, Some(Value::Int(1))) => Ok(()),
-            (false, Some(Value::Int(0))) => Err(taken()),
-            (_, answer) => Err(self.connection.unexpected("RENAME", answer.unwrap_or(&Value::Nil))),
-        }
-    }
-
-    /// Removes what was sent, through another connection where this one is broken. If that cannot be done it goes away by itself.
-    pub(super) fn give_up(&mut self, connect: impl FnOnce() -> Result<Connection, Trouble>) {
-        let mut remove = redis::cmd("DEL");
-        remove.arg(&self.loading);
-        if self.connection.ask(&remove).is_err()
-            && let Ok(mut another) = connect()
-        {
-            let _ = another.ask(&remove);
-        }
-    }
-}
-
-/// The beginning of names that are in one slot of a cluster with `name`: in braces, unless those would be others.
-fn slot_twin(name: &[u8]) -> Vec<u8> {
-    if name.iter().any(|byte| b"{}".contains(byte)) { name.to_vec() } else { [b"{", name, b"}"].concat() }
 }
 
 /// The server has no command for such a filter.
@@ -165,18 +163,5 @@ fn field(info: &Value, name: &str) -> Option<Value> {
         Value::Array(list) => list.chunks_exact(2).find(|pair| is_name(&pair[0])).map(|pair| pair[1].clone()),
         Value::Map(pairs) => pairs.iter().find(|(field, _)| is_name(field)).map(|(_, value)| value.clone()),
         _ => None,
-    }
-}
-
-/// A number that no other sender has.
-fn random() -> u64 {
-    let mut bytes = [0; 8];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    match read {
-        Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            now.map_or(0, |now| now.as_nanos() as u64) ^ u64::from(std::process::id()) << 40
-        }
     }
 }

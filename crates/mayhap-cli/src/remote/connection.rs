@@ -11,6 +11,9 @@ const CONNECTING: Duration = Duration::from_secs(10);
 /// A server that says nothing for so long has stopped.
 const ANSWERING: Duration = Duration::from_secs(60);
 
+/// How long it may take to put something large in place.
+const PUTTING_IN_PLACE: Duration = Duration::from_secs(3600);
+
 /// A connection to a server.
 pub(crate) struct Connection {
     connection: redis::Connection,
@@ -61,6 +64,29 @@ impl Connection {
                 Some(text) => Ok(Err(text)),
                 None => Err(trouble(&self.address, &error)),
             },
+        }
+    }
+
+    /// [`ask`](Self::ask) for what may take the server minutes.
+    pub(crate) fn ask_for_long(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+        let waits = |connection: &redis::Connection, time| connection.set_read_timeout(Some(time));
+        // A server that ends is noticed all the same.
+        waits(&self.connection, PUTTING_IN_PLACE).map_err(|error| trouble(&self.address, &error))?;
+        let answer = self.ask(command);
+        waits(&self.connection, ANSWERING).map_err(|error| trouble(&self.address, &error))?;
+        answer
+    }
+
+    /// Has it done, through another connection where this one is broken; if that fails, too, it is not done.
+    pub(crate) fn ask_or_by_another(
+        &mut self,
+        command: &Cmd,
+        connect: impl FnOnce() -> Result<Self, Trouble>,
+    ) {
+        if self.try_ask(command).is_err()
+            && let Ok(mut another) = connect()
+        {
+            let _ = another.ask(command);
         }
     }
 

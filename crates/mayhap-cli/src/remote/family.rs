@@ -1,6 +1,7 @@
 //! The commands a filter is moved by.
 
 use mayhap::Filter;
+use mayhap::codec::format::Format;
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 
 /// The commands a filter is moved by.
@@ -31,6 +32,15 @@ impl Family {
             "MBbloomCF" => Some(Self::Cuckoo),
             "mayhap---" => Some(Self::Mayhap),
             _ => None,
+        }
+    }
+
+    /// The format that its pieces are in.
+    pub(crate) const fn format(self) -> Format {
+        match self {
+            Self::Bloom => Format::RedisBloom,
+            Self::Cuckoo => Format::RedisCuckoo,
+            Self::Mayhap => Format::Mayhap,
         }
     }
 

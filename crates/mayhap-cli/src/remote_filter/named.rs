@@ -29,16 +29,22 @@ impl Named {
         family.map(|family| Self { family, kind: kind.to_owned() })
     }
 
+    /// The commands by which it is asked.
+    pub(super) const fn family(&self) -> Family {
+        self.family
+    }
+
     pub(super) async fn ask(&self, server: &Server, items: &[LineItem<'_>]) -> Told<Answer> {
         let answer = |value: &Value| match value {
             Value::Int(1) | Value::Boolean(true) => Ok(Answer::Mayhap),
             Value::Int(0) | Value::Boolean(false) => Ok(Answer::Absent),
-            other => Err(RemoteError::reply("1 or 0", other)),
+            other => Err((Answer::NotReady, RemoteError::reply("1 or 0", other))),
         };
         let command = || redis::cmd(self.family.ask_command()).arg(&server.name).take();
         let mut told = self.batch(server, items, command, Access::Read, answer, Answer::NotReady).await;
         // RedisBloom's say *no* of what is not there: by now it must be there still.
-        if self.family != Family::Mayhap {
+        let says_anything = told.answers.iter().any(|answer| *answer != Answer::NotReady);
+        if self.family != Family::Mayhap && says_anything {
             let still = server.link.ask_one(Request::read("TYPE", &server.name)).await;
             let cause = match still {
                 Ok(Value::SimpleString(kind)) if kind == self.kind => return told,
@@ -58,11 +64,12 @@ impl Named {
             Value::Int(1) | Value::Boolean(true) => Ok(Added::New),
             Value::Int(0) | Value::Boolean(false) => Ok(Added::Mayhap),
             Value::Int(-1) => Ok(Added::Full),
-            Value::ServerError(error) => Err(RemoteError::Refused {
-                code: error.code().to_owned(),
-                text: error.details().unwrap_or_default().to_owned(),
-            }),
-            other => Err(RemoteError::reply("1 or 0", other)),
+            Value::ServerError(error) => {
+                let (code, text) = (error.code().to_owned(), error.details().unwrap_or_default().to_owned());
+                let became = if says_full(&text) { Added::Full } else { Added::NotReady };
+                Err((became, RemoteError::Refused { code, text }))
+            }
+            other => Err((Added::NotReady, RemoteError::reply("1 or 0", other))),
         };
         let command = || match (self.family, copies) {
             (Family::Mayhap, _) => redis::cmd("MF.MADD").arg(&server.name).take(),
@@ -76,6 +83,19 @@ impl Named {
         };
         let access = if self.takes_copies(server, copies).await { Access::Once } else { Access::Write };
         self.batch(server, items, command, access, added, Added::NotReady).await
+    }
+
+    /// Takes items out, one by one. A request whose answer was lost is not sent again: it could take out another copy.
+    pub(super) async fn remove(&self, server: &Server, items: &[&[u8]]) -> Vec<Result<bool, RemoteError>> {
+        let command = if self.family == Family::Cuckoo { "CF.DEL" } else { "MF.DEL" };
+        let requests = items.iter().map(|item| Request::once(command, &server.name).arg(*item));
+        let replies = server.link.ask(requests.collect()).await;
+        let was_in = |reply| match reply {
+            Value::Int(1) | Value::Boolean(true) => Ok(true),
+            Value::Int(0) | Value::Boolean(false) => Ok(false),
+            other => Err(RemoteError::reply("1 or 0", &other)),
+        };
+        replies.into_iter().map(|reply| reply.and_then(was_in)).collect()
     }
 
     /// Would an item that is added twice be in twice? Then a request whose answer was lost is not sent again.
@@ -101,7 +121,7 @@ impl Named {
         items: &[LineItem<'_>],
         command: impl Fn() -> redis::Cmd,
         access: Access,
-        read: impl Fn(&Value) -> Result<A, RemoteError>,
+        read: impl Fn(&Value) -> Result<A, (A, RemoteError)>,
         not_ready: A,
     ) -> Told<A> {
         let groups = items.chunks(ITEMS_AT_ONCE);
@@ -132,9 +152,9 @@ impl Named {
             };
             match values {
                 Ok(values) => answers.extend(values.iter().map(|value| {
-                    read(value).unwrap_or_else(|cause| {
+                    read(value).unwrap_or_else(|(answer, cause)| {
                         trouble = Some(cause);
-                        not_ready
+                        answer
                     })
                 })),
                 Err(cause) => {
@@ -156,14 +176,21 @@ impl Named {
             Value::Map(pairs) => pairs,
             other => return Err(server.odd(RemoteError::reply("pairs", &other).to_string())),
         };
-        let mut facts = ServerFacts::new(match self.family {
+        let layout = match self.family {
             Family::Bloom => "a filter of the server, by BF.*",
             Family::Cuckoo => "a filter of the server, by CF.*",
             Family::Mayhap => "a filter of the server, by MF.*",
-        });
+        };
+        let mut facts = ServerFacts::new(layout, self.family.format().name());
         for (name, value) in pairs {
             facts.add_reply(&name, &value);
         }
+        facts.of_family(self.family);
         Ok(facts)
     }
+}
+
+/// Does the server refuse an item because there is no room for it? `filter is full …`, `non scaling filter is full`, `Filter is full`.
+fn says_full(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("filter is full")
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::{Cmd, ServerError, Value};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::heard::Heard;
 use super::node::{Lost, Node};
 use super::slots::{Place, parse_redirection, slot_of};
 use super::topology::Topology;
-use super::{Link, LinkOptions};
+use super::{LEARNING, Link, LinkOptions};
 use crate::{Access, RemoteError, Request};
 
 /// Requests of one pipeline.
@@ -81,6 +81,7 @@ impl Link {
         };
         let mut open: Vec<Open> = requests.iter().enumerate().map(one).collect();
         let (mut wait, mut since) = (FIRST_WAIT, Instant::now());
+        let mut has_refreshed = false;
         while !open.is_empty() {
             let round = self.round(&requests, open, &mut results).await;
             if round.is_progress {
@@ -89,7 +90,11 @@ impl Link {
             open = round.open;
             let Some(last) = round.trouble else { continue };
             let waited = since.elapsed();
-            if waited >= self.options().patience {
+            if waited >= self.patience() {
+                if !has_refreshed {
+                    // Who asks next may have to ask another node.
+                    let _ = self.refresh(round.version).await;
+                }
                 for open in &open {
                     results[open.index] = Some(Err(RemoteError::Patience { waited, last: last.clone() }));
                 }
@@ -97,6 +102,7 @@ impl Link {
             }
             // If nobody knows who has what, the next round will say so.
             let _ = self.refresh(round.version).await;
+            has_refreshed = true;
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
@@ -118,7 +124,7 @@ impl Link {
             round.trouble = Some(format!("no node has slot {}", first.slot));
             round.open.extend(homeless);
         }
-        let sent = join_all(by_node.into_iter().map(|batches| self.send_all(requests, batches))).await;
+        let sent = join_all(by_node.into_iter().map(|batches| self.send_in_time(requests, batches))).await;
         let mut moved: HashMap<u16, Arc<Node>> = HashMap::new();
         for (mut open, fate, node) in sent.into_iter().flatten() {
             let redirected = |place: &Place| self.node_at(place, false, &node);
@@ -161,6 +167,25 @@ impl Link {
         round
     }
 
+    /// [`send_all`](Self::send_all); if the link is hurried, for no longer than a second.
+    async fn send_in_time(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
+        if !self.is_hurried() {
+            return self.send_all(requests, batches).await;
+        }
+        let of_batch =
+            |batch: &Batch| batch.open.iter().map(|open| (open.clone(), batch.node.clone())).collect();
+        let all: Vec<(Open, Arc<Node>)> = batches.iter().flat_map::<Vec<_>, _>(of_batch).collect();
+        let sent = timeout(LEARNING, self.send_all(requests, batches)).await;
+        sent.unwrap_or_else(|_| {
+            let late = |(open, node): (Open, Arc<Node>)| {
+                let what = format!("{} does not answer within {} s", node.address(), LEARNING.as_secs());
+                let fate = open.not_heard(what);
+                (open, fate, node)
+            };
+            all.into_iter().map(late).collect()
+        })
+    }
+
     /// Sends the batches of one node, one after the other; after one that is lost no more in this round, or each would wait as long.
     async fn send_all(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
         let mut fates = Vec::with_capacity(batches.iter().map(|batch| batch.open.len()).sum());
@@ -199,7 +224,7 @@ impl Link {
         // What may not be sent again can be heard of later: by the same connection, since a server that was lost meanwhile may have lost it.
         let (since, is_once) = (Instant::now(), open.iter().any(|open| open.access == Access::Once));
         while let (true, Some(Fate::Later(_)), Some(heard)) = (is_once, &unheard, &heard) {
-            if since.elapsed() >= self.options().patience {
+            if since.elapsed() >= self.patience() {
                 break;
             }
             sleep(FIRST_WAIT).await;

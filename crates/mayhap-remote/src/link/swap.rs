@@ -65,7 +65,7 @@ impl Link {
                 }
             };
             let waited = since.elapsed();
-            if waited >= self.options().patience {
+            if waited >= self.patience() {
                 return Err(RemoteError::Patience { waited, last: what });
             }
             sleep(wait).await;
