@@ -4,6 +4,7 @@ mod beside_server;
 mod cluster;
 mod commands;
 mod files;
+mod keyed;
 mod memory;
 mod payloads;
 mod replica;
