@@ -25,6 +25,8 @@ pub struct Description {
     pub layers: u64,
     /// How many times it was built anew.
     pub generation: u64,
+    /// Does it hash with a secret key?
+    pub keyed: bool,
     /// Does it answer? Not while it is being loaded, nor when its data is lost.
     pub is_ready: bool,
 }
@@ -66,6 +68,7 @@ impl Value {
             memory_bytes: self.memory_bytes(),
             layers: 1,
             generation: 0,
+            keyed: self.is_keyed(),
             is_ready: true,
         };
         match self {

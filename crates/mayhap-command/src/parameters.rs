@@ -5,7 +5,10 @@
 
 use std::fmt;
 
+use mayhap::SecretKey;
+
 use crate::args;
+use crate::context::Environment;
 use crate::refusal::Refusal;
 
 /// The largest capacity that a request or a parameter may ask for.
@@ -28,6 +31,8 @@ pub struct Parameters {
     pub bf_expansion_factor: u32,
     /// `bf-growth`, ours.
     pub bf_growth: Growth,
+    /// `bf-hash`, ours.
+    pub bf_hash: Hash,
     /// `cf-bucket-size`.
     pub cf_bucket_size: u32,
     /// `cf-initial-size`.
@@ -40,6 +45,8 @@ pub struct Parameters {
     pub cf_max_expansions: u64,
     /// `cf-eviction`, ours.
     pub cf_eviction: Eviction,
+    /// `cf-hash`, ours.
+    pub cf_hash: Hash,
 }
 
 impl Default for Parameters {
@@ -49,12 +56,14 @@ impl Default for Parameters {
             bf_initial_size: 100,
             bf_expansion_factor: 2,
             bf_growth: Growth::RedisBloom,
+            bf_hash: Hash::RedisBloom,
             cf_bucket_size: 2,
             cf_initial_size: 1_024,
             cf_max_iterations: 20,
             cf_expansion_factor: 1,
             cf_max_expansions: 32,
             cf_eviction: Eviction::RedisBloom,
+            cf_hash: Hash::RedisBloom,
         }
     }
 }
@@ -132,6 +141,42 @@ pub enum Eviction {
     RedisBloom,
     /// Looks for the shortest way to a free slot: a filter fills to more than four fifths before it grows.
     Thorough,
+}
+
+/// How new filters of the `BF.*` and `CF.*` families hash their items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hash {
+    /// As RedisBloom does, with a seed that everyone knows: its dumps move both ways, and clients that choose items can forge them.
+    RedisBloom,
+    /// With a secret key of each filter's own: items cannot be forged, and RedisBloom cannot read the filter.
+    Keyed,
+}
+
+impl Hash {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RedisBloom => "redisbloom",
+            Self::Keyed => "keyed",
+        }
+    }
+
+    fn of_word(name: &'static str, word: &[u8]) -> Result<Self, Trouble> {
+        let known = [Self::RedisBloom, Self::Keyed];
+        let named = known.into_iter().find(|hash| word.eq_ignore_ascii_case(hash.name().as_bytes()));
+        named.ok_or(Trouble::Invalid { name })
+    }
+
+    /// The key of a new filter, if it has one.
+    pub(crate) fn draw_key(self, environment: &dyn Environment) -> Option<SecretKey> {
+        match self {
+            Self::RedisBloom => None,
+            Self::Keyed => {
+                let mut key = [0; 16];
+                environment.random(&mut key);
+                Some(SecretKey::new(key))
+            }
+        }
+    }
 }
 
 /// One parameter.
@@ -260,6 +305,16 @@ pub static ALL: &[Parameter] = &[
         },
     },
     Parameter {
+        name: "bf-hash",
+        default: "redisbloom",
+        allowed: "redisbloom or keyed",
+        get: |parameters| parameters.bf_hash.name().into(),
+        set: |parameters, word| {
+            parameters.bf_hash = Hash::of_word("bf-hash", word)?;
+            Ok(())
+        },
+    },
+    Parameter {
         name: "cf-bucket-size",
         default: "2",
         allowed: "a number from 1 to 255 that is no more than half of cf-initial-size",
@@ -325,6 +380,16 @@ pub static ALL: &[Parameter] = &[
                 b"thorough" => Eviction::Thorough,
                 _ => return Err(Trouble::Invalid { name: "cf-eviction" }),
             };
+            Ok(())
+        },
+    },
+    Parameter {
+        name: "cf-hash",
+        default: "redisbloom",
+        allowed: "redisbloom or keyed",
+        get: |parameters| parameters.cf_hash.name().into(),
+        set: |parameters, word| {
+            parameters.cf_hash = Hash::of_word("cf-hash", word)?;
             Ok(())
         },
     },

@@ -1,7 +1,8 @@
 //! What `DUMP` answers and `RESTORE` takes: RedisBloom's own payloads for Bloom and cuckoo filters and Redis's for strings, so that they
-//! move both ways; and one of our own for all other filters.
+//! move both ways; and some of our own for all other filters, and for those with a secret key, which RedisBloom would misread.
 
 use mayhap::BuildError;
+use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{DecodeError, redis_rdb};
 use mayhap::{AtomicScalableBloom, ScalableBloom};
 
@@ -30,6 +31,15 @@ const TRAILER_BYTES: usize = 10;
 /// [`Refusal::HalfLoaded`] for a filter that is not all there, [`Refusal::Lost`] if its data is lost, and for memory that is refused.
 pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
     let refused = |_: BuildError| Refusal::InsufficientMemory;
+    if let Some(own) = value.own_type() {
+        if let Value::Filter(holder) = value {
+            holder.ready()?;
+        }
+        let form = value.form();
+        let mut stored = room_for(value.memory_bytes().saturating_add(HEADERS_BYTES))?;
+        value.store(&mut stored).map_err(|_| Refusal::InsufficientMemory)?;
+        return redis_rdb::write_mayhap_dump(own, form as u64, &stored, rdb_version).map_err(refused);
+    }
     let payload = match value {
         Value::Bloom(filter) => {
             let filter: &ScalableBloom = filter.get_mut();
@@ -44,13 +54,7 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
         Value::LoadingCuckoo(loader) => return Err(Refusal::half_loaded(loader.progress())),
         Value::Lost(lost) => return Err(Refusal::Lost(*lost)),
         Value::Text(text) => return redis_rdb::write_string_dump(text.bytes(), rdb_version).map_err(refused),
-        Value::Filter(holder) => {
-            holder.ready()?;
-            let form = value.form();
-            let mut stored = room_for(value.memory_bytes().saturating_add(HEADERS_BYTES))?;
-            value.store(&mut stored).map_err(|_| Refusal::InsufficientMemory)?;
-            return redis_rdb::write_mayhap_dump(form as u64, &stored, rdb_version).map_err(refused);
-        }
+        Value::Filter(_) => return Err(Refusal::NoPayload),
     };
     payload.map_err(|_| Refusal::NoPayload)
 }
@@ -82,18 +86,31 @@ pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> 
             check_length(bytes.len() as u64)?;
             Ok(Value::Text(Box::new(Text::new(&bytes, context)?)))
         }
-        Ok(Payload::Mayhap { form, bytes }) => {
-            let form = u8::try_from(form).ok().and_then(Form::from_number);
-            let Some(form @ (Form::Filter | Form::Listed | Form::Holder)) = form else {
-                return Err(Refusal::PayloadFormat);
-            };
-            Value::load(form, &bytes, context).map_err(|error| match error {
-                StoredError::Refused(refusal @ (Refusal::OutOfMemory | Refusal::TooLarge { .. })) => refusal,
-                _ => Refusal::PayloadFormat,
-            })
-        }
+        Ok(Payload::Mayhap { of, form, bytes }) => restore_own(of, form, &bytes, context),
         Ok(_) => Err(Refusal::PayloadFormat),
         Err(error) => Err(refused(&error, context)),
+    }
+}
+
+/// The value in a payload of a type of our own, if it is of that type.
+fn restore_own(of: OwnType, form: u64, bytes: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
+    let form = u8::try_from(form).ok().and_then(Form::from_number);
+    let form = form.filter(|form| form.is_of(of)).ok_or(Refusal::PayloadFormat)?;
+    if matches!(form, Form::Bloom | Form::Cuckoo) {
+        // Those of the other forms admit what they take.
+        context.admit(bytes.len() as u64, bytes.len() as u64)?;
+    }
+    let value = Value::load(form, bytes, context).map_err(|error| match error {
+        StoredError::Refused(refusal @ (Refusal::OutOfMemory | Refusal::TooLarge { .. })) => refusal,
+        _ => Refusal::PayloadFormat,
+    })?;
+    let too_many = match &value {
+        Value::Cuckoo(filter) => filter.tables() as u64 > context.parameters.max_loaded_tables(),
+        _ => false,
+    };
+    match value.own_type() == Some(of) && !too_many {
+        true => Ok(value),
+        false => Err(Refusal::PayloadFormat),
     }
 }
 

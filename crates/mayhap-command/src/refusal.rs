@@ -219,6 +219,10 @@ pub enum Refusal {
     ChunkNotCreated,
     /// `CF.LOADCHUNK`: it belongs nowhere.
     ChunkNotLoaded,
+    /// `*.SCANDUMP`: RedisBloom would misread a filter with a secret key.
+    KeyedHasNoChunks,
+    /// `*.LOADCHUNK`: chunks are of RedisBloom's layout, and the filter that is there has a secret key.
+    KeyedTakesNoChunks,
     /// `RESTORE`: not what `DUMP` said, or from a newer server.
     PayloadVersionOrChecksum,
     /// `RESTORE`: no value.
@@ -378,6 +382,12 @@ impl fmt::Display for Refusal {
             Self::InvalidHeader => f.write_str("Invalid header"),
             Self::ChunkNotCreated => f.write_str("Couldn't create filter!"),
             Self::ChunkNotLoaded => f.write_str("Couldn't load chunk!"),
+            Self::KeyedHasNoChunks => {
+                f.write_str("ERR this filter has a secret key and RedisBloom cannot read it: use DUMP and RESTORE")
+            }
+            Self::KeyedTakesNoChunks => {
+                f.write_str("ERR this filter has a secret key and takes no chunks: delete it first")
+            }
             Self::PayloadVersionOrChecksum => f.write_str("ERR DUMP payload version or checksum are wrong"),
             Self::PayloadFormat => f.write_str("ERR Bad data format"),
             Self::PayloadOther(why) => write!(f, "ERR Bad data format: {why}"),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
+use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{self, DecodeError, Pieces, redis_bloom, redis_cuckoo};
 use mayhap::{AtomicScalableBloom, Filter, ItemHash, ScalableBloom, ScalableCuckoo};
 
@@ -55,6 +56,16 @@ impl Form {
             Self::Lost,
         ];
         all.into_iter().find(|form| *form as u8 == number)
+    }
+
+    /// May a payload of this type have bytes of this form?
+    #[must_use]
+    pub const fn is_of(self, own: OwnType) -> bool {
+        match own {
+            OwnType::KeyedBloom => matches!(self, Self::Bloom),
+            OwnType::KeyedCuckoo => matches!(self, Self::Cuckoo),
+            _ => matches!(self, Self::Filter | Self::Listed | Self::Holder),
+        }
     }
 
     /// Where in the bytes of a value of this form an encoded filter begins; at their end if there is none.

@@ -1,5 +1,6 @@
 //! What a name holds.
 
+use mayhap::codec::redis_rdb::{OwnType, ValueType};
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
 
@@ -11,11 +12,11 @@ use crate::mf::Holder;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// A filter of the `BF.*` family: RedisBloom's layout. Lookups and inserts need no more than a shared reference.
+    /// A filter of the `BF.*` family: RedisBloom's layout, or the same with a secret key. Lookups and inserts need no more than a shared reference.
     Bloom(Box<AtomicScalableBloom>),
     /// A filter of the `BF.*` family that `BF.LOADCHUNK` is filling: some of its bytes did not come yet, so that it answers nothing.
     LoadingBloom(Box<redis_bloom::Loader>),
-    /// A filter of the `CF.*` family: RedisBloom's layout.
+    /// A filter of the `CF.*` family: RedisBloom's layout, or the same with a secret key.
     Cuckoo(Box<ScalableCuckoo>),
     /// A filter of the `CF.*` family that `CF.LOADCHUNK` is filling.
     LoadingCuckoo(Box<redis_cuckoo::Loader>),
@@ -39,15 +40,37 @@ impl Value {
         }
     }
 
-    /// What `TYPE` says.
+    /// What `TYPE` says. A filter of the `BF.*` and `CF.*` families that has a secret key is of a type of its own: RedisBloom does not know it.
     #[must_use]
-    pub const fn type_name(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
+        match (self, self.own_type()) {
+            (_, Some(own)) => own.name(),
+            (Self::Bloom(_) | Self::LoadingBloom(_), _) => ValueType::Bloom.name(),
+            (Self::Cuckoo(_) | Self::LoadingCuckoo(_), _) => ValueType::Cuckoo.name(),
+            (Self::Lost(_), _) => "lost",
+            (Self::Text(_) | Self::Filter(_), _) => "string",
+        }
+    }
+
+    /// The type of its payload, if that is one of our own and not one of RedisBloom's or Redis's.
+    #[must_use]
+    pub fn own_type(&self) -> Option<OwnType> {
         match self {
-            Self::Bloom(_) | Self::LoadingBloom(_) => "MBbloom--",
-            Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "MBbloomCF",
-            Self::Text(_) => "string",
-            Self::Filter(_) => "mayhap---",
-            Self::Lost(_) => "lost",
+            Self::Bloom(_) if self.is_keyed() => Some(OwnType::KeyedBloom),
+            Self::Cuckoo(_) if self.is_keyed() => Some(OwnType::KeyedCuckoo),
+            Self::Filter(_) => Some(OwnType::Mayhap),
+            _ => None,
+        }
+    }
+
+    /// Does it hash with a secret key?
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        match self {
+            Self::Bloom(filter) => redis_bloom::is_keyed(filter.uncounted()),
+            Self::Cuckoo(filter) => redis_cuckoo::is_keyed(filter),
+            Self::Filter(holder) => holder.is_keyed(),
+            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Text(_) | Self::Lost(_) => false,
         }
     }
 

@@ -557,3 +557,51 @@ fn writers_go_on_while_a_large_filter_is_written() {
     assert_eq!(one(&after, "DUMP large"), one(&engine, "DUMP large"));
     assert_eq!(one(&after, "BF.CARD large"), Reply::Integer(added as i64 + 1));
 }
+
+/// Filters of the `BF.*` and `CF.*` families that have a secret key: the log has what was drawn for it, and a snapshot has the key, whatever the
+/// settings are when they are read.
+#[test]
+fn keys_of_bf_and_cf_filters_survive_the_log_and_snapshots() {
+    let items = |name: &str| {
+        let items: String = (0..500).map(|item| format!(" item:{item}")).collect();
+        [format!("BF.MADD b{name}{items}"), format!("CF.INSERT c{name} ITEMS{items}")]
+    };
+    let keyed = |engine: &Engine, hash: &str| {
+        for name in ["bf-hash", "cf-hash"] {
+            let parameter = mayhap_command::parameters::find(name.as_bytes()).unwrap();
+            engine.set_parameters(|now| (parameter.set)(now, hash.as_bytes()).unwrap());
+        }
+    };
+    let looks = |engine: &Engine| {
+        let lines: Vec<String> = ["b1", "b2", "b3", "c1", "c2", "c3", "c4"]
+            .iter()
+            .flat_map(|name| [format!("TYPE {name}"), format!("DUMP {name}")])
+            .collect();
+        run(engine, &lines)
+    };
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    run(&engine, &items("1"));
+    keyed(&engine, "keyed");
+    run(&engine, &items("2"));
+    run(&engine, &["BF.RESERVE b3 0.001 10", "CF.RESERVE c3 16", "COPY c2 c4"]);
+    run(&engine, &items("3"));
+    // Items that come to a filter that is there are logged by their hashes.
+    run(&engine, &["BF.ADD b3 one", "BF.ADD b3 two", "CF.DEL c3 item:7"]);
+    keyed(&engine, "redisbloom");
+    let before = looks(&engine);
+    let types = ["MBbloom--", "mayhapBF-", "mayhapBF-", "MBbloomCF", "mayhapCF-", "mayhapCF-", "mayhapCF-"];
+    for (said, due) in before.iter().step_by(2).zip(types) {
+        assert_eq!(*said, Reply::Simple(due.into()));
+    }
+    engine.log().unwrap().sync().unwrap();
+    assert_eq!(looks(&recovered(&disk.copy()).unwrap()), before, "by the log alone");
+    engine.snapshot(&disk).unwrap();
+    assert_eq!(looks(&recovered(&disk.copy()).unwrap()), before, "by a snapshot");
+    run(&engine, &["BF.ADD b2 later", "CF.ADD c2 later", "CF.ADD c4 later"]);
+    let before = looks(&engine);
+    engine.log().unwrap().sync().unwrap();
+    let again = recovered(&disk).unwrap();
+    assert_eq!(looks(&again), before, "by a snapshot and the log after it");
+    assert_eq!(run(&again, &["BF.EXISTS b2 later", "CF.EXISTS c3 item:8"]), vec![Reply::Boolean(true); 2]);
+}

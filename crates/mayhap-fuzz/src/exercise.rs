@@ -32,8 +32,8 @@ pub fn all(engine: &Engine, name: &[u8]) -> Option<String> {
     }
     match kind.as_str() {
         "none" => return None,
-        "MBbloom--" => bloom(engine, name),
-        "MBbloomCF" => cuckoo(engine, name),
+        "MBbloom--" | "mayhapBF-" => bloom(engine, name),
+        "MBbloomCF" | "mayhapCF-" => cuckoo(engine, name),
         "string" => {
             run(engine, &[b"get", name]);
             dump_and_restore(engine, name);

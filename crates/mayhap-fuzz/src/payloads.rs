@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use mayhap_command::Reply;
+use mayhap_command::{Reply, parameters};
 use mayhap_engine::Engine;
 
 use crate::input::Input;
@@ -10,8 +10,8 @@ use crate::mutate::{FRACTIONS, Field, ModuleValue, NUMBERS};
 use crate::world::{ask, ask_line, engine, is_refused};
 use crate::{exercise, seal};
 
-/// What makes the values that are taken apart and changed.
-pub const MAKERS: [&[&str]; 12] = [
+/// What makes the values that are taken apart and changed: requests, and before them `config` with a parameter and its value.
+pub const MAKERS: [&[&str]; 14] = [
     &["bf.reserve v 0.01 100", "bf.madd v a b c"],
     &["bf.reserve v 0.1 2 expansion 1", "bf.madd v a b c d e f g h i j"],
     &["bf.reserve v 0.5 8 nonscaling", "bf.madd v a b c"],
@@ -27,6 +27,8 @@ pub const MAKERS: [&[&str]; 12] = [
     ],
     &["mf.reserve v kind window window 20 fpr 0.1", "mf.madd v a b c"],
     &["mf.reserve v kind quotient capacity 20 fpr 0.1", "mf.madd v a b c"],
+    &["config bf-hash keyed", "bf.reserve v 0.1 2 expansion 1", "bf.madd v a b c d e f g h i j"],
+    &["config cf-hash keyed", "cf.reserve v 4 bucketsize 1", "cf.insert v items a b c d e f g h"],
 ];
 
 static VALUES: LazyLock<Vec<ModuleValue>> =
@@ -41,11 +43,24 @@ pub fn value(number: usize) -> ModuleValue {
     VALUES[number].clone()
 }
 
+/// Runs the lines of a maker: `v` is there then.
+///
+/// # Panics
+/// If a line is refused.
+pub fn make(engine: &Engine, lines: &[&str]) {
+    for line in lines {
+        if let Some((name, value)) = line.strip_prefix("config ").and_then(|pair| pair.split_once(' ')) {
+            let parameter = parameters::find(name.as_bytes()).expect("a parameter");
+            engine.set_parameters(|now| (parameter.set)(now, value.as_bytes()).expect("a value of it"));
+        } else {
+            assert!(!is_refused(&ask_line(engine, line)), "{line}");
+        }
+    }
+}
+
 fn made(lines: &[&str]) -> ModuleValue {
     let (engine, _) = engine();
-    for line in lines {
-        assert!(!is_refused(&ask_line(&engine, line)), "{line}");
-    }
+    make(&engine, lines);
     match ask(&engine, &[b"dump", b"v"]) {
         Some(Reply::Bulk(payload)) => ModuleValue::of_dump(&payload).expect("a payload of a module"),
         other => panic!("no dump: {other:?}"),

@@ -11,7 +11,7 @@ use mayhap_command::Reply;
 use mayhap_engine::log::{Limits, Log, Policy, Salts};
 use mayhap_engine::snapshot;
 use mayhap_fuzz::folder::pack;
-use mayhap_fuzz::payloads::MAKERS;
+use mayhap_fuzz::payloads::{MAKERS, make};
 use mayhap_fuzz::random::Random;
 use mayhap_fuzz::resp::encode;
 use mayhap_fuzz::world::{Memory, ask_line as run, engine};
@@ -211,7 +211,7 @@ fn formats() {
 fn payloads() {
     for (number, lines) in MAKERS.iter().enumerate() {
         let (engine, _) = engine();
-        lines.iter().for_each(|line| drop(run(&engine, line)));
+        make(&engine, lines);
         let Reply::Bulk(payload) = run(&engine, "dump v") else { panic!("no dump") };
         keep("payloads", &format!("restore-{number}"), &[&[0], &payload[..payload.len() - 10]].concat());
         keep(
@@ -219,7 +219,7 @@ fn payloads() {
             &format!("fields-{number}"),
             &[4, number as u8, 1, 20, 5, 130, 0, 0, 1, 0, 7, 40, 3, 3],
         );
-        if lines[0].starts_with("mf") {
+        if lines[0].starts_with("mf") || lines[0].starts_with("config") {
             continue;
         }
         let (dump, mode) = if lines[0].starts_with("bf") { ("bf.scandump", 1) } else { ("cf.scandump", 2) };

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
+use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{redis_bloom, redis_cuckoo, redis_rdb};
 use mayhap_command::Value;
 use mayhap_command::payload::PORTABLE_RDB_VERSION;
@@ -17,6 +18,7 @@ pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: 
     // SAFETY: the caller's.
     let done = unsafe {
         match value {
+            value if value.own_type().is_some() => restore(io, name, value),
             Value::Bloom(filter) => match redis_bloom::chunks(filter.get_mut()) {
                 Ok(chunks) => {
                     chunks.for_each(|chunk| load_chunk(io, c"BF.LOADCHUNK", name, &chunk));
@@ -66,7 +68,9 @@ unsafe fn load_chunk(io: *mut raw::RedisModuleIO, command: &CStr, name: HostStri
 /// As [`emit`].
 unsafe fn restore(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) -> Result<(), String> {
     let bytes = stored(value)?;
-    let payload = redis_rdb::write_mayhap_dump(value.form() as u64, &bytes, PORTABLE_RDB_VERSION)
+    // Filters that are being loaded travel as ours do.
+    let own = value.own_type().unwrap_or(OwnType::Mayhap);
+    let payload = redis_rdb::write_mayhap_dump(own, value.form() as u64, &bytes, PORTABLE_RDB_VERSION)
         .map_err(|error| error.to_string())?;
     drop(bytes);
     // SAFETY: the caller's; as above.

@@ -12,7 +12,7 @@
 
 use std::ffi::c_int;
 
-use mayhap_command::parameters::{Eviction, Growth};
+use mayhap_command::parameters::{Eviction, Growth, Hash};
 use mayhap_command::run::kept_words;
 use mayhap_command::{Moment, Parameters, table};
 
@@ -81,7 +81,9 @@ pub(crate) fn is_special(parameters: &Parameters) -> bool {
 pub(crate) fn parameters_of_master(ours: &Parameters) -> Parameters {
     Parameters {
         bf_growth: Growth::RedisBloom,
+        bf_hash: Hash::RedisBloom,
         cf_eviction: Eviction::RedisBloom,
+        cf_hash: Hash::RedisBloom,
         cf_max_expansions: u64::MAX,
         ..ours.clone()
     }

@@ -21,9 +21,13 @@ unsafe extern "C" fn tell(info: *mut raw::RedisModuleInfoCtx, _: c_int) {
     // SAFETY: as above.
     if unsafe { call!(RedisModule_InfoAddSection(info, c"filters".as_ptr())) } == 0 {
         guarded("a part of INFO", || {
-            field(c"bloom_filters", tally::values(Type::Bloom));
-            field(c"cuckoo_filters", tally::values(Type::Cuckoo));
+            let (keyed_bloom, keyed_cuckoo) =
+                (tally::values(Type::KeyedBloom), tally::values(Type::KeyedCuckoo));
+            field(c"bloom_filters", tally::values(Type::Bloom) + keyed_bloom);
+            field(c"cuckoo_filters", tally::values(Type::Cuckoo) + keyed_cuckoo);
             field(c"other_filters", tally::values(Type::Mayhap));
+            field(c"keyed_bloom_filters", keyed_bloom);
+            field(c"keyed_cuckoo_filters", keyed_cuckoo);
             field(c"filters_memory_bytes", BUDGET.used());
         });
     }

@@ -1,5 +1,6 @@
-//! The three types of values, and what the host may ask of one: RedisBloom's two, with its names, versions and fields, so that files move
-//! both ways; and our own for everything else, filters of RedisBloom's of which some bytes did not come yet included.
+//! The types of values, and what the host may ask of one: RedisBloom's two, with its names, versions and fields, so that files move
+//! both ways; two of our own for the same filters with a secret key, which RedisBloom would misread; and one for everything else, filters of
+//! RedisBloom's of which some bytes did not come yet included.
 
 use std::alloc::Layout;
 use std::ffi::{CStr, c_int, c_void};
@@ -9,8 +10,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use mayhap::codec::redis_rdb::{self, ENCODING_VERSION, LoadFields as _, SaveFields, ValueType};
-use mayhap::{AtomicScalableBloom, Relocate, relocate_box};
+use mayhap::codec::redis_rdb::{self, ENCODING_VERSION, LoadFields as _, OwnType, SaveFields, ValueType};
+use mayhap::codec::{redis_bloom, redis_cuckoo};
+use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
 use mayhap_command::stored::Form;
 use mayhap_command::{Budget, Context, Limits, Value};
 
@@ -19,8 +21,6 @@ use crate::fields::{HostDigest, HostLoads, HostSaves};
 use crate::host::{self, Ctx, HostString, Key, Level, call, raw};
 use crate::{allocator, aof, memory_limit, settings, tally};
 
-/// The only version of our own type.
-const MAYHAP_VERSION: u32 = 1;
 /// Past 64 times so many bytes, which is a millisecond's work, the host frees a value in the background. Not earlier: a host that makes room
 /// for others by removing names removes more of them than it must while it waits for what is freed in the background.
 const FREED_AT_ONCE: u64 = 128 << 10;
@@ -32,6 +32,8 @@ pub(crate) enum Type {
     Bloom,
     Cuckoo,
     Mayhap,
+    KeyedBloom,
+    KeyedCuckoo,
 }
 
 /// What the host calls the types, once they are registered.
@@ -39,14 +41,27 @@ static POINTERS: [AtomicPtr<raw::RedisModuleType>; Type::ALL.len()] =
     [const { AtomicPtr::new(null_mut()) }; Type::ALL.len()];
 
 impl Type {
-    pub(crate) const ALL: [Self; 3] = [Self::Bloom, Self::Cuckoo, Self::Mayhap];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Bloom, Self::Cuckoo, Self::Mayhap, Self::KeyedBloom, Self::KeyedCuckoo];
 
     /// The type of a name that holds this.
-    pub(crate) const fn of(value: &Value) -> Self {
+    pub(crate) fn of(value: &Value) -> Self {
         match value {
+            Value::Bloom(_) if value.is_keyed() => Self::KeyedBloom,
+            Value::Cuckoo(_) if value.is_keyed() => Self::KeyedCuckoo,
             Value::Bloom(_) => Self::Bloom,
             Value::Cuckoo(_) => Self::Cuckoo,
             _ => Self::Mayhap,
+        }
+    }
+
+    /// The type of our own that it is.
+    const fn own(self) -> Option<OwnType> {
+        match self {
+            Self::Bloom | Self::Cuckoo => None,
+            Self::Mayhap => Some(OwnType::Mayhap),
+            Self::KeyedBloom => Some(OwnType::KeyedBloom),
+            Self::KeyedCuckoo => Some(OwnType::KeyedCuckoo),
         }
     }
 
@@ -56,13 +71,15 @@ impl Type {
             Self::Bloom => c"MBbloom--",
             Self::Cuckoo => c"MBbloomCF",
             Self::Mayhap => c"mayhap---",
+            Self::KeyedBloom => c"mayhapBF-",
+            Self::KeyedCuckoo => c"mayhapCF-",
         }
     }
 
     const fn version(self) -> u32 {
-        match self {
-            Self::Bloom | Self::Cuckoo => ENCODING_VERSION,
-            Self::Mayhap => MAYHAP_VERSION,
+        match self.own() {
+            None => ENCODING_VERSION,
+            Some(_) => OwnType::VERSION,
         }
     }
 
@@ -81,6 +98,8 @@ impl Type {
             Self::Bloom => (load::<0>, free::<0>),
             Self::Cuckoo => (load::<1>, free::<1>),
             Self::Mayhap => (load::<2>, free::<2>),
+            Self::KeyedBloom => (load::<3>, free::<3>),
+            Self::KeyedCuckoo => (load::<4>, free::<4>),
         };
         raw::RedisModuleTypeMethods {
             version: METHODS,
@@ -259,35 +278,46 @@ unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> R
     // SAFETY: the caller's.
     let is_start = unsafe { is_loading(io) };
     let version = u32::try_from(version)?;
-    let value_type = match of {
-        Type::Bloom => ValueType::Bloom,
-        Type::Cuckoo => ValueType::Cuckoo,
-        Type::Mayhap => return load_mayhap(version, &mut fields, is_start),
-    };
+    if let Some(own) = of.own() {
+        let value = load_own(own, version, &mut fields, is_start)?;
+        return match Type::of(&value) == of {
+            true => Ok(value),
+            false => Err(Unloadable("a filter of another type".into())),
+        };
+    }
+    let value_type = if of == Type::Bloom { ValueType::Bloom } else { ValueType::Cuckoo };
     let most = if is_start { u64::MAX } else { memory_limit::room() };
     Ok(match redis_rdb::read_fields(value_type, version, &mut fields, most)? {
         redis_rdb::Value::Bloom(filter) => Value::Bloom(Box::new(AtomicScalableBloom::from(filter))),
         redis_rdb::Value::Cuckoo(filter) => {
-            let most = settings::parameters().max_loaded_tables();
-            if !is_start && filter.tables() as u64 > most {
-                return Err(Unloadable(format!("{} tables, and at most {most} are taken", filter.tables())));
-            }
+            check_tables(&filter, is_start)?;
             Value::Cuckoo(Box::new(filter))
         }
         _ => return Err(Unloadable("a filter of another kind".into())),
     })
 }
 
-fn load_mayhap(version: u32, fields: &mut HostLoads, is_start: bool) -> Result<Value, Unloadable> {
-    if version != MAYHAP_VERSION {
-        return Err(Unloadable(format!("version {version}, and only {MAYHAP_VERSION} is known")));
+/// Every lookup looks at all tables: a client may load no more than so many.
+fn check_tables(filter: &ScalableCuckoo, is_start: bool) -> Result<(), Unloadable> {
+    let most = settings::parameters().max_loaded_tables();
+    if !is_start && filter.tables() as u64 > most {
+        return Err(Unloadable(format!("{} tables, and at most {most} are taken", filter.tables())));
     }
-    let (form, bytes) = (fields.unsigned()?, fields.string()?);
-    let known = u8::try_from(form).ok().and_then(Form::from_number);
-    let Some(form @ (Form::Filter | Form::Listed | Form::Holder | Form::LoadingBloom | Form::LoadingCuckoo)) =
-        known
-    else {
-        return Err(Unloadable(format!("no such form of a filter: {form}")));
+    Ok(())
+}
+
+fn load_own(own: OwnType, version: u32, fields: &mut HostLoads, is_start: bool) -> Result<Value, Unloadable> {
+    const KNOWN: u32 = OwnType::VERSION;
+    if version != KNOWN {
+        return Err(Unloadable(format!("version {version}, and only {KNOWN} is known")));
+    }
+    let (number, bytes) = (fields.unsigned()?, fields.string()?);
+    // Filters of RedisBloom's that are being loaded travel as ours do.
+    let loading =
+        |form: &Form| own == OwnType::Mayhap && matches!(form, Form::LoadingBloom | Form::LoadingCuckoo);
+    let known = u8::try_from(number).ok().and_then(Form::from_number);
+    let Some(form) = known.filter(|form| form.is_of(own) || loading(form)) else {
+        return Err(Unloadable(format!("no such form of a filter: {number}")));
     };
     // A filter takes what its bytes do, but for some that come to it later, by requests.
     if !is_start && bytes.len() as u64 > memory_limit::room() {
@@ -297,7 +327,11 @@ fn load_mayhap(version: u32, fields: &mut HostLoads, is_start: bool) -> Result<V
     let environment = HostEnvironment;
     let context =
         Context { limits: &limits, budget: &budget, parameters: &parameters, environment: &environment };
-    Ok(Value::load(form, &bytes, &context)?)
+    let value = Value::load(form, &bytes, &context)?;
+    if let Value::Cuckoo(filter) = &value {
+        check_tables(filter, is_start)?;
+    }
+    Ok(value)
 }
 
 /// Does the host read a file of its own, or is it a replica, rather than that a client sent it something?
@@ -332,10 +366,10 @@ fn give_up_file() {
 /// Hands over all fields, and says whether it could. The value is held for oneself, so that its counts are those of its bits; nothing changes.
 fn write(value: &mut Value, fields: &mut dyn SaveFields) -> bool {
     let written = match value {
-        Value::Bloom(filter) => {
+        Value::Bloom(filter) if !redis_bloom::is_keyed(filter.uncounted()) => {
             redis_rdb::write_fields(&*filter.get_mut(), fields).map_err(|error| error.to_string())
         }
-        Value::Cuckoo(filter) => {
+        Value::Cuckoo(filter) if !redis_cuckoo::is_keyed(filter) => {
             redis_rdb::write_fields(&**filter, fields).map_err(|error| error.to_string())
         }
         value => stored(value).map(|bytes| {

@@ -197,3 +197,69 @@ fn deleting_what_was_never_added_finds_nothing_in_a_keyed_filter() {
         assert_eq!(talk.line(&format!("MF.EXISTS {kind} victim")), ":1\r\n", "{kind}");
     }
 }
+
+/// What the forged items do to `BF.*` and `CF.*` filters of one `bf-hash` and `cf-hash`.
+#[derive(Debug)]
+struct Damage {
+    /// Of 200 forged items, those that filters with one member answer *maybe* for.
+    collisions: u64,
+    /// The share of non-members with *maybe* after forged insertions, over that after honest ones.
+    pollution: f64,
+    /// Copies of the victim that a forged deletion took out.
+    deleted: u64,
+    /// Is the victim of these deletions still in?
+    victim_is_in: bool,
+    /// Bytes that 4,000 forged items made a cuckoo filter grow by.
+    growth: u64,
+}
+
+/// Runs all attacks on the filters that a server makes with `hash` as its `bf-hash` and `cf-hash`.
+fn attack(hash: &str) -> Damage {
+    const NON_MEMBERS: u64 = 100_000;
+    let (collide, pollute, cuckoo) = (forged("collide"), forged("pollute"), forged("cuckoo"));
+    let mut talk = Talk::start();
+    assert_eq!(talk.line(&format!("CONFIG SET bf-hash {hash} cf-hash {hash}")), "+OK\r\n");
+    assert_eq!(talk.line("BF.RESERVE one 0.01 100"), "+OK\r\n");
+    assert_eq!(talk.line("BF.ADD one user:7"), ":1\r\n");
+    let collisions = talk.ones("BF.MEXISTS one", &collide);
+
+    let non_members: Vec<Vec<u8>> = (0..NON_MEMBERS).map(stranger).collect();
+    let mut wrong = |name: &str, items: &[Vec<u8>]| {
+        assert_eq!(talk.line(&format!("BF.RESERVE {name} 0.01 20000 NONSCALING")), "+OK\r\n");
+        talk.ones(&format!("BF.MADD {name}"), items);
+        talk.ones(&format!("BF.MEXISTS {name}"), &non_members)
+    };
+    let honest = wrong("honest", &(0..20_000).map(member).collect::<Vec<_>>());
+    assert!((NON_MEMBERS / 200..NON_MEMBERS / 80).contains(&honest), "the filter is full: {honest}");
+    let pollution = wrong("forged", &pollute) as f64 / honest as f64;
+
+    assert_eq!(talk.line("CF.RESERVE victims 100000"), "+OK\r\n");
+    assert_eq!(talk.line("CF.ADD victims victim"), ":1\r\n");
+    let mut deleted = 0;
+    for item in &cuckoo[..500] {
+        deleted += u64::from(talk.ask(&[&b"CF.DEL"[..], b"victims", item]) == ":1\r\n");
+    }
+    let victim_is_in = talk.line("CF.EXISTS victims victim") == ":1\r\n";
+
+    assert_eq!(talk.line("CF.RESERVE grows 200000"), "+OK\r\n");
+    let memory = |talk: &mut Talk| talk.line("MEMORY USAGE grows")[1..].trim().parse::<u64>().unwrap();
+    let before = memory(&mut talk);
+    talk.ones("CF.INSERT grows ITEMS", &cuckoo);
+    let growth = memory(&mut talk) - before;
+    Damage { collisions, pollution, deleted, victim_is_in, growth }
+}
+
+#[test]
+fn a_secret_key_ends_all_attacks_on_bf_and_cf() {
+    let plain = attack("redisbloom");
+    println!("{plain:?}");
+    assert_eq!((plain.collisions, plain.deleted, plain.victim_is_in), (200, 1, false), "{plain:?}");
+    assert!(plain.pollution > 10.0 && plain.growth > 200_000, "{plain:?}");
+
+    let keyed = attack("keyed");
+    println!("{keyed:?}");
+    // One member of a filter for 100 items is taken for another item once in a hundred million.
+    assert_eq!((keyed.collisions, keyed.deleted, keyed.victim_is_in), (0, 0, true), "{keyed:?}");
+    // Both counts vary: by about 4 % each.
+    assert!((0.8..1.2).contains(&keyed.pollution) && keyed.growth == 0, "{keyed:?}");
+}

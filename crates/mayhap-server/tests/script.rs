@@ -8,6 +8,8 @@ use std::time::Duration;
 use mayhap_command::{Limits, Parameters, parameters};
 use mayhap_engine::{Engine, System};
 use mayhap_server::{Server, Settings};
+use mayhap_testkit::flow;
+use mayhap_testkit::host::Talk;
 use mayhap_testkit::script::{self, Action, Step};
 
 const SCRIPTS: [(&str, &str); 2] = [
@@ -130,4 +132,19 @@ fn the_server_answers_as_redis_bloom_does() {
             assert_eq!(client.exchange(&request(&["PING"]), 7), b"+PONG\r\n", "nothing is left over");
         }
     }
+}
+
+/// The cases of RedisBloom's own tests that take loops; the module runs the same.
+#[test]
+fn the_server_passes_what_redis_bloom_tests() {
+    let engine = Arc::new(Engine::new(Limits::default(), Arc::new(System)));
+    let settings = Settings { port: Some(0), workers: 2, ..Settings::default() };
+    let server = Server::start_with(settings, Arc::clone(&engine)).unwrap();
+    let port = server.addresses()[0].port();
+    let forget = |talk: &mut Talk| {
+        engine.set_parameters(|parameters| *parameters = Parameters::default());
+        talk.must(&["FLUSHALL"]);
+    };
+    let done = flow::run_all(|| Talk::connect(port).unwrap(), false, forget);
+    assert_eq!(done, 2 * flow::cases().count());
 }

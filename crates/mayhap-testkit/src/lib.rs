@@ -31,6 +31,7 @@ pub mod alloc_meter;
 pub mod bad;
 pub mod binomial;
 pub mod corrupt;
+pub mod flow;
 pub mod generations;
 pub mod honest;
 pub mod host;

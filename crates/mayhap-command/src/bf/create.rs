@@ -59,7 +59,11 @@ impl Wanted {
             Refusal::TooLarge { .. } => Refusal::InsufficientMemory,
             refusal => refusal,
         })?;
-        let filter = redis_bloom::create(capacity, error, scaling).map_err(|error| not_created(&error))?;
+        let filter = match context.parameters.bf_hash.draw_key(context.environment) {
+            Some(key) => redis_bloom::create_keyed(capacity, error, scaling, key),
+            None => redis_bloom::create(capacity, error, scaling),
+        };
+        let filter = filter.map_err(|error| not_created(&error))?;
         Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter))))
     }
 }
@@ -141,7 +145,7 @@ impl<'a> Insertion<'a> {
     /// * `TIGHTENING ratio` is honoured, and the promised rate kept all the same: the first sub-filter has half of it, and the others share the
     ///   other half by that ratio.
     /// * `VALIDATESCALETO capacity` is honoured: a filter that could not grow so far within the limits is not made.
-    /// * `SEED` must have 32 bytes and is refused then: this layout's hash has no seed.
+    /// * `SEED` must have 32 bytes and is refused then: RedisBloom's hash has no seed, and a keyed filter has a key that no client knows.
     fn parse(request: &Request<'a>, context: &Context<'_>) -> Result<Self, Refusal> {
         let wrong_arity = Refusal::WrongArity { command: request.command.name };
         let mut insertion = Self {

@@ -23,6 +23,9 @@ pub(super) fn scandump(
         Some(_) => return Err(Refusal::WrongType),
     };
     let iterator = args::integer(request.words[2]).ok_or(Refusal::ScanNotNumeric)?;
+    if redis_bloom::is_keyed(filter) {
+        return Err(Refusal::KeyedHasNoChunks);
+    }
     // What a chunk takes is there, or that is said.
     drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_bloom::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
@@ -58,6 +61,9 @@ pub(super) fn loadchunk(
             } else if changed {
                 slot.mark_changed();
             }
+        }
+        Some(Value::Bloom(filter)) if redis_bloom::is_keyed(filter.uncounted()) => {
+            return Err(Refusal::KeyedTakesNoChunks);
         }
         Some(Value::Bloom(filter)) => {
             redis_bloom::load_chunk(filter.get_mut(), iterator, chunk).map_err(|error| refused(&error))?;

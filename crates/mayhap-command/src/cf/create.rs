@@ -50,7 +50,11 @@ impl Wanted {
             Refusal::TooLarge { .. } => Refusal::InsufficientMemory,
             refusal => refusal,
         })?;
-        Ok(Value::Cuckoo(Box::new(redis_cuckoo::create(shape).map_err(not_created)?)))
+        let filter = match context.parameters.cf_hash.draw_key(context.environment) {
+            Some(key) => redis_cuckoo::create_keyed(shape, key),
+            None => redis_cuckoo::create(shape),
+        };
+        Ok(Value::Cuckoo(Box::new(filter.map_err(not_created)?)))
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) fn scandump(
         Some(_) => return Err(Refusal::WrongType),
     };
     let iterator = args::integer(request.words[2]).ok_or(Refusal::InvalidPosition)?;
+    if redis_cuckoo::is_keyed(filter) {
+        return Err(Refusal::KeyedHasNoChunks);
+    }
     // What a chunk takes is there, or that is said.
     drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_cuckoo::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
@@ -68,6 +71,9 @@ pub(super) fn loadchunk(
             } else if !chunk.is_empty() {
                 slot.mark_changed();
             }
+        }
+        Some(Value::Cuckoo(filter)) if redis_cuckoo::is_keyed(filter) => {
+            return Err(Refusal::KeyedTakesNoChunks);
         }
         Some(Value::Cuckoo(filter)) => {
             redis_cuckoo::load_chunk(filter, iterator, chunk).map_err(|error| refused(&error))?;

@@ -342,6 +342,11 @@ impl Holder {
         self.served.items()
     }
 
+    /// Does the generation that serves hash with a secret key?
+    pub(crate) const fn is_keyed(&self) -> bool {
+        matches!(self.served.scheme, HashScheme::Keyed { .. })
+    }
+
     /// What there is to know.
     #[must_use]
     pub fn facts(&self) -> Facts {
@@ -358,7 +363,7 @@ impl Holder {
             layers: numbers.layers,
             generation: self.generation,
             created_ms: self.created_ms,
-            keyed: matches!(self.served.scheme, HashScheme::Keyed { .. }),
+            keyed: self.is_keyed(),
             state: match self.not_ready() {
                 _ if self.is_ready() => "ready",
                 NotReady::Loading => "loading",

@@ -4,6 +4,7 @@
 mod batches;
 mod growth;
 mod hostile;
+mod keyed;
 mod keyspace;
 mod memory;
 mod payloads;

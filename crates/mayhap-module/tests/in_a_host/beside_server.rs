@@ -13,7 +13,7 @@ use crate::{hosts, setting};
 /// Requests of one history.
 const REQUESTS: usize = 4_000;
 
-fn server() -> (Running, u16) {
+pub(crate) fn server() -> (Running, u16) {
     let engine = Arc::new(Engine::new(Limits::default(), Arc::new(System)));
     let server = Server::start_with(Settings { port: Some(0), workers: 1, ..Settings::default() }, engine);
     let server = server.unwrap();

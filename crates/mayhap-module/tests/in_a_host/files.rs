@@ -61,7 +61,7 @@ fn a_saved_file_is_loaded_again() {
     }
 }
 
-fn wait_for_rewrite(talk: &mut Talk) {
+pub(crate) fn wait_for_rewrite(talk: &mut Talk) {
     let begun = Instant::now();
     while talk.info("aof_rewrite_in_progress") != "0" || talk.info("aof_rewrite_scheduled") != "0" {
         assert!(begun.elapsed() < Duration::from_secs(60), "the rewrite does not end");

@@ -5,6 +5,7 @@ mod cluster;
 mod commands;
 mod commit;
 mod files;
+mod keyed;
 mod memory;
 mod payloads;
 mod replica;

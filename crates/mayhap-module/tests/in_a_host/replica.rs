@@ -13,7 +13,7 @@ use crate::{digests, hosts, setting};
 const REQUESTS: usize = 6_000;
 
 /// Makes `replica` follow `master`, and waits until it does.
-fn follow(replica: &Host, master: &Host) {
+pub(crate) fn follow(replica: &Host, master: &Host) {
     let mut talk = replica.talk();
     talk.must(&["REPLICAOF", "127.0.0.1", &master.port().to_string()]);
     let begun = Instant::now();
@@ -24,7 +24,7 @@ fn follow(replica: &Host, master: &Host) {
 }
 
 /// Waits until the replica has everything.
-fn catch_up(master: &mut Talk, replica: &mut Talk) {
+pub(crate) fn catch_up(master: &mut Talk, replica: &mut Talk) {
     let begun = Instant::now();
     while master.info("master_repl_offset") != replica.info("master_repl_offset") {
         assert!(begun.elapsed() < Duration::from_secs(60), "the replica does not catch up");
@@ -40,13 +40,15 @@ fn set(talk: &mut Talk, settings: &[(&str, &str)]) {
 }
 
 /// Settings that make other filters.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 8] = [
     ("bf-error-rate", "0.2"),
     ("bf-initial-size", "7"),
     ("bf-expansion-factor", "3"),
     ("cf-bucket-size", "4"),
     ("cf-max-expansions", "1"),
     ("bf-growth", "compact"),
+    ("bf-hash", "keyed"),
+    ("cf-hash", "keyed"),
 ];
 
 #[test]

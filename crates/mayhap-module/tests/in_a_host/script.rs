@@ -1,5 +1,6 @@
 //! The scripts of RedisBloom's raw replies, in both protocols: those that our server passes.
 
+use mayhap_testkit::flow;
 use mayhap_testkit::host::Talk;
 use mayhap_testkit::script::{self, Action};
 
@@ -51,5 +52,14 @@ fn the_module_answers_as_redis_bloom_does() {
                 }
             }
         }
+    }
+}
+
+/// The cases of RedisBloom's own tests that take loops; our server runs the same.
+#[test]
+fn the_module_passes_what_redis_bloom_tests() {
+    for host in hosts(&[]) {
+        let done = flow::run_all(|| host.talk(), true, forget);
+        assert_eq!(done, 2 * flow::cases().count());
     }
 }

@@ -105,8 +105,8 @@ pub(super) async fn probe(
         return Ok(Json(json!({ "answers": vec!["not-ready"; items.len()] })));
     }
     let command = match detail.description.type_name {
-        "MBbloom--" => "bf.mexists",
-        "MBbloomCF" => "cf.mexists",
+        "MBbloom--" | "mayhapBF-" => "bf.mexists",
+        "MBbloomCF" | "mayhapCF-" => "cf.mexists",
         _ => "mf.mexists",
     };
     let cannot = || Problem::new(StatusCode::CONFLICT, "this type answers no questions about items");
@@ -166,6 +166,7 @@ fn describe(detail: &Detail) -> Value {
         "type": described.type_name,
         "kind": described.kind,
         "ready": described.is_ready,
+        "keyed": described.keyed,
         "items": described.items,
         "capacity": described.capacity,
         "fill": described.fill(),

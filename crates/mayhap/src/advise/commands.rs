@@ -116,7 +116,7 @@ impl fmt::Display for NoReserve {
         match *self {
             Self::OtherKind { structure } => write!(f, "RedisBloom has no {structure}"),
             Self::NoKey => {
-                f.write_str("RedisBloom's hash has no key, so strangers can forge items that collide")
+                f.write_str("RedisBloom's hash has no key, so that clients can forge items; mayhap's server and module have keyed ones (bf-hash, cf-hash)")
             }
             Self::OtherProbes { asked, taken } => {
                 write!(f, "RedisBloom takes {taken} probes at this rate, not {asked}")

@@ -70,7 +70,7 @@ impl BloomPlacement {
         self as u16 + 1
     }
 
-    /// Do filters that hash like this place their items so?
+    /// Do filters that hash like this place their items so? RedisBloom's placement is also that of keyed filters of the `BF.*` family.
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
         #[cfg(feature = "formats")]
         if let HashScheme::Foreign(foreign) = scheme {
@@ -89,8 +89,11 @@ impl BloomPlacement {
                 Self::Cassandra => function == ForeignHash::Cassandra,
             };
         }
-        let _ = scheme;
-        self == Self::Mayhap
+        match self {
+            Self::Mayhap => true,
+            Self::RedisBloom => matches!(scheme, HashScheme::Keyed { .. }),
+            _ => false,
+        }
     }
 
     /// The most probes a filter so placed may take per item.
@@ -240,6 +243,15 @@ mod tests {
         assert!(BloomPlacement::Guava32.suits(&scheme(0)) && !BloomPlacement::Guava32.suits(&scheme(1)));
         assert!(BloomPlacement::Spark2.suits(&scheme(0)) && BloomPlacement::Spark2.suits(&scheme(1)));
         assert!(!BloomPlacement::Guava64.suits(&scheme(0)));
+    }
+
+    #[test]
+    fn a_key_is_for_our_placement_and_for_redis_blooms() {
+        let keyed = HashScheme::keyed(crate::SecretKey::new([7; 16]));
+        let suited: Vec<_> =
+            BloomPlacement::ALL.into_iter().filter(|placement| placement.suits(&keyed)).collect();
+        assert_eq!(suited, [BloomPlacement::Mayhap, BloomPlacement::RedisBloom]);
+        assert!(!BloomPlacement::RedisBloom.suits(&HashScheme::fast(7)), "a seed is no key");
     }
 
     #[test]

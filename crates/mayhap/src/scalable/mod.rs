@@ -115,11 +115,11 @@ impl ScalableBloom {
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer, [`BuildError::OtherHash`] for the plan of a
-    /// filter of RedisBloom's and another hash than RedisBloom's.
+    /// filter of RedisBloom's and a hash that is neither RedisBloom's nor keyed.
     pub fn with_shape(shape: ScalableShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let scheme = scheme.into();
         if !shape.placement().suits(&scheme) {
-            return Err(BuildError::OtherHash { needs: "RedisBloom's MurmurHash64A" });
+            return Err(BuildError::OtherHash { needs: "RedisBloom's MurmurHash64A or a secret key" });
         }
         let first = Bloom::placed(shape.layer(0)?, scheme, shape.placement())?;
         Ok(Self { shape, scheme, layers: vec![first] })

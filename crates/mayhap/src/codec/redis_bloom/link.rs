@@ -23,7 +23,7 @@ const NEVER_GROWS: u32 = 8;
 ///
 /// [`WriteError::OtherPlacement`] if it is not RedisBloom's.
 pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
-    // Only a `.mayhap` file that nobody wrote can have its plan and other items.
+    // Keyed filters have its plan and another hash.
     match filter.shape().plan() {
         Plan::RedisBloom | Plan::RedisBloomTightened if *filter.scheme() == scheme() => {
             Ok(NOT_ROUNDED | HASH_64)

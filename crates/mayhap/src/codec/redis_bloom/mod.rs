@@ -27,7 +27,8 @@
 //! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Ask for `"42"`, not for `42_u64`.
 //! * A scaling filter's first layer has *half* the error rate it was reserved with; [`ScalableBloom::target_fpr`] is the whole.
 //! * Items are counted if they set a bit, so a filter is full somewhat later than after `capacity` insertions.
-//! * Anybody can forge items for these filters: the hash has no secret. Take them for items nobody chooses in order to hurt you.
+//! * Anybody can forge items for these filters: the hash has no secret. Take them for items nobody chooses in order to hurt you, or
+//!   [`create_keyed`] ones, which have the same measurements and a secret key. RedisBloom cannot read those, and nothing here writes them as if it could.
 //!
 //! ```
 //! use mayhap::codec::redis_bloom::{self, Loader, Scaling};
@@ -59,7 +60,7 @@ pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
 pub use super::redis_loader::{ChunkLoader, Chunked};
 use crate::bloom::Bloom;
 use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme, SecretKey};
 use crate::item::ItemEncoding;
 use crate::scalable::{COMPACT_TIGHTENING, Plan, REDIS_TIGHTENING, ScalableBloom, ScalableShape};
 
@@ -107,6 +108,26 @@ pub fn create(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableBlo
     ScalableBloom::with_shape(shape(capacity, error, scaling)?, scheme())
 }
 
+/// The same filter with a secret key in place of RedisBloom's hash: the same layers and the same rate, but its items cannot be forged without the key, and
+/// RedisBloom cannot read it. It travels as a `.mayhap` file; all writers of this module refuse it.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_keyed(
+    capacity: u64,
+    error: f64,
+    scaling: Scaling,
+    key: SecretKey,
+) -> Result<ScalableBloom, BuildError> {
+    ScalableBloom::with_shape(shape(capacity, error, scaling)?, HashScheme::keyed(key))
+}
+
+/// Is it a filter that [`create_keyed`] made?
+#[must_use]
+pub fn is_keyed(filter: &ScalableBloom) -> bool {
+    filter.shape().plan() != Plan::Mayhap && matches!(filter.scheme(), HashScheme::Keyed { .. })
+}
+
 /// The measurements of the filter that [`create`] makes, now and after any growth, for whoever wants to know the price first.
 ///
 /// # Errors
@@ -124,7 +145,7 @@ pub fn shape(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableShap
     ScalableShape::of_redis_bloom(plan, capacity, error, growth, tightening)
 }
 
-/// How all of these filters hash: the bytes of an item as they are.
+/// How all of these filters but keyed ones hash: the bytes of an item as they are.
 pub(super) fn scheme() -> HashScheme {
     ForeignScheme::new(ForeignHash::RedisBloom, ItemEncoding::Bytes).into()
 }

@@ -18,6 +18,8 @@
 //! * `CF.COUNT` counts an item twice whose two buckets are one, which in tiny filters they often are. [`count`] does so too;
 //!   [`ScalableCuckoo::count`] does not.
 //! * `CF.SCANDUMP` of an empty filter answers nothing at all, and so does [`chunk`]. [`chunks`] gives it, as a rewritten append-only file does.
+//! * Anybody can forge items for these filters, and so delete items of others: the hash has no secret. [`create_keyed`] ones have a secret key, and
+//!   RedisBloom cannot read them.
 //! * "Number of items deleted" begins anew with every compaction.
 //!
 //! ```
@@ -46,7 +48,7 @@ pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
 pub use super::redis_loader::{ChunkLoader, Chunked};
 use super::{DecodeError, MAX_INSERTED};
 use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
+use crate::hash::{ForeignHash, ForeignScheme, HashScheme, SecretKey};
 use crate::item::{Item, ItemEncoding};
 use crate::scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 
@@ -61,7 +63,22 @@ pub fn create(shape: ScalableCuckooShape) -> Result<ScalableCuckoo, BuildError> 
     ScalableCuckoo::with_shape(shape, scheme())
 }
 
-/// How all of these filters hash: the bytes of an item as they are.
+/// The same filter with a secret key in place of RedisBloom's hash: its items cannot be forged without the key, and RedisBloom cannot read it. It travels
+/// as a `.mayhap` file; all writers of this module refuse it.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_keyed(shape: ScalableCuckooShape, key: SecretKey) -> Result<ScalableCuckoo, BuildError> {
+    ScalableCuckoo::with_shape(shape, HashScheme::keyed(key))
+}
+
+/// Is it a filter that [`create_keyed`] made?
+#[must_use]
+pub const fn is_keyed(filter: &ScalableCuckoo) -> bool {
+    matches!(filter.scheme(), HashScheme::Keyed { .. })
+}
+
+/// How all of these filters but keyed ones hash: the bytes of an item as they are.
 fn scheme() -> HashScheme {
     ForeignScheme::new(ForeignHash::RedisCuckoo, ItemEncoding::Bytes).into()
 }

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 
 use super::super::DecodeError;
 use super::crc64::Crc64;
-use super::{MODULE_2, STRING, ValueType, mayhap_id, module_name, seal};
+use super::{MODULE_2, OwnType, STRING, ValueType, module_name, seal};
 
 /// The newest version of Redis's own files that is read: Redis 8.
 const NEWEST_REDIS: u16 = 14;
@@ -445,7 +445,7 @@ impl<R: Read> FileReader<R> {
                 self.kept = Some(vec![MODULE_2]);
                 let id = self.length()?;
                 let filter = ValueType::of_id(id).ok().map(|(filter, _)| filter);
-                let is_mayhap = id == mayhap_id();
+                let is_mayhap = OwnType::of_id(id).is_some();
                 if filter.is_none() && !is_mayhap {
                     self.kept = None;
                 }

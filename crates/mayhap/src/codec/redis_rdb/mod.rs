@@ -143,14 +143,42 @@ fn module_id(name: &str, version: u32) -> u64 {
     name.bytes().fold(0, |id, letter| id << 6 | number(letter)) << 10 | u64::from(version)
 }
 
-/// Our own type.
-const MAYHAP: &str = "mayhap---";
-/// Its only version.
-const MAYHAP_VERSION: u32 = 1;
+/// A type of values of our own, which RedisBloom does not know: an old reader refuses it by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OwnType {
+    /// `mayhap---`: filters of the `MF.*` family, of any kind.
+    Mayhap,
+    /// `mayhapBF-`: filters of the `BF.*` family that have a secret key.
+    KeyedBloom,
+    /// `mayhapCF-`: filters of the `CF.*` family that have a secret key.
+    KeyedCuckoo,
+}
 
-/// The id of our own type, of its only version.
-fn mayhap_id() -> u64 {
-    module_id(MAYHAP, MAYHAP_VERSION)
+impl OwnType {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Mayhap, Self::KeyedBloom, Self::KeyedCuckoo];
+    /// The only version of each.
+    pub const VERSION: u32 = 1;
+
+    /// The nine letters Redis knows it by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mayhap => "mayhap---",
+            Self::KeyedBloom => "mayhapBF-",
+            Self::KeyedCuckoo => "mayhapCF-",
+        }
+    }
+
+    fn id(self) -> u64 {
+        module_id(self.name(), Self::VERSION)
+    }
+
+    /// The type with this id.
+    fn of_id(id: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.id() == id)
+    }
 }
 
 impl<'a> From<&'a ScalableBloom> for ValueRef<'a> {
@@ -193,7 +221,7 @@ pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError>
     match read_payload(payload, limit_bytes)? {
         Payload::RedisBloom(value) => Ok(value),
         Payload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
-        Payload::Mayhap { .. } => Err(DecodeError::OtherModule { name: MAYHAP.into() }),
+        Payload::Mayhap { of, .. } => Err(DecodeError::OtherModule { name: of.name().into() }),
     }
 }
 
@@ -205,8 +233,10 @@ pub enum Payload<'a> {
     RedisBloom(Value),
     /// A string of Redis's own.
     String(Cow<'a, [u8]>),
-    /// What our own server says of a filter that RedisBloom does not know, `mayhap---`.
+    /// What our own server says of a filter that RedisBloom does not know.
     Mayhap {
+        /// Its type.
+        of: OwnType,
         /// Which form the bytes have.
         form: u64,
         /// The bytes.
@@ -239,15 +269,15 @@ pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, Dec
         return Ok(Payload::String(string));
     }
     let id = fields.length()?;
-    if id == mayhap_id() {
+    if let Some(of) = OwnType::of_id(id) {
         let (form, bytes) = (fields.unsigned()?, fields.string()?);
         sizing::check_memory(bytes.len() as u64, limit_bytes)?;
         fields.finish()?;
-        return Ok(Payload::Mayhap { form, bytes });
+        return Ok(Payload::Mayhap { of, form, bytes });
     }
-    if id & !VERSION_BITS == mayhap_id() & !VERSION_BITS {
+    if let Some(own) = OwnType::ALL.into_iter().find(|own| id & !VERSION_BITS == own.id() & !VERSION_BITS) {
         let got = (id & VERSION_BITS) as u32;
-        return Err(DecodeError::NewerModule { name: MAYHAP, got, newest: MAYHAP_VERSION });
+        return Err(DecodeError::NewerModule { name: own.name(), got, newest: OwnType::VERSION });
     }
     let (value_type, version) = ValueType::of_id(id)?;
     let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
@@ -271,9 +301,14 @@ pub fn write_string_dump(bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, Buil
 ///
 /// # Errors
 /// [`BuildError::OutOfMemory`] if the system refuses the memory.
-pub fn write_mayhap_dump(form: u64, bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, BuildError> {
+pub fn write_mayhap_dump(
+    of: OwnType,
+    form: u64,
+    bytes: &[u8],
+    rdb_version: u16,
+) -> Result<Vec<u8>, BuildError> {
     let mut out = payload_of(MODULE_2, bytes.len())?;
-    put_length(&mut out, mayhap_id());
+    put_length(&mut out, of.id());
     out.unsigned(form);
     out.string(bytes);
     put_end(&mut out);
