@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mayhap::BlockedLayout;
-use mayhap::advise::Structure;
+use mayhap::advise::{Growth, Needs, NeedsError, Price, Structure, price_list};
+use mayhap::{BlockedLayout, BlockedShape};
 
 /// A kind as `--kind` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,38 @@ pub(crate) fn parse(text: &str) -> Result<KindName, UnknownKind> {
         return Ok(KindName::BlockedBloom);
     }
     buildable().find(|&structure| name_of(structure) == name).map(KindName::Exactly).ok_or(UnknownKind)
+}
+
+impl KindName {
+    /// The structure of this name; of the blocked ones that which fits.
+    pub(crate) fn structure(self, needs: &Needs) -> Result<Structure, NeedsError> {
+        match self {
+            Self::Exactly(structure) => Ok(structure),
+            Self::BlockedBloom if needs.rate_from_memory => {
+                let blocked = |price: &Price| {
+                    let rate = price.cost?.target_fpr;
+                    matches!(price.structure, Structure::BlockedBloom(_)).then_some((price.structure, rate))
+                };
+                let prices = price_list(needs)?;
+                let best = prices.iter().filter_map(blocked).min_by(|one, other| one.1.total_cmp(&other.1));
+                Ok(best.map_or(Structure::Bloom, |(structure, _)| structure))
+            }
+            Self::BlockedBloom => {
+                let shape = BlockedShape::for_capacity(needs.items, needs.target_fpr)?;
+                Ok(Structure::BlockedBloom(shape.layout()))
+            }
+        }
+    }
+}
+
+/// How the set comes to be for who named `structure`: a window is asked for with its kind, and what is built of all items at once has
+/// them all.
+pub(crate) const fn growth_of(structure: Structure, asked: Growth) -> Growth {
+    match structure {
+        Structure::Window => Growth::Window,
+        structure if structure.is_static() => Growth::AllAtOnce,
+        _ => asked,
+    }
 }
 
 /// How `--kind` calls a structure.

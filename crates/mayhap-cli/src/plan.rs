@@ -11,6 +11,7 @@ use clap::Args;
 use mayhap::advise::solve::{Known, complete};
 use mayhap::advise::{Advice, Deletes, Growth, ItemShape, Needs, advise, say};
 
+use crate::kind_name::{self, KindName};
 use crate::needs_args::{NeedsArgs, small_count};
 use crate::quantity;
 use crate::trouble::Trouble;
@@ -19,10 +20,11 @@ use crate::trouble::Trouble;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Give two of --items, --fpr and --memory: the third is solved for, for every kind
-on its own. Given all three, --memory is a limit. The answer may be that the best
-filter is none: a hash set for few items, a bitmap for integers of a range not
-much larger than the set. It ends with the lines that make what is recommended:
-in the shell, in Rust, in Redis.
+on its own. Given all three, --memory is a limit. What is recommended is what
+`mayhap build` makes without --kind; it may be a bitmap, for integers of a range not
+much larger than the set. Where a hash set or a sorted array in a program of your
+own is better than a filter in a file, a note says so. The lines that make what is
+recommended follow: in the shell, in Rust, in Redis. The advice comes last once more.
 
 --probes K asks for a classic filter that sets K bits for every item (a counting
 one with --deletes). Three of --items, --fpr, --memory and --probes give the
@@ -43,6 +45,7 @@ Examples:
   mayhap plan --items 1e6 --fpr 1% --grows           a million is only a guess
   mayhap plan --items 1e6 --fpr 1% --window          seen among the last million?
   mayhap plan --items 1e6 --memory 1MiB --probes 4   how often wrong so?
+  mayhap plan --items 1e6 --fpr 1% --kind cuckoo     what does this one cost?
   mayhap plan --items 1e6 --fpr 1% --json            for programs
   mayhap plan --items 1e6 --fpr 1% --plot plan.svg   a picture of all kinds
   mayhap plan --items 1e9 --fpr 1% --range 13000000000..19999999999
@@ -50,6 +53,9 @@ Examples:
 pub(crate) struct Plan {
     #[command(flatten)]
     asked: NeedsArgs,
+    /// Price this kind alone: bloom, blocked-bloom, cuckoo, binary-fuse, …, as for `mayhap build`
+    #[arg(long, value_name = "KIND", value_parser = kind_name::parse)]
+    kind: Option<KindName>,
     /// Several threads insert at the same time
     #[arg(long)]
     threads: bool,
@@ -98,13 +104,14 @@ impl Plan {
     pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {
         let (needs, solved) = self.needs()?;
         let advice = advise(&needs)?;
+        let without_file = self.without_file(&needs)?;
         if let Some(path) = &self.plot {
             plot::save(path, &plot::draw(&needs, solved, &advice)?)?;
         }
         let written = if self.json {
-            json::write(out, &needs, solved, &advice)
+            json::write(out, &needs, solved, &advice, without_file.as_ref())
         } else {
-            text::write(out, &needs, solved, &advice, width)
+            text::write(out, &needs, solved, &advice, without_file.as_ref(), width)
         };
         Ok(written?)
     }
@@ -117,7 +124,25 @@ impl Plan {
             others.item = ItemShape::Bytes { typical_len };
         }
         (others.threads, others.lookups_per_day) = (self.threads, self.lookups);
-        Ok((complete(known, &others)?, solved))
+        // What is recommended is what `mayhap build` can make.
+        others.in_file = true;
+        let needs = complete(known, &others)?;
+        let Some(kind) = self.kind else { return Ok((needs, solved)) };
+        let structure = kind.structure(&needs)?;
+        others.growth = kind_name::growth_of(structure, others.growth);
+        Ok((complete(known, &others.only(structure))?, solved))
+    }
+
+    /// The advice for who needs no file, where that is something else: a set in memory.
+    fn without_file(&self, needs: &Needs) -> Result<Option<Advice>, Trouble> {
+        if self.kind.is_some() {
+            return Ok(None);
+        }
+        let mut needs = needs.clone();
+        needs.in_file = false;
+        let advice = advise(&needs)?;
+        let is_other = advice.recommended().is_some_and(|best| best.structure.kind().is_none());
+        Ok(is_other.then_some(advice))
     }
 
     /// What was given of the four numbers, and what is to be found.

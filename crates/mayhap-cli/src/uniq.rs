@@ -16,6 +16,7 @@ mod suspects;
 mod window;
 
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -27,6 +28,7 @@ use self::report::{Report, ReportArgs};
 use self::state::State;
 use self::suspects::Suspects;
 use self::window::WindowLength;
+use crate::in_order::{self, in_order};
 use crate::input::{Block, Blocks, InputArgs};
 use crate::progress::{Progress, ProgressArgs};
 use crate::trouble::Trouble;
@@ -97,6 +99,9 @@ pub(crate) struct Uniq {
     /// Write lines as soon as they were read, also while there are more to read
     #[arg(long)]
     line_buffered: bool,
+    /// Threads that find and hash lines [default: 1]; what is kept does not depend on it
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
     #[command(flatten)]
     report: ReportArgs,
     #[command(flatten)]
@@ -125,8 +130,8 @@ impl Uniq {
         };
         let mut kept = Kept::new(selection, self.line_buffered)?;
         let progress = Progress::start(self.progress);
-        let mut blocks = self.input.open(&progress)?;
-        let read = read_all(&mut blocks, &progress, &mut memory, &mut kept, suspects.as_mut());
+        let blocks = self.input.open(&progress)?;
+        let read = read_all(blocks, self.threads(), &progress, &mut memory, &mut kept, suspects.as_mut());
         // Lines nobody got must not count as seen: after a failed write nothing is saved.
         let interrupted = match read {
             Ok(()) => false,
@@ -168,6 +173,11 @@ impl Uniq {
         Ok(())
     }
 
+    /// One, unless told otherwise: mostly reading and remembering take longer than hashing.
+    fn threads(&self) -> usize {
+        in_order::threads(self.threads.or(NonZero::new(1)))
+    }
+
     fn memory_bytes(&self) -> u64 {
         self.memory.unwrap_or_else(machine::quarter_of_memory)
     }
@@ -189,19 +199,22 @@ impl Uniq {
     /// The lines themselves are held, and written at the end.
     fn count(&self) -> Result<(), Trouble> {
         let progress = Progress::start(self.progress);
-        let mut blocks = self.input.open(&progress)?;
+        let blocks = self.input.open(&progress)?;
         let mut counts = count::Counts::new(self.memory_bytes());
-        let interrupted = loop {
-            match blocks.next() {
-                Ok(Some(block)) => {
-                    counts.add(&block)?;
-                    progress.add_items(block.len() as u64);
-                    blocks.reuse(block);
-                }
-                Ok(None) => break false,
-                Err(Trouble::Interrupted) => break true,
-                Err(trouble) => return Err(trouble),
-            }
+        let read = in_order(
+            blocks,
+            self.threads(),
+            |_| Ok(()),
+            |block, ()| {
+                counts.add(block)?;
+                progress.add_items(block.len() as u64);
+                Ok(())
+            },
+        );
+        let interrupted = match read {
+            Ok(()) => false,
+            Err(Trouble::Interrupted) => true,
+            Err(trouble) => return Err(trouble),
         };
         drop(progress);
         match counts.write(&mut output::records()?, self.repeated) {
@@ -217,22 +230,46 @@ impl Uniq {
 
 /// Reads all blocks and writes what is to be kept of them.
 fn read_all(
-    blocks: &mut Blocks,
+    mut blocks: Blocks,
+    threads: usize,
     progress: &Progress,
     memory: &mut Memory,
     kept: &mut Kept,
     mut suspects: Option<&mut Suspects>,
 ) -> Result<(), Trouble> {
     let scheme = memory.scheme();
-    let mut hashes = Vec::with_capacity(BATCH);
     if let Some(header) = blocks.header()? {
         kept.write(&header)?;
     }
+    if threads > 1 {
+        let hash = |block: &Block| {
+            let mut hashes = Vec::with_capacity(block.len());
+            hash_all(block, 0..block.len(), &scheme, &mut hashes);
+            Ok(hashes)
+        };
+        return in_order(blocks, threads, hash, |block, hashes| {
+            memory.block_arrived();
+            kept.begin(block);
+            let mut batches = hashes.chunks(BATCH).enumerate();
+            let judged = batches.try_for_each(|(index, hashes)| {
+                judge(block, index * BATCH, hashes, memory, kept, suspects.as_deref_mut())
+            });
+            // What was judged before something went wrong is good.
+            kept.end(block)?;
+            judged?;
+            progress.add_items(block.len() as u64);
+            Ok(())
+        });
+    }
+    let mut hashes = Vec::with_capacity(BATCH);
     while let Some(block) = blocks.next()? {
         memory.block_arrived();
         kept.begin(&block);
-        let judged = judge(&block, &scheme, &mut hashes, memory, kept, suspects.as_deref_mut());
-        // What was judged before something went wrong is good.
+        let mut batches = (0..block.len()).step_by(BATCH);
+        let judged = batches.try_for_each(|first| {
+            hash_all(&block, first..block.len().min(first + BATCH), &scheme, &mut hashes);
+            judge(&block, first, &hashes, memory, kept, suspects.as_deref_mut())
+        });
         kept.end(&block)?;
         judged?;
         progress.add_items(block.len() as u64);
@@ -241,24 +278,20 @@ fn read_all(
     Ok(())
 }
 
-/// Notes which lines of the block are kept.
+/// Notes which of the lines with these hashes are kept; they begin with line `first` of the block.
 fn judge(
     block: &Block,
-    scheme: &HashScheme,
-    hashes: &mut Vec<ItemHash>,
+    first: usize,
+    hashes: &[ItemHash],
     memory: &mut Memory,
     kept: &mut Kept,
-    mut suspects: Option<&mut Suspects>,
+    suspects: Option<&mut Suspects>,
 ) -> Result<(), Trouble> {
-    for first in (0..block.len()).step_by(BATCH) {
-        let end = block.len().min(first + BATCH);
-        hash_all(block, first..end, scheme, hashes);
-        memory.judge(hashes)?;
-        if let Some(suspects) = suspects.as_deref_mut() {
-            memory.suspects().try_for_each(|index| suspects.add(block.record(first + index)))?;
-        }
-        kept.note(memory.selected(hashes, kept.selection())?, end - first);
+    memory.judge(hashes)?;
+    if let Some(suspects) = suspects {
+        memory.suspects().try_for_each(|index| suspects.add(block.record(first + index)))?;
     }
+    kept.note(memory.selected(hashes, kept.selection())?, hashes.len());
     Ok(())
 }
 

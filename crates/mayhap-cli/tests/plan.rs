@@ -158,19 +158,17 @@ fn a_solved_rate_is_told_for_every_kind() {
     assert!(text.contains("Use growing: 4.52 MiB"), "{text}");
     assert!(text.contains("A rate below 1 in 1,000,000,000 is of no use to anybody"), "{text}");
     assert!(!text.contains("cannot be built"), "{text}");
-    // What is never wrong and fits is taken.
-    let text = answer("plan --items 1e6 --memory 100MiB");
+    // What is never wrong, fits and can be built is taken; what is kept in no file is named.
+    let text = answer("plan --items 1e6 --memory 100MiB --range 0..2000000");
     assert!(text.starts_with("Plan for 1,000,000 items in 100 MiB: never wrong\n"), "{text}");
     let plan = json("plan --items 1e6 --memory 100MiB --json");
-    assert_eq!((&plan["recommended"], &plan["target_fpr"]), (&"hash-set".into(), &0.0.into()));
+    assert_eq!(plan["recommended_without_file"], "hash-set");
+    assert!(plan["build"].is_string() && plan["target_fpr"].as_f64().unwrap() > 0.0, "{plan}");
 
-    // Fingerprints have a rate of their own.
-    let text = answer("plan --items 1e6 --memory 16MiB --static");
-    assert!(
-        text.starts_with("Plan for 1,000,000 items in 16.0 MiB: a rate of 1 in 18,400,000,000,000\n"),
-        "{text}"
-    );
-    assert!(!text.contains("Wrong answers: 1 in 1,000,000,000 strangers"), "{text}");
+    // Fingerprints have a rate of their own, and no file.
+    let text = answer("plan --items 1e6 --memory 16MiB --static").replace("\n  ", " ");
+    let array = "without a file: Use a sorted array of 64-bit fingerprints: 7.63 MiB for 1,000,000 items";
+    assert!(text.contains(array) && text.contains("1 in 18,400,000,000,000"), "{text}");
     // A few bytes too many are told in bytes.
     let plan = json("plan --items 1e6 --memory 10MiB --range 0..1e9 --json");
     assert!(plan.to_string().contains("takes 10,485,776 B, limit is 10,485,760 B"), "{plan}");
@@ -279,7 +277,7 @@ fn flags_reach_the_advisor() {
     let fixed = json("plan --items 1e6 --fpr 1% --static --json");
     let array =
         fixed["prices"].as_array().unwrap().iter().find(|price| price["name"] == "sorted-array").unwrap();
-    assert_eq!(array["suits"], true);
+    assert_eq!((&array["suits"], &array["why_not"][0]), (&false.into(), &"is kept in no file".into()));
 }
 
 #[test]
@@ -395,7 +393,7 @@ fn help_teaches_and_the_version_is_told() {
     // Every example of the help is one that works.
     let examples = help.lines().filter_map(|line| line.trim().strip_prefix("mayhap plan"));
     let examples: Vec<&str> = examples.map(|line| line.split("   ").next().unwrap()).collect();
-    assert_eq!(examples.len(), 11);
+    assert_eq!(examples.len(), 12);
     let folder = folder("help");
     for example in examples {
         let output = mayhap(&format!("plan{example}")).current_dir(&folder).output().unwrap();
@@ -499,9 +497,9 @@ fn redis_gets_what_it_has_and_is_told_apart() {
     assert!(text.contains("\n  CF.RESERVE seen 131072 BUCKETSIZE 4 MAXITERATIONS 500\n"), "{text}");
     let text = answer("plan --items 2e9 --fpr 1%");
     assert!(text.replace('\n', " ").contains("at most 1,073,741,824 items, got 2,000,000,000."), "{text}");
-    // What is kept in no file is built as what comes next.
+    // What is kept in no file is not recommended, but named.
     let text = answer("plan --items 1000 --fpr 1%");
-    assert!(text.contains("  # There is no file for a hash-set; this is "), "{text}");
+    assert!(text.contains("\n- In a program of your own, without a file: Use a hash set: "), "{text}");
 }
 
 /// The textbook's numbers, by hand: `m = -n k / ln(1 - p^(1/k))`.
@@ -777,4 +775,50 @@ fn every_build_line_builds() {
         built += 1;
     }
     assert_eq!(built, 18, "all kinds but those that are no files");
+}
+
+#[test]
+fn what_is_recommended_can_be_built_and_is_said_last() {
+    let asked = [
+        "--items 100 --fpr 1%",
+        "--items 1e6 --fpr 1%",
+        "--items 1e6 --memory 100MiB",
+        "--items 1e6 --fpr 1% --static",
+        "--items 50 --fpr 1% --deletes --grows",
+        "--fpr 1% --memory 1MiB",
+        "--items 1e6 --fpr 1e-9 --static",
+        "--items 1000 --fpr 1% --range 0..5000",
+        "--items 1e5 --fpr 1e-6 --threads",
+    ];
+    for needs in asked {
+        let plan = json(&format!("plan {needs} --json"));
+        let build = plan["build"].as_str().unwrap_or_else(|| panic!("{needs}: {plan}"));
+        let text = answer(&format!("plan {needs}"));
+        let (_, last) = text.split_once("\nIn short\n").unwrap_or_else(|| panic!("{needs}: {text}"));
+        assert!(last.starts_with("Use ") && last.ends_with(&format!("\n  {build}\n")), "{last}");
+        assert!(!text.contains("There is no file for"), "{text}");
+    }
+    // What is better without a file is said, too.
+    let few = json("plan --items 100 --fpr 1% --json");
+    assert_eq!(few["recommended_without_file"], "hash-set");
+    let text = answer("plan --items 100 --fpr 1%");
+    assert!(text.contains("without a file: Use a hash set"), "{text}");
+}
+
+#[test]
+fn one_kind_is_priced_alone() {
+    let all = json("plan --items 1e6 --fpr 1% --json");
+    for kind in ["cuckoo", "blocked-bloom", "ribbon", "window", "growing"] {
+        let plan = json(&format!("plan --items 1e6 --fpr 1% --kind {kind} --json"));
+        let [price] = &plan["prices"].as_array().unwrap()[..] else { panic!("{plan}") };
+        assert!(price["kind"] == kind && price["suits"] == true, "{plan}");
+        assert_eq!(plan["recommended"], price["name"]);
+        let same = all["prices"].as_array().unwrap().iter().find(|other| other["name"] == price["name"]);
+        assert_eq!(same.unwrap()["memory_bytes"], price["memory_bytes"], "{kind}");
+    }
+    let text = answer("plan --items 1e6 --fpr 1% --kind bloom --deletes");
+    assert!(text.contains("bloom does not meet these needs: cannot delete"), "{text}");
+    assert!(
+        trouble(&["plan", "--items", "1e6", "--fpr", "1%", "--kind", "nonsense"]).contains("no such kind")
+    );
 }

@@ -551,3 +551,15 @@ fn what_cannot_be_read_is_told_in_one_line() {
     let help = mayhap().arg("--help").output().unwrap();
     assert!(text(&help.stdout).contains("mayhap uniq --state seen.mayhap today.txt"));
 }
+
+#[test]
+fn any_number_of_threads_keeps_the_same_lines() {
+    let input: String =
+        (0..200_000_u64).map(|number| format!("line {}\n", number * number % 70_001)).collect();
+    for flags in [&[][..], &["--count"], &["--repeated"], &["--inverse"], &["--window", "500"]] {
+        let kept = |threads: &str| lines(&[&["-q", "-j", threads], flags].concat(), &input);
+        let (one, four) = (kept("1"), kept("4"));
+        assert!(!one.is_empty() && one == four, "{flags:?}");
+    }
+    assert!(trouble(&uniq(&["-j", "0"], b"")).contains("--threads"));
+}

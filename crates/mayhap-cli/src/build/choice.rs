@@ -1,9 +1,9 @@
 //! Which filter is built, and for which rate: the one that was named, or the best of ours that the advice has.
 
+use mayhap::Kind;
 use mayhap::advise::{
-    Advice, Growth, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list, say,
+    Advice, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list, say,
 };
-use mayhap::{BlockedShape, Kind};
 
 use crate::kind_name::{self, KindName};
 use crate::trouble::Trouble;
@@ -56,14 +56,8 @@ pub(super) fn choose(named: Option<KindName>, needs: &Needs) -> Result<Choice, T
 }
 
 fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, Trouble> {
-    let structure = structure(named, needs)?;
-    // All items are there, so whatever is built of them at once can be.
-    let growth = match structure {
-        Structure::Window => Growth::Window,
-        structure if structure.is_static() => Growth::AllAtOnce,
-        _ => needs.growth,
-    };
-    let needs = needs.clone().growing(growth);
+    let structure = named.structure(needs)?;
+    let needs = needs.clone().growing(kind_name::growth_of(structure, needs.growth));
     let prices = price_list(&needs)?;
     let Some(price) = prices.into_iter().find(|price| price.structure == structure) else {
         return Err(Trouble::Usage(format!("--kind: {structure} is no filter")));
@@ -87,27 +81,6 @@ const fn matters(misfit: &Misfit) -> bool {
             | Misfit::OverMemory { .. }
             | Misfit::Unbuildable(_)
     )
-}
-
-/// The structure of this name; of the blocked ones that which fits.
-pub(super) fn structure(named: KindName, needs: &Needs) -> Result<Structure, Trouble> {
-    match named {
-        KindName::Exactly(structure) => Ok(structure),
-        KindName::BlockedBloom if needs.rate_from_memory => {
-            let blocked = |price: &Price| {
-                let rate = price.cost?.target_fpr;
-                matches!(price.structure, Structure::BlockedBloom(_)).then_some((price.structure, rate))
-            };
-            let prices = price_list(needs)?;
-            let best = prices.iter().filter_map(blocked).min_by(|one, other| one.1.total_cmp(&other.1));
-            Ok(best.map_or(Structure::Bloom, |(structure, _)| structure))
-        }
-        KindName::BlockedBloom => {
-            let shape =
-                BlockedShape::for_capacity(needs.items, needs.target_fpr).map_err(NeedsError::from)?;
-            Ok(Structure::BlockedBloom(shape.layout()))
-        }
-    }
 }
 
 fn choose_best(needs: &Needs) -> Result<Choice, Trouble> {

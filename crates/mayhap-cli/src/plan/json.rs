@@ -23,6 +23,8 @@ struct PlanJson<'a> {
     /// The name of the best that suits; null if nothing does.
     recommended: Option<&'static str>,
     why: &'a [String],
+    /// What is better where it need not be a file; null where nothing is.
+    recommended_without_file: Option<&'static str>,
     /// How to make what is recommended; null where there is no such way.
     #[serde(flatten)]
     make: MakeJson,
@@ -101,7 +103,14 @@ struct CanJson {
     certain_no: bool,
 }
 
-pub(super) fn write(out: &mut dyn Write, needs: &Needs, solved: Solved, advice: &Advice) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    needs: &Needs,
+    solved: Solved,
+    advice: &Advice,
+    without_file: Option<&Advice>,
+) -> io::Result<()> {
+    let name = |price: &Price| price.structure.name();
     let plan = PlanJson {
         items: needs.items,
         target_fpr: match solved {
@@ -116,7 +125,8 @@ pub(super) fn write(out: &mut dyn Write, needs: &Needs, solved: Solved, advice: 
             Solved::Memory | Solved::RateAndMemory => Some("memory"),
             Solved::Nothing => None,
         },
-        recommended: advice.recommended().map(|price| price.structure.name()),
+        recommended: advice.recommended().map(name),
+        recommended_without_file: without_file.and_then(Advice::recommended).map(name),
         why: &advice.why,
         make: advice.recommended().map_or_else(MakeJson::default, |price| MakeJson::of(price, needs)),
         notes: advice.notes.iter().map(ToString::to_string).collect(),

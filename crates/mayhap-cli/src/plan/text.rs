@@ -14,6 +14,7 @@ pub(super) fn write(
     needs: &Needs,
     solved: Solved,
     advice: &Advice,
+    without_file: Option<&Advice>,
     width: usize,
 ) -> io::Result<()> {
     for line in textwrap::wrap(&title(needs, solved, advice), width) {
@@ -28,11 +29,27 @@ pub(super) fn write(
     writeln!(out)?;
     table(out, solved, advice, width)?;
     creation(out, needs, advice, width)?;
-    if !advice.notes.is_empty() {
+    let mut notes: Vec<String> = advice.notes.iter().map(ToString::to_string).collect();
+    notes.extend(
+        without_file
+            .map(|other| format!("In a program of your own, without a file: {}", other.why.join(" "))),
+    );
+    if !notes.is_empty() {
         writeln!(out, "\n{HEADING}Notes{HEADING:#}")?;
-        advice.notes.iter().try_for_each(|note| paragraph(out, &note.to_string(), "- ", width))?;
+        notes.iter().try_for_each(|note| paragraph(out, note, "- ", width))?;
     }
-    Ok(())
+    short_advice(out, needs, advice, width)
+}
+
+/// The advice once more, for who sees only the end of a long answer.
+fn short_advice(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -> io::Result<()> {
+    let Some(first) = advice.why.first() else { return Ok(()) };
+    writeln!(out, "\n{HEADING}In short{HEADING:#}")?;
+    paragraph(out, first, "", width)?;
+    match advice.recommended().and_then(|best| build_line(best.structure, &best.sized(needs))) {
+        Some(line) => writeln!(out, "  {line}"),
+        None => Ok(()),
+    }
 }
 
 /// The lines that make what is recommended, or what comes nearest to it, in the shell, in Rust and in Redis.
@@ -289,6 +306,7 @@ fn few_words(misfit: &Misfit) -> &'static str {
         Misfit::NeverForgets => "never forgets",
         Misfit::ForgetsOldItems => "for --window",
         Misfit::NoProbesToChoose => "no --probes",
+        Misfit::NoFile => "no file",
         _ => "cannot be built",
     }
 }

@@ -47,6 +47,10 @@ pub struct Needs {
     pub items_from_memory: bool,
     /// So many probes and no other number: for a classic filter, or a counting one. Nothing else lets them be chosen.
     pub probes: Option<u32>,
+    /// It is to be kept in a file of ours: a structure of which there is none will not do.
+    pub in_file: bool,
+    /// This structure and no other: nothing else is priced.
+    pub only: Option<Structure>,
 }
 
 /// How a set comes to be.
@@ -129,6 +133,8 @@ impl Needs {
             rate_from_memory: false,
             items_from_memory: false,
             probes: None,
+            in_file: false,
+            only: None,
         }
     }
 
@@ -190,6 +196,18 @@ impl Needs {
     #[must_use]
     pub fn probing(self, probes: u32) -> Self {
         Self { probes: Some(probes), ..self }
+    }
+
+    /// It is to be kept in a file of ours.
+    #[must_use]
+    pub fn in_a_file(self) -> Self {
+        Self { in_file: true, ..self }
+    }
+
+    /// `structure` and no other.
+    #[must_use]
+    pub fn only(self, structure: Structure) -> Self {
+        Self { only: Some(structure), ..self }
     }
 
     /// The memory rates are solved from, if they are.

@@ -244,6 +244,8 @@ pub enum Misfit {
     NeedsRange,
     /// The number of its probes is not for others to choose, or it has none.
     NoProbesToChoose,
+    /// There is no file of it, and one was asked for.
+    NoFile,
     /// Its memory is above the limit.
     OverMemory {
         /// What it takes.
@@ -273,6 +275,7 @@ impl fmt::Display for Misfit {
             Self::NeedsAllAtOnce => f.write_str("needs all items at once"),
             Self::NeedsRange => f.write_str("needs integers in a known range"),
             Self::NoProbesToChoose => f.write_str("has no number of probes to choose"),
+            Self::NoFile => f.write_str("is kept in no file"),
             Self::OverMemory { bytes, limit } => {
                 let said = [say::bytes(*bytes), say::bytes(*limit)];
                 // A few bytes too many do not show in three digits.
@@ -307,7 +310,8 @@ impl fmt::Display for Misfit {
 /// [`NeedsError`] for needs that cannot be meant.
 pub fn price_list(needs: &Needs) -> Result<Vec<Price>, NeedsError> {
     needs.check()?;
-    Ok(Structure::all().map(|structure| price(structure, needs)).collect())
+    let asked_for = |structure: &Structure| needs.only.is_none_or(|only| only == *structure);
+    Ok(Structure::all().filter(asked_for).map(|structure| price(structure, needs)).collect())
 }
 
 /// The prices of those of `structures` that could suit, whatever they cost: for a caller that wants the best and no list.
@@ -410,6 +414,9 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
     }
     if needs.probes.is_some() && !structure.lets_probes_be_chosen() {
         misfits.push(Misfit::NoProbesToChoose);
+    }
+    if needs.in_file && structure.kind().is_none() {
+        misfits.push(Misfit::NoFile);
     }
     if let Some(cost) = cost {
         // Who takes the rate that fits gets what was sized; only a rate asked for can be missed.
