@@ -63,7 +63,9 @@ needed! {
     RedisModule_LoadUnsigned RedisModule_LoadDouble RedisModule_LoadStringBuffer RedisModule_IsIOError
     RedisModule_GetContextFromIO RedisModule_WrongArity RedisModule_EmitAOF RedisModule_DigestAddStringBuffer RedisModule_DigestAddLongLong RedisModule_DigestEndSequence
     RedisModule_RegisterStringConfig RedisModule_LoadConfigs RedisModule_RegisterInfoFunc
-    RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong RedisModule_SubscribeToServerEvent
+    RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong RedisModule_InfoAddFieldDouble RedisModule_SubscribeToServerEvent
+    RedisModule_CreateTimer RedisModule_SelectDb RedisModule_Scan
+    RedisModule_ScanCursorCreate RedisModule_ScanCursorRestart RedisModule_ScanCursorDestroy
     RedisModule_GetServerInfo RedisModule_ServerInfoGetFieldC
     RedisModule_FreeServerInfo RedisModule_GetUsedMemoryRatio RedisModule_DefragAlloc RedisModule_Log
 }

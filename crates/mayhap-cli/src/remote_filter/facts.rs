@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use mayhap::advise::say;
+use mayhap_command::Health;
 use mayhap_remote::guava::GuavaBitmap;
 use mayhap_remote::redis::Value;
 use mayhap_remote::{RedissonFilter, ShardedFilter};
 use serde::Serialize;
 use serde_json::{Map, json};
 
-use super::Server;
+use super::{Fullness, Server};
 use crate::output::{self, HEADING};
 use crate::trouble::Trouble;
 
@@ -25,11 +26,43 @@ pub(crate) struct ServerFacts {
     /// The fields in the order in which they were told.
     #[serde(skip)]
     order: Vec<String>,
+    /// Whether it is wrong more often than it was made to be, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) over_capacity: Option<bool>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl ServerFacts {
     pub(super) fn new(layout: &str) -> Self {
-        Self { filter: String::new(), layout: layout.to_owned(), fields: Map::new(), order: Vec::new() }
+        Self {
+            filter: String::new(),
+            layout: layout.to_owned(),
+            fields: Map::new(),
+            order: Vec::new(),
+            over_capacity: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// How full it is, by what the server says; `None` where it does not say what the filter was made for.
+    pub(super) fn fullness(&self) -> Option<Fullness> {
+        let number = |name: &str| match self.fields.get(name)? {
+            serde_json::Value::Number(number) => number.as_f64(),
+            serde_json::Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let (target_fpr, expected_fpr) = (number("target_fpr")?, number("expected_fpr")?);
+        let is_over = match self.fields.get("health").and_then(serde_json::Value::as_str) {
+            Some(health) => health != Health::Ok.name(),
+            None => Health::of(target_fpr, expected_fpr) != Health::Ok,
+        };
+        Some(Fullness {
+            items: number("inserted")? as u64,
+            capacity: number("capacity")? as u64,
+            target_fpr,
+            expected_fpr,
+            server_says: Some(is_over),
+        })
     }
 
     pub(super) fn add(&mut self, name: &str, value: impl Into<serde_json::Value>) {
@@ -50,7 +83,8 @@ impl ServerFacts {
     /// For people.
     pub(crate) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
         writeln!(out, "{HEADING}{}{HEADING:#}", self.filter)?;
-        let wide = self.fields.keys().map(|name| name.chars().count()).max().unwrap_or(0).max("is".len()) + 2;
+        let wide =
+            self.fields.keys().map(|name| name.chars().count()).max().unwrap_or(0).max("warning".len()) + 2;
         output::paragraph(out, &self.layout, &format!("  {:<wide$}", "is"), width)?;
         for (name, value) in self.order.iter().filter_map(|name| Some((name, self.fields.get(name)?))) {
             let is_rate = name.ends_with("_fpr") || name.ends_with("probability");
@@ -65,6 +99,9 @@ impl ServerFacts {
                 other => other.to_string(),
             };
             output::paragraph(out, &said, &format!("  {name:<wide$}"), width)?;
+        }
+        for warning in &self.warnings {
+            output::paragraph(out, warning, &format!("  {:<wide$}", "warning"), width)?;
         }
         Ok(())
     }

@@ -106,7 +106,7 @@ pub(super) fn card(
     _context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
     let served = holder_of(value)?.ok_or(NotReady::Missing)?.ready()?;
-    Ok(Reply::count(super::facts::of(served).inserted))
+    Ok(Reply::count(super::facts::inserted(served)))
 }
 
 /// `MF.CLEAR name`.

@@ -5,6 +5,7 @@ mod cluster;
 mod commands;
 mod files;
 mod memory;
+mod overfull;
 mod payloads;
 mod replica;
 mod script;
