@@ -161,7 +161,13 @@ struct Report<'a> {
     items: &'a [ItemReport],
 }
 
-/// What is known of a filter that is here.
+/// Where the filter is.
+enum Source<'a> {
+    Here(&'a Filter),
+    There(&'a Distant<'a>),
+}
+
+/// How often it is wrong, where that is known.
 #[derive(Serialize)]
 struct Rates {
     /// The rate by the model, for what is in the filter now.
@@ -197,7 +203,7 @@ impl Check {
                         output::warn(format_args!("{}: {warning}", self.filter));
                     }
                 }
-                self.ask_with(&Asker::here(&filter, self.allow_misfits), Some(&filter))
+                self.ask_with(&Asker::here(&filter, self.allow_misfits), &Source::Here(&filter))
             }
             Place::Server(remote) => {
                 let opening = Opening {
@@ -208,12 +214,12 @@ impl Check {
                     quiet: self.quiet,
                 };
                 let filter = Distant::open(opening, self.annotate || self.json)?;
-                self.ask_with(&Asker::there(&filter, self.allow_misfits), None)
+                self.ask_with(&Asker::there(&filter, self.allow_misfits), &Source::There(&filter))
             }
         }
     }
 
-    fn ask_with(&self, asker: &Asker<'_>, here: Option<&Filter>) -> Result<Verdict, Trouble> {
+    fn ask_with(&self, asker: &Asker<'_>, source: &Source<'_>) -> Result<Verdict, Trouble> {
         let mut counts = Counts::default();
         let mut writer = Writer::new(self.form(), self.input.terminator(), self.line_buffered)?;
         let items = self.ask_items(asker, &mut writer, &mut counts)?;
@@ -222,18 +228,36 @@ impl Check {
             self.ask_files(asker, &mut writer, &mut counts)?;
         }
         writer.flush()?;
+        let fullness = match source {
+            // One that does not answer is not asked for more.
+            Source::There(filter) if !self.quiet && counts.not_ready == 0 => {
+                filter.filter().ok().and_then(|filter| filter.quick_fullness())
+            }
+            _ => None,
+        };
+        if let Some(warning) = fullness.and_then(|full| full.health()) {
+            output::warn(format_args!("{}: {warning}", self.filter));
+        }
         if self.json {
+            let rates = match source {
+                Source::Here(filter) => {
+                    Some((filter.expected_fpr(), filter.target_fpr(), health::is_over_capacity(filter)))
+                }
+                Source::There(_) => {
+                    fullness.map(|full| (full.expected_fpr, full.target_fpr, full.is_over_capacity()))
+                }
+            };
             let report = Report {
                 filter: self.filter.to_string(),
                 lines: counts.lines,
                 mayhap: counts.mayhap,
                 no: counts.noes(),
-                not_ready: here.is_none().then_some(counts.not_ready),
-                rates: here.map(|filter| Rates {
-                    expected_fpr: filter.expected_fpr(),
-                    target_fpr: filter.target_fpr(),
-                    expected_wrong_mayhaps: wrong_mayhaps(&counts, filter.expected_fpr()),
-                    over_capacity: health::is_over_capacity(filter),
+                not_ready: matches!(source, Source::There(_)).then_some(counts.not_ready),
+                rates: rates.map(|(expected_fpr, target_fpr, over_capacity)| Rates {
+                    expected_fpr,
+                    target_fpr,
+                    expected_wrong_mayhaps: wrong_mayhaps(&counts, expected_fpr),
+                    over_capacity,
                 }),
                 items: &items,
             };

@@ -31,6 +31,7 @@ pub(crate) use self::facts::ServerFacts;
 pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
 use self::named::Named;
 
+use crate::health;
 use crate::item_form::{ItemForm, LineItem};
 use crate::progress::Progress;
 use crate::pull::fetch;
@@ -74,20 +75,32 @@ pub(crate) struct Fullness {
     #[serde(skip)]
     pub(crate) target_fpr: f64,
     pub(crate) expected_fpr: f64,
+    /// Whether that is too much, of a filter of the server's own.
+    #[serde(skip)]
+    pub(crate) server_says: Option<bool>,
 }
 
 impl Fullness {
     /// So much is in that it is wrong more often than it was made to be.
     pub(crate) fn is_over_capacity(&self) -> bool {
-        self.items > self.capacity && self.expected_fpr > self.target_fpr
+        self.server_says.unwrap_or(self.items > self.capacity && self.expected_fpr > self.target_fpr)
     }
 
     /// What is not as it was asked for.
     pub(crate) fn warning(&self) -> Option<String> {
+        if self.server_says.is_some() {
+            return self.health();
+        }
         let (told, got) = (say::count(self.capacity), say::count(self.items));
         let (now, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
         self.is_over_capacity()
             .then(|| format!("told {told}, got {got} different or more: wrong for {now} instead of {target}"))
+    }
+
+    /// The same in the words that are used for a file.
+    pub(crate) fn health(&self) -> Option<String> {
+        let Self { items, capacity, expected_fpr, target_fpr, .. } = *self;
+        self.is_over_capacity().then(|| health::over_capacity(items, capacity, expected_fpr, target_fpr))
     }
 }
 
@@ -217,6 +230,7 @@ impl Server {
             capacity: report.measures().capacity(),
             target_fpr: report.measures().target_fpr(),
             expected_fpr: report.expected_fpr(),
+            server_says: None,
         })
     }
 
@@ -516,9 +530,19 @@ impl RemoteFilter {
                     capacity: config.expected_insertions(),
                     target_fpr: config.false_probability(),
                     expected_fpr: fill.powi(config.hash_iterations() as i32),
+                    server_says: None,
                 })
             }
-            Kind::Named(_) | Kind::Guava(_) => None,
+            Kind::Named(named) => named.facts(server).ok()?.fullness(),
+            Kind::Guava(_) => None,
+        }
+    }
+
+    /// The same where that takes a request or two: not where the server has to count bits for it.
+    pub(crate) fn quick_fullness(&self) -> Option<Fullness> {
+        match &self.filter {
+            Kind::Named(_) | Kind::Sharded(_) => self.fullness(),
+            Kind::Redisson(_) | Kind::Guava(_) => None,
         }
     }
 
@@ -539,6 +563,12 @@ impl RemoteFilter {
             (facts.items_as, facts.items_as_unknown) = (Some(items_as.name()), false);
         }
         facts.complete();
+        let fullness = match &self.filter {
+            Kind::Named(_) => facts.fullness(),
+            Kind::Sharded(_) | Kind::Redisson(_) | Kind::Guava(_) => self.fullness(),
+        };
+        facts.over_capacity = fullness.map(|full| full.is_over_capacity()).or(facts.over_capacity);
+        facts.warnings.extend(fullness.and_then(|full| full.health()));
         Ok(facts)
     }
 }

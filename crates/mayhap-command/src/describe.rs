@@ -1,7 +1,8 @@
 //! What there is to say of a value, whatever it is: for statistics, lists and web pages.
 
-use mayhap::Kind;
+use mayhap::{Kind, Sampling};
 
+use crate::health::Health;
 use crate::value::Value;
 
 /// What a dashboard shows of a filter.
@@ -17,8 +18,12 @@ pub struct Description {
     pub capacity: u64,
     /// The rate it promised at that.
     pub target_fpr: f64,
-    /// The rate by the model, for what is in it now.
+    /// The rate now: that of the model for the items counted, or that of the bits where it is higher.
     pub expected_fpr: f64,
+    /// The share of bits or slots in use, counted or from a sample; 0 for a string.
+    pub fill: f64,
+    /// Whether the rate is past the target, and how far.
+    pub health: Health,
     /// Bytes it takes, all in.
     pub memory_bytes: u64,
     /// Filters it is a chain of.
@@ -34,7 +39,7 @@ pub struct Description {
 impl Description {
     /// The share of its capacity that is taken; 0 where there is none.
     #[must_use]
-    pub fn fill(&self) -> f64 {
+    pub fn load(&self) -> f64 {
         match self.capacity {
             0 => 0.0,
             capacity => self.items as f64 / capacity as f64,
@@ -55,9 +60,9 @@ impl Value {
         }
     }
 
-    /// What there is to say of it. Takes time in proportion to its layers, not to its size.
+    /// What there is to say of it, after a look at as much of its bits as `sampling` says.
     #[must_use]
-    pub fn describe(&self) -> Description {
+    pub fn describe(&self, sampling: Sampling) -> Description {
         let described = Description {
             type_name: self.type_name(),
             kind: Kind::Bitmap.name(),
@@ -65,6 +70,8 @@ impl Value {
             capacity: 0,
             target_fpr: 0.0,
             expected_fpr: 0.0,
+            fill: 0.0,
+            health: Health::Ok,
             memory_bytes: self.memory_bytes(),
             layers: 1,
             generation: 0,
@@ -72,22 +79,33 @@ impl Value {
             is_ready: true,
         };
         match self {
-            Self::Bloom(filter) => Description {
-                kind: Kind::ScalableBloom.name(),
-                capacity: filter.capacity(),
-                target_fpr: filter.target_fpr(),
-                expected_fpr: filter.expected_fpr(),
-                layers: filter.layers() as u64,
-                ..described
-            },
-            Self::Cuckoo(filter) => Description {
-                kind: Kind::ScalableCuckoo.name(),
-                capacity: filter.capacity(),
-                target_fpr: filter.target_fpr(),
-                expected_fpr: filter.expected_fpr(),
-                layers: filter.tables() as u64,
-                ..described
-            },
+            Self::Bloom(filter) => {
+                let (target_fpr, counted) = (filter.target_fpr(), filter.expected_fpr());
+                let fill = filter.uncounted().fill_by(sampling);
+                Description {
+                    kind: Kind::ScalableBloom.name(),
+                    capacity: filter.capacity(),
+                    target_fpr,
+                    expected_fpr: counted.max(fill.expected_fpr),
+                    fill: fill.share,
+                    health: Health::of(target_fpr, counted.max(fill.certain_fpr())),
+                    layers: filter.layers() as u64,
+                    ..described
+                }
+            }
+            Self::Cuckoo(filter) => {
+                let (target_fpr, expected_fpr) = (filter.target_fpr(), filter.expected_fpr());
+                Description {
+                    kind: Kind::ScalableCuckoo.name(),
+                    capacity: filter.capacity(),
+                    target_fpr,
+                    expected_fpr,
+                    fill: filter.fill(),
+                    health: Health::of(target_fpr, expected_fpr),
+                    layers: filter.tables() as u64,
+                    ..described
+                }
+            }
             Self::LoadingBloom(_) => {
                 Description { kind: Kind::ScalableBloom.name(), is_ready: false, ..described }
             }
@@ -97,12 +115,14 @@ impl Value {
             Self::Text(_) => Description { kind: "string", ..described },
             Self::Lost(_) => Description { kind: "lost", is_ready: false, ..described },
             Self::Filter(holder) => {
-                let facts = holder.facts();
+                let facts = holder.facts(sampling);
                 Description {
                     kind: facts.kind.map_or("unknown", Kind::name),
                     capacity: facts.capacity,
                     target_fpr: facts.target_fpr,
                     expected_fpr: facts.expected_fpr,
+                    fill: facts.fill,
+                    health: facts.health,
                     layers: facts.layers,
                     generation: facts.generation.into(),
                     is_ready: holder.is_ready(),

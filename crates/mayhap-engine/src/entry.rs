@@ -1,6 +1,7 @@
 //! One name and what it holds.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use mayhap_command::Value;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -74,6 +75,11 @@ impl Entry {
     /// What it holds, shared.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Option<Value>> {
         self.header().value.read()
+    }
+
+    /// The same, unless another thread has it for itself for longer than `patience`.
+    pub(crate) fn read_within(&self, patience: Duration) -> Option<RwLockReadGuard<'_, Option<Value>>> {
+        self.header().value.try_read_for(patience)
     }
 
     /// What it holds, for oneself.

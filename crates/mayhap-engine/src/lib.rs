@@ -27,6 +27,7 @@ mod hold;
 mod journal;
 mod keyspace;
 pub mod log;
+mod overfull;
 mod reclaim;
 mod record;
 pub mod replay;

@@ -1,6 +1,7 @@
 //! What there is to say of single names, for lists and pages.
 
-use mayhap_command::{Description, Value};
+use mayhap::Sampling;
+use mayhap_command::{Description, Value, health};
 
 use crate::engine::Engine;
 use crate::entry::Entry;
@@ -42,7 +43,7 @@ impl Engine {
     pub fn detail(&self, name: &[u8]) -> Option<Detail> {
         let _open = self.gate.pass();
         let entry = self.find(name, self.now())?;
-        self.detail_of(&entry)
+        self.detail_of(&entry, health::look)
     }
 
     /// About `count` names that match `pattern`, from `cursor` on, which is 0 at first and then what the page before said. Who goes on to
@@ -50,9 +51,9 @@ impl Engine {
     #[must_use]
     pub fn page(&self, cursor: u64, count: u64, pattern: Option<&[u8]>) -> Page {
         let _open = self.gate.pass();
-        let pattern = pattern.map(Pattern::new);
+        let (pattern, glance) = (pattern.map(Pattern::new), health::glance());
         let (next, entries) = self.walk(cursor, count.max(1), pattern.as_ref(), self.now(), |_| true);
-        Page { details: entries.iter().filter_map(|entry| self.detail_of(entry)).collect(), next }
+        Page { details: entries.iter().filter_map(|entry| self.detail_of(entry, |_| glance)).collect(), next }
     }
 
     /// Bytes that what `name` holds takes; 0 if it holds nothing, or somebody has it for long. Does not count as use.
@@ -74,11 +75,12 @@ impl Engine {
         self.keyspace.get(name).and_then(|entry| entry.read().as_ref().map(look)).unwrap_or(0)
     }
 
-    fn detail_of(&self, entry: &Entry) -> Option<Detail> {
+    fn detail_of(&self, entry: &Entry, sampling: impl FnOnce(u64) -> Sampling) -> Option<Detail> {
         let now = self.now();
         let (description, total_bytes, deadline) = {
             let value = entry.read();
-            let described = value.as_ref()?.describe();
+            let described = value.as_ref()?;
+            let described = described.describe(sampling(described.memory_bytes()));
             let total_bytes = self.account(entry, value.as_ref()).memory_bytes;
             (described, total_bytes, self.expiries.get(entry))
         };

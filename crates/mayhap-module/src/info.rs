@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int};
 
 use crate::host::{Ctx, call, raw};
+use crate::overfull;
 use crate::tally::{self, BUDGET};
 use crate::types::{Type, guarded};
 
@@ -29,6 +30,13 @@ unsafe extern "C" fn tell(info: *mut raw::RedisModuleInfoCtx, _: c_int) {
             field(c"keyed_bloom_filters", keyed_bloom);
             field(c"keyed_cuckoo_filters", keyed_cuckoo);
             field(c"filters_memory_bytes", BUDGET.used());
+            let overfull = overfull::figures();
+            field(c"filters_over_capacity", overfull.over_capacity());
+            field(c"filters_over_ten_times_target", overfull.over_tenfold + overfull.over_half);
+            field(c"filters_over_half", overfull.over_half);
+            let (name, worst) = (c"worst_expected_fpr".as_ptr(), overfull.worst_expected_fpr);
+            // SAFETY: as above.
+            unsafe { call!(RedisModule_InfoAddFieldDouble(info, name, worst)) };
         });
     }
 }

@@ -25,6 +25,7 @@ mod host;
 mod info;
 mod load;
 mod memory_limit;
+mod overfull;
 mod register;
 mod reply;
 mod run;

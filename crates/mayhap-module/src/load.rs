@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use crate::host::{self, Ctx, ERR, HostString, Level, OK, raw};
 use crate::memory_limit::HostMemory;
 use crate::settings::MODULE;
-use crate::{allocator, info, memory_limit, register, settings, types};
+use crate::{allocator, info, memory_limit, overfull, register, settings, types};
 
 /// The module's version, as `MODULE LIST` shows it: 10 000 for 1.0.0.
 const VERSION: c_int = {
@@ -91,6 +91,7 @@ unsafe fn load(ctx: Ctx, argv: *mut HostString, argc: c_int) -> Result<(), Strin
         settings::register(ctx)?;
         info::register(ctx);
         memory_limit::follow(ctx);
+        overfull::start(ctx);
         // Errors while a value is loaded are answered, not died of; names that did not change disturb no `WATCH`; and nothing of ours
         // stands in the way of a replica that answers while it loads.
         let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS

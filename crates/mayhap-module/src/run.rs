@@ -406,6 +406,7 @@ impl Server<'_> {
     /// # Safety
     /// As [`run`](Self::run).
     unsafe fn tell(&self, name: HostString, effect: Effect<'_>) {
+        tally::changed();
         // SAFETY: the caller's; the text of the event lives for ever.
         unsafe {
             effect.send(&self.call, name);

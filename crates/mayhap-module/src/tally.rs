@@ -22,14 +22,28 @@ pub(crate) fn bytes(value: &Value) -> u64 {
     size_of::<Value>() as u64 + value.memory_bytes()
 }
 
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// Changes of values since the start.
+pub(crate) fn changes() -> u64 {
+    CHANGES.load(Relaxed)
+}
+
+/// What a name holds was changed.
+pub(crate) fn changed() {
+    CHANGES.fetch_add(1, Relaxed);
+}
+
 /// A value came into the keyspace.
 pub(crate) fn came(value: &Value) {
+    changed();
     VALUES[Type::of(value) as usize].fetch_add(1, Relaxed);
     BUDGET.book(0, bytes(value));
 }
 
 /// A value left it, which takes so many bytes.
 pub(crate) fn went(of: Type, bytes: u64) {
+    changed();
     VALUES[of as usize].fetch_sub(1, Relaxed);
     BUDGET.book(bytes, 0);
 }

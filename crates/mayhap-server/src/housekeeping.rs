@@ -1,10 +1,11 @@
 //! What the server does on its own: names that expired are removed, snapshots are written, connections that take too long or too much
-//! are closed.
+//! are closed, filters are looked at for those past what they were made for.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::overfull::Rounds;
 use crate::shared::Shared;
 
 /// How often it looks what there is to do.
@@ -29,6 +30,7 @@ fn keep_house(shared: &Arc<Shared>) {
     let mut last_save = Instant::now();
     let mut last_look = Instant::now();
     let mut has_told = false;
+    let mut rounds = Rounds::default();
     while !shared.is_stopping() {
         let more = shared.engine().sweep(SWEEP);
         shared.clients().close_overfull(shared.settings().buffers_limit);
@@ -40,6 +42,7 @@ fn keep_house(shared: &Arc<Shared>) {
             has_told = true;
             tracing::error!(why, "the log failed: changes are refused until a restart");
         }
+        rounds.go_on(shared);
         let every = shared.save_interval();
         let is_time = !every.is_zero() && last_save.elapsed() >= every;
         // One that failed, for want of room most likely, is not tried ten times a second.

@@ -293,6 +293,11 @@ fn mayhap(shared: &Shared, text: &mut String) {
     put(text, format_args!("answered_no:{}", totals.misses));
     put(text, format_args!("lost_names:{}", totals.lost()));
     put(text, format_args!("unknown_losses:{}", u8::from(shared.engine().has_unknown_losses())));
+    let overfull = shared.overfull();
+    put(text, format_args!("filters_over_capacity:{}", overfull.over_capacity()));
+    put(text, format_args!("filters_over_ten_times_target:{}", overfull.over_tenfold + overfull.over_half));
+    put(text, format_args!("filters_over_half:{}", overfull.over_half));
+    put(text, format_args!("worst_expected_fpr:{:.6}", overfull.worst_expected_fpr));
     for of in totals.by_type {
         put(text, format_args!("type_{}:filters={},bytes={}", of.type_name, of.names, of.memory_bytes));
     }

@@ -24,6 +24,7 @@ mod listen;
 pub mod logging;
 pub mod machine;
 mod metrics;
+mod overfull;
 pub mod process;
 pub mod resp;
 pub mod saving;

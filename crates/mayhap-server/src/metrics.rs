@@ -66,6 +66,26 @@ pub(crate) fn page(shared: &Shared) -> String {
         u8::from(shared.engine().has_unknown_losses()),
     );
     page.one("mayhap_items", "gauge", "Items in all filters, by their own count.", engine.items);
+    let overfull = shared.overfull();
+    page.about(
+        "mayhap_filters_over_capacity",
+        "gauge",
+        "Filters whose expected false-positive rate is past their target, by how far.",
+    );
+    let over = [
+        ("target", overfull.over_target),
+        ("ten_times_target", overfull.over_tenfold),
+        ("half", overfull.over_half),
+    ];
+    for (over, filters) in over {
+        page.put("mayhap_filters_over_capacity", &[("over", over)], filters);
+    }
+    page.one(
+        "mayhap_worst_expected_fpr",
+        "gauge",
+        "The highest expected false-positive rate of any filter.",
+        format_args!("{:.6}", overfull.worst_expected_fpr),
+    );
     page.one("mayhap_expiring_filters", "gauge", "Names that expire some time.", engine.expiring);
     page.one("mayhap_expired_filters_total", "counter", "Names that expired.", engine.expired);
     page.about("mayhap_answers_total", "counter", "Items asked about, by answer.");

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mayhap_command::Environment;
+use mayhap_command::overfull::Figures;
 use mayhap_engine::log::Policy;
 use mayhap_engine::{Engine, System};
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 use crate::client::Clients;
 use crate::counters::{Counters, Totals};
 use crate::latency::Latency;
+use crate::overfull::LastRound;
 use crate::saving::{SaveError, Saving};
 use crate::settings::Settings;
 use crate::slow_log::SlowLog;
@@ -49,6 +51,7 @@ pub struct Shared {
     pause: Mutex<Option<(Pause, Instant)>>,
     /// Is anything? To be read without the lock.
     paused: AtomicBool,
+    overfull: LastRound,
 }
 
 impl Shared {
@@ -87,6 +90,7 @@ impl Shared {
             pause: Mutex::default(),
             paused: AtomicBool::new(false),
             stopped: Notify::new(),
+            overfull: LastRound::default(),
         }
     }
 
@@ -118,6 +122,16 @@ impl Shared {
     #[must_use]
     pub const fn latency(&self) -> &Latency {
         &self.latency
+    }
+
+    /// Filters that are past what they were made for, as the last look at all of them found.
+    #[must_use]
+    pub fn overfull(&self) -> Figures {
+        *self.overfull.lock()
+    }
+
+    pub(crate) fn set_overfull(&self, figures: Figures) {
+        *self.overfull.lock() = figures;
     }
 
     /// What keeps the data on disk.

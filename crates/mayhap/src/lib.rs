@@ -62,6 +62,7 @@ mod error;
 pub mod explain;
 #[cfg(feature = "file")]
 pub mod file;
+mod fill;
 mod filter;
 mod fingerprints;
 mod gcs;
@@ -97,6 +98,7 @@ pub use cuckoo::{Cuckoo, CuckooShape, GrowableCuckoo, GrowableCuckooShape};
 pub use dleft::{DLeft, DLeftShape};
 pub use dual::{DualAnswer, DualBloom, DualShape};
 pub use error::{BuildError, InsertError, MergeError, RemoveError};
+pub use fill::{Fill, Sampling};
 pub use filter::Filter;
 pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};

@@ -127,6 +127,7 @@ impl Work<'_> {
     fn bitmap_there(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, Trouble> {
         let Built { filter, read, target_fpr, told, .. } = self.foreign(format)?;
         let fullness = Fullness {
+            server_says: None,
             items: filter.inserted(),
             capacity: told.unwrap_or(u64::MAX),
             target_fpr,

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 
 use mayhap::advise::say;
 use mayhap::codec::format::Format;
+use mayhap_command::Health;
 use mayhap_remote::guava::GuavaBitmap;
 use mayhap_remote::redis::Value;
 use mayhap_remote::{RedissonFilter, ShardedFilter};
 use serde::Serialize;
 use serde_json::{Map, json};
 
-use super::Server;
+use super::{Fullness, Server};
 use crate::output::{self, HEADING};
 use crate::remote::Family;
 use crate::trouble::Trouble;
@@ -67,6 +68,27 @@ const NAMES: usize = 15;
 impl ServerFacts {
     pub(super) fn new(layout: &str, format: &'static str) -> Self {
         Self { layout: layout.to_owned(), format, ..Self::default() }
+    }
+
+    /// How full it is, by what the server says; `None` where it does not say what the filter was made for.
+    pub(super) fn fullness(&self) -> Option<Fullness> {
+        let number = |name: &str| match self.fields.get(name)? {
+            serde_json::Value::Number(number) => number.as_f64(),
+            serde_json::Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let (target_fpr, expected_fpr) = (number("target_fpr")?, number("expected_fpr")?);
+        let is_over = match self.fields.get("health").and_then(serde_json::Value::as_str) {
+            Some(health) => health != Health::Ok.name(),
+            None => Health::of(target_fpr, expected_fpr) != Health::Ok,
+        };
+        Some(Fullness {
+            items: number("inserted")? as u64,
+            capacity: number("capacity")? as u64,
+            target_fpr,
+            expected_fpr,
+            server_says: Some(is_over),
+        })
     }
 
     pub(super) fn add(&mut self, name: &str, value: impl Into<serde_json::Value>) {

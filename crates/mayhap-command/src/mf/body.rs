@@ -125,6 +125,15 @@ impl Body {
         }
     }
 
+    /// Layers, tables or generations that have a header of their own when it is encoded; never fewer.
+    pub(crate) fn layers(&self) -> u64 {
+        match self {
+            Self::Nothing | Self::List(_) | Self::Bloom(_) | Self::Blocked(_) => 1,
+            Self::Scalable(filter) => filter.layers() as u64,
+            Self::Plain(filter) => super::facts::layers_of(filter),
+        }
+    }
+
     /// Can it be asked by hashes?
     pub(crate) fn takes_hashes(&self) -> bool {
         match self {

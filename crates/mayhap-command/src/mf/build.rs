@@ -328,7 +328,7 @@ fn abort(slot: &mut Slot<'_>) -> Result<Reply, Refusal> {
 
 fn info(slot: &mut Slot<'_>) -> Result<Reply, Refusal> {
     let building = building_mut(slot)?;
-    let numbers = facts::of(&building.served);
+    let numbers = facts::of(&building.served, crate::health::glance());
     let kind = building.served.kind().map_or("", mayhap::Kind::name);
     let pair = |name: &str, value| (Reply::bulk(name), value);
     Ok(Reply::Map(vec![

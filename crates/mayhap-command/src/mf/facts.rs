@@ -1,10 +1,11 @@
-//! The numbers of one generation, worked out without reading its bits.
+//! The numbers of one generation: what it counted, and what its bits say.
 
-use mayhap::{BlockedPlacement, BlockedShape, BloomPlacement, BloomShape, Filter};
+use mayhap::{BlockedPlacement, BloomPlacement, Fill, Filter, Sampling};
 
 use super::body::Body;
 use super::recipe::Recipe;
 use super::served::Served;
+use crate::health::{self, Assessment, Health};
 
 /// The numbers of a generation.
 pub(crate) struct Numbers {
@@ -15,6 +16,7 @@ pub(crate) struct Numbers {
     pub(crate) expected_fpr: f64,
     pub(crate) fill: f64,
     pub(crate) layers: u64,
+    pub(crate) health: Health,
 }
 
 /// Items that are in, by its own count, and nothing else: how often it is wrong takes longer to work out.
@@ -32,18 +34,8 @@ pub(crate) fn inserted(served: &Served) -> u64 {
     }
 }
 
-/// How many layers, tables or generations it has, and nothing else.
-pub(crate) fn layers(served: &Served) -> u64 {
-    match &served.body {
-        Body::Nothing => 0,
-        // It stands for a filter that has not grown.
-        Body::List(_) | Body::Bloom(_) | Body::Blocked(_) => 1,
-        Body::Scalable(shared) => shared.layers() as u64,
-        Body::Plain(filter) => layers_of(filter),
-    }
-}
-
-fn layers_of(filter: &Filter) -> u64 {
+/// How many layers, tables or generations a filter has.
+pub(crate) fn layers_of(filter: &Filter) -> u64 {
     match filter {
         Filter::ScalableBloom(scalable) => scalable.layers().len() as u64,
         Filter::DualBloom(_) => 2,
@@ -54,54 +46,129 @@ fn layers_of(filter: &Filter) -> u64 {
     }
 }
 
-pub(crate) fn of(served: &Served) -> Numbers {
+/// All of them. Reads as much of the bits as `sampling` says.
+pub(crate) fn of(served: &Served, sampling: Sampling) -> Numbers {
     match &served.body {
         Body::Nothing => of_nothing(served.recipe.as_deref()),
         // Small, and its numbers are those of the filter it stands for.
         Body::List(_) => match served.copy() {
-            Some(Ok(filter)) => of_filter(&filter),
+            Some(Ok(filter)) => of_filter(&filter, sampling),
             _ => of_nothing(served.recipe.as_deref()),
         },
-        Body::Bloom(shared) => Numbers {
-            inserted: shared.inserted(),
-            expected_fpr: shared.expected_fpr(),
-            fill: bloom_fill(shared.shape(), shared.inserted()),
-            ..of_bloom(shared.plain())
-        },
-        Body::Blocked(shared) => Numbers {
-            placement: blocked_placement(shared.plain().placement()),
-            capacity: shared.capacity(),
-            inserted: shared.inserted(),
-            target_fpr: shared.target_fpr(),
-            expected_fpr: shared.expected_fpr(),
-            fill: blocked_fill(shared.shape(), shared.inserted()),
-            layers: 1,
-        },
+        Body::Bloom(shared) => {
+            let placement = shared.plain().placement();
+            Numbers {
+                placement: bloom_placement(placement),
+                capacity: shared.capacity(),
+                inserted: shared.inserted(),
+                target_fpr: shared.target_fpr(),
+                expected_fpr: shared.expected_fpr(),
+                fill: 0.0,
+                layers: 1,
+                health: Health::Ok,
+            }
+            .with(shared.plain().fill_by(sampling), health::guessed_bloom(placement))
+        }
+        Body::Blocked(shared) => {
+            let placement = shared.plain().placement();
+            Numbers {
+                placement: blocked_placement(placement),
+                capacity: shared.capacity(),
+                inserted: shared.inserted(),
+                target_fpr: shared.target_fpr(),
+                expected_fpr: shared.expected_fpr(),
+                fill: 0.0,
+                layers: 1,
+                health: Health::Ok,
+            }
+            .with(shared.plain().fill_by(sampling), health::guessed_blocked(placement))
+        }
         Body::Scalable(shared) => {
             let plain = shared.uncounted();
-            let missed = shared.inserted().saturating_sub(plain.inserted());
-            let newest = plain.layers().len() - 1;
-            let (mut bits, mut set) = (0.0, 0.0);
-            for (index, layer) in plain.layers().iter().enumerate() {
-                let inserted = layer.inserted().saturating_add(if index == newest { missed } else { 0 });
-                let fill = bloom_fill(layer.shape(), inserted);
-                bits += layer.shape().bits() as f64;
-                set += fill * layer.shape().bits() as f64;
-            }
+            let first = plain.layers().first();
             Numbers {
-                placement: plain
-                    .layers()
-                    .first()
-                    .map_or("mayhap", |layer| bloom_placement(layer.placement())),
+                placement: first.map_or("mayhap", |layer| bloom_placement(layer.placement())),
                 capacity: shared.capacity(),
                 inserted: shared.inserted(),
                 target_fpr: plain.target_fpr(),
                 expected_fpr: shared.expected_fpr(),
-                fill: set / bits,
+                fill: 0.0,
                 layers: plain.layers().len() as u64,
+                health: Health::Ok,
             }
+            .with(plain.fill_by(sampling), false)
         }
-        Body::Plain(filter) => of_filter(filter),
+        Body::Plain(filter) => of_filter(filter, sampling),
+    }
+}
+
+impl Numbers {
+    /// With what the bits say: the rate is theirs where it is higher than the one that was counted.
+    fn with(self, fill: Fill, guessed: bool) -> Self {
+        let certain = self.expected_fpr.max(fill.certain_fpr());
+        let health = if guessed {
+            Health::of_guess(self.target_fpr, certain)
+        } else {
+            Health::of(self.target_fpr, certain)
+        };
+        let expected_fpr = self.expected_fpr.max(fill.expected_fpr);
+        Self { expected_fpr, fill: fill.share, health, ..self }
+    }
+}
+
+/// Items in it, by its own count; the bits of a bitmap, counted.
+pub(crate) fn inserted(served: &Served) -> u64 {
+    match &served.body {
+        Body::Nothing => 0,
+        Body::List(_) => match served.copy() {
+            Some(Ok(filter)) => filter.inserted(),
+            _ => 0,
+        },
+        Body::Bloom(shared) => shared.inserted(),
+        Body::Blocked(shared) => shared.inserted(),
+        Body::Scalable(shared) => shared.inserted(),
+        Body::Plain(filter) => filter.inserted(),
+    }
+}
+
+/// The rates only, and the model of the count only for a filter that holds more than it was made for: it takes longer than the look.
+pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
+    let rates = |target_fpr: f64, over: Option<f64>, fill: Fill, guessed: bool| {
+        let (counted, bits) = (over.unwrap_or(0.0), fill.certain_fpr());
+        let past = if guessed { Health::of_guess } else { Health::of };
+        let health = past(target_fpr, counted.max(bits));
+        Assessment { target_fpr, expected_fpr: counted.max(fill.expected_fpr), health }
+    };
+    match &served.body {
+        // A list knows its items.
+        Body::Nothing | Body::List(_) => Assessment::FINE,
+        Body::Bloom(shared) => {
+            let over = (shared.inserted() > shared.capacity()).then(|| shared.expected_fpr());
+            let guessed = health::guessed_bloom(shared.plain().placement());
+            rates(shared.target_fpr(), over, shared.plain().fill_by(sampling), guessed)
+        }
+        Body::Blocked(shared) => {
+            let over = (shared.inserted() > shared.capacity()).then(|| shared.expected_fpr());
+            let guessed = health::guessed_blocked(shared.plain().placement());
+            rates(shared.target_fpr(), over, shared.plain().fill_by(sampling), guessed)
+        }
+        Body::Scalable(shared) => {
+            let plain = shared.uncounted();
+            let over = (shared.inserted() > shared.capacity()).then(|| shared.expected_fpr());
+            rates(plain.target_fpr(), over, plain.fill_by(sampling), false)
+        }
+        Body::Plain(filter) => match filter.fill(sampling) {
+            // Its items would have to be counted, and both answers are certain.
+            Some(_) if matches!(&**filter, Filter::Bitmap(_)) => Assessment::FINE,
+            Some(fill) => {
+                let over = (filter.inserted() > filter.capacity()).then(|| filter.expected_fpr());
+                rates(filter.target_fpr(), over, fill, health::capacity_is_guessed(filter))
+            }
+            None => {
+                let (target_fpr, expected_fpr) = (filter.target_fpr(), filter.expected_fpr());
+                Assessment { target_fpr, expected_fpr, health: Health::of(target_fpr, expected_fpr) }
+            }
+        },
     }
 }
 
@@ -119,77 +186,43 @@ fn of_nothing(recipe: Option<&Recipe>) -> Numbers {
         expected_fpr: 0.0,
         fill: 0.0,
         layers: 0,
+        health: Health::Ok,
     }
 }
 
-fn of_bloom(bloom: &mayhap::Bloom) -> Numbers {
-    Numbers {
-        placement: bloom_placement(bloom.placement()),
-        capacity: bloom.capacity(),
-        inserted: bloom.inserted(),
-        target_fpr: bloom.target_fpr(),
-        expected_fpr: bloom.expected_fpr(),
-        fill: bloom_fill(bloom.shape(), bloom.inserted()),
-        layers: 1,
-    }
-}
-
-fn of_filter(filter: &Filter) -> Numbers {
-    let (inserted, capacity) = (filter.inserted(), filter.capacity());
-    let share = |of: u64| if of == 0 { 0.0 } else { inserted as f64 / of as f64 };
-    let (placement, fill) = match filter {
-        Filter::Bloom(bloom) => return of_bloom(bloom),
-        Filter::BlockedBloom(blocked) => {
-            (blocked_placement(blocked.placement()), blocked_fill(blocked.shape(), inserted))
-        }
-        Filter::ScalableBloom(scalable) => {
-            let bits = |layer: &mayhap::Bloom| layer.shape().bits() as f64;
-            let all: f64 = scalable.layers().iter().map(bits).sum();
-            let set: f64 = scalable
-                .layers()
-                .iter()
-                .map(|layer| bits(layer) * bloom_fill(layer.shape(), layer.inserted()))
-                .sum();
-            let placement = scalable.layers().first().map_or("mayhap", |l| bloom_placement(l.placement()));
-            (placement, set / all)
-        }
-        Filter::CountingBloom(counting) => {
-            let shape = counting.shape();
-            ("mayhap", set_share(shape.counters(), shape.probes(), inserted))
-        }
-        Filter::DualBloom(dual) => ("mayhap", bloom_fill(dual.shape().added(), inserted)),
-        Filter::Cuckoo(cuckoo) => ("mayhap", cuckoo.fill()),
-        Filter::GrowableCuckoo(cuckoo) => ("mayhap", cuckoo.fill()),
-        Filter::ScalableCuckoo(cuckoo) => ("redis-bloom", cuckoo.fill()),
-        Filter::DLeft(dleft) => ("mayhap", dleft.fill()),
-        Filter::Quotient(quotient) => ("mayhap", quotient.fill()),
-        Filter::Growing(growing) => ("mayhap", growing.fill()),
-        Filter::Ribbon(_) => ("mayhap", 1.0),
-        filter if filter.items().is_some() => ("foreign", share(capacity).min(1.0)),
-        _ => ("mayhap", share(capacity).min(1.0)),
+fn of_filter(filter: &Filter, sampling: Sampling) -> Numbers {
+    let fill = filter.fill(sampling);
+    let capacity = filter.capacity();
+    let inserted = match (filter, fill) {
+        // What it holds is what its bits say.
+        (Filter::Bitmap(bitmap), Some(fill)) => (fill.share * bitmap.len() as f64).round() as u64,
+        (filter, _) => filter.inserted(),
     };
-    Numbers {
+    let placement = match filter {
+        Filter::Bloom(bloom) => bloom_placement(bloom.placement()),
+        Filter::BlockedBloom(blocked) => blocked_placement(blocked.placement()),
+        Filter::ScalableBloom(scalable) => {
+            scalable.layers().first().map_or("mayhap", |layer| bloom_placement(layer.placement()))
+        }
+        Filter::ScalableCuckoo(_) => "redis-bloom",
+        filter if filter.items().is_some() => "foreign",
+        _ => "mayhap",
+    };
+    let numbers = Numbers {
         placement,
         capacity,
         inserted,
         target_fpr: filter.target_fpr(),
         expected_fpr: filter.expected_fpr(),
-        fill,
+        // Of a set that was built of all its items: all of it.
+        fill: if inserted == 0 { 0.0 } else { (inserted as f64 / capacity.max(1) as f64).min(1.0) },
         layers: layers_of(filter),
+        health: Health::of(filter.target_fpr(), filter.expected_fpr()),
+    };
+    match fill {
+        Some(fill) => numbers.with(fill, health::capacity_is_guessed(filter)),
+        None => numbers,
     }
-}
-
-fn bloom_fill(shape: &BloomShape, inserted: u64) -> f64 {
-    set_share(shape.bits(), shape.probes(), inserted)
-}
-
-fn blocked_fill(shape: &BlockedShape, inserted: u64) -> f64 {
-    set_share(shape.bits(), shape.probes(), inserted)
-}
-
-/// The share of bits that `inserted` items set.
-fn set_share(bits: u64, probes: u32, inserted: u64) -> f64 {
-    -(-(inserted as f64) * f64::from(probes) / bits as f64).exp_m1()
 }
 
 const fn bloom_placement(placement: BloomPlacement) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mayhap::{BuildError, DecodeError, Filter, HashScheme, Kind, codec};
+use mayhap::{BuildError, DecodeError, Filter, HashScheme, Kind, Sampling, codec};
 
 use super::body::Body;
 use super::build::Building;
@@ -12,6 +12,7 @@ use super::refused::{MayhapRefusal, NotReady, unbuildable};
 use super::served::Served;
 use super::{stored_holder, stored_list};
 use crate::context::Context;
+use crate::health::{Assessment, Health};
 use crate::lost::Lost;
 use crate::refusal::Refusal;
 use crate::reply::room_for;
@@ -45,8 +46,7 @@ pub(crate) enum Next {
     Loading(Load),
 }
 
-/// What there is to know about a filter, for `MF.INFO` and for dashboards. Nothing of it takes longer the larger the filter, but for
-/// bitmaps, whose bits are counted.
+/// What there is to know about a filter, for `MF.INFO` and for dashboards. How long that takes is bounded by how much of the bits is read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Facts {
@@ -60,10 +60,12 @@ pub struct Facts {
     pub inserted: u64,
     /// The rate promised.
     pub target_fpr: f64,
-    /// The rate now, by the model.
+    /// The rate now: that of the model for the items counted, or that of the bits where it is higher.
     pub expected_fpr: f64,
-    /// The share of bits set or slots taken, by the model.
+    /// The share of bits or slots in use, counted or from a sample.
     pub fill: f64,
+    /// Whether the rate is past the target, and how far.
+    pub health: Health,
     /// Bytes of all generations and dumps, all in.
     pub memory_bytes: u64,
     /// Layers, tables or generations that a lookup may ask.
@@ -192,7 +194,7 @@ impl Holder {
         /// More than the headers of all its layers.
         const HEADERS: u64 = 512;
         let full = self.served.recipe.as_ref().and_then(|recipe| recipe.memory_bytes().ok()).unwrap_or(0);
-        self.served.body.memory_bytes().max(full) + HEADERS * (super::facts::layers(&self.served) + 2)
+        self.served.body.memory_bytes().max(full) + HEADERS * (self.served.body.layers() + 2)
     }
 
     /// Another one like it, without what is coming; for `COPY`.
@@ -347,10 +349,15 @@ impl Holder {
         matches!(self.served.scheme, HashScheme::Keyed { .. })
     }
 
-    /// What there is to know.
+    /// The rates of the generation that serves, if one does.
+    pub(crate) fn assess(&self, sampling: Sampling) -> Option<Assessment> {
+        self.is_ready().then(|| super::facts::assess(&self.served, sampling))
+    }
+
+    /// What there is to know, after a look at as much of the bits as `sampling` says.
     #[must_use]
-    pub fn facts(&self) -> Facts {
-        let numbers = super::facts::of(&self.served);
+    pub fn facts(&self, sampling: Sampling) -> Facts {
+        let numbers = super::facts::of(&self.served, sampling);
         Facts {
             kind: self.served.kind(),
             placement: numbers.placement,
@@ -359,6 +366,7 @@ impl Holder {
             target_fpr: numbers.target_fpr,
             expected_fpr: numbers.expected_fpr,
             fill: numbers.fill,
+            health: numbers.health,
             memory_bytes: self.memory_bytes(),
             layers: numbers.layers,
             generation: self.generation,

@@ -3,6 +3,7 @@
 use super::holder_of;
 use super::refused::{MayhapRefusal, NotReady};
 use crate::context::Context;
+use crate::health;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::Request;
@@ -15,7 +16,7 @@ pub(super) fn info(
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
     let holder = holder_of(value)?.ok_or(NotReady::Missing)?;
-    let facts = holder.facts();
+    let facts = holder.facts(health::look(holder.memory_bytes()));
     let age_ms = context.environment.now_ms().saturating_sub(facts.created_ms);
     let bits_per_item = match facts.inserted {
         0 => 0.0,
@@ -34,6 +35,7 @@ pub(super) fn info(
         ("target_fpr", Reply::Double(facts.target_fpr)),
         ("expected_fpr", Reply::Double(facts.expected_fpr)),
         ("fill", Reply::Double(facts.fill)),
+        ("health", Reply::bulk(facts.health.name())),
         ("layers", Reply::count(facts.layers)),
         ("memory_bytes", Reply::count(facts.memory_bytes)),
         ("bits_per_item", Reply::Double(bits_per_item)),

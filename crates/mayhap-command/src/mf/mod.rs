@@ -203,7 +203,7 @@ pub static COMMANDS: &[Command] = &[
         summary: "Says how many items are in, by the filter's own count",
         syntax: "name",
         since: SINCE,
-        complexity: "O(1); O(M) for a bitmap, where M is its memory",
+        complexity: "O(M), where M is its memory, at most 16 MiB of it: a larger one is sampled",
         run: Run::Look(change::card),
     },
     Command {
@@ -224,10 +224,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Says what a filter is, how full, how large and how often wrong, also of one that is not ready",
+        summary: "Says what a filter is, how full by its bits, how large, how often wrong and whether that is more than promised, also of one that is not ready",
         syntax: "name [field]",
         since: SINCE,
-        complexity: "O(1); O(M) for a bitmap, where M is its memory",
+        complexity: "O(M), where M is its memory, at most 16 MiB of it: a larger one is sampled",
         run: Run::Look(info::info),
     },
     Command {

@@ -7,6 +7,7 @@ mod commit;
 mod files;
 mod keyed;
 mod memory;
+mod overfull;
 mod payloads;
 mod replica;
 mod script;

@@ -10,6 +10,7 @@ use crate::answers::Answers;
 use crate::batch::one_chunk_behind;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::{BuildError, InsertError};
+use crate::fill::{Fill, Sampling};
 use crate::kind::Kind;
 use crate::simd::{prefetch, prefetch_words};
 use crate::sizing::MAX_BITS;
@@ -270,6 +271,12 @@ impl Bitmap {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.words.ones()
+    }
+
+    /// The share of set bits, or that of a sample of them. There is no rate: both answers are certain.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        Fill { expected_fpr: 0.0, ..Fill::of_bits(self.words.words(), self.len, 1, sampling) }
     }
 
     /// Set bits among `range`; what of it lies past the end counts as clear.

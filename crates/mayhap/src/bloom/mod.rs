@@ -15,6 +15,7 @@ use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::{BuildError, MergeError};
+use crate::fill::{Fill, Sampling};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -449,6 +450,12 @@ impl Bloom {
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.bits() as f64
+    }
+
+    /// How full it is by its bits, or by a sample of them, and the rate that follows.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        Fill::of_bits(self.bits.words(), self.shape.bits(), self.shape.probes(), sampling)
     }
 
     /// How many items the fill speaks of, whatever was counted.

@@ -10,6 +10,7 @@ use crate::batch::Hashed;
 use crate::bloom::Bloom;
 use crate::codec::{self, Body, DecodeError, Encoding, Header, Parts, Storable};
 use crate::error::{BuildError, InsertError, MergeError};
+use crate::fill::{Fill, Sampling};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -350,6 +351,14 @@ impl DualBloom {
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         shape::stranger_is_present(self.added.expected_fpr(), self.removed.expected_fpr())
+    }
+
+    /// The share of set bits in the filter of what was added, or in a sample of them, and the rate that follows from both filters.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        let (added, removed) = (self.added.fill_by(sampling), self.removed.fill_by(sampling));
+        let expected_fpr = shape::stranger_is_present(added.expected_fpr, removed.expected_fpr);
+        Fill { expected_fpr, ..added }
     }
 
     /// The share of the items put in before the first removal that is hidden by now, by the model. Of items put in later it

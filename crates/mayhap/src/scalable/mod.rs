@@ -21,6 +21,7 @@ use crate::batch::Hashed;
 use crate::bloom::{Bloom, BloomShape, WORD};
 use crate::codec::{self, Body, DecodeError, Encoding, Header, MAX_INSERTED, Parts, Storable};
 use crate::error::{BuildError, InsertError};
+use crate::fill::{self, Fill, Sampling};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -314,6 +315,12 @@ impl ScalableBloom {
     pub fn inserted(&self) -> u64 {
         // Layers from elsewhere may say anything.
         self.layers.iter().map(Bloom::inserted).fold(0, u64::saturating_add)
+    }
+
+    /// How full all layers are by their bits, or by a sample of them, and the rate that follows.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        fill::parts(&self.layers, sampling, |layer| layer.shape().bits(), Bloom::fill_by)
     }
 
     /// The rate by the model, for the items counted so far.

@@ -14,6 +14,7 @@ use crate::answers::Answers;
 use crate::bloom::BloomShape;
 use crate::codec::{self, Body, DecodeError, Header, MAX_INSERTED, Parts, SELF_HASHED, Storable};
 use crate::error::{BuildError, MergeError};
+use crate::fill::{Fill, Sampling};
 use crate::item::{Item, ItemEncoding};
 use crate::kind::Kind;
 use crate::sizing::{classic, counted};
@@ -229,6 +230,12 @@ impl WideBloom {
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.bits() as f64
+    }
+
+    /// How full it is by its bits, or by a sample of them, and the rate that follows.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        Fill::of_bits(self.bits.words(), self.shape.bits(), self.shape.probes(), sampling)
     }
 
     /// How many items the fill speaks of, whatever was counted.

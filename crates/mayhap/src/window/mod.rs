@@ -16,6 +16,7 @@ use crate::batch::Hashed;
 use crate::blocked::BlockedLayout;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
 use crate::error::BuildError;
+use crate::fill::{self, Blocks, Fill, Sampling};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
@@ -397,6 +398,26 @@ impl Window {
         let of_forgotten = forgotten.map(|index| ring::ones(self.blocks(), &self.shape, index));
         let ones = self.lines.ones() - of_accounts.sum::<u64>() - of_forgotten.sum::<u64>();
         ones as f64 / (self.shape.generation().bits() * u64::from(self.shape.generations())) as f64
+    }
+
+    /// The same from a sample of the bits, and the rate that follows.
+    #[must_use]
+    pub fn fill_by(&self, sampling: Sampling) -> Fill {
+        let (generation, generations) = (self.shape.generation(), self.shape.generations() as usize);
+        let block = self.shape.block_words();
+        let mut read = vec![Blocks::default(); generations];
+        let side_by_side = generations * block;
+        let words = self.blocks().len() / side_by_side * side_by_side;
+        let end = ((self.shape.end_bit() / 64) as usize - self.shape.head_words()).min(words);
+        fill::each_piece(&self.blocks()[..end], side_by_side, sampling, |piece| {
+            for (number, words) in piece.chunks_exact(block).enumerate() {
+                let index = number % generations;
+                if self.is_alive(index) {
+                    read[index].add(words, generation);
+                }
+            }
+        });
+        Fill::of_any(read.iter().map(|blocks| (blocks.fill(generation), generation.bits())))
     }
 
     /// Memory all generations take.

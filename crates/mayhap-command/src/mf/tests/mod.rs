@@ -1,6 +1,7 @@
 //! The family as a client sees it.
 
 mod generations;
+mod health;
 mod kinds;
 mod limits;
 mod lists;

@@ -1,0 +1,77 @@
+//! Filters that hold more than they were made for: the host's log and `INFO` tell of them, and clients do not wait for the look.
+
+use std::time::{Duration, Instant};
+
+use mayhap_testkit::host::Talk;
+
+use crate::hosts;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn wait_for(talk: &mut Talk, field: &str, value: &str) {
+    let begun = Instant::now();
+    while talk.info(field) != value {
+        assert!(begun.elapsed() < PATIENCE, "{field} is {}, not {value}", talk.info(field));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn add(talk: &mut Talk, name: &str, items: std::ops::Range<u32>) {
+    let mut words = vec!["MF.MADD".to_owned(), name.to_owned()];
+    words.extend(items.map(|item| format!("item:{item}")));
+    talk.must(&words);
+}
+
+#[test]
+fn info_counts_them_and_the_log_has_one_line_for_each_threshold() {
+    for host in hosts(&["--databases", "4"]) {
+        let mut talk = host.talk();
+        talk.must(&["SET", "other", "value"]);
+        talk.must(&["MF.RESERVE", "well", "KIND", "bloom", "CAPACITY", "1000", "FPR", "0.01"]);
+        add(&mut talk, "well", 0..900);
+        talk.must(&["MF.RESERVE", "seen", "KIND", "bloom", "CAPACITY", "1000", "FPR", "0.01"]);
+        add(&mut talk, "seen", 0..1_400);
+        wait_for(&mut talk, "mayhap_filters_over_capacity", "1");
+        add(&mut talk, "seen", 1_400..8_000);
+        wait_for(&mut talk, "mayhap_filters_over_half", "1");
+        assert_eq!(talk.info("mayhap_filters_over_ten_times_target"), "1");
+        assert!(talk.info("mayhap_worst_expected_fpr").parse::<f64>().unwrap() > 0.5);
+        // In every database.
+        talk.must(&["SELECT", "3"]);
+        talk.must(&["MF.RESERVE", "seen", "KIND", "bloom", "CAPACITY", "1000", "FPR", "0.01"]);
+        add(&mut talk, "seen", 0..1_400);
+        wait_for(&mut talk, "mayhap_filters_over_capacity", "2");
+        talk.must(&["SELECT", "0"]);
+        talk.must(&["DEL", "seen"]);
+        wait_for(&mut talk, "mayhap_filters_over_capacity", "1");
+        let log = host.log();
+        let lines: Vec<&str> =
+            log.lines().filter(|line| line.contains("expected false-positive rate")).collect();
+        assert_eq!(lines.len(), 3, "{log}");
+        assert!(lines.iter().all(|line| line.contains("mayhap: \"seen\"")), "{log}");
+        assert!(lines[0].contains("over its target") && lines[1].contains("over a half"), "{log}");
+    }
+}
+
+/// A gigabyte of bits: what is read of them is bounded, so that other clients of the host's one thread wait for some milliseconds.
+#[test]
+fn info_of_a_huge_filter_is_no_pause() {
+    for host in hosts(&[]) {
+        let mut talk = host.talk();
+        let huge = "MF.RESERVE huge KIND bloom CAPACITY 900000000 FPR 0.01";
+        if talk.ask(huge).is_refused() {
+            // A machine without that much memory.
+            continue;
+        }
+        add(&mut talk, "huge", 0..1_000);
+        talk.must(&["CONFIG", "RESETSTAT"]);
+        for _ in 0..5 {
+            talk.must(&["MF.INFO", "huge"]);
+        }
+        let stats = talk.info("cmdstat_mf.info");
+        let micros = stats.split(',').find_map(|part| part.strip_prefix("usec_per_call=")).unwrap();
+        let micros: f64 = micros.parse().unwrap();
+        eprintln!("MF.INFO of a gigabyte: {micros} µs");
+        assert!(micros < 100_000.0, "{stats}");
+    }
+}
