@@ -45,10 +45,20 @@ impl Command {
         }
     }
 
+    /// Does it tell a filter's secret key, or where the key puts items? Then no general right allows it: not that to read, nor that to the
+    /// family.
+    #[must_use]
+    pub fn tells_key(&self) -> bool {
+        matches!(self.name, "mf.dump" | "mf.explain")
+    }
+
     /// The categories of the access rules it belongs to, without their `@`. Those of RedisBloom's commands are said one by one there, and only few
     /// of its fast commands are among the fast. `CF.COMPACT`, which is a reader there, is none for who may only read.
     #[must_use]
     pub fn categories(&self) -> Vec<&'static str> {
+        if self.tells_key() {
+            return vec!["dump"];
+        }
         let mut categories = Vec::new();
         match self.flags.access {
             _ if self.changes() => categories.push("write"),

@@ -171,7 +171,7 @@ impl Value {
                 Some(Assessment { target_fpr, expected_fpr, health: Health::of(target_fpr, expected_fpr) })
             }
             Self::Filter(holder) => holder.assess(sampling),
-            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Text(_) => None,
+            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Text(_) | Self::Lost(_) => None,
         }
     }
 }

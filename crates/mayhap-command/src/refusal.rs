@@ -213,9 +213,9 @@ pub enum Refusal {
     CuckooNotFound,
     /// `CF.SCANDUMP`, `CF.LOADCHUNK`: no iterator.
     InvalidPosition,
-    /// `CF.LOADCHUNK`: no header.
+    /// `CF.LOADCHUNK`: no header, for it has another length.
     InvalidHeader,
-    /// `CF.LOADCHUNK`: no memory for what the header announces.
+    /// `CF.LOADCHUNK`: the header announces what no filter has, or what there is no memory for.
     ChunkNotCreated,
     /// `CF.LOADCHUNK`: it belongs nowhere.
     ChunkNotLoaded,

@@ -229,6 +229,7 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
     sub(Server::Config, "rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the file they came from"),
     sub(Server::Config, "set", AtLeast(4), Flags::ADMIN, "parameter value [parameter value ...]", "Sets parameters"),
     sub(Server::Debug, "help", Exactly(2), SLOW, "", "Prints this help"),
+    sub(Server::Debug, "reload", AtLeast(2), Flags::ADMIN, "[NOSAVE]", "Writes a snapshot, if there is a folder, and loads every value again from its stored bytes"),
     sub(Server::Debug, "sleep", Exactly(3), Flags::ADMIN, "seconds", "Has the connection wait, for 10 seconds at the most"),
     sub(Server::Latency, "doctor", Exactly(2), Flags::ADMIN, "", "Says in words what took long"),
     sub(Server::Latency, "help", Exactly(2), SLOW, "", "Prints this help"),
@@ -377,6 +378,8 @@ pub enum SessionRefusal {
     NoFolder,
     /// Writing to disk, or reading from it, failed.
     SaveFailed(String),
+    /// `DEBUG RELOAD`: a value is not what its bytes say.
+    ReloadFailed(String),
     /// `SAVE` while one is under way.
     SaveUnderWay,
     /// `CONFIG SET`: there is no such parameter.
@@ -486,7 +489,7 @@ impl fmt::Display for SessionRefusal {
             Self::InvalidArguments => "ERR Invalid number of arguments specified for command",
             Self::NoNames => "ERR The command has no key arguments",
             Self::NoFolder => "ERR nothing is saved: the server was given no folder",
-            Self::SaveFailed(why) => return write!(f, "ERR {why}"),
+            Self::SaveFailed(why) | Self::ReloadFailed(why) => return write!(f, "ERR {why}"),
             Self::SaveUnderWay => "ERR Background save already in progress",
             Self::UnknownParameter(name) => {
                 return write!(f, "ERR Unknown option or number of arguments for CONFIG SET - '{name}'");

@@ -61,6 +61,9 @@ impl Kind {
     }
 }
 
+/// The token in front of items.
+const ITEMS: &str = "ITEMS";
+
 /// The arguments that `syntax` says.
 #[must_use]
 pub fn arguments(syntax: &str) -> Vec<Argument> {
@@ -98,6 +101,11 @@ fn optional(inside: Vec<Argument>, now: &mut Vec<Argument>) {
         && before.name == first.name
     {
         before.multiple = true;
+        // RedisBloom has this token as an argument of its own.
+        if before.token.as_deref() == Some(ITEMS) {
+            before.token = None;
+            now.insert(now.len() - 1, single(ITEMS));
+        }
         return;
     }
     if let Some(argument) = together(inside) {
@@ -145,8 +153,10 @@ fn kind_of(name: &str) -> Kind {
 }
 
 fn choice(arguments: Vec<Argument>) -> Argument {
+    // One of several words that stand for themselves is called as in RedisBloom.
+    let are_words = arguments.iter().all(|argument| argument.kind == Kind::PureToken);
     Argument {
-        name: "choice".to_owned(),
+        name: if are_words { "single_value" } else { "choice" }.to_owned(),
         kind: Kind::OneOf,
         token: None,
         optional: false,
@@ -195,11 +205,12 @@ mod tests {
             ),
             (
                 "key [CAPACITY capacity] [NOCREATE] ITEMS item [item ...]",
-                "key:key, CAPACITY capacity:integer?, NOCREATE nocreate:pure-token?, ITEMS item:string*",
+                "key:key, CAPACITY capacity:integer?, NOCREATE nocreate:pure-token?, ITEMS items:pure-token, \
+                 item:string*",
             ),
             (
                 "key [CAPACITY|SIZE]",
-                "key:key, choice:oneof(CAPACITY capacity:pure-token, SIZE size:pure-token)?",
+                "key:key, single_value:oneof(CAPACITY capacity:pure-token, SIZE size:pure-token)?",
             ),
             (
                 "key [EX seconds | PX milliseconds | KEEPTTL]",

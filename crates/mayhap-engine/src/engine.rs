@@ -445,6 +445,7 @@ impl Engine {
             let name = first.name();
             scratch.added = 0;
             scratch.new.clear();
+            let answered = replies.len();
             let together = match self.find(name, now) {
                 None => match self.doubt.of(name) {
                     None => batch.together(requests, None, context, scratch, replies),
@@ -462,7 +463,10 @@ impl Engine {
                         {
                             entry.log(number);
                         }
-                        self.changed(name);
+                        self.watchers.changed(name);
+                        // Requests, however many of them came at once; those with nothing new changed nothing.
+                        let new = replies[answered..].iter().filter(|reply| has_new(reply)).count();
+                        self.statistics.changed(new.max(1) as u64);
                     }
                     together
                 }
@@ -509,7 +513,7 @@ impl Engine {
                 self.watchers.changed(&name);
             }
         }
-        self.statistics.changed();
+        self.statistics.changed(1);
         let all = self.keyspace.take_all();
         self.doubt.set(0);
         self.expiries.clear();
@@ -541,6 +545,17 @@ impl Engine {
     /// Is the time of `entry` up? The caller has its lock.
     pub(crate) fn is_due(&self, entry: &Entry, now: Now) -> bool {
         self.expiries.is_due(entry, now.ms) && !self.replaying.load(Relaxed)
+    }
+}
+
+/// Is anything in the reply to items that were added *certainly new*?
+fn has_new(reply: &Reply) -> bool {
+    match reply {
+        Reply::Boolean(new) => *new,
+        Reply::Integer(number) => *number == 1,
+        Reply::Booleans(answers) => answers.iter().any(|new| new),
+        Reply::Array(replies) => replies.iter().any(has_new),
+        _ => false,
     }
 }
 

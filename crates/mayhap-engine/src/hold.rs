@@ -136,7 +136,7 @@ impl Engine {
     /// What `name` holds is not what it was.
     pub(crate) fn changed(&self, name: &[u8]) {
         self.watchers.changed(name);
-        self.statistics.changed();
+        self.statistics.changed(1);
     }
 
     /// Does `work` with `name` for oneself.

@@ -237,8 +237,8 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn changed(&self) {
-        self.lane().changes.fetch_add(1, Relaxed);
+    pub(crate) fn changed(&self, changes: u64) {
+        self.lane().changes.fetch_add(changes, Relaxed);
     }
 
     pub(crate) fn expired(&self) {

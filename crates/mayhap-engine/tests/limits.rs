@@ -49,8 +49,8 @@ fn commands_are_counted_in_batches_and_one_by_one() {
         assert!(counted.contains(&expected), "{expected:?} in {counted:?}");
     }
     assert_eq!(counted.len(), 5);
-    // One for each of the batches that changed the filter: the first makes it.
-    assert_eq!(engine.totals().changes, 2);
+    // One for each request that changed the filter, in a batch or not.
+    assert_eq!(engine.totals().changes, 4);
     engine.statistics().reset();
     assert!(engine.statistics().commands().is_empty());
     assert_eq!(engine.totals().items, 5);
@@ -68,7 +68,7 @@ fn a_detail_says_what_a_dashboard_shows() {
     let description = detail.description;
     assert_eq!((description.type_name, description.kind), ("MBbloom--", "scalable-bloom"));
     assert_eq!((description.items, description.capacity, description.layers), (3, 100, 1));
-    assert_eq!((description.fill(), description.target_fpr, description.is_ready), (0.03, 0.01, true));
+    assert_eq!((description.load(), description.target_fpr, description.is_ready), (0.03, 0.01, true));
     assert!(description.expected_fpr < 1e-6 && detail.total_bytes > description.memory_bytes);
     assert_eq!((detail.age_secs, detail.idle_secs, detail.ttl_ms), (15, 10, Some(45_000)));
     assert_eq!((detail.hits, detail.misses), (3, 1));
@@ -83,9 +83,35 @@ fn a_detail_says_what_a_dashboard_shows() {
 }
 
 #[test]
-fn memory_usage_is_what_redis_with_its_module_says() {
+fn memory_usage_is_what_a_name_takes() {
     let (engine, _) = engine();
-    run(&engine, &["BF.RESERVE bf 0.05 1000", "CF.RESERVE cf 1000"]);
-    assert_eq!(one(&engine, "MEMORY USAGE bf"), Reply::Integer(1088));
-    assert_eq!(one(&engine, "MEMORY USAGE cf"), Reply::Integer(1112));
+    let mut before = engine.totals().memory_bytes;
+    let lines =
+        ["BF.RESERVE bf 0.05 1000", "CF.RESERVE cf 1000", "MF.RESERVE mf CAPACITY 1000", "SET text ada"];
+    for line in lines {
+        run(&engine, &[line]);
+        let taken = engine.totals().memory_bytes;
+        let name = line.split(' ').nth(1).unwrap();
+        let usage = one(&engine, &format!("MEMORY USAGE {name}"));
+        assert_eq!(usage, Reply::Integer((taken - before) as i64), "{line}");
+        before = taken;
+    }
+}
+
+/// Requests that changed nothing are no changes, and those that came together count one by one.
+#[test]
+fn changes_are_counted_and_nothing_else() {
+    let (engine, _) = engine();
+    run(
+        &engine,
+        &["BF.ADD bf a", "BF.ADD bf b", "BF.ADD bf c", "BF.ADD bf a", "BF.MADD bf a b", "BF.MADD bf a d"],
+    );
+    assert_eq!(engine.totals().changes, 4);
+    run(
+        &engine,
+        &["CF.ADDNX cf a", "CF.ADDNX cf a", "CF.DEL cf b", "CF.DEL cf a", "DEL none", "MF.CLEAR none"],
+    );
+    assert_eq!(engine.totals().changes, 6);
+    run(&engine, &["BF.EXISTS bf a", "BF.RESERVE bf 0.01 100", "EXPIRE none 5", "DEL bf"]);
+    assert_eq!(engine.totals().changes, 7);
 }

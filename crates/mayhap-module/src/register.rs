@@ -67,9 +67,10 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
     // SAFETY: the caller's, for all of it.
     unsafe {
         if own_categories {
-            for family in [Family::Bloom, Family::Cuckoo, Family::Mayhap] {
+            let families = [Family::Bloom, Family::Cuckoo, Family::Mayhap].map(Family::name);
+            for category in families.into_iter().chain(["dump"]) {
                 // Redis 8 has some of them already.
-                call!(RedisModule_AddACLCategory(ctx, c_text(family.name()).as_ptr()));
+                call!(RedisModule_AddACLCategory(ctx, c_text(category).as_ptr()));
             }
         }
         for (command, entry) in COMMANDS.iter().zip(ENTRIES) {
@@ -169,7 +170,8 @@ fn flags(command: &Command) -> String {
     let mut flags = Vec::new();
     match (command.flags.access, command.changes()) {
         (_, true) => flags.push("write"),
-        (Access::Read, _) => flags.push("readonly"),
+        // The host puts every command with this flag in `@read`.
+        (Access::Read, _) if !command.tells_key() => flags.push("readonly"),
         _ => {}
     }
     for (flag, name) in

@@ -208,7 +208,6 @@ pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal>
         b"get" => Ok(get(shared, &words[2..])),
         b"set" => set(shared, &words[2..]),
         b"resetstat" => {
-            shared.saving().before_reset(shared.engine());
             shared.engine().statistics().reset();
             shared.slow_log().reset();
             shared.latency().reset(&[]);

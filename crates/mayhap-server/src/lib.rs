@@ -51,8 +51,9 @@ pub use saving::{SaveError, Saving};
 pub use settings::Settings;
 pub use shared::{Ending, Shared, Stop};
 
-/// The version of Redis whose ways this server has: clients read it to know what they may send.
-pub const REDIS_VERSION: &str = "7.2.0";
+/// The version of Redis whose ways this server has: clients, and the suites of clients, read it to know what they may send. 8 is the first
+/// that has `BF.*` and `CF.*` without a module, with the settings and replies that this server has; suites skip them for an older one.
+pub const REDIS_VERSION: &str = "8.2.0";
 
 /// The server, before it runs.
 #[derive(Debug)]

@@ -153,12 +153,7 @@ pub(crate) fn page(shared: &Shared) -> String {
     let took = last.took.unwrap_or_default().as_secs_f64();
     page.one("mayhap_snapshot_duration_seconds", "gauge", "How long it took.", format_args!("{took:.3}"));
     let changes = saving.changes(shared.engine());
-    page.one(
-        "mayhap_unsaved_changes",
-        "gauge",
-        "Requests since then that may have changed something.",
-        changes,
-    );
+    page.one("mayhap_unsaved_changes", "gauge", "Changes since then.", changes);
     if let Some(log) = shared.engine().log() {
         let figures = log.figures();
         let state = log.state();

@@ -7,7 +7,7 @@ use mayhap_command::overfull::{Figures, Overfull};
 
 use crate::shared::Shared;
 
-/// How long filters are looked at in each tick of the housekeeping: at most 2 % of one processor, and about a million small filters in half
+/// How long filters are looked at in each tick of the housekeeping: at most 2 % of one processor, and a million small filters in less than
 /// a minute.
 const LOOK: Duration = Duration::from_millis(2);
 /// The shortest time between the end of a round and the next one.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mayhap_command::table;
 use mayhap_engine::log::{Policy, Refused};
 use mayhap_engine::snapshot::{Done, SnapshotError};
 use mayhap_engine::{Engine, Files, RecoverError, Recovery};
@@ -166,6 +165,8 @@ impl Saving {
         let begun = Instant::now();
         let files = Arc::clone(&folder.files);
         let recovery = engine.recover(files, policy).map_err(FolderError::Damaged)?;
+        // What was read is on the disk.
+        self.saved_changes.store(changes(engine), Ordering::Release);
         tracing::info!(
             filters = engine.totals().names,
             expired = recovery.snapshot.skipped,
@@ -300,28 +301,16 @@ impl Saving {
         self.saves.load(Ordering::Relaxed)
     }
 
-    /// Requests since the last snapshot that may have changed something.
+    /// Changes since the last snapshot. A request that changed nothing is none.
     #[must_use]
     pub fn changes(&self, engine: &Engine) -> u64 {
-        let (now, saved) = (changes(engine), self.saved_changes.load(Ordering::Acquire));
-        // Counting begins anew with `CONFIG RESETSTAT`: then nobody knows, and one is enough.
-        if now < saved { now + 1 } else { now - saved }
-    }
-
-    /// Counting begins anew; what was not saved before must not be forgotten.
-    pub fn before_reset(&self, engine: &Engine) {
-        let unsaved = self.changes(engine) > 0;
-        // More than anything counted from 0 on will be for a while, and so a change by itself.
-        self.saved_changes.store(if unsaved { u64::MAX } else { 0 }, Ordering::Release);
+        changes(engine).saturating_sub(self.saved_changes.load(Ordering::Acquire))
     }
 }
 
-/// Requests so far that may have changed something.
+/// Changes so far.
 fn changes(engine: &Engine) -> u64 {
-    let is_write = |name: &str| table::find(name.as_bytes()).is_some_and(mayhap_command::Command::changes);
-    let totals = engine.statistics().commands();
-    let writes = totals.iter().filter(|totals| is_write(totals.command));
-    writes.map(|totals| totals.calls.saturating_sub(totals.failed)).sum()
+    engine.totals().changes
 }
 
 impl Folder {

@@ -250,9 +250,14 @@ fn commands_that_are_off_are_off_for_everybody() {
     let server = start(Settings::default());
     Talk::to(&server)
         .says("DEBUG SLEEP 0", "-ERR DEBUG command not allowed. The server allows it with --enable.\r\n");
+    Talk::to(&server)
+        .says("DEBUG RELOAD", "-ERR DEBUG command not allowed. The server allows it with --enable.\r\n");
     let enable = vec!["debug".to_owned()];
     let server = start(Settings { enable: enable.clone(), ..Settings::default() });
     Talk::to(&server).says("DEBUG SLEEP 0", "+OK\r\n");
+    Talk::to(&server).says("BF.ADD f x\r\nEXPIRE f 1000\r\nDEBUG RELOAD", ":1\r\n:1\r\n+OK\r\n");
+    Talk::to(&server).says("BF.MEXISTS f x y\r\nTTL f", "*2\r\n:1\r\n:0\r\n:1000\r\n");
+    Talk::to(&server).says("DEBUG RELOAD NOSAVE\r\nDEBUG RELOAD MERGE", "+OK\r\n-ERR syntax error\r\n");
     let disable = vec!["flushall".to_owned(), "@dump".to_owned()];
     let server = start(Settings { enable, disable, ..Settings::default() });
     let mut talk = Talk::to(&server);

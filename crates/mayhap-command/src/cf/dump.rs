@@ -1,7 +1,5 @@
 //! `CF.SCANDUMP`, `CF.LOADCHUNK`.
 
-use mayhap::BuildError;
-use mayhap::codec::DecodeError;
 use mayhap::codec::redis_cuckoo::{self, LoadError, Loader, MAX_CHUNK_BYTES};
 
 use crate::args;
@@ -10,6 +8,9 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 use crate::value::Value;
+
+/// A header is as long as this, and what is not is `Invalid header`; one with numbers that no filter has is `Couldn't create filter!`.
+const HEADER_BYTES: usize = 38;
 
 /// `CF.SCANDUMP key iterator`. An empty filter has no dump.
 pub(super) fn scandump(
@@ -23,7 +24,8 @@ pub(super) fn scandump(
         Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
         Some(_) => return Err(Refusal::WrongType),
     };
-    let iterator = args::integer(request.words[2]).ok_or(Refusal::InvalidPosition)?;
+    let iterator = args::integer(request.words[2]).filter(|&iterator| iterator >= 0);
+    let iterator = iterator.ok_or(Refusal::InvalidPosition)?;
     if redis_cuckoo::is_keyed(filter) {
         return Err(Refusal::KeyedHasNoChunks);
     }
@@ -51,14 +53,17 @@ pub(super) fn loadchunk(
                 _ => Refusal::ChunkNotCreated,
             })?;
             let mut loader = Loader::new(bytes);
-            loader.load(iterator, chunk).map_err(|error| refused(&error))?;
+            loader.load(iterator, chunk).map_err(|error| match error {
+                LoadError::BadHeader(_) if chunk.len() != HEADER_BYTES => Refusal::InvalidHeader,
+                error => refused(&error),
+            })?;
             let widest = loader.filter().map_or(0, |filter| filter.shape().bucket_size());
             let tables = loader.filter().map_or(0, |filter| filter.tables() as u64);
             if context.limits.bound_by_settings
                 && (u64::from(widest) > context.parameters.max_bucket_size()
                     || tables > context.parameters.max_loaded_tables())
             {
-                return Err(Refusal::InvalidHeader);
+                return Err(Refusal::ChunkNotCreated);
             }
             slot.put(Value::LoadingCuckoo(Box::new(loader)));
         }
@@ -97,10 +102,7 @@ fn finish(slot: &mut Slot<'_>) {
 
 fn refused(error: &LoadError) -> Refusal {
     match error {
-        LoadError::BadHeader(DecodeError::Unbuildable(
-            BuildError::TooLarge { .. } | BuildError::OutOfMemory { .. },
-        )) => Refusal::ChunkNotCreated,
-        LoadError::BadHeader(_) => Refusal::InvalidHeader,
+        LoadError::BadHeader(_) => Refusal::ChunkNotCreated,
         LoadError::Scattered { .. } => Refusal::ChunkScattered,
         _ => Refusal::ChunkNotLoaded,
     }

@@ -116,21 +116,6 @@ impl Numbers {
     }
 }
 
-/// Items in it, by its own count; the bits of a bitmap, counted.
-pub(crate) fn inserted(served: &Served) -> u64 {
-    match &served.body {
-        Body::Nothing => 0,
-        Body::List(_) => match served.copy() {
-            Some(Ok(filter)) => filter.inserted(),
-            _ => 0,
-        },
-        Body::Bloom(shared) => shared.inserted(),
-        Body::Blocked(shared) => shared.inserted(),
-        Body::Scalable(shared) => shared.inserted(),
-        Body::Plain(filter) => filter.inserted(),
-    }
-}
-
 /// The rates only, and the model of the count only for a filter that holds more than it was made for: it takes longer than the look.
 pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
     let rates = |target_fpr: f64, over: Option<f64>, fill: Fill, guessed: bool| {

@@ -9,6 +9,9 @@ use crate::reply::Reply;
 use crate::run::Request;
 use crate::value::Value;
 
+/// Fields that the bits are read for. Who asks for another one does not wait for that.
+const FROM_BITS: [&str; 4] = ["fill", "expected_fpr", "health", "inserted"];
+
 /// `MF.INFO name [field]`: also of a filter that does not serve yet.
 pub(super) fn info(
     request: &Request<'_>,
@@ -16,7 +19,11 @@ pub(super) fn info(
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
     let holder = holder_of(value)?.ok_or(NotReady::Missing)?;
-    let facts = holder.facts(health::look(holder.memory_bytes()));
+    let asks =
+        |name: &&str| request.words.get(2).is_none_or(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let sampling =
+        if FROM_BITS.iter().any(asks) { health::look(holder.memory_bytes()) } else { health::glance() };
+    let facts = holder.facts(sampling);
     let age_ms = context.environment.now_ms().saturating_sub(facts.created_ms);
     let bits_per_item = match facts.inserted {
         0 => 0.0,

@@ -203,7 +203,7 @@ pub static COMMANDS: &[Command] = &[
         summary: "Says how many items are in, by the filter's own count",
         syntax: "name",
         since: SINCE,
-        complexity: "O(M), where M is its memory, at most 16 MiB of it: a larger one is sampled",
+        complexity: "O(1); O(M) for a bitmap, where M is its memory",
         run: Run::Look(change::card),
     },
     Command {

@@ -1,6 +1,5 @@
 //! `MEMORY`, `OBJECT`.
 
-use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap_command::{Refusal, Reply, Request, Value, args};
 
 use super::quoted;
@@ -67,7 +66,7 @@ impl Engine {
                     _ => return Err(Refusal::Syntax),
                 }
                 Ok(self.with_value(words[0], now, |entry, value| {
-                    Reply::count(usage_bytes(value) + name_bytes(entry.name()))
+                    Reply::count(self.account(entry, Some(value)).memory_bytes)
                 }))
             }
             b"doctor" => {
@@ -145,18 +144,4 @@ fn encoding(value: &Value) -> &'static str {
 
 fn unknown(command: &'static str, request: &Request<'_>) -> Refusal {
     Refusal::UnknownSubcommand { command, word: quoted(request.words[1]) }
-}
-
-/// What `MEMORY USAGE` says of a value: of RedisBloom's, what its `INFO` says.
-fn usage_bytes(value: &Value) -> u64 {
-    match value {
-        Value::Bloom(filter) => redis_bloom::info_size_bytes(filter.uncounted()),
-        Value::Cuckoo(filter) => redis_cuckoo::info_size_bytes(filter),
-        value => value.memory_bytes(),
-    }
-}
-
-/// What Redis 8.0 adds for a name: 32 bytes for a short one.
-fn name_bytes(name: &[u8]) -> u64 {
-    (name.len() as u64 + 2).next_multiple_of(8) + 24
 }

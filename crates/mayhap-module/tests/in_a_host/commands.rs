@@ -39,6 +39,8 @@ fn the_host_knows_every_command_as_the_table_has_it() {
                 }
                 let is_reader = categories.contains(&"@read".to_owned());
                 assert!(!(is_reader && command.changes()), "{}: {categories:?}", command.name);
+                let is_ours = categories.contains(&"@mayhap".to_owned());
+                assert!(!(command.tells_key() && (is_reader || is_ours)), "{}: {categories:?}", command.name);
             }
             let docs = talk.must(&["COMMAND", "DOCS", command.name]);
             let docs = docs.list()[1].list().to_vec();
@@ -103,13 +105,27 @@ fn rights_hold() {
         }
         // By category, on hosts that have them for modules.
         if talk.ask("ACL CAT").list().iter().any(|category| category.text() == "mayhap") {
-            talk.must(&["ACL", "SETUSER", "by-category", "on", "nopass", "~mine", "~cuckoo", "+@read"]);
+            let user = ["by-category", "on", "nopass", "~mine", "~cuckoo", "~keyed", "+@read", "+@mayhap"];
+            talk.must(&[&["ACL", "SETUSER"][..], &user].concat());
             talk.must(&["CF.ADD", "cuckoo", "x"]);
+            talk.must(&["MF.RESERVE", "keyed", "KIND", "bloom", "CAPACITY", "1000"]);
             let mut reader = as_user("by-category");
             assert_eq!(reader.ask("BF.EXISTS mine x").integer(), 1);
             assert_eq!(reader.ask("CF.EXISTS cuckoo x").integer(), 1);
-            for line in ["BF.ADD mine y", "CF.COMPACT cuckoo", "MF.REDO mine 0  x BF.ADD mine z"] {
+            assert_eq!(reader.ask("MF.EXISTS keyed x").integer(), 0);
+            let denied = [
+                "BF.ADD mine y",
+                "CF.COMPACT cuckoo",
+                "MF.REDO mine 0  x BF.ADD mine z",
+                "MF.EXPLAIN keyed x",
+                "MF.DUMP keyed 0",
+            ];
+            for line in denied {
                 assert!(is_denied(&reader.ask(line)), "{line}");
+            }
+            talk.must(&["ACL", "SETUSER", "by-category", "+@dump"]);
+            for line in ["MF.EXPLAIN keyed x", "MF.DUMP keyed 0"] {
+                assert!(!reader.ask(line).is_refused(), "{line}");
             }
         }
         // Who may do everything, but with some names alone, does nothing with others by way of a master's word.

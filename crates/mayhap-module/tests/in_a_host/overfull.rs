@@ -64,14 +64,14 @@ fn info_of_a_huge_filter_is_no_pause() {
             continue;
         }
         add(&mut talk, "huge", 0..1_000);
-        talk.must(&["CONFIG", "RESETSTAT"]);
+        // The fastest of some: other programs of the machine may be in the way of one.
+        let mut fastest = Duration::MAX;
         for _ in 0..5 {
+            let begun = Instant::now();
             talk.must(&["MF.INFO", "huge"]);
+            fastest = fastest.min(begun.elapsed());
         }
-        let stats = talk.info("cmdstat_mf.info");
-        let micros = stats.split(',').find_map(|part| part.strip_prefix("usec_per_call=")).unwrap();
-        let micros: f64 = micros.parse().unwrap();
-        eprintln!("MF.INFO of a gigabyte: {micros} µs");
-        assert!(micros < 100_000.0, "{stats}");
+        eprintln!("MF.INFO of a gigabyte: {fastest:?}");
+        assert!(fastest < Duration::from_millis(100), "{fastest:?}");
     }
 }

@@ -64,8 +64,33 @@ impl Session {
                     Reply::Ok
                 })))
             }
+            b"reload" => self.reload(&words[2..]),
             _ => Ok(help::of("DEBUG", Server::Debug).into()),
         }
+    }
+
+    /// `DEBUG RELOAD [NOSAVE]`.
+    fn reload(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+        if !words.iter().all(|word| is(word, "nosave")) {
+            return Err(Refusal::Syntax);
+        }
+        let (shared, saves) = (Arc::clone(&self.shared), words.is_empty());
+        Ok(Answer::Job(Box::new(move || {
+            let saving = shared.saving();
+            if saves
+                && saving.folder().is_some()
+                && let Err(error) = saving.save(shared.engine())
+            {
+                return refused(&error).into();
+            }
+            match shared.engine().reload() {
+                Ok(names) => {
+                    tracing::info!(names, "reloaded");
+                    Reply::Ok
+                }
+                Err(error) => Refusal::from(SessionRefusal::ReloadFailed(error.to_string())).into(),
+            }
+        })))
     }
 
     /// `MODULE subcommand …`; there is such a subcommand and the number of words fits.

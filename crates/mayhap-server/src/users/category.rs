@@ -50,7 +50,8 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
 /// command is allowed by its own name, by `+@dump` and by `+@all`, and by no other category; every category it is in takes it away.
 pub(crate) fn dumps(command: &Command) -> bool {
     matches!(command.run, Run::Keyspace(Keyspace::Dump))
-        || matches!(command.name, "mf.dump" | "mf.explain" | "bf.scandump" | "cf.scandump")
+        || command.tells_key()
+        || matches!(command.name, "bf.scandump" | "cf.scandump")
 }
 
 /// The categories of a command, without the `@`: those that take it away.
