@@ -82,11 +82,13 @@ impl Explain {
             let what = format!("--svg draws one ITEM, got {}", self.items.len());
             return Err(Trouble::Usage(what));
         }
-        let filter = filter_file::open(&self.filter, &self.foreign)?;
-        let form = ItemForm::of(&filter);
+        let opened = filter_file::open(&self.filter, &self.foreign)?;
+        let filter = &opened.filter;
+        let form = ItemForm::of(filter);
         let explained: Vec<Explained> =
-            self.items.iter().map(|item| self.explain(&filter, form, item)).collect::<Result<_, _>>()?;
-        let subject = Subject { name: self.filter.display().to_string(), filter: &filter };
+            self.items.iter().map(|item| self.explain(filter, form, item)).collect::<Result<_, _>>()?;
+        opened.check_unchanged()?;
+        let subject = Subject { name: self.filter.display().to_string(), filter };
         if let (Some(path), [only]) = (&self.svg, &explained[..]) {
             if whole_file::is_same(path, &self.filter) {
                 return Err(Trouble::Usage(format!("--svg: {} is the filter", path.display())));

@@ -1,9 +1,10 @@
 //! Asking a filter about the records of a block.
 
-use mayhap::{Answers, Filter};
+use mayhap::Answers;
 use mayhap_remote::Answer;
 
 use super::selection::Selection;
+use crate::filter_file::Opened;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
 use crate::remote_filter::RemoteFilter;
@@ -19,7 +20,7 @@ pub(super) struct Asker<'a> {
 /// A filter that is here, or one that a server has.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    Here(&'a Filter),
+    Here(&'a Opened),
     There(&'a RemoteFilter),
 }
 
@@ -45,8 +46,8 @@ impl From<Selection> for Answered {
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn here(filter: &'a Filter, allow_misfits: bool) -> Self {
-        Self { filter: Asked::Here(filter), form: ItemForm::of(filter), allow_misfits }
+    pub(super) fn here(opened: &'a Opened, allow_misfits: bool) -> Self {
+        Self { filter: Asked::Here(opened), form: ItemForm::of(&opened.filter), allow_misfits }
     }
 
     pub(super) fn there(filter: &'a RemoteFilter, allow_misfits: bool) -> Self {
@@ -55,7 +56,7 @@ impl<'a> Asker<'a> {
 
     /// What is to be said of the records of a block.
     pub(super) fn ask(&self, block: &Block) -> Result<Answered, Trouble> {
-        if let (Asked::Here(filter), ItemForm::Bytes) = (self.filter, self.form) {
+        if let (Asked::Here(Opened { filter, .. }), ItemForm::Bytes) = (self.filter, self.form) {
             let items: Vec<&[u8]> = block.items().collect();
             let mut answers = Answers::new();
             filter.may_contain_batch(&items, &mut answers);
@@ -86,9 +87,17 @@ impl<'a> Asker<'a> {
         Ok(Answered { mayhaps: among_all(&answered.mayhaps), unready })
     }
 
+    /// `Ok` if the answers so far are those of the filter that was opened: nothing was done to its file meanwhile.
+    pub(super) fn check_answers(&self) -> Result<(), Trouble> {
+        match self.filter {
+            Asked::Here(opened) => opened.check_unchanged(),
+            Asked::There(_) => Ok(()),
+        }
+    }
+
     fn ask_items(&self, items: &[LineItem<'_>]) -> Result<Answered, Trouble> {
         match self.filter {
-            Asked::Here(filter) => {
+            Asked::Here(Opened { filter, .. }) => {
                 let mut answers = Answers::new();
                 filter.may_contain_batch(items, &mut answers);
                 Ok(Selection::of_words(answers.words(), items.len()).into())
