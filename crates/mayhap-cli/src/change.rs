@@ -11,13 +11,14 @@ use std::time::Instant;
 use clap::Args;
 use mayhap::codec::dcso;
 use mayhap::codec::format::Format;
+use mayhap::file::Backing;
 use mayhap::{Filter, InsertError, ItemHash, Kind, RemoveError};
 
 use self::report::{Changed, Report};
 use crate::Verdict;
 use crate::file_lock::FileLock;
 use crate::filling::{self, Prepared, Refused, Taking};
-use crate::filter_file::{self, ForeignArgs};
+use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::in_order::{self, in_order};
 use crate::input::InputArgs;
 use crate::item_form::ItemForm;
@@ -28,6 +29,7 @@ use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
 use crate::target::Target;
 use crate::trouble::Trouble;
+use crate::whole_file;
 
 /// Put items into a filter that is there
 #[derive(Args, Debug)]
@@ -131,6 +133,8 @@ struct ChangeArgs {
 struct Change {
     filter: Filter,
     format: Format,
+    /// The file that the filter is a view of, if it is one of ours.
+    backing: Option<Backing>,
     /// What a file of DCSO's carries besides the filter.
     attached: Vec<u8>,
     target: Target,
@@ -172,8 +176,12 @@ impl Add {
 
     fn refused(&self, refused: &Refused, place: String) -> Trouble {
         let what = match refused.cause {
-            InsertError::Full { .. } => {
-                format!("{}; nothing was added, build a larger one", refused.cause)
+            // What is wrong is the filter, not the line.
+            InsertError::Full { .. } | InsertError::CannotGrow { .. } => {
+                return self.change.trouble(format!(
+                    "{}; nothing was added ({place}): build a larger one, or one that grows (--grows)",
+                    refused.cause
+                ));
             }
             InsertError::TooManyCopies { .. } => {
                 format!("{}; --new-only leaves out what is mayhap in already", refused.cause)
@@ -227,19 +235,19 @@ impl ChangeArgs {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
             return Err(Trouble::Usage(what.into()));
         }
-        let (filter, format) = filter_file::open_with_format(path, &self.foreign)?;
+        let Opened { filter, format, backing, .. } = filter_file::open_to_change(path, &self.foreign)?;
         if !format.writes() {
             let what = format!("{format} files are only read: `mayhap convert` makes a mayhap file of it");
             return Err(self.trouble(what));
         }
         let attached = self.attached(path, format)?;
         let progress = Progress::start(self.progress);
-        Ok(Change { filter, format, attached, target, lock, progress, started })
+        Ok(Change { filter, format, backing, attached, target, lock, progress, started })
     }
 
     /// Saves what became of the filter, and says it.
     fn finish(&self, change: Change, read: u64, changed: Changed) -> Result<Verdict, Trouble> {
-        let Change { filter, format, attached, target, lock, progress, started } = change;
+        let Change { filter, format, backing, attached, target, lock, progress, started } = change;
         if let Some(lock) = &lock {
             lock.check()?;
         }
@@ -249,7 +257,7 @@ impl ChangeArgs {
                 let about = fs::metadata(path);
                 about.map_err(|cause| Trouble::Read { name: target.name(), cause })?.len()
             }
-            _ => target.save(&filter, format, &attached, &progress)?,
+            _ => target.save_view(&filter, format, &attached, backing.as_slice(), &progress)?,
         };
         drop(progress);
         let report = Report::new(&filter, target.name(), read, changed, bytes, started.elapsed());
@@ -270,7 +278,7 @@ impl ChangeArgs {
             return Ok(Vec::new());
         }
         let name = || self.filter.to_string();
-        let bytes = fs::read(path).map_err(|cause| Trouble::Read { name: name(), cause })?;
+        let bytes = whole_file::read(path)?;
         let read = dcso::read(&bytes, UNPACKED_LIMIT);
         read.map(|read| read.data).map_err(|error| Trouble::Input { name: name(), what: error.to_string() })
     }

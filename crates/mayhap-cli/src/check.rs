@@ -43,7 +43,10 @@ With -k, --csv or --jsonl it is that field which is asked about; whole lines are
 printed, those of CSV below their header. What comes from a pipe is answered as
 soon as it is there.
 
-A filter of ours is mapped, not read: one of many gigabytes answers at once.
+A filter of ours of more than 16 MiB is mapped, not read: one of many gigabytes
+answers at once. Its file must not be written to meanwhile (`mayhap add` and `build`
+put a new one in its place). If it is, the work stops as trouble; lines that were
+printed before are right.
 
 FILTER may be in a server: redis://host:port/NAME. What it is there is seen by
 itself: a filter of the server's (BF.*, CF.*, MF.*), one in shards, Redisson's (with
@@ -197,13 +200,13 @@ impl Check {
     fn ask(&self) -> Result<Verdict, Trouble> {
         match &self.filter {
             Place::File(path) => {
-                let filter = filter_file::open(path, &self.foreign)?;
+                let opened = filter_file::open(path, &self.foreign)?;
                 if !self.quiet {
-                    for warning in health::warnings(&filter) {
+                    for warning in health::warnings(&opened.filter) {
                         output::warn(format_args!("{}: {warning}", self.filter));
                     }
                 }
-                self.ask_with(&Asker::here(&filter, self.allow_misfits), &Source::Here(&filter))
+                self.ask_with(&Asker::here(&opened, self.allow_misfits), &Source::Here(&opened.filter))
             }
             Place::Server(remote) => {
                 let opening = Opening {
@@ -319,6 +322,7 @@ impl Check {
             }
             let bytes = item.as_encoded_bytes();
             let answered = asker.ask_one(bytes)?;
+            asker.check_answers()?;
             let selected = self.select(&answered).contains(0);
             counts.add(&answered, 1, u64::from(selected));
             writer.item(bytes, &answered, selected, counts.lines)?;
@@ -344,6 +348,8 @@ impl Check {
         }
         let work = |block: &_| asker.ask(block);
         let done = in_order_until(blocks, threads(self.threads), work, |block, answered: Answered| {
+            // After the answers, before any of them is used: a no that is told is one of the filter that was opened.
+            asker.check_answers()?;
             let left = self.most().saturating_sub(counts.selected);
             let mut selected = self.select(&answered);
             let asked = selected.cut_after(left);

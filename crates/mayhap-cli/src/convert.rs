@@ -15,7 +15,8 @@ use crate::filter_file::{self, ForeignArgs};
 use crate::progress::{Progress, ProgressArgs};
 use crate::target::Target;
 use crate::trouble::Trouble;
-use crate::{Verdict, output};
+use crate::whole_file::Bytes;
+use crate::{Verdict, output, whole_file};
 
 /// Write a filter in another format
 #[derive(Args, Debug)]
@@ -92,13 +93,15 @@ impl Convert {
             // A file of ours remembers how items become bytes, so it must be told; for others it makes no difference.
             filter_file::open(&self.filter, &self.foreign)?;
         }
-        opened.check_all(&self.filter)?;
+        opened.check_all()?;
         let attached = self.attached(opened.format)?;
-        let mut bytes = Vec::new();
-        filter_file::write(&opened.filter, self.to, &attached, &mut bytes)
+        let mut written = Bytes::default();
+        filter_file::write(&opened.filter, self.to, &attached, &mut written)
             .map_err(|error| self.refusal(&error, opened.format))?;
+        let bytes = written.0;
         let compared_items = read_back::compare(&opened.filter, self.to, &attached, &bytes)
             .map_err(|what| self.trouble(format!("as {} it does not come back: {what}", self.to)))?;
+        opened.check_unchanged()?;
         let secret = matches!(opened.filter.scheme(), Some(HashScheme::Keyed { .. }));
         target.save_bytes(&bytes, secret, &progress)?;
         drop(progress);
@@ -157,8 +160,7 @@ impl Convert {
         if !both {
             return Ok(Vec::new());
         }
-        let name = self.filter.display().to_string();
-        let bytes = std::fs::read(&self.filter).map_err(|cause| Trouble::Read { name, cause })?;
+        let bytes = whole_file::read(&self.filter)?;
         let read = dcso::read(&bytes, bytes.len() as u64 * 1_100)
             .map_err(|error| self.trouble(error.to_string()))?;
         Ok(read.data)

@@ -93,13 +93,17 @@ impl Explain {
             let what = format!("--svg draws one ITEM, got {}", self.items.len());
             return Err(Trouble::Usage(what));
         }
-        let filter = match &self.filter {
-            Place::File(path) => filter_file::open(path, &self.foreign)?,
-            Place::Server(remote) => self.fetch(remote)?,
+        let (filter, backing) = match &self.filter {
+            Place::File(path) => {
+                let opened = filter_file::open(path, &self.foreign)?;
+                (opened.filter, opened.backing)
+            }
+            Place::Server(remote) => (self.fetch(remote)?, None),
         };
         let form = ItemForm::of(&filter);
         let explained: Vec<Explained> =
             self.items.iter().map(|item| self.explain(&filter, form, item)).collect::<Result<_, _>>()?;
+        filter_file::check_unchanged(backing.as_slice())?;
         let subject = Subject { name: self.filter.to_string(), filter: &filter };
         if let (Some(path), [only]) = (&self.svg, &explained[..]) {
             if matches!(&self.filter, Place::File(filter) if whole_file::is_same(path, filter)) {

@@ -11,7 +11,7 @@ use mayhap::codec::WriteError;
 use mayhap::codec::dcso::{self, Packing};
 use mayhap::codec::format::{Argument, Format, ReadError, Sniffed};
 use mayhap::codec::parquet::ParquetFilters;
-use mayhap::file::{FileError, Readers};
+use mayhap::file::{Backing, FileError, Readers};
 use mayhap::{DecodeError, Filter, ItemEncoding, file};
 
 pub(crate) use self::foreign::ForeignArgs;
@@ -19,6 +19,7 @@ pub(crate) use self::foreign::ForeignArgs;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::trouble::Trouble;
+use crate::whole_file;
 
 /// A filter, and what its file was.
 #[derive(Debug)]
@@ -29,13 +30,28 @@ pub(crate) struct Opened {
     pub(crate) file_bytes: u64,
     /// Nobody said how items become bytes: the filter can be described, but not asked.
     pub(crate) encoding_unknown: bool,
+    /// The file that the filter is a view of, if it is one of ours.
+    pub(crate) backing: Option<Backing>,
 }
 
 impl Opened {
-    /// Reads every byte of a file of ours, which opening does not; those of other programs were read to the end.
-    pub(crate) fn check_all(&self, path: &Path) -> Result<(), Trouble> {
-        if self.format == Format::Mayhap { Ok(file::verify::<Filter>(path)?) } else { Ok(()) }
+    /// Reads every byte of a file of ours, which opening does not if it is large; those of other programs were read to the end.
+    pub(crate) fn check_all(&self) -> Result<(), Trouble> {
+        match &self.backing {
+            Some(backing) => Ok(backing.verify::<Filter>()?),
+            None => Ok(()),
+        }
     }
+
+    /// `Ok` if what the filter said so far is what its file said when it was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Trouble> {
+        check_unchanged(self.backing.as_slice())
+    }
+}
+
+/// `Ok` if none of these files was changed since it was opened.
+pub(crate) fn check_unchanged(backings: &[Backing]) -> Result<(), Trouble> {
+    Ok(backings.iter().try_for_each(Backing::check_unchanged)?)
 }
 
 /// Whether a filter will be asked about items.
@@ -46,17 +62,17 @@ enum Purpose {
     Describing,
 }
 
-/// Opens the filter in `path`, of whatever kind: ours at once, whatever its size.
-pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Filter, Trouble> {
-    open_for(path, foreign, Purpose::Asking).map(|opened| opened.filter)
+/// Opens the filter in `path`, of whatever kind: ours at once, whatever its size. What it answers is good if
+/// [`Opened::check_unchanged`] is, afterwards.
+pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
+    open_for(path, foreign, Purpose::Asking)
 }
 
-/// [`open`] for who writes the filter again, and which format the file is in. Every byte is checked first: damage must not get a new
-/// checksum.
-pub(crate) fn open_with_format(path: &Path, foreign: &ForeignArgs) -> Result<(Filter, Format), Trouble> {
+/// [`open`] for who writes the filter again. Every byte is checked first: damage must not get a new checksum.
+pub(crate) fn open_to_change(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
     let opened = open_for(path, foreign, Purpose::Asking)?;
-    opened.check_all(path)?;
-    Ok((opened.filter, opened.format))
+    opened.check_all()?;
+    Ok(opened)
 }
 
 /// [`open`] for who asks nothing about items: nobody needs to say how those become bytes.
@@ -67,11 +83,17 @@ pub(crate) fn open_to_describe(path: &Path, foreign: &ForeignArgs) -> Result<Ope
 fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Opened, Trouble> {
     let name = path.display().to_string();
     let unreadable = |cause| Trouble::Read { name: name.clone(), cause };
-    let file_bytes = fs::metadata(path).map_err(unreadable)?.len();
-    let known = |filter, format| Opened { filter, format, file_bytes, encoding_unknown: false };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    let file_bytes = about.len();
+    let known =
+        |filter, format| Opened { filter, format, file_bytes, encoding_unknown: false, backing: None };
     if matches!(foreign.from, None | Some(Format::Mayhap)) {
-        match file::open::<Filter>(path) {
-            Ok(filter) => return Ok(known(filter, Format::Mayhap)),
+        // A file that is cut is noticed afterwards, and does not end the program.
+        file::survive_truncation().map_err(unreadable)?;
+        match file::open_backed::<Filter>(path) {
+            Ok((filter, backing)) => {
+                return Ok(Opened { backing: Some(backing), ..known(filter, Format::Mayhap) });
+            }
             Err(FileError::Decode {
                 cause: DecodeError::BadMagic | DecodeError::TooShort { .. }, ..
             }) if foreign.from.is_none() => {}
@@ -98,7 +120,9 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
         let filter = Format::RedisDump.read(&payload, &foreign.read_options()?);
         return Ok(known(filter.map_err(|error| told(error, Format::RedisDump))?, Format::RedisDump));
     }
-    let bytes = fs::read(path).map_err(unreadable)?;
+    let bytes = whole_file::read(path)?;
+    let file_bytes = bytes.len() as u64;
+    let known = |filter, format| Opened { file_bytes, ..known(filter, format) };
     let format = match foreign.from {
         Some(format) => format,
         None => told_apart(&bytes).map_err(|what| Trouble::Input { name: name.clone(), what })?,
@@ -120,8 +144,15 @@ const PARQUET: &[u8; 4] = b"PAR1";
 
 /// Whether a file is one of Parquet, of which only the footer and a filter are read, however large it is.
 pub(crate) fn is_parquet(path: &Path) -> bool {
-    let mut begins = [0; PARQUET.len()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *PARQUET
+    begins_with(path, &[PARQUET])
+}
+
+/// Whether a regular file begins with one of these. Nothing is read from a pipe: who reads it next would miss it.
+fn begins_with<const N: usize>(path: &Path, beginnings: &[&[u8; N]]) -> bool {
+    let mut begins = [0; N];
+    fs::metadata(path).is_ok_and(|about| about.is_file())
+        && File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok()
+        && beginnings.contains(&&begins)
 }
 
 /// Why a column's filter was not read.
@@ -176,19 +207,26 @@ fn told_apart(bytes: &[u8]) -> Result<Format, String> {
     }
 }
 
-/// Saves `filter` in `path` in one step, showing how far it is; `attached` is what a DCSO file carries besides the filter. After
-/// Ctrl-C what was there is there, and nothing else.
+/// Saves `filter` in `path` in one step, showing how far it is; `attached` is what a DCSO file carries besides the filter, and `backings` are
+/// the files that the filter was made of, which must not have changed until the last byte is written. After Ctrl-C what was there is there,
+/// and nothing else.
 pub(crate) fn save_as(
     filter: &Filter,
     format: Format,
     attached: &[u8],
+    backings: &[Backing],
     path: &Path,
     progress: &Progress,
 ) -> Result<(), Trouble> {
     let _polite = interrupt::polite();
     progress.phase("saving", Some(filter.memory_bytes()));
+    let mut changed = None;
     let watch = |written| {
         progress.done_bytes(written);
+        if let Err(trouble) = check_unchanged(backings) {
+            changed = Some(trouble);
+            return Err(io::Error::other("changed"));
+        }
         interrupt::check().map_err(|_| io::Error::other("interrupted"))
     };
     let mut refused = None;
@@ -206,6 +244,7 @@ pub(crate) fn save_as(
     };
     // What is saved is saved, whoever asked to end meanwhile.
     if saved.is_err() {
+        changed.map_or(Ok(()), Err)?;
         interrupt::check()?;
     }
     match refused {

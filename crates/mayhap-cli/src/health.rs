@@ -35,12 +35,37 @@ pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, tar
     )
 }
 
+/// Whether the items were not counted: the file of such a filter has no place for a count, and what is known follows from its bits.
+pub(crate) fn count_is_guessed(filter: &Filter) -> bool {
+    let redisson = |bloom: &mayhap::Bloom| bloom.placement() == BloomPlacement::Redisson;
+    capacity_is_guessed(filter) || matches!(filter, Filter::Bloom(bloom) if redisson(bloom))
+}
+
+/// Whether the filter was made for no number of items and no rate: the file does not say one, or it grows as it needs.
+pub(crate) fn has_no_capacity(filter: &Filter) -> bool {
+    capacity_is_guessed(filter) || matches!(filter, Filter::Fingerprints(_))
+}
+
 /// What its users should know, in plain words.
 pub(crate) fn warnings(filter: &Filter) -> Vec<String> {
     let mut warnings = Vec::new();
-    if is_over_capacity(filter) {
+    if is_over_capacity(filter) && capacity_is_guessed(filter) {
+        warnings.push(format!(
+            "more than half full: non-members are answered mayhap at a rate of {}",
+            say::rate(filter.expected_fpr())
+        ));
+    } else if is_over_capacity(filter) {
         let (expected, target) = (filter.expected_fpr(), filter.target_fpr());
         warnings.push(over_capacity(filter.inserted(), filter.capacity(), expected, target));
+    }
+    if let Filter::ScalableBloom(scalable) = filter
+        && !scalable.shape().grows()
+        && scalable.inserted() >= scalable.capacity()
+    {
+        warnings.push(format!(
+            "full: it holds the {} it was made for, does not grow, and refuses what is new",
+            say::items(scalable.capacity())
+        ));
     }
     if let Filter::DualBloom(dual) = filter
         && dual.removed() > 0

@@ -117,7 +117,9 @@ impl Info {
         }
         let opened = filter_file::open_to_describe(path, &self.foreign)?;
         let counting = if self.fill { Counting::Always } else { Counting::IfSmall };
-        Ok(Description::Filter(Box::new(Facts::of(path, &opened, counting))))
+        let facts = Facts::of(path, &opened, counting);
+        opened.check_unchanged()?;
+        Ok(Description::Filter(Box::new(facts)))
     }
 
     fn write(&self, filters: Vec<Description>, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {

@@ -6,11 +6,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGABRT, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -30,9 +30,9 @@ const ONE_REQUEST: Duration = Duration::from_millis(500);
 /// From now on the signals come here.
 pub(crate) fn listen() -> io::Result<()> {
     // A file that has grown to its limit is an error where it is written, not the end.
-    signal_hook::flag::register(SIGXFSZ, std::sync::Arc::new(AtomicBool::new(false)))?;
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             // `timeout` sends a signal to the program and to its group: one request, heard twice.
             let again = {
@@ -51,7 +51,16 @@ pub(crate) fn listen() -> io::Result<()> {
                 let _ = waiting.try_send(Err(Trouble::Interrupted));
             }
         }
-    });
+    })?;
+    Ok(())
+}
+
+/// From now on the program ends with this code where it would abort: when the system refuses a small piece of memory that is not asked for by
+/// itself. The standard library has said how many bytes it was then. Large pieces are errors of their own. Not for a server, whose owner
+/// wants to see where it was.
+pub(crate) fn end_instead_of_aborting(code: u8) -> io::Result<()> {
+    let always = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(SIGABRT, code.into(), always)?;
     Ok(())
 }
 

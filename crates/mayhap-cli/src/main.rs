@@ -139,6 +139,9 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: &Verb) -> Result<Verdict, Trouble> {
+    if !matches!(verb, Verb::Serve(_)) {
+        interrupt::end_instead_of_aborting(TROUBLE)?;
+    }
     match verb {
         Verb::Serve(serve) => serve.run().map(|()| Verdict::Yes),
         Verb::Explain(explain) => explain.run(),

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use mayhap::advise::say;
 use mayhap::codec::format::Format;
+use mayhap::file::Backing;
 use mayhap::{Filter, MergeError};
 use serde::Serialize;
 
 use crate::Verdict;
-use crate::filter_file::{self, ForeignArgs};
+use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::health;
 use crate::interrupt;
 use crate::output;
@@ -79,6 +80,16 @@ struct Report {
     warnings: Vec<String>,
 }
 
+/// All filters as one.
+struct Merged {
+    filter: Filter,
+    format: Format,
+    /// The file of the first, which it is a view of where nothing was added.
+    backing: Option<Backing>,
+    /// How many were in all of them.
+    items: u64,
+}
+
 impl Merge {
     pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
         let started = Instant::now();
@@ -89,11 +100,11 @@ impl Merge {
         }
         let lock = target.lock(self.quiet)?;
         let progress = Progress::start(self.progress);
-        let (filter, format, items_in_parts) = self.merged(&progress)?;
+        let Merged { filter, format, backing, items: items_in_parts } = self.merged(&progress)?;
         if let Some(lock) = &lock {
             lock.check()?;
         }
-        let file_bytes = target.save(&filter, format, &[], &progress)?;
+        let file_bytes = target.save_view(&filter, format, &[], backing.as_slice(), &progress)?;
         drop(progress);
         let report = Report {
             out: target.name(),
@@ -119,14 +130,14 @@ impl Merge {
         Ok(Verdict::Yes)
     }
 
-    /// All filters as one, their format, and how many items were in all of them.
-    fn merged(&self, progress: &Progress) -> Result<(Filter, Format, u64), Trouble> {
-        let mut merged: Option<(Filter, Format, u64)> = None;
+    /// All filters as one.
+    fn merged(&self, progress: &Progress) -> Result<Merged, Trouble> {
+        let mut merged: Option<Merged> = None;
         progress.phase("merging", None);
         for path in &self.filters {
             interrupt::check()?;
-            let (next, next_format) = filter_file::open_with_format(path, &self.foreign)?;
-            let items = next.inserted();
+            let next = filter_file::open_to_change(path, &self.foreign)?;
+            let (next_format, items) = (next.format, next.filter.inserted());
             match &mut merged {
                 None if !next_format.writes() => {
                     let what = format!(
@@ -134,15 +145,19 @@ impl Merge {
                     );
                     return Err(self.trouble(path, what));
                 }
-                None => merged = Some((next, next_format, items)),
-                Some((_, format, _)) if *format != next_format => {
+                None => {
+                    let Opened { filter, format, backing, .. } = next;
+                    merged = Some(Merged { filter, format, backing, items });
+                }
+                Some(Merged { format, .. }) if *format != next_format => {
                     let what = format!("{next_format} format, {} is {format}", self.filters[0].display());
                     return Err(self.trouble(path, what));
                 }
-                Some((filter, _, all_items)) => {
-                    let united = filter.union(&next);
+                Some(merged) => {
+                    let united = merged.filter.union(&next.filter);
+                    next.check_unchanged()?;
                     united.map_err(|error| self.trouble(path, self.refusal(&error)))?;
-                    *all_items += items;
+                    merged.items += items;
                 }
             }
         }

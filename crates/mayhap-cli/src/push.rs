@@ -135,7 +135,7 @@ impl Push {
             // The server answers for it, so it must be told how items become bytes.
             filter_file::open(&self.filter, &self.foreign)?;
         }
-        opened.check_all(&self.filter)?;
+        opened.check_all()?;
         Ok(opened)
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::filter_file;
 use crate::input;
 use crate::trouble::Trouble;
-use crate::{Verdict, output};
+use crate::{Verdict, output, whole_file};
 
 /// Say what a file is or could be, and how to open it
 #[derive(Args, Debug)]
@@ -22,7 +22,8 @@ fields: `could be` is mostly right, and several names are several chances. Where
 one is a filter of LevelDB or rbloom, or the bitmap of Redisson, which has nothing
 to tell it by, even that is little: ask for an item that is in.
 
-Of files of more than 1 GiB only the marks are looked for.
+Of files of more than 1 GiB only the marks are looked for. Pipes and devices are
+refused.
 
 Exit codes: 0 all could be filters, 1 one is something else, 2 trouble.
 
@@ -96,6 +97,10 @@ fn sniff(path: &Path) -> Result<Found, Trouble> {
     if about.is_dir() {
         return Err(trouble(io::Error::from(io::ErrorKind::IsADirectory)));
     }
+    // Its length tells most, and it is read more than once: a device has no end, and a pipe has no second time.
+    if !about.is_file() {
+        return Err(trouble(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+    }
     let bytes = about.len();
     let found = |formats: Vec<Candidate>, what: String| Found {
         file: name.clone(),
@@ -111,7 +116,7 @@ fn sniff(path: &Path) -> Result<Found, Trouble> {
         let what = "a Parquet file; `mayhap info` lists the filters in it";
         return Ok(found(vec![candidate(Format::Parquet, true)], what.into()));
     }
-    if bytes == 0 && about.is_file() {
+    if bytes == 0 {
         return Ok(found(Vec::new(), "an empty file".into()));
     }
     let sniffed = if bytes > WHOLE_BYTES {
@@ -123,7 +128,7 @@ fn sniff(path: &Path) -> Result<Found, Trouble> {
             _ => Sniffed::Unknown,
         }
     } else {
-        Format::sniff(&fs::read(path).map_err(trouble)?)
+        Format::sniff(&whole_file::read(path)?)
     };
     let could_be = match sniffed {
         Sniffed::Is(format) => return Ok(found(vec![candidate(format, true)], format.about().into())),

@@ -7,6 +7,7 @@ use std::{env, fs};
 use mayhap::Filter;
 use mayhap::codec::WriteError;
 use mayhap::codec::format::Format;
+use mayhap::file::Backing;
 
 use crate::file_lock::FileLock;
 use crate::filter_file;
@@ -93,6 +94,18 @@ impl Target {
         attached: &[u8],
         progress: &Progress,
     ) -> Result<u64, Trouble> {
+        self.save_view(filter, format, attached, &[], progress)
+    }
+
+    /// [`save`](Self::save) of a filter that is a view of files, `backings`, which must not have changed.
+    pub(crate) fn save_view(
+        &self,
+        filter: &Filter,
+        format: Format,
+        attached: &[u8],
+        backings: &[Backing],
+        progress: &Progress,
+    ) -> Result<u64, Trouble> {
         match self {
             Self::Stdout => {
                 progress.phase("writing", Some(filter.memory_bytes()));
@@ -102,11 +115,12 @@ impl Target {
                     error => Trouble::Filter { name: self.name(), what: error.to_string() },
                 })?;
                 out.flush()?;
+                filter_file::check_unchanged(backings)?;
                 Ok(out.bytes)
             }
             Self::Server(address) => Err(not_a_file(address)),
             Self::File(path) => {
-                filter_file::save_as(filter, format, attached, path, progress)?;
+                filter_file::save_as(filter, format, attached, backings, path, progress)?;
                 let about = fs::metadata(path);
                 Ok(about.map_err(|cause| Trouble::Read { name: self.name(), cause })?.len())
             }

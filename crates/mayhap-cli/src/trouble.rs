@@ -52,6 +52,13 @@ pub(crate) enum Trouble {
         /// What the system said.
         cause: io::Error,
     },
+    /// The system refused memory.
+    NoMemory {
+        /// How much.
+        bytes: u64,
+        /// What for.
+        what: String,
+    },
     /// A filter cannot be made of these numbers.
     Create(CreateError),
     /// A filter cannot do what it was asked to.
@@ -125,6 +132,9 @@ impl fmt::Display for Trouble {
             }
             Self::File(error) => error.fmt(f),
             Self::NoPlace { path, cause } => write!(f, "cannot write {}: {}", path.display(), said(cause)),
+            Self::NoMemory { bytes, what } => {
+                write!(f, "{} bytes of memory are refused, for {what}", say::count(*bytes))
+            }
             Self::Create(error) => error.fmt(f),
             Self::Settings(error) => match cause(error) {
                 Some(cause) => write!(f, "{error}: {}", said(cause)),
@@ -196,6 +206,7 @@ impl std::error::Error for Trouble {
             | Self::Server { .. }
             | Self::Away { .. }
             | Self::NotReady { .. }
+            | Self::NoMemory { .. }
             | Self::Interrupted => None,
             Self::Needs(error) => Some(error),
             Self::Write(error) | Self::Read { cause: error, .. } | Self::NoPlace { cause: error, .. } => {

@@ -21,8 +21,8 @@ use crate::{Verdict, interrupt, output};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A file of mayhap has checksums of its header and of everything behind it: all of
-it is read, and a single flipped bit is found. Opening a filter, as `check` does,
-looks at the header alone.
+it is read, and a single flipped bit is found. Opening a filter of more than 16 MiB,
+as `check` does, looks at the header alone.
 
 Files of other programs mostly have no checksum. They are read whole, and what
 cannot be is found; a flipped bit among the bits of a filter cannot be.

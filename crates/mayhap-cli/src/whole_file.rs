@@ -1,14 +1,104 @@
-//! Files that are no filters (pictures, pages, reports): there whole, or not at all.
+//! Whole files in memory: filters of other programs, read within limits; pictures, pages and reports, there whole or not at all.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use mayhap::file::{self, Readers};
 
 use crate::interrupt;
 use crate::trouble::Trouble;
+
+/// The most bytes a pipe may bring: it does not say how many there will be.
+const PIPE_BYTES: u64 = 1 << 30;
+/// Memory is taken in such pieces where it is not known how much will come.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// All bytes of a file, or of a pipe that was given on purpose (`<(…)`). Devices are refused: they have no end.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
+    read_limited(path, PIPE_BYTES, true)
+}
+
+/// All text of a file of at most `limit` bytes.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Trouble> {
+    let bytes = read_limited(path, limit, false)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Trouble::Input { name: path.display().to_string(), what: "not text in UTF-8".into() })
+}
+
+/// `limit` is for what does not say its size before it is read, and for files as well unless they may be `larger`.
+fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, Trouble> {
+    let unreadable = |cause| Trouble::Read { name: path.display().to_string(), cause };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    let kind = about.file_type();
+    if kind.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    if !kind.is_file() && !kind.is_fifo() && !kind.is_socket() {
+        return Err(unreadable(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "neither a regular file nor a pipe",
+        )));
+    }
+    let known = if kind.is_file() { about.len() } else { 0 };
+    let limit = if larger { limit.max(known) } else { limit };
+    let mut file = File::open(path).map_err(unreadable)?.take(limit.saturating_add(1));
+    let mut bytes = Vec::new();
+    reserve(&mut bytes, known.min(limit)).map_err(unreadable)?;
+    loop {
+        if bytes.len() == bytes.capacity() {
+            let more = PIECE_BYTES.max(bytes.len() / 2) as u64;
+            reserve(&mut bytes, more).map_err(unreadable)?;
+        }
+        let (end, room) = (bytes.len(), bytes.capacity().min(bytes.len() + PIECE_BYTES));
+        // Within the capacity: this takes no memory.
+        bytes.resize(room, 0);
+        match file.read(&mut bytes[end..]) {
+            Ok(0) => {
+                bytes.truncate(end);
+                break;
+            }
+            Ok(read) => bytes.truncate(end + read),
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => bytes.truncate(end),
+            Err(cause) => return Err(unreadable(cause)),
+        }
+    }
+    if bytes.len() as u64 > limit {
+        let what = format!("more than the limit of {} bytes", mayhap::advise::say::count(limit));
+        return Err(Trouble::Input { name: path.display().to_string(), what });
+    }
+    Ok(bytes)
+}
+
+/// Room for `more` bytes; memory that is refused is an error.
+fn reserve(bytes: &mut Vec<u8>, more: u64) -> io::Result<()> {
+    let refused = || {
+        let what = format!("{} bytes of memory are refused", mayhap::advise::say::count(more));
+        io::Error::new(io::ErrorKind::OutOfMemory, what)
+    };
+    bytes.try_reserve_exact(usize::try_from(more).map_err(|_| refused())?).map_err(|_| refused())
+}
+
+/// Bytes that are written to memory; memory that is refused is an error of the writer, and does not end the program.
+#[derive(Debug, Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.capacity() - self.0.len() < bytes.len() {
+            // Half as much again, so that many small writes do not mean moving every time.
+            let more = bytes.len().max(self.0.len() / 2).max(PIECE_BYTES) as u64;
+            reserve(&mut self.0, more).or_else(|_| reserve(&mut self.0, bytes.len() as u64))?;
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Do both names lead to one file? What is not there yet is the same if the names are.
 pub(crate) fn is_same(path: &Path, other: &Path) -> bool {

@@ -237,8 +237,15 @@ fn past_its_capacity_a_filter_is_a_warning_or_refuses() {
     assert_eq!(folder.run("add seen.mayhap more.txt --quiet"), "");
     folder.run("build seen.mayhap items.txt -f --kind cuckoo --items 1000");
     let said = folder.trouble("add seen.mayhap more.txt");
-    assert!(said.starts_with("more.txt, line ") && said.contains("filter is full with 1"), "{said}");
-    assert!(said.ends_with("sized for 1000; nothing was added, build a larger one"), "{said}");
+    assert!(
+        said.starts_with("seen.mayhap: filter is full with 1") && said.contains("(more.txt, line "),
+        "{said}"
+    );
+    assert!(
+        said.contains("sized for 1000; nothing was added (")
+            && said.ends_with("): build a larger one, or one that grows (--grows)"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -499,3 +499,107 @@ fn what_a_file_does_not_say_is_asked_for_by_its_flag() {
             .contains("not a whole guava file")
     );
 }
+
+/// A filter of 18 MB, which is mapped, with the first thousand members in it.
+fn large_filter(folder: &Path) -> PathBuf {
+    let mut filter = Bloom::for_capacity(15_000_000, 0.01, 5).unwrap();
+    (0..1_000).for_each(|number| _ = filter.insert(&*member(number)));
+    let path = folder.join("large.mayhap");
+    file::save(&Filter::Bloom(filter), &path).unwrap();
+    path
+}
+
+/// `check` with a pipe that stays open, after it has answered for a member.
+struct Asking {
+    child: std::process::Child,
+    answers: std::io::BufReader<std::process::ChildStdout>,
+}
+
+impl Asking {
+    fn begin(folder: &Path, flags: &[&str]) -> Self {
+        let mut command = mayhap(folder, &["check", "--annotate", "large.mayhap"]);
+        command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let answers = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut asking = Self { child, answers };
+        for number in 0..3 {
+            assert_eq!(asking.ask(&member(number)), format!("mayhap\t{}\n", member(number)));
+        }
+        asking
+    }
+
+    /// The answer for one line; nothing if the program ends instead.
+    fn ask(&mut self, line: &str) -> String {
+        use std::io::BufRead as _;
+        let asked = writeln!(self.child.stdin.as_mut().unwrap(), "{line}");
+        let mut answer = String::new();
+        let read = self.answers.read_line(&mut answer).unwrap();
+        assert!(asked.is_ok() || read == 0);
+        answer
+    }
+
+    /// Asks for the other members: none of them is answered no, and the program says why it ends.
+    fn end(mut self) -> String {
+        for number in 3..1_000 {
+            let answer = self.ask(&member(number));
+            if answer.is_empty() {
+                break;
+            }
+            assert!(answer.starts_with("mayhap\t"), "{answer}");
+        }
+        drop(self.child.stdin.take());
+        let output = self.child.wait_with_output().unwrap();
+        let (code, _, error) = said(&output);
+        assert_eq!((code, error.lines().count()), (2, 1), "{error}");
+        error
+    }
+}
+
+#[test]
+fn a_filter_that_is_cut_while_it_is_asked_is_trouble_and_never_a_signal() {
+    let folder = folder("cut");
+    for flags in [["-j", "1"], ["-j", "4"]] {
+        let path = large_filter(&folder);
+        let asking = Asking::begin(&folder, &flags);
+        let from = fs::metadata(&path).unwrap().len();
+        fs::File::options().write(true).open(&path).unwrap().set_len(4_096).unwrap();
+        let error = asking.end();
+        let expected =
+            format!("mayhap: large.mayhap: file was cut to 4096 bytes while it was in use, it had {from}\n");
+        assert_eq!(error, expected);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_filter_that_is_overwritten_while_it_is_asked_is_trouble_and_never_a_no() {
+    let folder = folder("overwritten");
+    let path = large_filter(&folder);
+    // As many bytes, another filter: without its members.
+    let mut other = Filter::Bloom(Bloom::for_capacity(15_000_000, 0.01, 5).unwrap());
+    other.insert("one").unwrap();
+    let other = other.encode();
+    assert_eq!(other.len() as u64, fs::metadata(&path).unwrap().len());
+    let asking = Asking::begin(&folder, &[]);
+    // In place, as `dd conv=notrunc` and `rsync --inplace` do.
+    fs::File::options().write(true).open(&path).unwrap().write_all(&other).unwrap();
+    assert_eq!(asking.end(), "mayhap: large.mayhap: file was overwritten while it was in use\n");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_filter_that_another_takes_the_place_of_goes_on_answering() {
+    let folder = folder("replaced");
+    let path = large_filter(&folder);
+    let mut asking = Asking::begin(&folder, &[]);
+    let other = folder.join("other.mayhap");
+    file::save(&Filter::Bloom(Bloom::for_capacity(1_000, 0.01, 5).unwrap()), &other).unwrap();
+    fs::rename(&other, &path).unwrap();
+    for number in 3..50 {
+        assert_eq!(asking.ask(&member(number)), format!("mayhap\t{}\n", member(number)));
+    }
+    drop(asking.child.stdin.take());
+    assert!(asking.child.wait().unwrap().success());
+    // A small one was read when it was opened: nothing that is done to it matters.
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -4,9 +4,9 @@ mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use program::{mayhap_in, names, run, trouble};
+use program::{mayhap_in, names, run, said, trouble};
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -145,4 +145,110 @@ fn items_are_added_to_what_uniq_has_seen() {
     assert_eq!(run(&folder, &["add", "state", "more.txt"]).0, 0);
     let (code, out, _) = run(&folder, &["uniq", "--quiet", "--state", "state", "in.txt", "more.txt"]);
     assert_eq!((code, out.as_str()), (0, ""));
+}
+
+#[test]
+fn what_has_no_end_is_refused_at_once() {
+    let folder = folder("endless");
+    let made = Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
+    assert!(made.success());
+    for endless in ["pipe", "/dev/zero"] {
+        for verb in ["sniff", "info", "verify", "check", "explain"] {
+            let mut arguments = vec![verb, endless];
+            arguments.extend((verb == "explain").then_some("ada"));
+            let said = trouble(&folder, &arguments);
+            assert!(said.contains("not a regular file"), "{said}");
+        }
+        let said = trouble(&folder, &["uniq", "--state", endless]);
+        assert!(said.contains("not a regular file"), "{said}");
+    }
+    let said = trouble(&folder, &["info", "--from", "guava", "/dev/zero"]);
+    assert!(said.contains("cannot read /dev/zero: neither a regular file nor a pipe"), "{said}");
+    fs::write(folder.join("bits"), [1; 64]).unwrap();
+    let said = trouble(&folder, &["info", "--from", "redisson", "--redisson-config", "/dev/zero", "bits"]);
+    assert!(said.contains("cannot read /dev/zero: neither"), "{said}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_filter_of_another_program_comes_by_a_pipe_that_was_given_on_purpose() {
+    let folder = folder("piped");
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors");
+    let line = "exec \"$0\" info --from guava <(cat \"$1\")";
+    let output = Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_mayhap")])
+        .arg(vectors.join("guava/mitz64_n1000_p0.01.bin"))
+        .output()
+        .unwrap();
+    let (code, out, error) = said(&output);
+    assert_eq!(code, 0, "{error}");
+    assert!(out.contains("guava, placed as Guava64"), "{out}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Where the system refuses memory, every verb says so in one line and ends with 2.
+#[test]
+fn memory_that_is_refused_is_trouble_and_no_abort() {
+    use std::fmt::Write as _;
+    let folder = folder("refused");
+    let lines: String = (0..400_000).fold(String::new(), |mut lines, number| {
+        let _ = writeln!(lines, "https://example.org/a/rather/long/path/{number}");
+        lines
+    });
+    fs::write(folder.join("items.txt"), lines).unwrap();
+    for arguments in [
+        &["build", "large.mayhap", "items.txt", "--items", "2e8", "--fpr", "1%", "-q"][..],
+        &[
+            "build",
+            "quotient.mayhap",
+            "items.txt",
+            "--items",
+            "1e7",
+            "--fpr",
+            "1%",
+            "--kind",
+            "quotient",
+            "-q",
+        ],
+    ] {
+        assert_eq!(run(&folder, arguments).0, 0);
+    }
+    let limited = |mebibytes: u32, arguments: &[&str]| {
+        let mut command = Command::new("bash");
+        let line = format!("ulimit -v {}; exec \"$@\"", mebibytes << 10);
+        command
+            .env_remove("RUST_BACKTRACE")
+            .args(["-c", &line, "bash", env!("CARGO_BIN_EXE_mayhap")])
+            .args(arguments);
+        said(&command.current_dir(&folder).stdin(Stdio::null()).output().unwrap())
+    };
+    // Those that need far more than there is say it themselves.
+    for (mebibytes, arguments) in [
+        (200, &["build", "new.mayhap", "items.txt", "--items", "1e9", "--fpr", "1%", "-f", "-q"][..]),
+        (200, &["check", "large.mayhap", "items.txt"]),
+        (50, &["uniq", "--count", "-q", "items.txt"]),
+        (200, &["merge", "merged.mayhap", "large.mayhap", "large.mayhap", "-f"]),
+        (400, &["convert", "large.mayhap", "out.bin", "--to", "mayhap", "-f"]),
+        (700, &["convert", "large.mayhap", "out.bin", "--to", "mayhap", "-f"]),
+        (900, &["convert", "large.mayhap", "out.bin", "--to", "mayhap", "-f"]),
+    ] {
+        let (code, _, error) = limited(mebibytes, arguments);
+        assert_eq!((code, error.lines().count()), (2, 1), "{arguments:?}: {error}");
+        let says_bytes = error.chars().filter(char::is_ascii_digit).count() >= 4 && error.contains("bytes");
+        assert!(error.starts_with("mayhap: ") && says_bytes, "{arguments:?}: {error}");
+    }
+    // Those that need little are refused somewhere, or do their work; nothing aborts.
+    for mebibytes in [30, 45, 60, 90] {
+        for arguments in [
+            &["build", "new.mayhap", "items.txt", "-f", "-q"][..],
+            &["check", "-c", "quotient.mayhap", "items.txt"],
+            &["uniq", "-q", "items.txt"],
+            &["uniq", "-q", "--count", "items.txt"],
+            &["plan", "--items", "1e9", "--fpr", "1%"],
+        ] {
+            let (code, _, error) = limited(mebibytes, arguments);
+            assert!([0, 2].contains(&code), "{mebibytes} MiB, {arguments:?}: {code}, {error}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Filters in files: written so that a crash leaves the old file or the new one, opened through a memory map.
+//! Filters in files: written so that a crash leaves the old file or the new one, opened through a memory map where they are large.
 //!
 //! The only module that touches the file system; without the feature `file` it is not there.
 //!
@@ -12,22 +12,26 @@
 //! seen.insert("a");
 //! file::save(&seen, &path)?;
 //!
-//! let opened: Bloom = file::open(&path)?; // constant time, whatever the size
+//! let opened: Bloom = file::open(&path)?; // in bounded time, whatever the size
 //! assert!(opened.may_contain("a"));
 //! file::verify::<Bloom>(&path)?; // reads every byte
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod backing;
+mod source;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::codec::{self, Bytes, DecodeError, HEADER_BYTES, Header, Source, Storable};
+pub use self::backing::{Backing, Change, survive_truncation};
+use self::source::{FileSource, Words};
+use crate::codec::{self, DecodeError, Source, Storable};
 use crate::kind::Kind;
-use crate::store::{LINE_BYTES, Lines};
 
 /// Why a file could not be written or opened.
 #[derive(Debug)]
@@ -49,6 +53,13 @@ pub enum FileError {
         /// What is wrong with it.
         cause: DecodeError,
     },
+    /// The file was changed while a filter was a view of it, so its answers may be wrong.
+    Changed {
+        /// Which file.
+        path: PathBuf,
+        /// What was done to it.
+        change: Change,
+    },
 }
 
 impl FileError {
@@ -66,6 +77,7 @@ impl fmt::Display for FileError {
         match self {
             Self::Io { action, path, cause } => write!(f, "cannot {action} {}: {cause}", path.display()),
             Self::Decode { path, cause } => write!(f, "{}: {cause}", path.display()),
+            Self::Changed { path, change } => write!(f, "{}: {change}", path.display()),
         }
     }
 }
@@ -75,6 +87,7 @@ impl std::error::Error for FileError {
         match self {
             Self::Io { cause, .. } => Some(cause),
             Self::Decode { cause, .. } => Some(cause),
+            Self::Changed { .. } => None,
         }
     }
 }
@@ -92,7 +105,7 @@ pub fn save<F: Storable>(filter: &F, path: impl AsRef<Path>) -> Result<(), FileE
     save_watched(filter, path, |_| Ok(()))
 }
 
-/// [`save`], telling `watch` how many bytes are written so far, from time to time. If that is an error, nothing is saved.
+/// [`save`], telling `watch` how many bytes are written so far, from time to time, and when all are. If that is an error, nothing is saved.
 ///
 /// # Errors
 /// Those of [`save`], and what `watch` returned.
@@ -115,7 +128,7 @@ pub enum Readers {
 }
 
 /// Replaces `path` by what `write` writes, in one step as [`save`] does: for filters in the formats of other programs. `watch` is
-/// told how many bytes are written so far; if that is an error, or `write` returns one, the old file stays.
+/// told how many bytes are written so far, at last of all of them; if that is an error, or `write` returns one, the old file stays.
 ///
 /// # Errors
 /// Those of [`save`], and what `watch` or `write` returned.
@@ -195,7 +208,10 @@ fn write_synced(
     let mut out = BufWriter::with_capacity(1 << 20, Watched { file, written: 0, watch });
     write(&mut out)?;
     out.flush()?;
-    out.get_ref().file.sync_all()
+    let mut out = out.into_inner()?;
+    // The last chance to say that what was written is not to be.
+    (out.watch)(out.written)?;
+    out.file.sync_all()
 }
 
 /// Bytes written between two looks.
@@ -232,39 +248,50 @@ fn for_its_owner_only(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the filter in `path` through a memory map: in constant time, reading only what is asked about.
+/// Opens the filter in `path` in bounded time, whatever its size: one of more than 16 MiB through a memory map, reading only what is asked
+/// about.
 ///
-/// The header is checked, the words are not; [`verify`] checks them. Inserting works and changes only this process's
-/// memory: [`save`] is what changes a file. The file must not be cut or changed in place while it is open; [`save`] never does.
+/// Up to that size it is copied into memory, every byte of it is checked, and what is done to the file afterwards does not matter. Of a larger
+/// one the header is checked, the words are not; [`verify`] checks them. (A [`Quotient`](crate::Quotient) or [`Growing`](crate::Growing) filter is always
+/// copied.) Inserting works and changes only this process's memory: [`save`] is what changes a file.
+///
+/// **A file that is mapped must not be cut or changed in place while the filter is used.** [`save`] never does: it puts a new file in its
+/// place. But if another program does, the filter answers for other bits, so that a *no* is not certain any more, and where the file was
+/// cut, the system ends the process (SIGBUS). Who cannot rule that out uses [`open_backed`], which notices both, or [`read`], which
+/// copies a filter of any size.
 ///
 /// # Errors
 /// [`FileError`] if it cannot be read, or its header is not that of an `F`.
 pub fn open<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
-    let path = path.as_ref();
-    if cfg!(target_endian = "big") {
-        // Words in a file are little-endian, so here they must be turned around, not mapped.
-        return read(path);
-    }
-    decode_mapped(path, Words::Trusted)
+    open_backed(path).map(|(filter, _)| filter)
 }
 
-/// Reads the filter in `path` into memory of its own, checking every byte.
+/// [`open`], with the file that the filter is a view of: [`Backing::check_unchanged`] says whether the answers so far are those of the file as
+/// it was opened. Call [`survive_truncation`] once before, so that a file that was cut is an error as well.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_backed<F: Storable>(path: impl AsRef<Path>) -> Result<(F, Backing), FileError> {
+    let path = path.as_ref();
+    let source = FileSource::open_for_lookups(path).map_err(FileError::io("open", path))?;
+    let filter = codec::decode_from(&source).map_err(FileError::decode(path))?;
+    Ok((filter, Backing::of(&source, path)))
+}
+
+/// Reads the filter in `path` into memory of its own, checking every byte. Nothing that is done to the file afterwards matters.
 ///
 /// # Errors
 /// [`FileError`] if it cannot be read, or is not an intact `F`.
 pub fn read<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
     let path = path.as_ref();
-    // What is not a filter of this kind is turned away before it is read.
-    let source = MappedFile::open(path, Words::Trusted).map_err(FileError::io("open", path))?;
-    codec::expect_kind(F::KIND, &source).map_err(FileError::decode(path))?;
-    let bytes = fs::read(path).map_err(FileError::io("read", path))?;
-    codec::decode(&bytes).map_err(FileError::decode(path))
+    let source = FileSource::open(path, Words::Copied).map_err(FileError::io("open", path))?;
+    codec::decode_from(&source).map_err(FileError::decode(path))
 }
 
 /// Checks every byte of the filter in `path`, however large, without a copy of it in memory.
 ///
 /// # Errors
-/// [`FileError`] if it cannot be read, or is not an intact `F`.
+/// [`FileError`] if it cannot be read, is not an intact `F`, or was changed meanwhile.
 pub fn verify<F: Storable>(path: impl AsRef<Path>) -> Result<(), FileError> {
     verify_watched::<F>(path, |_| Ok(()))
 }
@@ -279,19 +306,16 @@ pub fn verify_watched<F: Storable>(
 ) -> Result<(), FileError> {
     let path = path.as_ref();
     if cfg!(target_endian = "big") {
+        // Words in a file are little-endian, so here they must be turned around, not mapped.
         return read::<F>(path).map(drop);
     }
     let checking = RefCell::new(Checking { bytes: 0, watch, refused: None });
-    let decoded = decode_mapped::<F>(path, Words::Checked(&|bytes| checking.borrow_mut().add(bytes)));
+    let source = FileSource::open(path, Words::Mapped).map_err(FileError::io("open", path))?;
+    let checked = Backing::of(&source, path).verify_watched::<F>(&|bytes| checking.borrow_mut().add(bytes));
     match checking.into_inner().refused {
         Some(refused) => Err(FileError::io("check", path)(refused)),
-        None => decoded.map(drop),
+        None => checked,
     }
-}
-
-fn decode_mapped<F: Storable>(path: &Path, words: Words<'_>) -> Result<F, FileError> {
-    let source = MappedFile::open(path, words).map_err(FileError::io("open", path))?;
-    codec::decode_from(&source).map_err(FileError::decode(path))
 }
 
 /// What kind of filter is in `path`, judging by its header.
@@ -300,7 +324,7 @@ fn decode_mapped<F: Storable>(path: &Path, words: Words<'_>) -> Result<F, FileEr
 /// [`FileError`] if it cannot be read, or does not begin with an intact header.
 pub fn kind(path: impl AsRef<Path>) -> Result<Kind, FileError> {
     let path = path.as_ref();
-    let source = MappedFile::open(path, Words::Trusted).map_err(FileError::io("open", path))?;
+    let source = FileSource::open(path, Words::Mapped).map_err(FileError::io("open", path))?;
     Ok(source.header_at(0).map_err(FileError::decode(path))?.kind)
 }
 
@@ -308,21 +332,6 @@ pub fn kind(path: impl AsRef<Path>) -> Result<Kind, FileError> {
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
-}
-
-/// An open file whose words are mapped, not copied.
-struct MappedFile<'a> {
-    file: File,
-    len: u64,
-    words: Words<'a>,
-}
-
-/// What happens to mapped words before they are used.
-enum Words<'a> {
-    /// Nothing: opening takes constant time.
-    Trusted,
-    /// They are read, and must add up to their checksum; who watches hears of so many bytes more.
-    Checked(&'a dyn Fn(u64) -> Result<(), DecodeError>),
 }
 
 /// How far a check has come.
@@ -345,55 +354,6 @@ impl<W: FnMut(u64) -> io::Result<()>> Checking<W> {
             self.refused = Some(refused);
             DecodeError::Unreadable { at: before }
         })
-    }
-}
-
-impl<'a> MappedFile<'a> {
-    fn open(path: &Path, words: Words<'a>) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok(Self { len: about.len(), file, words })
-    }
-}
-
-impl Source for MappedFile<'_> {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn header_at(&self, at: u64) -> Result<Header, DecodeError> {
-        // As much of a header as there is: what is too short for one still shows whether it begins like one.
-        let mut bytes = Vec::with_capacity(HEADER_BYTES);
-        let mut file = &self.file;
-        let read = file
-            .seek(SeekFrom::Start(at))
-            .and_then(|_| file.take(HEADER_BYTES as u64).read_to_end(&mut bytes));
-        match read {
-            Ok(HEADER_BYTES) => Bytes(&bytes).header_at(0),
-            Ok(_) if at == 0 && self.len >= 8 => Bytes(&bytes).header_at(0),
-            Ok(_) => {
-                Err(DecodeError::TooShort { need: at.saturating_add(HEADER_BYTES as u64), got: self.len })
-            }
-            Err(_) => Err(DecodeError::Unreadable { at }),
-        }
-    }
-
-    fn lines_at(&self, at: u64, bytes: u64, checksum: u64) -> Result<Lines, DecodeError> {
-        let lines = usize::try_from(bytes).unwrap_or(usize::MAX) / LINE_BYTES;
-        if lines == 0 {
-            return Ok(Lines::zeroed(0)?);
-        }
-        let lines = Lines::mapped(&self.file, at, lines).ok_or(DecodeError::Unmappable { at, bytes })?;
-        if let Words::Checked(watch) = self.words {
-            let found = lines.checksum_watched(watch)?;
-            if found != checksum {
-                return Err(DecodeError::PayloadDamaged);
-            }
-        }
-        Ok(lines)
     }
 }
 
@@ -481,7 +441,10 @@ mod tests {
         })
         .unwrap();
         let bytes = fs::read(&path).unwrap();
-        assert!(seen.is_sorted() && seen[0] == 0 && *seen.last().unwrap() < bytes.len() as u64);
+        assert!(seen.is_sorted() && seen[0] == 0 && *seen.last().unwrap() == bytes.len() as u64);
+        let at_the_end =
+            |written| if written < bytes.len() as u64 { Ok(()) } else { Err(io::Error::other("no")) };
+        assert!(save_watched(&filter, &path, at_the_end).is_err());
         let stop = |written| if written == 0 { Ok(()) } else { Err(io::Error::other("enough")) };
         let error = save_watched(&filled(2_000_000), &path, stop).unwrap_err();
         assert!(error.to_string().ends_with("enough"), "{error}");
@@ -504,6 +467,163 @@ mod tests {
         assert!(*seen.last().unwrap() < fs::metadata(&path).unwrap().len());
         let error = verify_watched::<Bloom>(&path, |_| Err(io::Error::other("enough"))).unwrap_err();
         assert!(matches!(error, FileError::Io { action: "check", .. }), "{error}");
+    }
+
+    /// A filter that is large enough to be mapped, with a thousand numbers in it.
+    fn large() -> Bloom {
+        let mut filter = Bloom::for_capacity(15_000_000, 0.01, 7).unwrap();
+        (0..1_000_u64).for_each(|item| {
+            filter.insert(&item);
+        });
+        filter
+    }
+
+    fn write_at(path: &Path, at: u64, bytes: &[u8]) {
+        use std::io::{Seek as _, SeekFrom};
+        let mut file = OpenOptions::new().write(true).open(path).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_mapped_file_that_is_cut_is_an_error_and_no_signal() {
+        let folder = Folder::new("cut");
+        let path = folder.0.join("filter.mayhap");
+        save(&large(), &path).unwrap();
+        survive_truncation().unwrap();
+        survive_truncation().unwrap();
+        let (opened, backing) = open_backed::<Bloom>(&path).unwrap();
+        assert!(backing.is_mapped());
+        assert!((0..1_000_u64).all(|item| opened.may_contain(&item)));
+        backing.check_unchanged().unwrap();
+        backing.verify::<Bloom>().unwrap();
+        let from = fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(4_096).unwrap();
+        // Two threads, both on pages that are gone.
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| (0..1_000_u64).filter(|item| opened.may_contain(item)).count());
+            }
+        });
+        let changed = |error| matches!(error, FileError::Changed { change: Change::Cut { from: f, to: 4_096 }, .. } if f == from);
+        assert!(changed(backing.check_unchanged().unwrap_err()));
+        assert!(changed(backing.verify::<Bloom>().unwrap_err()));
+        // Another filter is not affected.
+        let other = folder.0.join("other.mayhap");
+        save(&large(), &other).unwrap();
+        drop(opened);
+        let (opened, backing) = open_backed::<Bloom>(&other).unwrap();
+        assert!((0..1_000_u64).all(|item| opened.may_contain(&item)));
+        backing.check_unchanged().unwrap();
+    }
+
+    #[test]
+    fn a_mapped_file_that_is_overwritten_is_an_error_and_a_renamed_one_is_none() {
+        let folder = Folder::new("overwritten");
+        let path = folder.0.join("filter.mayhap");
+        let filter = large();
+        save(&filter, &path).unwrap();
+        let (opened, backing) = open_backed::<Bloom>(&path).unwrap();
+        // Saving puts another file in its place, and so does removing it: the old one is still mapped.
+        save(&filled(10), &path).unwrap();
+        backing.check_unchanged().unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(opened.encode(), filter.encode());
+        backing.check_unchanged().unwrap();
+        backing.verify::<Bloom>().unwrap();
+
+        save(&filter, &path).unwrap();
+        let (_, backing) = open_backed::<Bloom>(&path).unwrap();
+        write_at(&path, 5_000, &[0; 64]);
+        let error = backing.check_unchanged().unwrap_err();
+        assert!(matches!(error, FileError::Changed { change: Change::Overwritten, .. }), "{error}");
+        assert!(matches!(backing.verify::<Bloom>(), Err(FileError::Changed { .. })));
+    }
+
+    #[test]
+    fn small_files_and_tables_of_runs_are_copied_and_checked() {
+        let folder = Folder::new("copied");
+        let path = folder.0.join("filter.mayhap");
+        save(&filled(10_000), &path).unwrap();
+        let (opened, backing) = open_backed::<Bloom>(&path).unwrap();
+        assert!(!backing.is_mapped());
+        fs::write(&path, "cut").unwrap();
+        assert!((0..10_000_u64).all(|item| opened.may_contain(&item)));
+        backing.check_unchanged().unwrap();
+        backing.verify::<Bloom>().unwrap();
+
+        let mut runs = crate::Quotient::for_capacity(15_000_000, 0.01, 7).unwrap();
+        runs.insert("a").unwrap();
+        save(&runs, &path).unwrap();
+        assert!(fs::metadata(&path).unwrap().len() > source::COPIED_BYTES);
+        let (opened, backing) = open_backed::<crate::Quotient>(&path).unwrap();
+        assert!(opened.may_contain("a") && !backing.is_mapped());
+
+        save(&filled(10_000), &path).unwrap();
+        write_at(&path, 500, &[0; 64]);
+        for error in [open::<Bloom>(&path).unwrap_err(), read::<Bloom>(&path).unwrap_err()] {
+            assert!(matches!(error, FileError::Decode { cause: DecodeError::PayloadDamaged, .. }), "{error}");
+        }
+    }
+
+    /// The figures of `docs/decisions/0015-mapped-files.md`, in a release build:
+    /// `cargo test --release -p mayhap --lib what_safety_costs -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "measures, and takes long"]
+    fn what_safety_costs() {
+        use std::hint::black_box;
+        use std::time::Instant;
+        let folder = Folder::new("costs");
+        let path = folder.0.join("filter.mayhap");
+        let best = |work: &mut dyn FnMut()| {
+            let mut took = (0..9).map(|_| {
+                let start = Instant::now();
+                work();
+                start.elapsed().as_secs_f64()
+            });
+            let first = took.next().unwrap();
+            took.fold(first, f64::min)
+        };
+        for mebibytes in [1_u64, 4, 16, 64, 512] {
+            let items = mebibytes * 800_000;
+            let mut filter = crate::BlockedBloom::for_capacity(items, 0.01, 7).unwrap();
+            (0..items).for_each(|item| {
+                filter.insert(&item);
+            });
+            save(&filter, &path).unwrap();
+            let mapped = || {
+                let source = FileSource::open(&path, Words::Mapped).unwrap();
+                let filter: crate::BlockedBloom = codec::decode_from(&source).unwrap();
+                (filter, Backing::of(&source, &path))
+            };
+            let map = best(&mut || drop(black_box(mapped())));
+            let copy = best(&mut || drop(black_box(read::<crate::BlockedBloom>(&path).unwrap())));
+            let (filter, backing) = mapped();
+            let check = best(&mut || (0..1_000).for_each(|_| backing.check_unchanged().unwrap())) / 1_000.0;
+            let asked: Vec<u64> = (0..4_000_000).map(|item| item * 7).collect();
+            let (mut answers, mut ask) = (crate::Answers::new(), [f64::MAX; 2]);
+            for round in 0..10 {
+                let took = best(&mut || {
+                    for block in asked.chunks(10_000) {
+                        filter.may_contain_batch(block, &mut answers);
+                        if round % 2 == 1 {
+                            backing.check_unchanged().unwrap();
+                        }
+                    }
+                });
+                ask[round % 2] = ask[round % 2].min(took / asked.len() as f64);
+            }
+            println!(
+                "{mebibytes:>4} MiB: open mapped {:.3} ms, copied {:.3} ms; check {:.0} ns; lookup {:.2} ns, with a check per 10,000 {:.2} ns, ratio {:.3}",
+                map * 1e3,
+                copy * 1e3,
+                check * 1e9,
+                ask[0] * 1e9,
+                ask[1] * 1e9,
+                ask[1] / ask[0],
+            );
+        }
     }
 
     #[cfg(unix)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use mayhap::{Answers, Filter};
+use mayhap::Answers;
 use mayhap_remote::Answer;
 
 use super::distant::Distant;
 use super::selection::Selection;
+use crate::filter_file::Opened;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
 use crate::remote_filter::RemoteFilter;
@@ -21,13 +22,13 @@ pub(super) struct Asker<'a> {
 /// A filter that is here, or one that a server has.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    Here(&'a Filter),
+    Here(&'a Opened),
     There(&'a Distant<'a>),
 }
 
 /// A filter that can be asked now.
 enum Ready<'a> {
-    Here(&'a Filter),
+    Here(&'a Opened),
     There(&'a Distant<'a>, Arc<RemoteFilter>),
 }
 
@@ -65,15 +66,15 @@ impl Ready<'_> {
     /// What lines are to it.
     fn form(&self) -> ItemForm {
         match self {
-            Self::Here(filter) => ItemForm::of(filter),
+            Self::Here(opened) => ItemForm::of(&opened.filter),
             Self::There(_, filter) => filter.form(),
         }
     }
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn here(filter: &'a Filter, allow_misfits: bool) -> Self {
-        Self { filter: Asked::Here(filter), allow_misfits }
+    pub(super) fn here(opened: &'a Opened, allow_misfits: bool) -> Self {
+        Self { filter: Asked::Here(opened), allow_misfits }
     }
 
     pub(super) fn there(filter: &'a Distant<'a>, allow_misfits: bool) -> Self {
@@ -83,7 +84,7 @@ impl<'a> Asker<'a> {
     /// The filter, or why it cannot be asked now.
     fn ready(&self) -> Result<Ready<'a>, String> {
         match self.filter {
-            Asked::Here(filter) => Ok(Ready::Here(filter)),
+            Asked::Here(opened) => Ok(Ready::Here(opened)),
             Asked::There(distant) => Ok(Ready::There(distant, distant.filter()?)),
         }
     }
@@ -95,7 +96,7 @@ impl<'a> Asker<'a> {
             Err(why) => return Ok(Answered::not_ready(block.len(), why)),
         };
         let form = ready.form();
-        if let (Ready::Here(filter), ItemForm::Bytes) = (&ready, form) {
+        if let (Ready::Here(Opened { filter, .. }), ItemForm::Bytes) = (&ready, form) {
             let items: Vec<&[u8]> = block.items().collect();
             let mut answers = Answers::new();
             filter.may_contain_batch(&items, &mut answers);
@@ -126,6 +127,14 @@ impl<'a> Asker<'a> {
         Ok(Answered { mayhaps: among_all(&answered.mayhaps), unready })
     }
 
+    /// `Ok` if the answers so far are those of the filter that was opened: nothing was done to its file meanwhile.
+    pub(super) fn check_answers(&self) -> Result<(), Trouble> {
+        match self.filter {
+            Asked::Here(opened) => opened.check_unchanged(),
+            Asked::There(_) => Ok(()),
+        }
+    }
+
     /// The answer for one item, which is record 0.
     pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, Trouble> {
         let ready = match self.ready() {
@@ -142,7 +151,7 @@ impl<'a> Asker<'a> {
 
 fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
     match ready {
-        Ready::Here(filter) => {
+        Ready::Here(Opened { filter, .. }) => {
             let mut answers = Answers::new();
             filter.may_contain_batch(items, &mut answers);
             Selection::of_words(answers.words(), items.len()).into()

@@ -8,6 +8,7 @@ use mayhap::{Answers, Filter, ForeignHash, HashScheme, ItemEncoding};
 
 use crate::filter_file;
 use crate::item_form::ItemForm;
+use crate::whole_file::Bytes;
 
 /// So many items are asked about.
 const PROBES: u64 = 100_000;
@@ -18,9 +19,9 @@ const PROBES: u64 = 100_000;
 /// What is different, in one clause.
 pub(super) fn compare(filter: &Filter, format: Format, attached: &[u8], bytes: &[u8]) -> Result<u64, String> {
     let read = format.read(bytes, &options(filter)).map_err(|error| error.to_string())?;
-    let mut again = Vec::with_capacity(bytes.len());
+    let mut again = Bytes::default();
     filter_file::write(&read, format, attached, &mut again).map_err(|error| error.to_string())?;
-    if again != bytes {
+    if again.0 != bytes {
         return Err("written a second time, it has other bytes".into());
     }
     let form = ItemForm::of(filter);

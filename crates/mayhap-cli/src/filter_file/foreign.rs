@@ -10,6 +10,7 @@ use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions};
 use mayhap::codec::{pybloom_live, redisson};
 
 use crate::trouble::Trouble;
+use crate::whole_file;
 
 /// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
 const HEADING: &str = "Filters of other programs";
@@ -120,6 +121,9 @@ fn missing(argument: Argument, name: &str) -> String {
     }
 }
 
+/// The most bytes of a file with Redisson's fields.
+const CONFIG_BYTES: u64 = 64 << 10;
+
 /// `name=value,…`, or the name of a file with `name=value` lines, or with names and values in turn as redis-cli prints them.
 fn redisson_config(text: &str) -> Result<redisson::Config, Trouble> {
     let trouble = |what: String| Trouble::Usage(format!("--redisson-config: {what}"));
@@ -127,8 +131,7 @@ fn redisson_config(text: &str) -> Result<redisson::Config, Trouble> {
     let fields = if text.contains('=') {
         text
     } else {
-        held = std::fs::read_to_string(Path::new(text))
-            .map_err(|cause| Trouble::Read { name: text.to_owned(), cause })?;
+        held = whole_file::read_text(Path::new(text), CONFIG_BYTES)?;
         &held
     };
     let words: Vec<&str> = fields

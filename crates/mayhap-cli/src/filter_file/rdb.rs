@@ -1,7 +1,7 @@
 //! One filter of the RDB file of a Redis or Valkey server, by its key.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::path::Path;
 
 use mayhap::codec::redis_rdb::{EntryValue, FileError, FileReader};
@@ -15,9 +15,7 @@ const MAX_VALUE_BYTES: u64 = 2 << 30;
 
 /// Whether a file is an RDB file.
 pub(super) fn is_rdb(path: &Path) -> bool {
-    let mut begins = [0; 6];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok()
-        && BEGINNINGS.contains(&&begins)
+    super::begins_with(path, &BEGINNINGS)
 }
 
 /// The payload of the filter under `key`, as `DUMP` would have answered it. Without a key, the file must hold one filter.

@@ -27,12 +27,14 @@ pub(super) struct Facts {
     pub(super) items_as: Option<&'static str>,
     /// Nobody said how items become bytes.
     pub(super) items_as_unknown: bool,
-    pub(super) capacity: u64,
-    /// The file does not say what the filter was made for: capacity and rate are those at which half of its bits are set.
-    pub(super) capacity_guessed: bool,
-    /// Absent where it would have to be counted.
+    /// Absent where it was made for no number of items: the file does not say one, or it grows as it needs.
+    pub(super) capacity: Option<u64>,
+    /// Absent where the file does not say it, or it would have to be counted.
     pub(super) inserted: Option<u64>,
-    pub(super) target_fpr: f64,
+    /// The file has no count of items.
+    pub(super) inserted_unknown: bool,
+    /// Absent where it was made for no rate.
+    pub(super) target_fpr: Option<f64>,
     pub(super) expected_fpr: f64,
     pub(super) over_capacity: bool,
     /// The share of bits, counters or slots in use; absent where there is none, or it was not counted.
@@ -44,8 +46,8 @@ pub(super) struct Facts {
     pub(super) fill_not_counted: bool,
     pub(super) file_bytes: u64,
     pub(super) memory_bytes: u64,
-    /// For each item of the capacity.
-    pub(super) bits_per_item: f64,
+    /// For each item of the capacity, if it has one.
+    pub(super) bits_per_item: Option<f64>,
     /// For each item that is in.
     pub(super) bits_per_inserted: Option<f64>,
     /// What no filter of this rate can do without: log2(1/rate).
@@ -73,13 +75,16 @@ impl Facts {
         let fill_not_counted = bits::left_uncounted(filter, counting);
         let inserted = match filter {
             Filter::Bitmap(_) if fill_not_counted => None,
-            filter => Some(filter.inserted()),
+            filter => Some(filter.inserted()).filter(|_| !health::count_is_guessed(filter)),
         };
-        let target_fpr = filter.target_fpr();
+        let has_capacity = !health::has_no_capacity(filter);
+        let capacity = has_capacity.then(|| filter.capacity());
+        let target_fpr = has_capacity.then(|| filter.target_fpr());
         let memory_bits = filter.memory_bytes() as f64 * 8.0;
         let per = |items: u64| memory_bits / items as f64;
         let mut warnings = health::warnings(filter);
         if let Some(fill) = &fill
+            && !health::count_is_guessed(filter)
             && let Some(times) = bits::disagreement(filter, fill)
         {
             warnings.push(disagreement(filter, fill, times));
@@ -104,9 +109,9 @@ impl Facts {
             placement: placement(filter),
             items_as: filter.items().filter(|_| !opened.encoding_unknown).map(mayhap::ItemEncoding::name),
             items_as_unknown: opened.encoding_unknown,
-            capacity: filter.capacity(),
-            capacity_guessed: health::capacity_is_guessed(filter),
+            capacity,
             inserted,
+            inserted_unknown: health::count_is_guessed(filter),
             target_fpr,
             expected_fpr: filter.expected_fpr(),
             over_capacity: health::is_over_capacity(filter),
@@ -117,9 +122,9 @@ impl Facts {
             fill_not_counted,
             file_bytes: opened.file_bytes,
             memory_bytes: filter.memory_bytes(),
-            bits_per_item: if filter.capacity() == 0 { 0.0 } else { per(filter.capacity()) },
+            bits_per_item: capacity.map(|capacity| if capacity == 0 { 0.0 } else { per(capacity) }),
             bits_per_inserted: inserted.filter(|&inserted| inserted > 0).map(per),
-            bound_bits_per_item: (target_fpr > 0.0).then(|| target_fpr.recip().log2()),
+            bound_bits_per_item: target_fpr.filter(|&rate| rate > 0.0).map(|rate| rate.recip().log2()),
             can: Abilities::of(filter),
             layers: layers(filter),
             generations: generations(filter),

@@ -28,15 +28,19 @@ pub(super) fn write(out: &mut dyn Write, facts: &Facts, width: usize) -> io::Res
     )?;
     line("hash", facts.hash.clone())?;
     line("items", items(facts))?;
-    line(
-        "made for",
-        match facts.target_fpr {
-            rate if rate > 0.0 => made_for(facts, rate),
-            _ => format!("{} numbers, never wrong", say::count(facts.capacity)),
-        },
-    )?;
+    if let (Some(capacity), Some(rate)) = (facts.capacity, facts.target_fpr) {
+        line(
+            "made for",
+            match rate {
+                rate if rate > 0.0 => format!("{} at a rate of {}", say::items(capacity), say::rate(rate)),
+                _ => format!("{} numbers, never wrong", say::count(capacity)),
+            },
+        )?;
+    } else if facts.inserted_unknown {
+        line("made for", "the file does not say".into())?;
+    }
     line("holds", holds(facts))?;
-    if facts.target_fpr > 0.0 {
+    if facts.target_fpr != Some(0.0) {
         line("wrong now", wrong(facts))?;
     }
     match (facts.fill, facts.fill_of) {
@@ -53,8 +57,8 @@ pub(super) fn write(out: &mut dyn Write, facts: &Facts, width: usize) -> io::Res
     }
     let sizes = (say::bytes(facts.file_bytes), say::bytes(facts.memory_bytes));
     line("size", format!("{} in the file, {} in memory", sizes.0, sizes.1))?;
-    if facts.capacity > 0 {
-        line("bits per item", bits(facts))?;
+    if let Some(said) = bits(facts) {
+        line("bits per item", said)?;
     }
     line("can", facts.can.said())?;
     parts(out, "layer", &facts.layers)?;
@@ -80,12 +84,19 @@ fn items(facts: &Facts) -> String {
 
 fn holds(facts: &Facts) -> String {
     match facts.inserted {
+        None if facts.inserted_unknown => match facts.estimated_items {
+            Some(items) => format!("about {} by its bits: the file has no count", say::items(items)),
+            None => "the file has no count".into(),
+        },
         None => "not counted; --fill reads all of it".into(),
-        Some(inserted) if facts.capacity == 0 => say::items(inserted),
-        Some(inserted) => {
-            let share = inserted as f64 / facts.capacity as f64;
-            format!("{} by its own count ({})", say::items(inserted), percent(share))
-        }
+        Some(inserted) => match facts.capacity {
+            Some(0) => say::items(inserted),
+            None => format!("{} by its own count", say::items(inserted)),
+            Some(capacity) => {
+                let share = inserted as f64 / capacity as f64;
+                format!("{} by its own count ({})", say::items(inserted), percent(share))
+            }
+        },
     }
 }
 
@@ -94,16 +105,11 @@ fn percent(share: f64) -> String {
     if share >= 10.0 { format!("{share:.1} times") } else { format!("{:.1}%", share * 100.0) }
 }
 
-fn made_for(facts: &Facts, rate: f64) -> String {
-    let said = format!("{} at a rate of {}", say::items(facts.capacity), say::rate(rate));
-    if facts.capacity_guessed {
-        format!("about {said}: the format does not say, so half of the bits")
-    } else {
-        said
-    }
-}
-
 fn wrong(facts: &Facts) -> String {
+    if facts.inserted_unknown {
+        let rate = facts.fpr_from_fill.unwrap_or(facts.expected_fpr);
+        return format!("{}, by the bits", say::rate(rate));
+    }
     let counted = match say::rate(facts.expected_fpr) {
         rate if rate.ends_with('%') => format!("{rate} of the strangers, by the count"),
         rate if facts.expected_fpr > 0.0 => format!("{rate} strangers, by the count"),
@@ -115,18 +121,22 @@ fn wrong(facts: &Facts) -> String {
     }
 }
 
-fn bits(facts: &Facts) -> String {
-    let full = format!("{:.2}", facts.bits_per_item);
+fn bits(facts: &Facts) -> Option<String> {
+    let now = facts.bits_per_inserted.map(|now| format!("{now:.2}"));
+    let Some(when_full) = facts.bits_per_item else { return now.map(|now| format!("{now} now")) };
+    if facts.capacity == Some(0) {
+        return None;
+    }
+    let full = format!("{when_full:.2}");
     let mut said = format!("{full} when full");
     if let Some(bound) = facts.bound_bits_per_item {
-        let times = facts.bits_per_item / bound;
+        let times = when_full / bound;
         said += &format!(", {times:.2} times the {bound:.2} that no filter of that rate can do without");
     }
-    let now = facts.bits_per_inserted.map(|now| format!("{now:.2}"));
     if let Some(now) = now.filter(|now| *now != full) {
         said += &format!("; {now} now");
     }
-    said
+    Some(said)
 }
 
 fn parts(out: &mut dyn Write, name: &str, parts: &[Part]) -> io::Result<()> {

@@ -58,13 +58,18 @@ impl Counts {
             let line = block.record(index);
             self.check_room(line.len() as u64)?;
             if self.pieces.last().is_none_or(|piece| piece.capacity() - piece.len() < line.len()) {
-                let piece = Vec::with_capacity(PIECE_BYTES.max(line.len()));
+                let mut piece = Vec::new();
+                let bytes = PIECE_BYTES.max(line.len());
+                piece.try_reserve_exact(bytes).map_err(|_| self.refused(bytes as u64))?;
                 self.pieces_bytes += piece.capacity() as u64;
                 self.pieces.push(piece);
             }
             if let Some(piece) = self.pieces.last_mut() {
                 piece.extend_from_slice(line);
             }
+            let entries = self.entries.len() as u64;
+            self.places.try_reserve(1).map_err(|_| self.refused(entries * MAP_ENTRY_BYTES))?;
+            self.entries.try_reserve(1).map_err(|_| self.refused(2 * entries * size_of::<Entry>() as u64))?;
             self.places.insert(fingerprint, self.entries.len() as u32);
             self.entries.push(Entry { count: 1, bytes: line.len() as u32 });
         }
@@ -83,6 +88,11 @@ impl Counts {
             say::count(different),
             say::bytes(self.limit_bytes)
         )))
+    }
+
+    /// Memory that the system does not give, though --memory allows it.
+    fn refused(&self, bytes: u64) -> Trouble {
+        Trouble::NoMemory { bytes, what: format!("{} different lines", say::count(self.different())) }
     }
 
     /// Different lines.

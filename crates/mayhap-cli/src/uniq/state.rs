@@ -29,7 +29,7 @@ impl State {
             move |cause| Trouble::File(FileError::Io { action, path, cause })
         };
         let locked = loop {
-            let file = match File::open(&path) {
+            let file = match open_regular(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // A folder that is not there is told at once, not after an hour.
                     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -51,9 +51,8 @@ impl State {
                 break file;
             }
         };
-        // Every byte is checked once, and then used where it lies: there is no second copy in memory.
-        file::verify::<Filter>(&path)?;
-        let filter = file::open::<Filter>(&path)?;
+        // A copy: a run may take days, and nothing that is done to the file meanwhile may change what was seen.
+        let filter = file::read::<Filter>(&path)?;
         Ok(Self { path, locked: Some(locked), filter: Some(filter) })
     }
 
@@ -123,6 +122,14 @@ impl State {
         };
         self.trouble(what)
     }
+}
+
+/// Opens a regular file; anything else, such as a pipe that has no writer yet, is refused at once.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
 }
 
 /// Is this the file that `path` leads to?

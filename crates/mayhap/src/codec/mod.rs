@@ -240,12 +240,6 @@ pub(crate) fn decode_from<F: Storable>(source: &dyn Source) -> Result<F, DecodeE
     body.restore()
 }
 
-/// `Ok` if the one filter that fills all of `source` is of this kind, judging by the header alone.
-#[cfg(feature = "file")]
-pub(crate) fn expect_kind(expected: Option<Kind>, source: &dyn Source) -> Result<(), DecodeError> {
-    Body::whole(source)?.expect_kind(expected)
-}
-
 /// Writes the first `count` words of `lines`, big-endian.
 #[cfg(feature = "formats")]
 pub(crate) fn write_words_be(lines: &Lines, count: u64, out: &mut dyn Write) -> io::Result<()> {

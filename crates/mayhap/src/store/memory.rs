@@ -1,6 +1,6 @@
 //! Memory in 64-byte lines: from the heap when small, from its own huge pages when large, or a private view of a file.
 //!
-//! One of the two places with unsafe code (the other is `simd/`). Filters hold a [`Lines`] and see slices:
+//! One of the places with unsafe code (`store/` and `simd/` have it). Filters hold a [`Lines`] and see slices:
 //! `&[AtomicU64]` through `&self`, `&mut [u64]` through `&mut self`. Reading through relaxed atomics costs nothing
 //! (it is the same plain load), and it is what lets a filter and its atomic twin share every line of lookup code.
 #![allow(unsafe_code)]
@@ -53,7 +53,7 @@ pub fn give_memory_back() {
 
 /// No system has larger pages, unless they are huge; those it takes apart.
 #[cfg(unix)]
-const LARGEST_PAGE_BYTES: usize = 64 << 10;
+pub(super) const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
 /// A fixed number of zeroed 64-byte lines.
 pub(crate) struct Lines {
@@ -65,7 +65,26 @@ pub(crate) struct Lines {
     /// Anonymous pages, or a private (copy-on-write) view of a file; unmapped when dropped. Behind a pointer, because there may be a
     /// hundred million small arrays, which have none: theirs is heap memory of [`heap_layout`], unless there are no words at all.
     #[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))]
-    pages: Option<Box<MmapMut>>,
+    pages: Option<Box<Pages>>,
+}
+
+/// Pages of our own, of memory or of a file.
+struct Pages {
+    /// Of a file: its loss is noticed. Dropped before the map is.
+    #[cfg(all(unix, feature = "file"))]
+    _guard: Option<super::fault::Guard>,
+    map: MmapMut,
+}
+
+impl Pages {
+    /// Pages of memory.
+    fn of_memory(map: MmapMut) -> Box<Self> {
+        Box::new(Self {
+            #[cfg(all(unix, feature = "file"))]
+            _guard: None,
+            map,
+        })
+    }
 }
 
 /// How heap memory of so many bytes is asked for and given back.
@@ -109,20 +128,27 @@ impl Lines {
             pages.advise_range(memmap2::Advice::HugePage, offset, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
         let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
         let words = bytes / size_of::<u64>();
-        Some(Self { start, words, room_words: words, pages: Some(Box::new(pages)) })
+        Some(Self { start, words, room_words: words, pages: Some(Pages::of_memory(pages)) })
     }
 
     /// `lines` lines of `file` from byte `offset` on, mapped copy-on-write: writes stay private to this process.
     ///
-    /// `None` when the system refuses, or `offset` is not a multiple of [`LINE_BYTES`].
+    /// `None` when the system refuses, or `offset` is not a multiple of [`LINE_BYTES`]. `lost` becomes true when the system no longer
+    /// has the bytes and [`survive`](super::survive) was called; from then on all words are zero.
     #[cfg(feature = "file")]
-    pub(crate) fn mapped(file: &std::fs::File, offset: u64, lines: usize) -> Option<Self> {
+    pub(crate) fn mapped(
+        file: &std::fs::File,
+        offset: u64,
+        lines: usize,
+        lost: &std::sync::Arc<AtomicBool>,
+    ) -> Option<Self> {
         let bytes = lines.checked_mul(LINE_BYTES)?;
         let mut options = memmap2::MmapOptions::new();
         options.offset(offset).len(bytes).no_reserve_swap();
         // SAFETY: the map is private, so our writes never reach the file. If another process changes or cuts the file in
-        // place meanwhile, reads may see other bits or fault, as for every memory map; `file::open` says so, and our own
-        // writer never changes a file in place. All reads are atomic or raw loads, which assume nothing about the values.
+        // place meanwhile, reads may see other bits or fault, as for every memory map; `file::open` says so, `file::Backing`
+        // notices it, and our own writer never changes a file in place. All reads are atomic or raw loads, which assume nothing
+        // about the values.
         let mut pages = unsafe { options.map_copy(file) }.ok()?;
         #[cfg(unix)]
         // Lookups go anywhere: reading ahead would only fetch what nobody asked for. Advice may be refused.
@@ -131,6 +157,16 @@ impl Lines {
         if start.as_ptr().align_offset(LINE_BYTES) != 0 {
             return None;
         }
+        #[cfg(not(unix))]
+        let _ = lost;
+        let pages = Pages {
+            #[cfg(unix)]
+            _guard: Some(super::fault::Guard::new(
+                start.as_ptr().addr()..start.as_ptr().addr() + bytes,
+                lost,
+            )),
+            map: pages,
+        };
         let words = lines * WORDS_PER_LINE;
         Some(Self { start: start.cast(), words, room_words: words, pages: Some(Box::new(pages)) })
     }
@@ -214,7 +250,7 @@ impl Lines {
         #[cfg(unix)]
         if let Some(pages) = &self.pages {
             // By their addresses: a map of a file begins where its payload does, which is in the middle of a page.
-            let (map, start) = (pages.as_ptr().addr(), self.start.as_ptr().addr());
+            let (map, start) = (pages.map.as_ptr().addr(), self.start.as_ptr().addr());
             let page =
                 |word: usize| (start + word * size_of::<u64>()) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
             // From the page the first word is in, for what is in front of it was given back before, to the last whole one.
@@ -225,7 +261,7 @@ impl Lines {
                 let advice = memmap2::UncheckedAdvice::DontNeed;
                 // SAFETY: the range lies in the map. Its bytes become zeroes, or those of the file again: any value is a valid
                 // word, and `&mut self` says that nobody is looking. A refusal leaves the memory as it was.
-                let _ = unsafe { pages.unchecked_advise_range(advice, first, bytes) };
+                let _ = unsafe { pages.map.unchecked_advise_range(advice, first, bytes) };
             }
         }
     }
@@ -446,7 +482,9 @@ mod tests {
         let (header, lines, stretch) = (192_usize, 40_000, 4_096 * WORDS_PER_LINE);
         let path = std::env::temp_dir().join(format!("mayhap-give-back-{}", std::process::id()));
         std::fs::write(&path, vec![1_u8; header + lines * LINE_BYTES]).unwrap();
-        let mut array = Lines::mapped(&std::fs::File::open(&path).unwrap(), header as u64, lines).unwrap();
+        let mut array =
+            Lines::mapped(&std::fs::File::open(&path).unwrap(), header as u64, lines, &Default::default())
+                .unwrap();
         std::fs::remove_file(&path).unwrap();
         array.words_mut().fill(7);
         let words = lines * WORDS_PER_LINE;

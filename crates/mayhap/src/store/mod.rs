@@ -1,11 +1,15 @@
 //! The words filters live in: zeroed, aligned to cache lines, on huge pages where they are large.
 
 mod bits;
+#[cfg(all(unix, feature = "file"))]
+mod fault;
 mod memory;
 mod relocate;
 mod segments;
 
 pub(crate) use bits::{Bits, BitsMut, Positions};
+#[cfg(all(unix, feature = "file"))]
+pub(crate) use fault::survive;
 pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};
 pub use memory::{give_memory_back, take_all_from_heap};
 pub(crate) use relocate::relocate_vec;
