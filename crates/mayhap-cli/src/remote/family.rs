@@ -1,6 +1,7 @@
 //! The commands a filter is moved by.
 
 use mayhap::Filter;
+use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 
 /// The commands a filter is moved by.
@@ -13,6 +14,10 @@ pub(crate) enum Family {
     /// `MF.*`: every kind, in servers of ours only.
     Mayhap,
 }
+
+/// What `TYPE` says of filters with a secret key, which have no chunks.
+const KEYED_BLOOM: &str = OwnType::KeyedBloom.name();
+const KEYED_CUCKOO: &str = OwnType::KeyedCuckoo.name();
 
 impl Family {
     /// The one a filter goes by: RedisBloom's where it has RedisBloom's layout.
@@ -27,11 +32,16 @@ impl Family {
     /// The one of what `TYPE` says.
     pub(crate) fn of_type(name: &str) -> Option<Self> {
         match name {
-            "MBbloom--" => Some(Self::Bloom),
-            "MBbloomCF" => Some(Self::Cuckoo),
+            "MBbloom--" | KEYED_BLOOM => Some(Self::Bloom),
+            "MBbloomCF" | KEYED_CUCKOO => Some(Self::Cuckoo),
             "mayhap---" => Some(Self::Mayhap),
             _ => None,
         }
+    }
+
+    /// Is what `TYPE` says a filter of RedisBloom's commands with a secret key, which `DUMP` gives and chunks do not?
+    pub(crate) fn is_keyed_type(name: &str) -> bool {
+        matches!(name, KEYED_BLOOM | KEYED_CUCKOO)
     }
 
     /// The command that takes a piece.
