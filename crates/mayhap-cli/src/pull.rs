@@ -108,7 +108,9 @@ impl Pull {
             }
             (None, _) => return Err(self.not_to_be_had(&there)?),
         };
-        let filter = fetch::filter(&mut connection, &self.remote, family, &progress)?;
+        let is_keyed = Family::is_keyed_type(&there);
+        let fetch = if is_keyed { fetch::keyed_filter } else { fetch::filter };
+        let filter = fetch(&mut connection, &self.remote, family, &progress)?;
         let format = match (self.format, &filter) {
             (Written::As(format), _) => format,
             (Written::RedisBloom, Filter::ScalableCuckoo(_)) => Format::RedisCuckoo,
@@ -122,7 +124,7 @@ impl Pull {
                 out: target.name(),
                 format: format.name(),
                 kind: filter.kind().name(),
-                command: family.dump_command(),
+                command: if is_keyed { "DUMP" } else { family.dump_command() },
                 inserted: filter.inserted(),
                 bytes,
             };

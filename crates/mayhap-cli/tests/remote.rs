@@ -527,3 +527,32 @@ fn answers_that_make_no_sense_are_trouble() {
     let said = trouble(&folder, &["push", "seen.mayhap", &knows_nothing]);
     assert!(said.contains("has no MF.LOAD") && said.contains("bloom filter is in another"), "{said}");
 }
+
+/// Filters of `BF.*` and `CF.*` with a secret key have no chunks: they come by `DUMP`, with the key, and are asked and added to where they are as any other.
+#[test]
+fn keyed_filters_of_redis_blooms_commands_are_pulled_and_asked() {
+    let folder = empty_folder("remote", "keyed");
+    fs::write(folder.join("asked.txt"), "1\n2\nnobody\n").unwrap();
+    fs::write(folder.join("more.txt"), "7\n8\n").unwrap();
+    let server = serve(None);
+    let mut connection = connect(&server);
+    let _: String = ask(&mut connection, "CONFIG SET bf-hash keyed cf-hash keyed").unwrap();
+    let _: Vec<bool> = ask(&mut connection, "BF.MADD b 1 2 3").unwrap();
+    let _: Vec<bool> = ask(&mut connection, "CF.INSERT c ITEMS 1 2 3").unwrap();
+    for name in ["b", "c"] {
+        let place = address(&server, name);
+        let (report, _) = well(&folder, &["pull", &place, &format!("{name}.mayhap"), "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!((&report["command"], &report["inserted"]), (&json!("DUMP"), &json!(3)), "{name}");
+        for filter in [&format!("{name}.mayhap"), &place] {
+            let (out, _) = well(&folder, &["check", filter, "asked.txt"]);
+            assert_eq!(out, "1\n2\n", "{filter}");
+        }
+        well(&folder, &["add", &place, "more.txt", "--quiet"]);
+        let (out, _) = well(&folder, &["check", &place, "more.txt"]);
+        assert_eq!(out, "7\n8\n", "{name}");
+        // Never as a dump of RedisBloom's.
+        let (code, _, error) = run(&folder, &["pull", &place, "x.dump", "--format", "redisbloom"]);
+        assert!(code == 2 && error.contains("keyed"), "{name}: {error}");
+    }
+}

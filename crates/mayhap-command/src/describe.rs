@@ -60,6 +60,16 @@ impl Value {
         }
     }
 
+    /// Does it answer? Not while it is being loaded, nor when its data is lost.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        match self {
+            Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Lost(_) => false,
+            Self::Filter(holder) => holder.is_ready(),
+            Self::Bloom(_) | Self::Cuckoo(_) | Self::Text(_) => true,
+        }
+    }
+
     /// What there is to say of it, after a look at as much of its bits as `sampling` says.
     #[must_use]
     pub fn describe(&self, sampling: Sampling) -> Description {
@@ -76,7 +86,7 @@ impl Value {
             layers: 1,
             generation: 0,
             keyed: self.is_keyed(),
-            is_ready: true,
+            is_ready: self.is_ready(),
         };
         match self {
             Self::Bloom(filter) => {
@@ -107,13 +117,13 @@ impl Value {
                 }
             }
             Self::LoadingBloom(_) => {
-                Description { kind: Kind::ScalableBloom.name(), is_ready: false, ..described }
+                Description { kind: Kind::ScalableBloom.name(), ..described }
             }
             Self::LoadingCuckoo(_) => {
-                Description { kind: Kind::ScalableCuckoo.name(), is_ready: false, ..described }
+                Description { kind: Kind::ScalableCuckoo.name(), ..described }
             }
             Self::Text(_) => Description { kind: "string", ..described },
-            Self::Lost(_) => Description { kind: "lost", is_ready: false, ..described },
+            Self::Lost(_) => Description { kind: "lost", ..described },
             Self::Filter(holder) => {
                 let facts = holder.facts(sampling);
                 Description {
@@ -125,7 +135,6 @@ impl Value {
                     health: facts.health,
                     layers: facts.layers,
                     generation: facts.generation.into(),
-                    is_ready: holder.is_ready(),
                     ..described
                 }
             }

@@ -225,7 +225,7 @@ impl Replay<'_> {
                         hold.log(Some(number));
                         hold.value_mut().is_some_and(|value| {
                             value.put_back(&hashes);
-                            value.describe().is_ready
+                            value.is_ready()
                         })
                     });
                     if self.is_torn && !is_whole {

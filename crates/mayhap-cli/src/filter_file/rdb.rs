@@ -36,7 +36,7 @@ pub(super) fn payload(path: &Path, key: Option<&str>) -> Result<Vec<u8>, String>
             }
             EntryValue::Mayhap(_) if wanted && key.is_some() => {
                 return Err(format!(
-                    "key {} is a filter of the MF family: load the file into a server (`mayhap serve --load`) and pull it",
+                    "key {} is a filter of a type that RedisBloom does not have: load the file into a server (`mayhap serve --load`) and pull it",
                     entry.name.escape_ascii()
                 ));
             }

@@ -1,6 +1,6 @@
 //! A filter out of a server, piece by piece. Nothing the server says is believed before it was checked.
 
-use mayhap::codec::redis_rdb::{self, Value as Restored};
+use mayhap::codec::redis_rdb::{self, Payload, Value as Restored};
 use mayhap::codec::{self, redis_bloom, redis_cuckoo};
 use mayhap::{DecodeError, Filter};
 use redis::Value;
@@ -33,6 +33,16 @@ pub(crate) fn filter(
             )))
         }
     }
+}
+
+/// The filter of this name, which has a secret key: whole, as `DUMP` has it.
+pub(super) fn keyed_filter(
+    connection: &mut Connection,
+    remote: &Remote,
+    family: Family,
+    progress: &Progress,
+) -> Result<Filter, Trouble> {
+    Fetching { connection, remote, family, progress }.keyed()
 }
 
 /// A filter that is being read.
@@ -85,12 +95,29 @@ impl Fetching<'_> {
         read.map(Some).map_err(|error| self.undecodable(&error))
     }
 
+    /// What `DUMP` answers.
+    fn payload(&mut self) -> Result<Vec<u8>, Trouble> {
+        match self.connection.ask(redis::cmd("DUMP").arg(self.remote.name()))? {
+            Value::BulkString(payload) => Ok(payload),
+            answer => Err(self.connection.unexpected("DUMP", &answer)),
+        }
+    }
+
+    /// A filter with a secret key.
+    fn keyed(&mut self) -> Result<Filter, Trouble> {
+        let payload = self.payload()?;
+        match redis_rdb::read_payload(&payload, u64::MAX) {
+            Ok(Payload::Mayhap { bytes, .. }) => {
+                Filter::decode(&bytes).map_err(|error| self.undecodable(&error))
+            }
+            Ok(_) => Err(self.trouble("DUMP makes no sense: it is of another filter")),
+            Err(error) => Err(self.undecodable(&error)),
+        }
+    }
+
     /// A filter as `DUMP` has it.
     fn restored(&mut self) -> Result<Filter, Trouble> {
-        let answer = self.connection.ask(redis::cmd("DUMP").arg(self.remote.name()))?;
-        let Value::BulkString(payload) = answer else {
-            return Err(self.connection.unexpected("DUMP", &answer));
-        };
+        let payload = self.payload()?;
         // An empty filter is packed well, and yet the payload of one that is not empty would be no longer.
         match redis_rdb::read_dump(&payload, u64::MAX) {
             Ok(Restored::Cuckoo(filter)) => Ok(Filter::ScalableCuckoo(filter)),

@@ -2,6 +2,7 @@
 
 use mayhap::Filter;
 use mayhap::codec::format::Format;
+use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 
 /// The commands a filter is moved by.
@@ -14,6 +15,10 @@ pub(crate) enum Family {
     /// `MF.*`: every kind, in servers of ours only.
     Mayhap,
 }
+
+/// What `TYPE` says of filters with a secret key, which have no chunks.
+const KEYED_BLOOM: &str = OwnType::KeyedBloom.name();
+const KEYED_CUCKOO: &str = OwnType::KeyedCuckoo.name();
 
 impl Family {
     /// The one a filter goes by: RedisBloom's where it has RedisBloom's layout.
@@ -28,8 +33,8 @@ impl Family {
     /// The one of what `TYPE` says.
     pub(crate) fn of_type(name: &str) -> Option<Self> {
         match name {
-            "MBbloom--" => Some(Self::Bloom),
-            "MBbloomCF" => Some(Self::Cuckoo),
+            "MBbloom--" | KEYED_BLOOM => Some(Self::Bloom),
+            "MBbloomCF" | KEYED_CUCKOO => Some(Self::Cuckoo),
             "mayhap---" => Some(Self::Mayhap),
             _ => None,
         }
@@ -42,6 +47,11 @@ impl Family {
             Self::Cuckoo => Format::RedisCuckoo,
             Self::Mayhap => Format::Mayhap,
         }
+    }
+
+    /// Is what `TYPE` says a filter of RedisBloom's commands with a secret key, which `DUMP` gives and chunks do not?
+    pub(crate) fn is_keyed_type(name: &str) -> bool {
+        matches!(name, KEYED_BLOOM | KEYED_CUCKOO)
     }
 
     /// The command that takes a piece.

@@ -122,8 +122,8 @@ fn a_keyed_filter_grows_and_is_described_as_a_plain_one() {
     assert_eq!(keyed.value("b").type_name(), "mayhapBF-");
     assert_eq!(keyed.value("c").type_name(), "mayhapCF-");
     assert_eq!(plain.value("b").type_name(), "MBbloom--");
-    let described = keyed.value("c").describe();
-    assert!(described.keyed && described.kind == plain.value("c").describe().kind);
+    let described = keyed.value("c").describe(mayhap::Sampling::WHOLE);
+    assert!(described.keyed && described.kind == plain.value("c").describe(mayhap::Sampling::WHOLE).kind);
 }
 
 #[test]
