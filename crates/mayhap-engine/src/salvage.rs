@@ -165,7 +165,9 @@ impl Engine {
     fn forget_losses(&self) {
         self.doubt.set(0);
         for (name, _) in self.lost_names() {
-            self.hold(&name, self.now(), |hold| hold.remove());
+            self.hold(&name, self.now(), |hold| {
+                hold.remove();
+            });
         }
     }
 }
