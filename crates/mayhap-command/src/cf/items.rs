@@ -158,8 +158,9 @@ pub(super) fn add_all(
         false => u64::MAX,
     };
     let mut work = Work::of(filter, items.len(), context);
-    // Why it could not grow when it last had to.
-    let mut not_grown = None;
+    // What is answered in place of "too many moves": why it could not grow when it last had to; or, once that was said, that it is full. A
+    // host takes a microsecond for an error, and there may be a million items.
+    let mut instead = None;
     let eviction = context.parameters.cf_eviction;
     let add = |item: &&[u8]| {
         let may_grow = may_grow(filter) && (filter.tables() as u64) < most_tables;
@@ -167,9 +168,14 @@ pub(super) fn add_all(
             work.ask(filter);
         }
         if work.is_spent(filter) {
-            return match (add_if_free(filter, item, copies, may_grow), &not_grown) {
-                (Outcome::Refused(Refusal::TooManyMoves), Some(why)) => Outcome::Refused(Refusal::clone(why)),
-                (outcome, _) => outcome,
+            let outcome = add_if_free(filter, item, copies, may_grow);
+            return match outcome {
+                Outcome::Refused(Refusal::TooManyMoves) => {
+                    let why = instead.clone().unwrap_or(Refusal::TooManyMoves);
+                    instead.get_or_insert(Refusal::CuckooFull);
+                    Outcome::Refused(why)
+                }
+                outcome => outcome,
             };
         }
         // It grows no further than it was admitted to.
@@ -189,7 +195,7 @@ pub(super) fn add_all(
                         Refusal::OutOfMemory => Refusal::OutOfMemory,
                         _ => Refusal::CuckooInsufficientMemory,
                     };
-                    not_grown = Some(refusal.clone());
+                    instead = Some(refusal.clone());
                     return Outcome::Refused(refusal);
                 }
             }

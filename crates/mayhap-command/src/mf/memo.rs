@@ -6,7 +6,9 @@ use std::cell::RefCell;
 const SLOTS: usize = 256;
 
 /// Answers to questions, each in the one place that its hash names: a later one takes the place of an earlier.
-pub(crate) struct Memo<Q, A>(RefCell<Vec<Option<Box<(Q, A)>>>>);
+pub(crate) struct Memo<Q, A>(RefCell<Vec<Slot<Q, A>>>);
+
+type Slot<Q, A> = Option<Box<(Q, A)>>;
 
 impl<Q, A: Copy> Memo<Q, A> {
     pub(crate) const fn new() -> Self {
