@@ -116,12 +116,8 @@ impl Value {
                     ..described
                 }
             }
-            Self::LoadingBloom(_) => {
-                Description { kind: Kind::ScalableBloom.name(), ..described }
-            }
-            Self::LoadingCuckoo(_) => {
-                Description { kind: Kind::ScalableCuckoo.name(), ..described }
-            }
+            Self::LoadingBloom(_) => Description { kind: Kind::ScalableBloom.name(), ..described },
+            Self::LoadingCuckoo(_) => Description { kind: Kind::ScalableCuckoo.name(), ..described },
             Self::Text(_) => Description { kind: "string", ..described },
             Self::Lost(_) => Description { kind: "lost", ..described },
             Self::Filter(holder) => {
