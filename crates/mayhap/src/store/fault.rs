@@ -80,7 +80,7 @@ impl Entry {
         let pages = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
         let lost = self.lost.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        let whole = before % 2 == 0 && before == self.version.load(Ordering::Relaxed);
+        let whole = before.is_multiple_of(2) && before == self.version.load(Ordering::Relaxed);
         (whole && pages.contains(&address)).then_some((pages, lost))
     }
 }
