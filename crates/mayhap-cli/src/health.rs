@@ -1,7 +1,7 @@
 //! What is wrong with a filter that still answers: it holds more than it was made for, or its *no* is not certain.
 
-use mayhap::Filter;
 use mayhap::advise::say;
+use mayhap::{BloomPlacement, Filter};
 use mayhap_command::Health;
 
 pub(crate) use mayhap_command::health::capacity_is_guessed;

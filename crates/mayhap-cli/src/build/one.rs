@@ -529,6 +529,7 @@ impl Facts {
             capacity: self.count("capacity")?,
             target_fpr: self.rate("target_fpr")?,
             expected_fpr: self.rate("expected_fpr")?,
+            server_says: None,
         })
     }
 }
