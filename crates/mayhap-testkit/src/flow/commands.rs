@@ -75,7 +75,7 @@ fn arity(flow: &mut Flow) {
     {
         match flow.ask(line) {
             Wire::Refused(text) => {
-                assert!(text.starts_with("ERR wrong number of arguments"), "{line}: {text}")
+                assert!(text.starts_with("ERR wrong number of arguments"), "{line}: {text}");
             }
             other => panic!("{line}: {other:?}"),
         }
