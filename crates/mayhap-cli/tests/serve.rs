@@ -279,7 +279,7 @@ fn mend_folder(folder: &Path) {
 }
 
 #[test]
-fn a_folder_that_is_gone_fails_snapshots_and_nothing_that_is_open() {
+fn a_folder_that_is_gone_fails_snapshots_and_changes_but_no_lookups() {
     let folder = folder("unsaved");
     let server = Server::in_folder(&folder, &[]);
     server.ask("BF.ADD seen ada");
@@ -291,15 +291,22 @@ fn a_folder_that_is_gone_fails_snapshots_and_nothing_that_is_open() {
     assert!(of_save.ends_with("failed_calls=1"), "{of_save}");
     let (status, body) = server.http("GET /ready", "", "");
     assert!(status == 503 && body.contains("\"snapshots fail\""), "{body}");
-    // The log that is open goes on, and can be closed, wherever its folder is.
-    assert_eq!(server.ask("BF.ADD seen bob"), ":1\r\n");
-    let (code, log, _) = server.stop();
-    assert_eq!(code, 0, "{log}");
+    // Within a second the log that is open is missed in its place: what it takes would not be found again.
+    let begun = Instant::now();
+    let mut acknowledged = false;
+    while !server.ask("BF.ADD seen bob").starts_with("-READONLY ") {
+        acknowledged = true;
+        assert!(begun.elapsed() < PATIENCE, "changes are acknowledged though the folder is gone");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.ask("BF.EXISTS seen ada"), ":1\r\n");
+    drop(server);
     mend_folder(&folder);
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("(1 filter loaded)"), "{}", server.greeting);
     assert_eq!(server.ask("BF.EXISTS seen ada"), ":1\r\n");
-    assert_eq!(server.ask("BF.EXISTS seen bob"), ":1\r\n");
+    // The log was moved with the folder, so it has what was acknowledged.
+    assert!(!acknowledged || server.ask("BF.EXISTS seen bob") == ":1\r\n");
     assert_eq!(server.ask("SAVE"), "+OK\r\n");
 }
 

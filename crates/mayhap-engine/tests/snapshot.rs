@@ -158,8 +158,14 @@ fn everything_comes_back_as_it_was() {
     let details = |engine: &Engine| {
         let mut details = engine.page(0, u64::MAX, None).details;
         details.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        // Used by the sweep, and by the load.
-        details.iter_mut().for_each(|detail| detail.idle_secs = 0);
+        for detail in &mut details {
+            // Used by the sweep, and by the load.
+            detail.idle_secs = 0;
+            // A list reads a sample of the bits of a large filter. Its dumps are compared below.
+            if detail.description.memory_bytes > 64 << 10 {
+                (detail.description.fill, detail.description.expected_fpr) = (0.0, 0.0);
+            }
+        }
         details
     };
     assert_eq!(details(&after), details(&before));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mayhap_command::Reply;
+use mayhap_engine::log::NEWEST_FILE;
 use mayhap_engine::log::{Limits, Policy, Salts};
 use mayhap_engine::snapshot::{FILE, MANIFEST};
 use mayhap_engine::{Disk as _, Engine, Losses};
@@ -20,7 +21,7 @@ const MOST_NAMES: usize = 4;
 /// The part of names that came late.
 const LATE: u8 = 64;
 /// Kinds of files: what the first byte of each says.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 
 /// The first byte says whether the checksums are made right, and how large a value is that gets a file of its own; then come the files.
 ///
@@ -131,7 +132,8 @@ fn name(kind: usize, one: u8, other: u8, bytes: &[u8]) -> String {
                 bytes.get(24..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes));
             format!("log-{first:020}")
         }
-        _ => FILE.into(),
+        (4, _) => FILE.into(),
+        _ => NEWEST_FILE.into(),
     }
 }
 
@@ -152,6 +154,7 @@ pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
             ["value", sequence, index] => [2, number(sequence), number(index)],
             ["log", _] => [3, 0, 0],
             [FILE] => [4, 0, 0],
+            [NEWEST_FILE] => [5, 0, 0],
             _ => continue,
         };
         packed.extend_from_slice(&head);

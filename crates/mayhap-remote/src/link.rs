@@ -266,7 +266,10 @@ impl Link {
                     return Ok(());
                 }
                 Ok(Err(error)) => last = error,
-                Err(_) => last = RemoteError::Patience { waited: patient, last: node.address() },
+                Err(_) => {
+                    node.hang_up().await;
+                    last = RemoteError::Patience { waited: patient, last: node.address() };
+                }
             }
         }
         Err(last)

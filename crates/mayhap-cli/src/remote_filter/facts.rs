@@ -31,8 +31,8 @@ pub(crate) struct ServerFacts {
     pub(super) items_as: Option<&'static str>,
     pub(super) items_as_unknown: bool,
     pub(super) capacity: Option<u64>,
-    pub(super) capacity_guessed: bool,
     pub(super) inserted: Option<u64>,
+    pub(super) inserted_unknown: bool,
     pub(super) target_fpr: Option<f64>,
     pub(super) expected_fpr: Option<f64>,
     pub(super) over_capacity: Option<bool>,
@@ -133,6 +133,7 @@ impl ServerFacts {
 
     /// What follows from the numbers.
     pub(super) fn complete(&mut self) {
+        self.inserted_unknown = self.inserted.is_none();
         let bits = self.memory_bytes.map(|bytes| bytes as f64 * 8.0);
         let per = |items: Option<u64>| Some(bits? / items.filter(|items| *items > 0)? as f64);
         (self.bits_per_item, self.bits_per_inserted) = (per(self.capacity), per(self.inserted));

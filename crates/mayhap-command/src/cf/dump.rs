@@ -24,11 +24,11 @@ pub(super) fn scandump(
         Some(Value::LoadingCuckoo(loader)) => return Err(Refusal::half_loaded(loader.progress())),
         Some(_) => return Err(Refusal::WrongType),
     };
-    let iterator = args::integer(request.words[2]).filter(|&iterator| iterator >= 0);
-    let iterator = iterator.ok_or(Refusal::InvalidPosition)?;
     if redis_cuckoo::is_keyed(filter) {
         return Err(Refusal::KeyedHasNoChunks);
     }
+    let iterator = args::integer(request.words[2]).filter(|&iterator| iterator >= 0);
+    let iterator = iterator.ok_or(Refusal::InvalidPosition)?;
     // What a chunk takes is there, or that is said.
     drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_cuckoo::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;

@@ -45,6 +45,7 @@ use crate::disk::Disk;
 pub use error::{LogError, Refused};
 pub use figures::Figures;
 use handover::{BEHIND, CLOSED, FAILED, Handover, NO_SPACE};
+pub use newest::FILE as NEWEST_FILE;
 pub use policy::{Policy, UnknownPolicy};
 pub(crate) use recover::{Piece, salvage};
 use shared::Shared;

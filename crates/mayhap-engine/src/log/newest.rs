@@ -14,8 +14,8 @@ use super::error::LogError;
 use super::failed;
 use crate::disk::Disk;
 
-/// What it is called.
-pub(super) const FILE: &str = "mayhap.newest";
+/// The file that names the newest file of the log.
+pub const FILE: &str = "mayhap.newest";
 /// What it is called while it is written.
 const UNFINISHED: &str = "mayhap.newest.new";
 /// No file has this number.

@@ -175,15 +175,19 @@ impl Link {
         let of_batch =
             |batch: &Batch| batch.open.iter().map(|open| (open.clone(), batch.node.clone())).collect();
         let all: Vec<(Open, Arc<Node>)> = batches.iter().flat_map::<Vec<_>, _>(of_batch).collect();
-        let sent = timeout(LEARNING, self.send_all(requests, batches)).await;
-        sent.unwrap_or_else(|_| {
-            let late = |(open, node): (Open, Arc<Node>)| {
-                let what = format!("{} does not answer within {} s", node.address(), LEARNING.as_secs());
-                let fate = open.not_heard(what);
-                (open, fate, node)
-            };
-            all.into_iter().map(late).collect()
-        })
+        if let Ok(sent) = timeout(LEARNING, self.send_all(requests, batches)).await {
+            return sent;
+        }
+        // All batches are of one node.
+        if let Some((_, node)) = all.first() {
+            node.hang_up().await;
+        }
+        let late = |(open, node): (Open, Arc<Node>)| {
+            let what = format!("{} does not answer within {} s", node.address(), LEARNING.as_secs());
+            let fate = open.not_heard(what);
+            (open, fate, node)
+        };
+        all.into_iter().map(late).collect()
     }
 
     /// Sends the batches of one node, one after the other; after one that is lost no more in this round, or each would wait as long.

@@ -140,6 +140,12 @@ impl Node {
         }
     }
 
+    /// Ends the connection. A server that was given up in the middle of an answer is asked by a new one: the old one may be dead without a
+    /// sign of it.
+    pub(super) async fn hang_up(&self) {
+        self.state.lock().await.connection = None;
+    }
+
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), RemoteError> {
         let mut state = self.state.lock().await;
         if let Some(connection) = &state.connection {

@@ -68,6 +68,37 @@ async fn a_replica_is_never_taken_for_the_server() {
     assert_eq!(link.masters(), [format!("127.0.0.1:{}", master.port())]);
 }
 
+/// Who knows that a server is gone can ask whether it is back, without waiting for all its patience.
+#[tokio::test]
+async fn a_hurried_link_gives_up_soon_and_notices_a_server_that_is_back() {
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let silent = is_silent.clone();
+    let server = Scripted::start(move |words| match (words[0].as_str(), Act::of_a_master(words, false)) {
+        _ if silent.load(Ordering::Relaxed) => Act::BeSilent,
+        (_, Some(act)) => act,
+        _ => Act::text("here"),
+    });
+    let link = Link::open([server.url()], hasty(600_000, 600_000)).await.unwrap();
+    link.set_hurried(true);
+    is_silent.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        // Two looks of a second each at a server that says nothing, and not ten minutes.
+        let begun = Instant::now();
+        let error = link.ask_one(get("a", Access::Read)).await.unwrap_err();
+        assert!(matches!(error, RemoteError::Patience { .. }), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    }
+    let once = link.ask_one(get("a", Access::Once)).await.unwrap_err();
+    assert!(matches!(once, RemoteError::Unsure { .. }), "what may have run is not called undone: {once}");
+    is_silent.store(false, Ordering::Relaxed);
+    let begun = Instant::now();
+    while link.ask_one(get("a", Access::Read)).await.is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is back, and not noticed");
+    }
+    link.set_hurried(false);
+    assert_eq!(link.ask_one(get("a", Access::Read)).await.unwrap(), Value::BulkString(b"here".to_vec()));
+}
+
 async fn must_be_in(filter: &PlainFilter, items: &[Vec<u8>]) {
     let added = filter.add(items).await;
     assert!(added.all_in(), "{:?}", added.trouble());

@@ -381,10 +381,13 @@ fn only_filters_of_redis_bloom_are_written() {
     assert!(redis_bloom::chunks(&ours).is_err());
     let mut ours = ours;
     assert_eq!(redis_bloom::load_chunk(&mut ours, 65, &[0; 8]), Err(LoadError::OtherPlacement));
-    // Its plan needs its hash.
+    // Its plan needs its hash, or a key.
     let theirs = redis_bloom::create(100, 0.01, Scaling::By(2)).unwrap();
     let refused = ScalableBloom::with_shape(*theirs.shape(), 7).unwrap_err();
-    assert_eq!(refused.to_string(), "a filter of this shape needs RedisBloom's MurmurHash64A");
+    assert_eq!(
+        refused.to_string(),
+        "a filter of this shape needs RedisBloom's MurmurHash64A or a secret key"
+    );
     assert!(ScalableBloom::with_shape(*theirs.shape(), *theirs.scheme()).is_ok());
     assert!(theirs.shape().growth(2.5).is_err() && theirs.shape().tightening(0.6).is_err());
     assert!(theirs.shape().growth(3.0).is_ok());
