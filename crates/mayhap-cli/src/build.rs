@@ -124,7 +124,7 @@ pub(crate) struct Build {
     /// Write what was built as one JSON object to the standard output
     #[arg(long)]
     json: bool,
-    /// In a server: so many parts, a power of two [default: one filter; in a cluster 64 parts, or more if they would be large]
+    /// In a server: the number of parts, a power of two [default: one filter; in a cluster 64 parts, or more if they would be large]
     #[arg(long, value_name = "N", conflicts_with = "format")]
     shards: Option<u32>,
     /// In a server: what keeps the items [default: what has the name, or the best that the server has]

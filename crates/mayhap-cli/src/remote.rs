@@ -287,10 +287,10 @@ mod tests {
         let plain = remote("redis://localhost/seen");
         assert_eq!(plain.info.addr(), &ConnectionAddr::Tcp("localhost".into(), 6379));
         assert_eq!((plain.name(), plain.shown().as_str()), (&b"seen"[..], "redis://localhost/seen"));
-        let said = plain.with_ports("nobody listens there".into());
+        let said = plain.with_ports("no server listens there".into());
         assert!(said.contains("6379") && said.contains("6399"), "{said}");
         let full = remote("redis://ada:s%40cret@[::1]:6399/users/7%00%ff?db=3");
-        assert_eq!(full.with_ports("nobody listens there".into()), "nobody listens there");
+        assert_eq!(full.with_ports("no server listens there".into()), "no server listens there");
         assert_eq!(full.info.addr(), &ConnectionAddr::Tcp("::1".into(), 6399));
         assert_eq!(full.name(), b"users/7\0\xff");
         let settings = full.info.redis_settings();

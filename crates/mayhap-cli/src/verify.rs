@@ -122,7 +122,7 @@ impl Verify {
             damage,
             what: "filter",
         };
-        // No item is asked about, so nobody needs to say how they become bytes.
+        // No item is asked about, so the encoding of items does not matter.
         let items = Some(self.foreign.items_as.unwrap_or(ItemEncoding::Bytes));
         let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items)?;
         if !filter.is_named() {

@@ -210,7 +210,7 @@ fn what_cannot_be_moved_is_told_with_its_address() {
     for words in [&["push", "seen.mayhap", &gone][..], &["pull", &gone, "out"]] {
         let refused = trouble(&folder, words);
         assert!(
-            refused.contains("redis://127.0.0.1:") && refused.contains("nobody listens there"),
+            refused.contains("redis://127.0.0.1:") && refused.contains("no server listens there"),
             "{refused}"
         );
     }

@@ -97,7 +97,7 @@ fn named_filters(url: &str, ask: &mut dyn FnMut(&str)) {
     for words in [&["check", "redis://127.0.0.1:1/x", "--item", "x"][..], &["info", "redis://127.0.0.1:1/x"]]
     {
         let refused = trouble(&folder, words);
-        assert!(refused.contains("redis://127.0.0.1:1: nobody listens there"), "{refused}");
+        assert!(refused.contains("redis://127.0.0.1:1: no server listens there"), "{refused}");
     }
     let removed = trouble(&folder, &["remove", &format!("{url}/bloom"), "members.txt"]);
     assert!(removed.contains("gives nothing out (BF.*)"), "{removed}");

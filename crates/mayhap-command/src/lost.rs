@@ -13,7 +13,7 @@ pub enum Lost {
     Value = 1,
     /// Changes to what it held: items may be missing in it.
     Changes = 2,
-    /// Nobody knows whether there was such a name.
+    /// It is not known whether there was such a name.
     Unknown = 3,
 }
 

@@ -63,7 +63,7 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
 ///
 /// # Errors
 /// In Redis's words: [`Refusal::PayloadVersionOrChecksum`] for bytes that are not what `DUMP` said, or what a newer server said;
-/// [`Refusal::PayloadFormat`] for a value that is none, [`Refusal::PayloadOther`] for one of another module or of a later RedisBloom.
+/// [`Refusal::PayloadFormat`] for bytes that are no value, [`Refusal::PayloadOther`] for one of another module or of a later RedisBloom.
 pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
     let trailer = payload.len().checked_sub(TRAILER_BYTES).map(|at| &payload[at..]);
     let Some(&[low, high, ..]) = trailer else { return Err(Refusal::PayloadVersionOrChecksum) };

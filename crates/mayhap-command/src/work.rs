@@ -19,7 +19,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// For a request of so many items.
+    /// For a request of `items` items.
     pub(crate) const fn of(filter: &ScalableCuckoo, items: usize, context: &Context<'_>) -> Self {
         // What was taken once is taken again, whatever it costs.
         let most = match context.limits.bound_by_settings {

@@ -43,7 +43,7 @@ pub struct Engine {
     /// Is the log being played? Then names go when it says so, not when their time is up.
     pub(crate) replaying: AtomicBool,
     pub(crate) copying: Copying,
-    /// Parts of which names are lost and nobody knows which: a name of theirs that is not there answers *not ready*.
+    /// Parts that lost names, and it is not known which: a name of theirs that is not there answers *not ready*.
     pub(crate) doubt: Doubt,
     /// The last snapshot; held by who writes the next.
     pub(crate) saved: Mutex<Saved>,

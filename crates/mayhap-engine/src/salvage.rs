@@ -19,7 +19,7 @@ pub struct Salvage {
     pub names: u64,
     /// Those of which data is lost, in order: they answer *not ready*.
     pub lost: Vec<(Vec<u8>, Lost)>,
-    /// Are there names of which nobody knows that they are lost? Then every name that is not there answers *not ready*, or every one of some parts.
+    /// Are there lost names that are not known? Then every name that is not there answers *not ready*, or every one of some parts.
     pub unknown: bool,
     /// Records of the log that were played.
     pub played: u64,
@@ -155,7 +155,7 @@ impl Engine {
         names
     }
 
-    /// Are there names of which nobody knows that they are lost?
+    /// Are there lost names that are not known?
     #[must_use]
     pub fn has_unknown_losses(&self) -> bool {
         self.doubt.parts() != 0

@@ -350,7 +350,7 @@ fn a_slow_sync_delays_commits() {
         thread::sleep(Duration::from_millis(1100));
         let next = log.append(b"half way") + 1;
         assert_eq!(log.commit(next), Ok(Commit::Done));
-        assert_eq!(log.figures().delayed, 0, "nobody waits before two seconds are over");
+        assert_eq!(log.figures().delayed, 0, "no client waits before two seconds are over");
         thread::sleep(Duration::from_millis(1000));
         let late = scope.spawn(|| {
             let next = log.append(b"three") + 1;

@@ -62,7 +62,7 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one(
         "mayhap_unknown_losses",
         "gauge",
-        "1 if names are lost and nobody knows which: names that are not there answer not ready.",
+        "1 if names are lost and it is not known which: names that are not there answer not ready.",
         u8::from(shared.engine().has_unknown_losses()),
     );
     page.one("mayhap_items", "gauge", "Items in all filters, by their own count.", engine.items);

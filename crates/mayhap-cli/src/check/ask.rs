@@ -54,7 +54,7 @@ impl From<Selection> for Answered {
 }
 
 impl Answered {
-    /// None of so many records has an answer.
+    /// None of `records` records has an answer.
     fn not_ready(records: usize, why: String) -> Self {
         let none = Selection::none(records);
         let unready = (records > 0).then(|| Unready { records: none.inverted(), why });

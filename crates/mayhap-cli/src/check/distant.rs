@@ -1,4 +1,4 @@
-//! A filter in a server, through the times when nobody answers there.
+//! A filter in a server, also while its server does not answer.
 //!
 //! ```text
 //! answered ──▶ no answer for PATIENCE: not ready ──▶ each later block: one short question ──▶ answered again
@@ -51,7 +51,7 @@ struct Outage {
     why: String,
     /// When the last question ended.
     asked: Instant,
-    /// How long nobody asks from then on.
+    /// How long no question is sent from then on.
     rest: Duration,
     /// Nothing at all is answered; otherwise some shards answer.
     is_total: bool,
@@ -66,10 +66,10 @@ impl Outage {
 }
 
 impl<'a> Distant<'a> {
-    /// Opens it. If nobody answers and `answers_lines`, it is opened later, and until then nothing is ready.
+    /// Opens it. If no server answers and `answers_lines`, it is opened later, and until then nothing is ready.
     ///
     /// # Errors
-    /// It cannot be opened, and that is not because nobody answers.
+    /// It cannot be opened, and that is not for want of an answer.
     pub(super) fn open(opening: Opening<'a>, answers_lines: bool) -> Result<Self, Trouble> {
         let state = match opening.open(Haste::Little) {
             Ok(filter) => State { filter: Some(Arc::new(filter)), outage: None },

@@ -172,7 +172,7 @@ pub(crate) fn said_of(error: &RedisError, waited: Duration) -> String {
         () if error.kind() == ErrorKind::AuthenticationFailed => {
             format!("does not let us in: {}", error.detail().unwrap_or("the password is wrong"))
         }
-        () if error.is_connection_refusal() => "nobody listens there".to_owned(),
+        () if error.is_connection_refusal() => "no server listens there".to_owned(),
         () if error.is_timeout() => {
             format!("takes the connection and does not answer within {} s", waited.as_secs())
         }

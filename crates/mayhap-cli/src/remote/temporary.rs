@@ -8,7 +8,7 @@ use super::{Connection, Remote};
 use crate::interrupt;
 use crate::trouble::Trouble;
 
-/// A temporary name whose maker is gone goes away after so many seconds.
+/// A temporary name whose maker is gone expires after this many seconds.
 const FORGOTTEN_SECS: u64 = 600;
 
 /// A name that no other program uses, in the same slot of a cluster as the real one.

@@ -13,7 +13,7 @@
 //! is read again after a crash.
 //!
 //! Locks, in this order: `syncing` (who makes things safe), `writer` (who writes), then those of the hand-over, each for a moment.
-//! Nobody who only writes waits for a sync, unless that takes longer than two seconds.
+//! A client that only writes waits for no sync, unless that takes longer than two seconds.
 
 mod error;
 mod figures;

@@ -39,7 +39,7 @@ pub(super) fn write(disk: &dyn Disk, first: u64) -> io::Result<()> {
     disk.rename(UNFINISHED, FILE)
 }
 
-/// The number of the newest file. `None`: nobody wrote it down, as older programs did not.
+/// The number of the newest file. `None`: it was not written down; older programs did not.
 pub(super) fn read(disk: &dyn Disk) -> Result<Option<u64>, LogError> {
     let damaged = |what| LogError::Damaged { file: FILE.into(), offset: 0, what };
     let mut file = match disk.read(FILE) {

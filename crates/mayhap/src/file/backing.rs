@@ -44,7 +44,7 @@ impl fmt::Display for Change {
 /// The file of a filter from [`open_backed`](super::open_backed), as it was when it was opened.
 ///
 /// A filter that was copied into memory ([`is_mapped`](Self::is_mapped) is false) does not depend on its file any more. One that is
-/// mapped does: whoever writes to the file in place changes the answers, a *no* for a member included. Ask a batch, then
+/// mapped does: a program that writes to the file in place changes the answers, a *no* for a member included. Ask a batch, then
 /// [`check_unchanged`](Self::check_unchanged), then use the answers:
 ///
 /// ```

@@ -34,7 +34,7 @@ pub(super) struct FileSource<'a> {
 pub(super) enum Words<'a> {
     /// Nothing: they are mapped.
     Mapped,
-    /// They are mapped, read, and must add up to their checksum; who watches hears of so many bytes more.
+    /// Maps and reads them, and compares their checksum; the watcher is told of the bytes read.
     Checked(&'a dyn Fn(u64) -> Result<(), DecodeError>),
     /// They are copied, and must add up to their checksum.
     Copied,

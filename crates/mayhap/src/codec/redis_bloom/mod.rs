@@ -27,7 +27,7 @@
 //! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Ask for `"42"`, not for `42_u64`.
 //! * A scaling filter's first layer has *half* the error rate it was reserved with; [`ScalableBloom::target_fpr`] is the whole.
 //! * Items are counted if they set a bit, so a filter is full somewhat later than after `capacity` insertions.
-//! * Anybody can forge items for these filters: the hash has no secret. Take them for items nobody chooses in order to hurt you, or
+//! * Any client can forge items for these filters: the hash has no secret. Use them for items that no attacker chooses, or
 //!   [`create_keyed`] ones, which have the same measurements and a secret key. RedisBloom cannot read those, and nothing here writes them as if it could.
 //!
 //! ```
