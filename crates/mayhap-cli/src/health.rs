@@ -12,7 +12,7 @@ pub(crate) fn is_over_capacity(filter: &Filter) -> bool {
     of(filter.target_fpr(), filter.expected_fpr()) != Health::Ok
 }
 
-/// What is said of a filter that is: these items are in it, it was made for so many, and these are its rate now and the one it was made for.
+/// The warning for a filter past its capacity: items in it, capacity, rate now, target rate.
 pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, target_fpr: f64) -> String {
     let rates = format!(
         "strangers are answered mayhap at a rate of {}, not {}",

@@ -381,7 +381,7 @@ impl RemoteFilter {
     /// The whole filter out of the server, for those who look at its bits.
     ///
     /// # Errors
-    /// It cannot be had, or is none: [`Trouble::NotSuch`] if what came is damaged.
+    /// It cannot be read, or is no filter: [`Trouble::NotSuch`] if what came is damaged.
     pub(crate) fn fetch(
         &self,
         remote: &Remote,

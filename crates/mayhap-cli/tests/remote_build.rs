@@ -104,7 +104,7 @@ fn one_filter(folder: &Path, port: u16) {
     assert_eq!(names(&mut talk), ["seen"]);
     answers_as_its_server(folder, &seen, &mut talk, "MF.EXISTS");
 
-    // RedisBloom's, which goes on being one when it is replaced; and nobody is told to delete anything.
+    // RedisBloom's, which goes on being one when it is replaced; and no message says to delete anything.
     let bloom = format!("{url}/bloom");
     let report =
         told(folder, &["build", &bloom, "members.txt", "--format", "redis-bloom", "--json", "--quiet"]);

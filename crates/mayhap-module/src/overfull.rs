@@ -101,7 +101,7 @@ struct Seen<'a> {
 
 unsafe extern "C" fn see(_: Ctx, name: HostString, key: Key, seen: *mut c_void) {
     guarded("a look at a filter", || {
-        // SAFETY: the host scans for `Rounds::turn`, which gave a pointer of this type; nobody else has what the key holds meanwhile. The host
+        // SAFETY: the host scans for `Rounds::turn`, which gave a pointer of this type; nothing else uses what the key holds meanwhile. The host
         // closes the key.
         let (seen, name, held) = unsafe { (&mut *seen.cast::<Seen<'_>>(), host::bytes(name), Held::of(key)) };
         let Held::Ours(..) = held else { return };

@@ -297,7 +297,7 @@ unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> R
     })
 }
 
-/// Every lookup looks at all tables: a client may load no more than so many.
+/// Every lookup looks at all tables: the number a client may load is limited.
 fn check_tables(filter: &ScalableCuckoo, is_start: bool) -> Result<(), Unloadable> {
     let most = settings::parameters().max_loaded_tables();
     if !is_start && filter.tables() as u64 > most {

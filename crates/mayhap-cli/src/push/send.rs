@@ -55,7 +55,7 @@ impl Goal<'_> {
             loading.take_real(sending.connection, self.remote, self.force)?;
             Ok(sent)
         };
-        // A signal interrupts what the first thread waits for; whoever talks to the server must not be disturbed.
+        // A signal interrupts what the first thread waits for; the thread that talks to the server must not be disturbed.
         let sent = thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(Trouble::Interrupted)));
         if sent.is_err() {
             loading.remove(connection, || self.remote.connect(self.args));

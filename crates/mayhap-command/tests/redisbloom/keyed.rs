@@ -166,7 +166,7 @@ fn payloads_snapshots_and_copies_keep_the_key() {
         let (form, bytes) = stored(&mut keyspace, "f");
         for version in [payload::PORTABLE_RDB_VERSION, payload::RDB_VERSION, 80] {
             let dumped = keyspace.dump("f", version).unwrap();
-            // Whoever restores it may have other settings.
+            // The server that restores it may have other settings.
             keyspace.set("bf-hash", "redisbloom");
             let value = payload::restore(&dumped, &keyspace.context()).unwrap();
             keyspace.put("restored", value);
