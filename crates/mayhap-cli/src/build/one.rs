@@ -273,7 +273,7 @@ impl Work<'_> {
         Ok(read)
     }
 
-    /// A filter that is replaced by another of the same name has what others add to it until the very end, and no other client writes to it.
+    /// A filter that is replaced takes additions of other clients until the swap; the new filter does not have them.
     fn say_what_is_lost(&self, remote: &Remote, there: &str) {
         if there != "none" && !self.args.quiet {
             output::tell(format_args!(
