@@ -130,7 +130,7 @@ impl Rows<'_> {
         self.ratio(part, whole, |row| row.median.build_ns)
     }
 
-    /// Strangers and members weigh the same: the worse of the two ratios.
+    /// Non-members and members weigh the same: the worse of the two ratios.
     fn lookup(&self, part: &str, whole: &str) -> Option<f64> {
         self.worse(part, whole, |ns| ns.miss_ns, |ns| ns.hit_ns)
     }
@@ -192,7 +192,7 @@ mod tests {
             items: 1_000,
             target_fpr: 0.01,
             observed_fpr: Some(0.005),
-            strangers_asked: 1,
+            non_members_asked: 1,
             bits_per_item,
             memory_bytes: 1,
             p10: median.clone(),

@@ -1,6 +1,6 @@
 //! Numbers of items as people write them: `1000000`, `1_000_000`, `1e6`, `2.5e7`.
 
-/// More items than this would run into the strangers' range of ids.
+/// More items than this would run into the non-members' range of ids.
 pub(crate) const MOST_ITEMS: u64 = 1 << 40;
 
 /// Reads a number of items.

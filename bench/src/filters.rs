@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = count::parse, default_value = "1e6")]
     items: u64,
 
-    /// Share of strangers that may be taken for members.
+    /// Share of non-members that may be taken for members.
     #[arg(long, value_parser = rate, default_value = "0.01")]
     fpr: f64,
 

@@ -1,12 +1,12 @@
 //! The items everyone is asked about. Nothing is stored: item `id` is a bijection of `id`, so members and
-//! strangers are disjoint because their ids are, and every filter sees the same stream.
+//! non-members are disjoint because their ids are, and every filter sees the same stream.
 
 use std::hash::Hash;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Ids at and above this belong to strangers.
-const STRANGERS: u64 = crate::count::MOST_ITEMS;
+/// Ids at and above this belong to non-members.
+const NON_MEMBERS: u64 = crate::count::MOST_ITEMS;
 
 /// What the items look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -125,9 +125,9 @@ pub(crate) fn sampled_members<T: BenchItem>(buffer: &mut [T], of: u64, turn: &mu
     }
 }
 
-/// Fills `buffer` with strangers nobody was asked about before; `turn` counts them.
-pub(crate) fn strangers<T: BenchItem>(buffer: &mut [T], turn: &mut u64) {
-    members(buffer, STRANGERS + *turn);
+/// Fills `buffer` with non-members nobody was asked about before; `turn` counts them.
+pub(crate) fn non_members<T: BenchItem>(buffer: &mut [T], turn: &mut u64) {
+    members(buffer, NON_MEMBERS + *turn);
     *turn += buffer.len() as u64;
 }
 
@@ -169,11 +169,11 @@ mod tests {
         let inside: HashSet<T> = buffer.iter().cloned().collect();
         assert_eq!(inside.len(), 1_000);
         let (mut asked, mut picked) = (0, 0);
-        strangers(&mut buffer, &mut asked);
+        non_members(&mut buffer, &mut asked);
         assert!(buffer.iter().all(|item| !inside.contains(item)));
         let first = buffer[0].clone();
-        strangers(&mut buffer, &mut asked);
-        assert!(!buffer.contains(&first), "a stranger came twice");
+        non_members(&mut buffer, &mut asked);
+        assert!(!buffer.contains(&first), "a non-member came twice");
         sampled_members(&mut buffer, 1_000, &mut picked);
         assert!(buffer.iter().all(|item| inside.contains(item)));
         assert!(buffer.iter().collect::<HashSet<_>>().len() > 500);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_strangers_never_meet() {
+    fn members_and_non_members_never_meet() {
         disjoint::<u64>();
         disjoint::<[u8; 16]>();
         disjoint::<String>();

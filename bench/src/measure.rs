@@ -23,12 +23,12 @@ const CHUNKS_PER_TURN: usize = 4;
 /// Chunks a filter inserts before the next one has its turn.
 const CHUNKS_PER_LEG: usize = 8;
 
-/// A rate is judged on at least this many strangers, and on enough to expect [`WRONG_ANSWERS`].
-const FEWEST_STRANGERS: u64 = 2_000_000;
+/// A rate is judged on at least this many non-members, and on enough to expect [`WRONG_ANSWERS`].
+const FEWEST_NON_MEMBERS: u64 = 2_000_000;
 const WRONG_ANSWERS: f64 = 1_000.0;
-const MOST_STRANGERS: u64 = 50_000_000;
+const MOST_NON_MEMBERS: u64 = 50_000_000;
 
-/// A filter that is far better than asked, such as one of fixed width, is asked for more strangers until it gave
+/// A filter that is far better than asked, such as one of fixed width, is asked for more non-members until it gave
 /// so many wrong answers, within reason.
 const FEWEST_WRONG: u64 = 300;
 const REASON: u64 = 20_000_000;
@@ -74,8 +74,8 @@ impl Plan {
         if self.items > 1 << 25 { CHUNK } else { (self.items as usize / 32).clamp(CHUNK, 1 << 18) }
     }
 
-    fn strangers_wanted(&self) -> u64 {
-        ((WRONG_ANSWERS / self.fpr) as u64).clamp(FEWEST_STRANGERS, MOST_STRANGERS)
+    fn non_members_wanted(&self) -> u64 {
+        ((WRONG_ANSWERS / self.fpr) as u64).clamp(FEWEST_NON_MEMBERS, MOST_NON_MEMBERS)
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<
 /// How far the streams of questions have come.
 #[derive(Default)]
 struct Asked {
-    strangers: u64,
+    non_members: u64,
     members: u64,
 }
 
@@ -115,7 +115,7 @@ struct Track<T> {
     memory_bytes: u64,
     load: Option<f64>,
     timings: Timings,
-    strangers: u64,
+    non_members: u64,
     wrong: u64,
     members: u64,
     lost: u64,
@@ -141,7 +141,7 @@ impl<T: BenchItem> Track<T> {
             memory_bytes: 0,
             load: None,
             timings: Timings::default(),
-            strangers: 0,
+            non_members: 0,
             wrong: 0,
             members: 0,
             lost: 0,
@@ -204,7 +204,7 @@ impl<T: BenchItem> Track<T> {
         }
     }
 
-    /// Asks for a chunk of strangers or of members, one by one or by batch, and keeps the time.
+    /// Asks for a chunk of non-members or of members, one by one or by batch, and keeps the time.
     fn ask(&mut self, questions: &Questions<T>, turn: usize) {
         let chunk = |sort: Sort| black_box(questions.chunk(sort, turn));
         let (wrong, spent) = time(|| black_box(self.filter.count_each(chunk(Sort::Miss))));
@@ -213,7 +213,7 @@ impl<T: BenchItem> Track<T> {
         let (found, spent) = time(|| black_box(self.filter.count_each(chunk(Sort::Hit))));
         self.timings.hit.record(spent, CHUNK);
         self.lost += CHUNK.saturating_sub(found) as u64;
-        (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
+        (self.non_members, self.members) = (self.non_members + CHUNK as u64, self.members + CHUNK as u64);
 
         let (wrong, spent) = time(|| black_box(self.filter.count_batch(chunk(Sort::BatchMiss))));
         let Some(wrong) = wrong else { return };
@@ -222,12 +222,13 @@ impl<T: BenchItem> Track<T> {
         let (found, spent) = time(|| black_box(self.filter.count_batch(chunk(Sort::BatchHit))));
         self.timings.batch_hit.record(spent, CHUNK);
         self.lost += CHUNK.saturating_sub(found.unwrap_or(0)) as u64;
-        (self.strangers, self.members) = (self.strangers + CHUNK as u64, self.members + CHUNK as u64);
+        (self.non_members, self.members) = (self.non_members + CHUNK as u64, self.members + CHUNK as u64);
     }
 
-    /// Were there enough strangers to say what the rate is?
+    /// Were there enough non-members to say what the rate is?
     fn is_judged(&self, plan: &Plan) -> bool {
-        self.strangers >= plan.strangers_wanted() && (self.wrong >= FEWEST_WRONG || self.strangers >= REASON)
+        self.non_members >= plan.non_members_wanted()
+            && (self.wrong >= FEWEST_WRONG || self.non_members >= REASON)
     }
 
     fn row(&self, plan: &Plan) -> Row {
@@ -239,8 +240,8 @@ impl<T: BenchItem> Track<T> {
             shape: plan.shape,
             items: plan.items,
             target_fpr: plan.fpr,
-            observed_fpr: Some(self.wrong as f64 / self.strangers as f64),
-            strangers_asked: self.strangers,
+            observed_fpr: Some(self.wrong as f64 / self.non_members as f64),
+            non_members_asked: self.non_members,
             bits_per_item: thousandths(self.memory_bytes as f64 * 8.0 / plan.items as f64),
             memory_bytes: self.memory_bytes,
             median: self.timings.figures(Samples::median),
@@ -260,7 +261,7 @@ impl<T: BenchItem> Track<T> {
 /// One round's questions, the same for everyone.
 struct Questions<T> {
     warm_up: Vec<T>,
-    /// [`CHUNKS_PER_TURN`] chunks of each [`Sort`], no stranger in two of them.
+    /// [`CHUNKS_PER_TURN`] chunks of each [`Sort`], no non-member in two of them.
     chunks: Vec<Vec<T>>,
 }
 
@@ -279,11 +280,11 @@ impl Sort {
 impl<T: BenchItem> Questions<T> {
     fn new(plan: &Plan, asked: &mut Asked) -> Questions<T> {
         let mut warm_up = vec![T::default(); plan.warm_up()];
-        items::strangers(&mut warm_up, &mut asked.strangers);
+        items::non_members(&mut warm_up, &mut asked.non_members);
         let chunks = (0..CHUNKS_PER_TURN).flat_map(|_| Sort::ALL).map(|sort| {
             let mut chunk = vec![T::default(); CHUNK];
             match sort {
-                Sort::Miss | Sort::BatchMiss => items::strangers(&mut chunk, &mut asked.strangers),
+                Sort::Miss | Sort::BatchMiss => items::non_members(&mut chunk, &mut asked.non_members),
                 Sort::Hit | Sort::BatchHit => {
                     items::sampled_members(&mut chunk, plan.items, &mut asked.members);
                 }
@@ -363,15 +364,15 @@ fn ask_all<T: BenchItem>(
     }
 }
 
-/// Asks for further strangers, untimed, until the rate is worth judging.
+/// Asks for further non-members, untimed, until the rate is worth judging.
 fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
     let mut chunk = vec![T::default(); CHUNK];
     while tracks.iter().any(|track| !track.is_judged(plan)) {
-        items::strangers(&mut chunk, &mut asked.strangers);
+        items::non_members(&mut chunk, &mut asked.non_members);
         for track in tracks.iter_mut().filter(|track| !track.is_judged(plan)) {
             let counted = track.filter.count_batch(&chunk);
             track.wrong += counted.unwrap_or_else(|| track.filter.count_each(&chunk)) as u64;
-            track.strangers += CHUNK as u64;
+            track.non_members += CHUNK as u64;
         }
     }
 }
@@ -379,8 +380,8 @@ fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked)
 /// Asks the same items by batch and one by one, at lengths that leave every kind of remainder.
 fn check_batches<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
     let mut mixed = vec![T::default(); 4_099];
-    let (strangers, members) = mixed.split_at_mut(2_000);
-    items::strangers(strangers, &mut asked.strangers);
+    let (non_members, members) = mixed.split_at_mut(2_000);
+    items::non_members(non_members, &mut asked.non_members);
     items::sampled_members(members, plan.items, &mut asked.members);
     for track in tracks {
         let lengths = [0, 1, 7, 31, 32, 33, 64, 65, mixed.len()];
@@ -457,7 +458,7 @@ impl Limit {
                 items: plan.items,
                 target_fpr: plan.fpr,
                 observed_fpr: None,
-                strangers_asked: 0,
+                non_members_asked: 0,
                 bits_per_item: thousandths((1.0 / plan.fpr).log2()),
                 memory_bytes: self.gather.bytes(),
                 median: timings.figures(Samples::median),
@@ -584,7 +585,7 @@ mod tests {
             (Some(0.0), Some(0), Some(true))
         );
         assert_eq!(row.bits_per_item, 64.0, "every member went in once, by batch or one by one");
-        assert!(row.strangers_asked >= FEWEST_STRANGERS);
+        assert!(row.non_members_asked >= FEWEST_NON_MEMBERS);
         let ns = &row.median;
         for figure in [ns.build_ns, ns.insert_ns, ns.miss_ns, ns.hit_ns, ns.batch_miss_ns, ns.batch_hit_ns] {
             assert!(figure.is_some_and(|ns| ns > 0.0), "{row:?}");
@@ -641,10 +642,10 @@ mod tests {
     }
 
     #[test]
-    fn low_rates_are_judged_on_more_strangers() {
+    fn low_rates_are_judged_on_more_non_members() {
         let plan = |fpr| Plan { items: 1_000, fpr, shape: Shape::U64, rounds: 1 };
-        assert_eq!(plan(0.01).strangers_wanted(), 2_000_000);
-        assert_eq!(plan(0.0001).strangers_wanted(), 10_000_000);
-        assert_eq!(plan(1e-9).strangers_wanted(), 50_000_000);
+        assert_eq!(plan(0.01).non_members_wanted(), 2_000_000);
+        assert_eq!(plan(0.0001).non_members_wanted(), 10_000_000);
+        assert_eq!(plan(1e-9).non_members_wanted(), 50_000_000);
     }
 }

@@ -12,11 +12,11 @@ pub(crate) struct Figures {
     pub(crate) build_ns: Option<f64>,
     /// Filling one by one.
     pub(crate) insert_ns: Option<f64>,
-    /// Asking one by one for strangers.
+    /// Asking one by one for non-members.
     pub(crate) miss_ns: Option<f64>,
     /// Asking one by one for members.
     pub(crate) hit_ns: Option<f64>,
-    /// Asking by batch for strangers.
+    /// Asking by batch for non-members.
     pub(crate) batch_miss_ns: Option<f64>,
     /// Asking by batch for members.
     pub(crate) batch_hit_ns: Option<f64>,
@@ -64,9 +64,10 @@ pub(crate) struct Row {
     pub(crate) shape: Shape,
     pub(crate) items: u64,
     pub(crate) target_fpr: f64,
-    /// Share of strangers taken for members.
+    /// Share of non-members taken for members.
     pub(crate) observed_fpr: Option<f64>,
-    pub(crate) strangers_asked: u64,
+    #[serde(rename = "strangers_asked")]
+    pub(crate) non_members_asked: u64,
     /// For a limit: log2(1/p), less than which no filter can do.
     pub(crate) bits_per_item: f64,
     pub(crate) memory_bytes: u64,

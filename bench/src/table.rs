@@ -190,7 +190,7 @@ mod tests {
             items: 1_000,
             target_fpr: 0.01,
             observed_fpr: Some(0.01),
-            strangers_asked: 1,
+            non_members_asked: 1,
             bits_per_item: 10.53,
             memory_bytes: 1 << 20,
             gather_ns: (kind == Kind::Limit).then_some(miss_ns),

@@ -125,7 +125,7 @@ fn measure_all(grid: &[(&Subject, u64, f64)], quick: bool) -> Vec<Cell> {
     done.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// Strangers asked for one cell: enough wrong answers that chance is small beside the model's error, in bearable time.
+/// Non-members asked for one cell: enough wrong answers that chance is small beside the model's error, in bearable time.
 fn trials(rate: f64, quick: bool) -> u64 {
     let wanted = match rate {
         _ if rate >= 0.1 => 20_000_000,

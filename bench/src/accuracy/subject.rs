@@ -5,7 +5,7 @@ use mayhap::{
     CountingBloom, Cuckoo, CuckooShape, DLeft, DualBloom, DualShape, Gcs, GrowableCuckoo, Growing, Quotient,
     Ribbon, ScalableBloom, ScalableShape, Window, WindowShape, Xor8, Xor16,
 };
-use mayhap_testkit::{member_u64, stranger_u64};
+use mayhap_testkit::{member_u64, non_member_u64};
 
 /// A kind, as the table names it.
 pub(crate) struct Subject {
@@ -57,18 +57,18 @@ pub(crate) struct Built {
     pub(crate) refused: bool,
 }
 
-/// A filter to be asked about many strangers.
+/// A filter to be asked about many non-members.
 pub(crate) trait Asked {
     fn mayhaps(&self, items: &[u64], answers: &mut Answers) -> u64;
 
-    /// How many of `count` strangers are answered *mayhap*.
+    /// How many of `count` non-members are answered *mayhap*.
     fn wrong_answers(&self, seed: u64, count: u64) -> u64 {
         const CHUNK: u64 = 4096;
-        let (mut answers, mut strangers, mut wrong) = (Answers::new(), Vec::new(), 0);
+        let (mut answers, mut non_members, mut wrong) = (Answers::new(), Vec::new(), 0);
         for first in (0..count).step_by(CHUNK as usize) {
-            strangers.clear();
-            strangers.extend((first..count.min(first + CHUNK)).map(|i| stranger_u64(seed, i)));
-            wrong += self.mayhaps(&strangers, &mut answers);
+            non_members.clear();
+            non_members.extend((first..count.min(first + CHUNK)).map(|i| non_member_u64(seed, i)));
+            wrong += self.mayhaps(&non_members, &mut answers);
         }
         wrong
     }

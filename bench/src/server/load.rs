@@ -74,8 +74,8 @@ impl Sort {
     }
 }
 
-/// Items that are in have these numbers below the number of items; strangers begin here.
-const STRANGERS: u64 = 1 << 62;
+/// Items that are in have these numbers below the number of items; non-members begin here.
+const NON_MEMBERS: u64 = 1 << 62;
 
 /// An endless stream of requests.
 pub(super) struct Requests {
@@ -100,7 +100,7 @@ impl Requests {
 
     fn asked(&mut self, of: u64) -> u64 {
         let random = self.random();
-        if random & 1 == 0 { (random >> 1) % of } else { STRANGERS + (random >> 4) }
+        if random & 1 == 0 { (random >> 1) % of } else { NON_MEMBERS + (random >> 4) }
     }
 
     fn fresh(&mut self) -> u64 {

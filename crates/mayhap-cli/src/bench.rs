@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input ─▶ distinct items ─┬▶ members ──▶ every kind, built in turns ─┬▶ is one lost?
-//!                          └▶ a tenth: strangers, and altered members ─┼▶ how many are answered mayhap?
+//!                          └▶ a tenth: non-members, and altered members ─┼▶ how many are answered mayhap?
 //!                                                                      └▶ lookups in turns, timed
 //! ```
 
@@ -23,17 +23,17 @@ use mayhap::advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, a
 
 use self::measure::Measured;
 use self::people::People;
+use crate::error::CliError;
 use crate::input::InputArgs;
 use crate::kind_name::{self, KindName, UnknownKind};
 use crate::progress::{Progress, ProgressArgs};
 use crate::quantity;
-use crate::trouble::Trouble;
 
 /// Measure every kind of filter on your own items and rate
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The distinct items of the input are kept in memory. A tenth of them is held
-back: those are the strangers, of the same shape as the members, and the rate is
+back: those are the non-members, of the same shape as the members, and the rate is
 measured on them. Where they are too few for the rate, members with a
 letter or two altered are asked about as well; none of those is in the input.
 
@@ -56,7 +56,7 @@ Examples:
   mayhap bench --items 10M --sort lookup           no file: generated items
   mayhap bench --json urls.txt                     for programs")]
 pub(crate) struct Bench {
-    /// How many of the strangers may be answered mayhap
+    /// How many of the non-members may be answered mayhap
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "1%", allow_hyphen_values = true)]
     fpr: f64,
     /// Generate so many items instead of reading any
@@ -77,7 +77,7 @@ pub(crate) struct Bench {
     /// Only kinds that forget what is old
     #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
     window: bool,
-    /// Hash with a secret key, as for items that strangers choose
+    /// Hash with a secret key, as for items that non-members choose
     #[arg(long)]
     untrusted: bool,
     /// Sort by memory, lookup, build or rate
@@ -126,7 +126,7 @@ type LeftOut = (Structure, String);
 
 impl Bench {
     /// Measures, and writes a table of at most `width` columns or JSON.
-    pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {
+    pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), CliError> {
         let progress = Progress::start(self.progress);
         let people = self.people(&progress)?;
         let needs = self.needs(&people);
@@ -148,7 +148,7 @@ impl Bench {
                 "lost {} of its members, which must never happen: please report it",
                 bad.members_lost
             );
-            return Err(Trouble::Filter { name, what });
+            return Err(CliError::Filter { name, what });
         }
         let recommended = advice.recommended().map(|price| price.structure);
         let report = Report { bench: self, people: &people, needs: &needs, recommended, measured, left_out };
@@ -156,14 +156,14 @@ impl Bench {
     }
 
     /// The items to measure with.
-    fn people(&self, progress: &Progress) -> Result<People, Trouble> {
+    fn people(&self, progress: &Progress) -> Result<People, CliError> {
         if let Some(items) = self.items {
             return people::generated(items, self.fpr, self.memory);
         }
         if self.input.files.is_empty() && io::stdin().is_terminal() {
             let what =
                 "give files to read, or --items N to generate items, for example `mayhap bench --items 1M`";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         people::read(&self.input, self.fpr, self.memory, progress)
     }
@@ -182,7 +182,7 @@ impl Bench {
     }
 
     /// Which structures to measure, and why not the others.
-    fn choose(&self, advice: &Advice) -> Result<(Vec<Price>, Vec<LeftOut>), Trouble> {
+    fn choose(&self, advice: &Advice) -> Result<(Vec<Price>, Vec<LeftOut>), CliError> {
         let all = self.kinds.is_empty() && !(self.deletes || self.grows || self.all_at_once || self.window);
         let (mut chosen, mut left_out) = (Vec::new(), Vec::new());
         // A hash set is none of ours, but what all of them are measured against.
@@ -213,9 +213,9 @@ impl Bench {
         match (&chosen[..], &left_out[..]) {
             ([], [(structure, why), ..]) => {
                 let what = format!("nothing to measure: {} {why}", kind_name::name_of(*structure));
-                Err(Trouble::Usage(what))
+                Err(CliError::Usage(what))
             }
-            ([], []) => Err(Trouble::Usage(UnknownKind.to_string())),
+            ([], []) => Err(CliError::Usage(UnknownKind.to_string())),
             _ => Ok((chosen, left_out)),
         }
     }

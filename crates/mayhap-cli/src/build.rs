@@ -29,6 +29,7 @@ use mayhap::{Filter, HashScheme, ItemEncoding};
 use self::choice::{Choice, choose};
 use self::report::Report;
 use crate::Verdict;
+use crate::error::CliError;
 use crate::in_order;
 use crate::input::InputArgs;
 use crate::kind_name::{self, KindName};
@@ -39,7 +40,6 @@ use crate::progress::{Progress, ProgressArgs};
 use crate::quantity;
 use crate::remote::RemoteArgs;
 use crate::target::Target;
-use crate::trouble::Trouble;
 
 /// Build a filter from items and save it
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ kept; kinds that are built of all items at once, and kinds that count copies
 (those that can remove, unless --copies), keep the hashes anyway.
 
 The filter keeps its promise or says so: more items than were told are a
-warning with the rate as it is now, or trouble for kinds that refuse them.
+warning with the rate as it is now, or error for kinds that refuse them.
 OUT appears when it is complete, or not at all.
 
 OUT may be in a server: redis://host:port/NAME. Then the items go into one filter
@@ -118,7 +118,7 @@ pub(crate) struct Build {
     force: bool,
     #[command(flatten)]
     progress: ProgressArgs,
-    /// Say nothing but trouble
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
     /// Write what was built as one JSON object to the standard output
@@ -167,19 +167,19 @@ struct Work<'a> {
 }
 
 impl Build {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let started = Instant::now();
         if let Place::Server(remote) = &self.out {
             return self.build_there(remote, started);
         }
         if self.shards.is_some() || self.backend.is_some() {
             let what = "--shards and --backend are for filters in a server: redis://host:port/NAME";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         let target = Target::new(self.out.file()?, self.force)?;
         if target == Target::Stdout && self.json {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         let known = self.known_choice()?;
         if let Some(why) = known.as_ref().and_then(|choice| choice.why.as_deref()) {
@@ -222,7 +222,7 @@ impl Build {
     }
 
     /// What is built, where that is known before anything is read.
-    fn known_choice(&self) -> Result<Option<Choice>, Trouble> {
+    fn known_choice(&self) -> Result<Option<Choice>, CliError> {
         let bitmap = self.kind == Some(KindName::Exactly(Structure::Bitmap));
         match self.asked.items {
             _ if self.format.is_some() => Ok(None),
@@ -230,7 +230,7 @@ impl Build {
                 choose(self.kind, &self.needs(items)?).map(Some)
             }
             None if self.asked.window => {
-                Err(Trouble::Usage("--window: say with --items how many of the last items count".into()))
+                Err(CliError::Usage("--window: say with --items how many of the last items count".into()))
             }
             // A bitmap is as large as its range, however many items there are.
             None if bitmap && self.asked.range.is_some() => choose(self.kind, &self.needs(1)?).map(Some),
@@ -239,7 +239,7 @@ impl Build {
     }
 
     /// What is asked for, if there are so many items.
-    fn needs(&self, items: u64) -> Result<Needs, Trouble> {
+    fn needs(&self, items: u64) -> Result<Needs, CliError> {
         let others = self.asked.but_for_items_and_rate();
         let known = match (self.asked.fpr, self.asked.memory) {
             (Some(target_fpr), _) => Known::ItemsAndRate { items, target_fpr },
@@ -249,7 +249,7 @@ impl Build {
         Ok(complete(known, &others)?)
     }
 
-    fn scheme(&self) -> Result<HashScheme, Trouble> {
+    fn scheme(&self) -> Result<HashScheme, CliError> {
         match (self.asked.untrusted, self.seed) {
             (true, _) => Ok(HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?),
             (false, seed) => Ok(HashScheme::fast(seed.unwrap_or(0))),
@@ -257,11 +257,11 @@ impl Build {
     }
 
     /// Are the files of the input there?
-    fn check_files(&self) -> Result<(), Trouble> {
+    fn check_files(&self) -> Result<(), CliError> {
         let named = self.input.files.iter().filter(|file| *file != Path::new("-"));
         named.into_iter().try_for_each(|file| {
             let there = std::fs::metadata(file);
-            there.map(drop).map_err(|cause| Trouble::Read { name: file.display().to_string(), cause })
+            there.map(drop).map_err(|cause| CliError::Read { name: file.display().to_string(), cause })
         })
     }
 

@@ -16,6 +16,7 @@ use mayhap::{Filter, InsertError, ItemHash, Kind, RemoveError};
 
 use self::report::{Changed, Report};
 use crate::Verdict;
+use crate::error::CliError;
 use crate::file_lock::FileLock;
 use crate::filling::{self, Prepared, Refused, Taking};
 use crate::filter_file::{self, ForeignArgs, Opened};
@@ -28,14 +29,13 @@ use crate::progress::{Progress, ProgressArgs};
 use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
 use crate::target::Target;
-use crate::trouble::Trouble;
 use crate::whole_file;
 
 /// Put items into a filter that is there
 #[derive(Args, Debug)]
 #[command(after_help = "\
 FILTER is replaced in one step when all items are in: whoever reads it sees the
-old one or the new one, and after trouble or Ctrl-C it is as it was. A second
+old one or the new one, and after error or Ctrl-C it is as it was. A second
 `mayhap add` waits until the first is done. Filters of other programs are saved
 in their own format.
 
@@ -121,7 +121,7 @@ struct ChangeArgs {
     force: bool,
     #[command(flatten)]
     progress: ProgressArgs,
-    /// Say nothing but trouble
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
     /// Write what was done as one JSON object to the standard output
@@ -144,13 +144,13 @@ struct Change {
 }
 
 impl Add {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         if let Place::Server(remote) = &self.change.filter {
             return self.add_there(remote);
         }
         let mut change = self.change.begin()?;
         if let Some(what) = takes_nothing(&change.filter) {
-            return Err(self.change.trouble(what));
+            return Err(self.change.cli_error(what));
         }
         let Change { filter, progress, .. } = &mut change;
         let taking = Taking::of(filter);
@@ -174,11 +174,11 @@ impl Add {
         self.change.finish(change, read, Changed::Added { items_new: new, items_there_before: read - new })
     }
 
-    fn refused(&self, refused: &Refused, place: String) -> Trouble {
+    fn refused(&self, refused: &Refused, place: String) -> CliError {
         let what = match refused.cause {
             // What is wrong is the filter, not the line.
             InsertError::Full { .. } | InsertError::CannotGrow { .. } => {
-                return self.change.trouble(format!(
+                return self.change.cli_error(format!(
                     "{}; nothing was added ({place}): build a larger one, or one that grows (--grows)",
                     refused.cause
                 ));
@@ -188,18 +188,18 @@ impl Add {
             }
             _ => refused.cause.to_string(),
         };
-        Trouble::Input { name: place, what }
+        CliError::Input { name: place, what }
     }
 }
 
 impl Remove {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         if let Place::Server(remote) = &self.change.filter {
             return self.remove_there(remote);
         }
         let mut change = self.change.begin()?;
         if let Some(what) = gives_nothing(&change.filter) {
-            return Err(self.change.trouble(what));
+            return Err(self.change.cli_error(what));
         }
         let Change { filter, progress, .. } = &mut change;
         let form = ItemForm::of(filter);
@@ -208,7 +208,7 @@ impl Remove {
         while let Some(block) = blocks.next()? {
             for (index, line) in block.items().enumerate() {
                 let item = filling::item(form, &block, index, line)?;
-                let out = filter.remove(&item).map_err(|cause| self.change.trouble(cause.to_string()))?;
+                let out = filter.remove(&item).map_err(|cause| self.change.cli_error(cause.to_string()))?;
                 removed += u64::from(out);
             }
             read += block.len() as u64;
@@ -222,7 +222,7 @@ impl Remove {
 
 impl ChangeArgs {
     /// The filter, locked if its file is to be replaced.
-    fn begin(&self) -> Result<Change, Trouble> {
+    fn begin(&self) -> Result<Change, CliError> {
         let started = Instant::now();
         let path = self.filter.file()?;
         let target = match &self.output {
@@ -233,12 +233,12 @@ impl ChangeArgs {
         let lock = target.lock(self.quiet)?;
         if target == Target::Stdout && self.json {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         let Opened { filter, format, backing, .. } = filter_file::open_to_change(path, &self.foreign)?;
         if !format.writes() {
             let what = format!("{format} files are only read: `mayhap convert` makes a mayhap file of it");
-            return Err(self.trouble(what));
+            return Err(self.cli_error(what));
         }
         let attached = self.attached(path, format)?;
         let progress = Progress::start(self.progress);
@@ -246,7 +246,7 @@ impl ChangeArgs {
     }
 
     /// Saves what became of the filter, and says it.
-    fn finish(&self, change: Change, read: u64, changed: Changed) -> Result<Verdict, Trouble> {
+    fn finish(&self, change: Change, read: u64, changed: Changed) -> Result<Verdict, CliError> {
         let Change { filter, format, backing, attached, target, lock, progress, started } = change;
         if let Some(lock) = &lock {
             lock.check()?;
@@ -255,7 +255,7 @@ impl ChangeArgs {
         let bytes = match (&target, read) {
             (Target::File(path), 0) if self.output.is_none() => {
                 let about = fs::metadata(path);
-                about.map_err(|cause| Trouble::Read { name: target.name(), cause })?.len()
+                about.map_err(|cause| CliError::Read { name: target.name(), cause })?.len()
             }
             _ => target.save_view(&filter, format, &attached, backing.as_slice(), &progress)?,
         };
@@ -273,18 +273,18 @@ impl ChangeArgs {
     }
 
     /// What stands in a DCSO file behind the filter, for the new file to have it, too.
-    fn attached(&self, path: &Path, format: Format) -> Result<Vec<u8>, Trouble> {
+    fn attached(&self, path: &Path, format: Format) -> Result<Vec<u8>, CliError> {
         if !matches!(format, Format::Dcso | Format::DcsoGzip) {
             return Ok(Vec::new());
         }
         let name = || self.filter.to_string();
         let bytes = whole_file::read(path)?;
         let read = dcso::read(&bytes, UNPACKED_LIMIT);
-        read.map(|read| read.data).map_err(|error| Trouble::Input { name: name(), what: error.to_string() })
+        read.map(|read| read.data).map_err(|error| CliError::Input { name: name(), what: error.to_string() })
     }
 
-    fn trouble(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.filter.to_string(), what }
+    fn cli_error(&self, what: String) -> CliError {
+        CliError::Filter { name: self.filter.to_string(), what }
     }
 }
 

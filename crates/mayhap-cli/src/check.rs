@@ -18,6 +18,7 @@ use self::ask::{Answered, Asker};
 use self::distant::{Distant, Opening};
 use self::selection::Selection;
 use self::write::{Form, Writer};
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::in_order::{in_order_until, threads};
 use crate::input::InputArgs;
@@ -25,7 +26,6 @@ use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
-use crate::trouble::Trouble;
 use crate::{Verdict, health, output, quantity};
 
 /// Print the lines that are mayhap in a filter, or those that certainly are not
@@ -45,18 +45,18 @@ soon as it is there.
 
 A filter of ours of more than 16 MiB is mapped, not read: one of many gigabytes
 answers at once. Its file must not be written to meanwhile (`mayhap add` and `build`
-put a new one in its place). If it is, the work stops as trouble; lines that were
+put a new one in its place). If it is, the work stops as error; lines that were
 printed before are right.
 
 FILTER may be in a server: redis://host:port/NAME. What it is there is seen by
 itself: a filter of the server's (BF.*, CF.*, MF.*), one in shards, Redisson's (with
 --items-as for its codec); a bitmap by hand needs --as guava. A server may be
 unable to say: then a line is neither mayhap nor no. Such lines are not printed,
-with or without -v, but counted and told as trouble; --annotate calls them
+with or without -v, but counted and told as error; --annotate calls them
 not-ready. If a server is gone, lines are not ready after five seconds at most,
 and each later one is tried again without waiting: it may come back.
 
-Exit codes: 0 a line was selected, 1 none was, 2 trouble.
+Exit codes: 0 a line was selected, 1 none was, 2 error.
 
 Examples:
   mayhap check seen.mayhap urls.txt               lines that are mayhap in
@@ -189,15 +189,15 @@ struct ItemReport {
 }
 
 impl Check {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         match self.ask() {
             // Whoever read the answers has seen enough.
-            Err(Trouble::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
+            Err(CliError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
             done => done,
         }
     }
 
-    fn ask(&self) -> Result<Verdict, Trouble> {
+    fn ask(&self) -> Result<Verdict, CliError> {
         match &self.filter {
             Place::File(path) => {
                 let opened = filter_file::open(path, &self.foreign)?;
@@ -222,7 +222,7 @@ impl Check {
         }
     }
 
-    fn ask_with(&self, asker: &Asker<'_>, source: &Source<'_>) -> Result<Verdict, Trouble> {
+    fn ask_with(&self, asker: &Asker<'_>, source: &Source<'_>) -> Result<Verdict, CliError> {
         let mut counts = Counts::default();
         let mut writer = Writer::new(self.form(), self.input.terminator(), self.line_buffered)?;
         let items = self.ask_items(asker, &mut writer, &mut counts)?;
@@ -273,7 +273,7 @@ impl Check {
             (1.., _) if self.quiet => Ok(Verdict::Yes),
             (_, 1..) => {
                 let (name, of) = (self.filter.to_string(), counts.lines);
-                Err(Trouble::NotReady { name, lines: counts.not_ready, of, why: counts.why })
+                Err(CliError::NotReady { name, lines: counts.not_ready, of, why: counts.why })
             }
             (1.., _) => Ok(Verdict::Yes),
             (0, _) => Ok(Verdict::No),
@@ -314,7 +314,7 @@ impl Check {
         asker: &Asker<'_>,
         writer: &mut Writer,
         counts: &mut Counts,
-    ) -> Result<Vec<ItemReport>, Trouble> {
+    ) -> Result<Vec<ItemReport>, CliError> {
         let mut reports = Vec::new();
         for item in &self.item {
             if self.has_enough(counts) {
@@ -334,7 +334,7 @@ impl Check {
         Ok(reports)
     }
 
-    fn ask_files(&self, asker: &Asker<'_>, writer: &mut Writer, counts: &mut Counts) -> Result<(), Trouble> {
+    fn ask_files(&self, asker: &Asker<'_>, writer: &mut Writer, counts: &mut Counts) -> Result<(), CliError> {
         // Where lines go to the terminal, the bar would be among them.
         let shows_lines = self.form() != Form::Nothing && io::stdout().is_terminal();
         let progress = if shows_lines && !self.progress.progress {
@@ -366,8 +366,8 @@ impl Check {
     }
 }
 
-/// How many of the mayhaps are wrong, if lines are different from each other: of the strangers among the lines, the filter
-/// says no to all but `rate`. So those that got a no are that part of the strangers, and the others follow.
+/// How many of the mayhaps are wrong, if lines are different from each other: of the non-members among the lines, the filter
+/// says no to all but `rate`. So those that got a no are that part of the non-members, and the others follow.
 fn wrong_mayhaps(counts: &Counts, rate: f64) -> f64 {
     let (mayhap, no) = (counts.mayhap as f64, counts.noes() as f64);
     if rate >= 1.0 { mayhap } else { (no * rate / (1.0 - rate)).min(mayhap) }
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn the_noes_tell_how_many_mayhaps_are_wrong() {
         let counts = |lines, mayhap| Counts { lines, mayhap, ..Counts::default() };
-        // 990 noes at 1 % are what is left of 1,000 strangers: 10 of the mayhaps are wrong.
+        // 990 noes at 1 % are what is left of 1,000 non-members: 10 of the mayhaps are wrong.
         assert!((wrong_mayhaps(&counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
         assert_eq!(wrong_mayhaps(&counts(500, 500), 0.01), 0.0);
         assert_eq!(wrong_mayhaps(&counts(1_000, 1), 0.5), 1.0, "never more than there are");

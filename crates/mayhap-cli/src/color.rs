@@ -1,6 +1,6 @@
 //! `--color`: whether what people read is coloured.
 //!
-//! Looked for before anything else is read of the command line, so that help and trouble keep to it, too.
+//! Looked for before anything else is read of the command line, so that help and error keep to it, too.
 
 use std::ffi::{OsStr, OsString};
 

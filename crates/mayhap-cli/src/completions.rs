@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::Cli;
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// Write the completion script of a shell
 #[derive(Args, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     /// Writes the script.
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Trouble> {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), CliError> {
         // It must not fail half-way through: what it writes to can.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "mayhap", &mut script);

@@ -11,10 +11,10 @@ use mayhap::codec::{WriteError, redisson};
 use mayhap::{Filter, HashScheme};
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::progress::{Progress, ProgressArgs};
 use crate::target::Target;
-use crate::trouble::Trouble;
 use crate::whole_file::Bytes;
 use crate::{Verdict, output, whole_file};
 
@@ -85,7 +85,7 @@ struct Report {
 }
 
 impl Convert {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let target = Target::new(&self.out, self.force)?;
         let progress = Progress::start(self.progress);
         let opened = filter_file::open_to_describe(&self.filter, &self.foreign)?;
@@ -100,7 +100,7 @@ impl Convert {
             .map_err(|error| self.refusal(&error, opened.format))?;
         let bytes = written.0;
         let compared_items = read_back::compare(&opened.filter, self.to, &attached, &bytes)
-            .map_err(|what| self.trouble(format!("as {} it does not come back: {what}", self.to)))?;
+            .map_err(|what| self.cli_error(format!("as {} it does not come back: {what}", self.to)))?;
         opened.check_unchanged()?;
         let secret = matches!(opened.filter.scheme(), Some(HashScheme::Keyed { .. }));
         target.save_bytes(&bytes, secret, &progress)?;
@@ -115,7 +115,7 @@ impl Convert {
         bytes: u64,
         compared_items: u64,
         target: &Target,
-    ) -> Result<Verdict, Trouble> {
+    ) -> Result<Verdict, CliError> {
         let config = match (self.to, filter) {
             (Format::Redisson, Filter::Bloom(bloom)) => redisson::config(bloom).ok(),
             _ => None,
@@ -155,24 +155,24 @@ impl Convert {
     }
 
     /// What a DCSO file carries besides the filter goes along to another.
-    fn attached(&self, from: Format) -> Result<Vec<u8>, Trouble> {
+    fn attached(&self, from: Format) -> Result<Vec<u8>, CliError> {
         let both = [from, self.to].iter().all(|format| matches!(format, Format::Dcso | Format::DcsoGzip));
         if !both {
             return Ok(Vec::new());
         }
         let bytes = whole_file::read(&self.filter)?;
         let read = dcso::read(&bytes, bytes.len() as u64 * 1_100)
-            .map_err(|error| self.trouble(error.to_string()))?;
+            .map_err(|error| self.cli_error(error.to_string()))?;
         Ok(read.data)
     }
 
-    fn trouble(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.filter.display().to_string(), what }
+    fn cli_error(&self, what: String) -> CliError {
+        CliError::Filter { name: self.filter.display().to_string(), what }
     }
 
-    fn refusal(&self, error: &WriteError, from: Format) -> Trouble {
+    fn refusal(&self, error: &WriteError, from: Format) -> CliError {
         let to = self.to;
-        self.trouble(match error {
+        self.cli_error(match error {
             WriteError::OtherPlacement { needs, got } => format!(
                 "cannot become a {to} file: that needs items placed by {needs}, this {from} filter has {got}, and \
                  it cannot be rehashed without its items: build it from them with `mayhap build --format {to}`"

@@ -15,13 +15,13 @@ use clap::Args;
 use mayhap::Filter;
 use mayhap::explain::Explanation;
 
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::item_form::{ItemForm, LineItem};
 use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Remote, RemoteArgs};
 use crate::remote_filter::{LayoutArgs, RemoteFilter};
-use crate::trouble::Trouble;
 use crate::whole_file;
 use crate::{Verdict, output};
 
@@ -36,10 +36,10 @@ FILTER may be in a server: redis://host:port/NAME, a filter of the server's by M
 BF.* or CF.*. It is read whole, as `mayhap pull` does it, which needs the right to
 dumps; of a filter in shards, name the shard.
 
-A mayhap cannot tell a member from a stranger that happens to look the same.
-The explanation says how many strangers do, now.
+A mayhap cannot tell a member from a non-member that happens to look the same.
+The explanation says how many non-members do, now.
 
-Exit codes: 0 mayhap (for one ITEM at least), 1 certainly not, 2 trouble.
+Exit codes: 0 mayhap (for one ITEM at least), 1 certainly not, 2 error.
 
 Examples:
   mayhap explain urls.mayhap https://example.org/       which bits, set or clear?
@@ -88,10 +88,10 @@ struct Subject<'a> {
 }
 
 impl Explain {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         if self.svg.is_some() && self.items.len() != 1 {
             let what = format!("--svg draws one ITEM, got {}", self.items.len());
-            return Err(Trouble::Usage(what));
+            return Err(CliError::Usage(what));
         }
         let (filter, backing) = match &self.filter {
             Place::File(path) => {
@@ -107,7 +107,7 @@ impl Explain {
         let subject = Subject { name: self.filter.to_string(), filter: &filter };
         if let (Some(path), [only]) = (&self.svg, &explained[..]) {
             if matches!(&self.filter, Place::File(filter) if whole_file::is_same(path, filter)) {
-                return Err(Trouble::Usage(format!("--svg: {} is the filter", path.display())));
+                return Err(CliError::Usage(format!("--svg: {} is the filter", path.display())));
             }
             whole_file::write(path, svg::draw(&subject, only).as_bytes())?;
         }
@@ -122,7 +122,7 @@ impl Explain {
     }
 
     /// The filter out of its server.
-    fn fetch(&self, remote: &Remote) -> Result<Filter, Trouble> {
+    fn fetch(&self, remote: &Remote) -> Result<Filter, CliError> {
         let items_as = self.foreign.items_as;
         let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items_as)?;
         if filter.is_named() {
@@ -135,27 +135,27 @@ impl Explain {
             None => "is kept in strings, which only their own layout reads: check and info take its address"
                 .into(),
         };
-        Err(Trouble::Filter { name: remote.shown(), what })
+        Err(CliError::Filter { name: remote.shown(), what })
     }
 
-    fn explain(&self, filter: &Filter, form: ItemForm, item: &OsString) -> Result<Explained, Trouble> {
+    fn explain(&self, filter: &Filter, form: ItemForm, item: &OsString) -> Result<Explained, CliError> {
         let given = if item == "-" { line()? } else { item.as_bytes().to_vec() };
         let given = if self.hex { unhex(&given)? } else { given };
         // Bytes are taken as they are, also by another program's filter.
         let item = if self.hex { Ok(LineItem::Bytes(&given)) } else { form.item(&given) };
-        let item = item.map_err(|error| Trouble::Usage(error.to_string()))?;
+        let item = item.map_err(|error| CliError::Usage(error.to_string()))?;
         let explanation = filter.explain(&item);
         Ok(Explained { explanation, given })
     }
 }
 
 /// One line of the standard input, without its end.
-fn line() -> Result<Vec<u8>, Trouble> {
+fn line() -> Result<Vec<u8>, CliError> {
     let mut line = Vec::new();
     let name = || "the standard input".to_owned();
     let read = io::stdin().lock().read_until(b'\n', &mut line);
-    if read.map_err(|cause| Trouble::Read { name: name(), cause })? == 0 {
-        return Err(Trouble::Input { name: name(), what: "there is no line left to explain".into() });
+    if read.map_err(|cause| CliError::Read { name: name(), cause })? == 0 {
+        return Err(CliError::Input { name: name(), what: "there is no line left to explain".into() });
     }
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -164,15 +164,15 @@ fn line() -> Result<Vec<u8>, Trouble> {
 }
 
 /// The bytes these digits are.
-fn unhex(digits: &[u8]) -> Result<Vec<u8>, Trouble> {
+fn unhex(digits: &[u8]) -> Result<Vec<u8>, CliError> {
     let digit = |&digit: &u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
     let shown = || shown::item(digits, 60);
     let (pairs, rest) = digits.as_chunks::<2>();
     if !rest.is_empty() {
         let what = format!("--hex takes two digits for every byte, {} has {}", shown(), digits.len());
-        return Err(Trouble::Usage(what));
+        return Err(CliError::Usage(what));
     }
     let byte = |[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
     let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
-    bytes.ok_or_else(|| Trouble::Usage(format!("--hex takes digits 0 to 9 and a to f, got {}", shown())))
+    bytes.ok_or_else(|| CliError::Usage(format!("--hex takes digits 0 to 9 and a to f, got {}", shown())))
 }

@@ -7,8 +7,8 @@ use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::error::CliError;
 use crate::output;
-use crate::trouble::Trouble;
 
 /// While it lives, no other `mayhap` changes the file.
 #[derive(Debug)]
@@ -41,14 +41,14 @@ impl State {
 
 impl FileLock {
     /// Waits until nobody else changes `path`, and says so unless `quiet`.
-    pub(crate) fn wait_for(path: &Path, quiet: bool) -> Result<Self, Trouble> {
-        let trouble = |cause| Trouble::Read { name: path.display().to_string(), cause };
+    pub(crate) fn wait_for(path: &Path, quiet: bool) -> Result<Self, CliError> {
+        let cli_error = |cause| CliError::Read { name: path.display().to_string(), cause };
         let mut said = quiet;
         loop {
-            let file = File::open(path).map_err(trouble)?;
+            let file = File::open(path).map_err(cli_error)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::Error(cause)) => return Err(trouble(cause)),
+                Err(TryLockError::Error(cause)) => return Err(cli_error(cause)),
                 Err(TryLockError::WouldBlock) => {
                     if !said {
                         output::tell(format_args!(
@@ -57,11 +57,11 @@ impl FileLock {
                         ));
                         said = true;
                     }
-                    file.lock().map_err(trouble)?;
+                    file.lock().map_err(cli_error)?;
                 }
             }
-            let held = State::of(&file.metadata().map_err(trouble)?);
-            let found = State::of(&fs::metadata(path).map_err(trouble)?);
+            let held = State::of(&file.metadata().map_err(cli_error)?);
+            let found = State::of(&fs::metadata(path).map_err(cli_error)?);
             if held == found {
                 return Ok(Self { path: path.to_owned(), _file: file, found });
             }
@@ -72,14 +72,14 @@ impl FileLock {
     /// `Ok` if the file is still the one that was locked.
     ///
     /// # Errors
-    /// [`Trouble::Filter`] if somebody changed it who does not care for locks.
-    pub(crate) fn check(&self) -> Result<(), Trouble> {
+    /// [`CliError::Filter`] if somebody changed it who does not care for locks.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         let name = || self.path.display().to_string();
-        let about = fs::metadata(&self.path).map_err(|cause| Trouble::Read { name: name(), cause })?;
+        let about = fs::metadata(&self.path).map_err(|cause| CliError::Read { name: name(), cause })?;
         if State::of(&about) == self.found {
             return Ok(());
         }
         let what = "was changed by another program meanwhile, and is left as it is: run this again".into();
-        Err(Trouble::Filter { name: name(), what })
+        Err(CliError::Filter { name: name(), what })
     }
 }

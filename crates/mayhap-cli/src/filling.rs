@@ -9,9 +9,9 @@
 
 use mayhap::{Filter, HashScheme, InsertError, ItemHash};
 
+use crate::error::CliError;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem};
-use crate::trouble::Trouble;
 
 /// In what form a filter takes its items.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl Taking {
     ///
     /// # Errors
     /// The first line that is no item of such a filter.
-    pub(crate) fn prepare(self, block: &Block) -> Result<Prepared, Trouble> {
+    pub(crate) fn prepare(self, block: &Block) -> Result<Prepared, CliError> {
         match self {
             Self::Hashes(scheme, ItemForm::Bytes) => {
                 // Settled here, not for every item.
@@ -88,7 +88,7 @@ impl Taking {
 }
 
 /// The numbers of a block, for a bitmap.
-pub(crate) fn numbers(block: &Block) -> Result<Vec<u64>, Trouble> {
+pub(crate) fn numbers(block: &Block) -> Result<Vec<u64>, CliError> {
     let form = ItemForm::Integer { bits: 64, signed: false };
     let number = |(index, line)| match item(form, block, index, line)? {
         // The form has checked that it fits.
@@ -104,8 +104,8 @@ pub(crate) fn item<'a>(
     block: &Block,
     index: usize,
     line: &'a [u8],
-) -> Result<LineItem<'a>, Trouble> {
-    form.item(line).map_err(|error| Trouble::Input { name: block.place(index), what: error.to_string() })
+) -> Result<LineItem<'a>, CliError> {
+    form.item(line).map_err(|error| CliError::Input { name: block.place(index), what: error.to_string() })
 }
 
 /// Puts all items of `block` into `filter` and says how many of them were certainly new.

@@ -16,9 +16,9 @@ use mayhap::{DecodeError, Filter, ItemEncoding, file};
 
 pub(crate) use self::foreign::ForeignArgs;
 
+use crate::error::CliError;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::trouble::Trouble;
 use crate::whole_file;
 
 /// A filter, and what its file was.
@@ -36,7 +36,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Reads every byte of a file of ours, which opening does not if it is large; those of other programs were read to the end.
-    pub(crate) fn check_all(&self) -> Result<(), Trouble> {
+    pub(crate) fn check_all(&self) -> Result<(), CliError> {
         match &self.backing {
             Some(backing) => Ok(backing.verify::<Filter>()?),
             None => Ok(()),
@@ -44,13 +44,13 @@ impl Opened {
     }
 
     /// `Ok` if what the filter said so far is what its file said when it was opened.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Trouble> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), CliError> {
         check_unchanged(self.backing.as_slice())
     }
 }
 
 /// `Ok` if none of these files was changed since it was opened.
-pub(crate) fn check_unchanged(backings: &[Backing]) -> Result<(), Trouble> {
+pub(crate) fn check_unchanged(backings: &[Backing]) -> Result<(), CliError> {
     Ok(backings.iter().try_for_each(Backing::check_unchanged)?)
 }
 
@@ -64,25 +64,25 @@ enum Purpose {
 
 /// Opens the filter in `path`, of whatever kind: ours at once, whatever its size. What it answers is good if
 /// [`Opened::check_unchanged`] is, afterwards.
-pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
+pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     open_for(path, foreign, Purpose::Asking)
 }
 
 /// [`open`] for who writes the filter again. Every byte is checked first: damage must not get a new checksum.
-pub(crate) fn open_to_change(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
+pub(crate) fn open_to_change(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     let opened = open_for(path, foreign, Purpose::Asking)?;
     opened.check_all()?;
     Ok(opened)
 }
 
 /// [`open`] for who asks nothing about items: nobody needs to say how those become bytes.
-pub(crate) fn open_to_describe(path: &Path, foreign: &ForeignArgs) -> Result<Opened, Trouble> {
+pub(crate) fn open_to_describe(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     open_for(path, foreign, Purpose::Describing)
 }
 
-fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Opened, Trouble> {
+fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Opened, CliError> {
     let name = path.display().to_string();
-    let unreadable = |cause| Trouble::Read { name: name.clone(), cause };
+    let unreadable = |cause| CliError::Read { name: name.clone(), cause };
     let about = fs::metadata(path).map_err(unreadable)?;
     let file_bytes = about.len();
     let known =
@@ -103,8 +103,8 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
     let told = |error: ReadError, format: Format| {
         let (name, what) = (name.clone(), foreign::said(&error, format, &name));
         match error {
-            ReadError::Decode { .. } | ReadError::Parquet(_) => Trouble::NotSuch { name, format, what },
-            _ => Trouble::Input { name, what },
+            ReadError::Decode { .. } | ReadError::Parquet(_) => CliError::NotSuch { name, format, what },
+            _ => CliError::Input { name, what },
         }
     };
     if foreign.from == Some(Format::Parquet) || (foreign.from.is_none() && is_parquet(path)) {
@@ -115,7 +115,7 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
         return Ok(known(filter, Format::Parquet));
     }
     if foreign.from.is_none() && rdb::is_rdb(path) {
-        let input = |what| Trouble::Input { name: name.clone(), what };
+        let input = |what| CliError::Input { name: name.clone(), what };
         let payload = rdb::payload(path, foreign.rdb_key.as_deref()).map_err(input)?;
         let filter = Format::RedisDump.read(&payload, &foreign.read_options()?);
         return Ok(known(filter.map_err(|error| told(error, Format::RedisDump))?, Format::RedisDump));
@@ -125,7 +125,7 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
     let known = |filter, format| Opened { file_bytes, ..known(filter, format) };
     let format = match foreign.from {
         Some(format) => format,
-        None => told_apart(&bytes).map_err(|what| Trouble::Input { name: name.clone(), what })?,
+        None => told_apart(&bytes).map_err(|what| CliError::Input { name: name.clone(), what })?,
     };
     let options = foreign.read_options()?;
     match format.read(&bytes, &options) {
@@ -217,14 +217,14 @@ pub(crate) fn save_as(
     backings: &[Backing],
     path: &Path,
     progress: &Progress,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let _polite = interrupt::polite();
     progress.phase("saving", Some(filter.memory_bytes()));
     let mut changed = None;
     let watch = |written| {
         progress.done_bytes(written);
-        if let Err(trouble) = check_unchanged(backings) {
-            changed = Some(trouble);
+        if let Err(error) = check_unchanged(backings) {
+            changed = Some(error);
             return Err(io::Error::other("changed"));
         }
         interrupt::check().map_err(|_| io::Error::other("interrupted"))
@@ -248,7 +248,7 @@ pub(crate) fn save_as(
         interrupt::check()?;
     }
     match refused {
-        Some(what) => Err(Trouble::Filter { name: path.display().to_string(), what }),
+        Some(what) => Err(CliError::Filter { name: path.display().to_string(), what }),
         None => Ok(saved?),
     }
 }
@@ -259,7 +259,7 @@ pub(crate) fn save_bytes(
     secret: bool,
     path: &Path,
     progress: &Progress,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let _polite = interrupt::polite();
     progress.phase("saving", Some(bytes.len() as u64));
     let readers = if secret { Readers::Owner } else { Readers::AsUsual };

@@ -15,7 +15,7 @@ pub(crate) fn is_over_capacity(filter: &Filter) -> bool {
 /// The warning for a filter past its capacity: items in it, capacity, rate now, target rate.
 pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, target_fpr: f64) -> String {
     let rates = format!(
-        "strangers are answered mayhap at a rate of {}, not {}",
+        "non-members are answered mayhap at a rate of {}, not {}",
         say::rate(expected_fpr),
         say::rate(target_fpr)
     );

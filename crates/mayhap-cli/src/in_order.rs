@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::error::CliError;
 use crate::input::{Block, Blocks};
-use crate::trouble::Trouble;
 
 /// More than any machine has cores for, and no more than a system gives.
 const MOST_THREADS: usize = 256;
@@ -25,9 +25,9 @@ pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
 pub(crate) fn in_order<T: Send>(
     blocks: Blocks,
     threads: usize,
-    work: impl Fn(&Block) -> Result<T, Trouble> + Sync,
-    mut then: impl FnMut(&Block, T) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    work: impl Fn(&Block) -> Result<T, CliError> + Sync,
+    mut then: impl FnMut(&Block, T) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     in_order_until(blocks, threads, work, |block, done| then(block, done).map(ControlFlow::Continue))
 }
 
@@ -38,9 +38,9 @@ pub(crate) fn in_order<T: Send>(
 pub(crate) fn in_order_until<T: Send>(
     mut blocks: Blocks,
     threads: usize,
-    work: impl Fn(&Block) -> Result<T, Trouble> + Sync,
-    mut then: impl FnMut(&Block, T) -> Result<ControlFlow<()>, Trouble>,
-) -> Result<(), Trouble> {
+    work: impl Fn(&Block) -> Result<T, CliError> + Sync,
+    mut then: impl FnMut(&Block, T) -> Result<ControlFlow<()>, CliError>,
+) -> Result<(), CliError> {
     if threads <= 1 {
         while let Some(block) = blocks.next()? {
             let done = work(&block)?;
@@ -75,7 +75,7 @@ pub(crate) fn in_order_until<T: Send>(
             match thread::Builder::new().spawn_scoped(scope, worker) {
                 Ok(_) => {}
                 Err(cause) if started == 0 => {
-                    return Err(Trouble::Usage(format!("cannot start a thread ({cause}): use -j 1")));
+                    return Err(CliError::Usage(format!("cannot start a thread ({cause}): use -j 1")));
                 }
                 Err(_) => break,
             }
@@ -102,7 +102,7 @@ pub(crate) fn in_order_until<T: Send>(
                         sent += 1;
                     }
                     Ok(None) => input = Ok(false),
-                    Err(trouble) => input = Err(trouble),
+                    Err(error) => input = Err(error),
                 }
             }
             if taken == sent {

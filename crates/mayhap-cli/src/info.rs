@@ -16,11 +16,11 @@ use serde::Serialize;
 use self::bits::Counting;
 use self::facts::Facts;
 use self::parquet::Columns;
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::place::{self, Place};
 use crate::remote::RemoteArgs;
 use crate::remote_filter::{LayoutArgs, RemoteFilter, ServerFacts};
-use crate::trouble::Trouble;
 use crate::{Verdict, output};
 
 /// Say what a filter is, what is in it, and how often it is wrong by now
@@ -83,9 +83,9 @@ struct Report {
 }
 
 impl Info {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let mut described = Vec::new();
-        let mut first_trouble = None;
+        let mut first_error = None;
         for place in &self.filters {
             let described_one = match place {
                 Place::File(path) => self.describe(path),
@@ -101,17 +101,17 @@ impl Info {
             match described_one {
                 Ok(description) => described.push(description),
                 // The others are described all the same; one line says what went wrong, and more are warnings.
-                Err(trouble) if first_trouble.is_none() => first_trouble = Some(trouble),
-                Err(trouble) => output::warn(trouble),
+                Err(error) if first_error.is_none() => first_error = Some(error),
+                Err(error) => output::warn(error),
             }
         }
         if !described.is_empty() {
             output::to_stdout(|out, width| self.write(described, out, width))?;
         }
-        first_trouble.map_or(Ok(Verdict::Yes), Err)
+        first_error.map_or(Ok(Verdict::Yes), Err)
     }
 
-    fn describe(&self, path: &Path) -> Result<Description, Trouble> {
+    fn describe(&self, path: &Path) -> Result<Description, CliError> {
         if self.foreign.column.is_none() && self.foreign.from.is_none() && filter_file::is_parquet(path) {
             return parquet::columns(path).map(Description::Parquet);
         }
@@ -122,7 +122,7 @@ impl Info {
         Ok(Description::Filter(Box::new(facts)))
     }
 
-    fn write(&self, filters: Vec<Description>, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {
+    fn write(&self, filters: Vec<Description>, out: &mut dyn Write, width: usize) -> Result<(), CliError> {
         if self.json {
             return output::json(out, &Report { filters });
         }

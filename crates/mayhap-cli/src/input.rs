@@ -40,9 +40,9 @@ pub(crate) use self::reader::{Blocks, Message};
 use self::compression::Unpacked;
 use self::item::{Asked, Column, Rule};
 use self::json::Path;
+use crate::error::CliError;
 use crate::output;
 use crate::progress::Progress;
-use crate::trouble::Trouble;
 
 /// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
 const HEADING: &str = "Input";
@@ -77,7 +77,7 @@ pub(crate) struct InputArgs {
     /// The item is this field of each line of JSON: `user.id`, `tags.0`
     #[arg(help_heading = HEADING, long, value_name = "FIELD.PATH", group = "item_field")]
     jsonl: Option<Path>,
-    /// Skip records without that field or column, which are trouble otherwise; they are counted
+    /// Skip records without that field or column, which are an error otherwise; they are counted
     #[arg(help_heading = HEADING, long, requires = "item_field")]
     skip_missing: bool,
     /// Take compressed files as they are
@@ -90,7 +90,7 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     /// Begins to read. All files are looked at first: a wrong name is told at once, not after an hour.
-    pub(crate) fn open(&self, progress: &Progress) -> Result<Blocks, Trouble> {
+    pub(crate) fn open(&self, progress: &Progress) -> Result<Blocks, CliError> {
         let asked = self.asked()?;
         let sources = source::find_all(&self.files)?;
         self.skipped.store(0, Ordering::Relaxed);
@@ -124,18 +124,18 @@ impl InputArgs {
         output::warn(format_args!("skipped {said} without {what}"));
     }
 
-    fn asked(&self) -> Result<Asked, Trouble> {
+    fn asked(&self) -> Result<Asked, CliError> {
         let comma = || self.delimiter.unwrap_or(b',');
         let column = match (&self.key, &self.csv, &self.jsonl) {
             (Some(number), _, _) => {
                 Column::Known(Rule::Field { delimiter: self.delimiter, number: number.get() })
             }
             (_, Some(_), _) if self.delimiter == Some(b'"') => {
-                return Err(Trouble::Usage("-t: the quote cannot be what is between fields of CSV".into()));
+                return Err(CliError::Usage("-t: the quote cannot be what is between fields of CSV".into()));
             }
             (_, Some(name), _) if self.no_header => {
                 let number = csv::number(name).ok_or_else(|| {
-                    Trouble::Usage(format!("--csv: with --no-header a column is a number, got {name:?}"))
+                    CliError::Usage(format!("--csv: with --no-header a column is a number, got {name:?}"))
                 })?;
                 Column::Known(Rule::Csv { delimiter: comma(), name: name.clone(), number })
             }

@@ -1,7 +1,7 @@
 //! Ctrl-C (and the polite request to end that `kill` sends).
 //!
 //! Nothing the program does leaves anything behind when it ends at once, so that is what it does, but for the few places
-//! that have something to put right first: those are [`polite`], ask [`check`] often, and end with [`Trouble::Interrupted`].
+//! that have something to put right first: those are [`polite`], ask [`check`] often, and end with [`CliError::Interrupted`].
 //! A second Ctrl-C ends those at once, too.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use signal_hook::consts::{SIGABRT, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use crate::error::CliError;
 use crate::input::Message;
-use crate::trouble::Trouble;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static POLITE: AtomicUsize = AtomicUsize::new(0);
@@ -48,7 +48,7 @@ pub(crate) fn listen() -> io::Result<()> {
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             for waiting in waiting.drain(..) {
                 // A full channel has something in it to wake up for.
-                let _ = waiting.try_send(Err(Trouble::Interrupted));
+                let _ = waiting.try_send(Err(CliError::Interrupted));
             }
         }
     })?;
@@ -86,9 +86,9 @@ pub(crate) fn requested() -> bool {
 }
 
 /// # Errors
-/// [`Trouble::Interrupted`] if somebody asked to end.
-pub(crate) fn check() -> Result<(), Trouble> {
-    if requested() { Err(Trouble::Interrupted) } else { Ok(()) }
+/// [`CliError::Interrupted`] if somebody asked to end.
+pub(crate) fn check() -> Result<(), CliError> {
+    if requested() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 /// Returns when somebody asks to end. Be [`polite`] before.

@@ -1,6 +1,6 @@
 //! The program `mayhap`: have I seen this before?
 //!
-//! One file per verb. Each has its arguments and `run`, which writes to what it is given and returns [`Trouble`] for
+//! One file per verb. Each has its arguments and `run`, which writes to what it is given and returns [`CliError`] for
 //! everything that goes wrong; only here are streams, exit codes and `mayhap: …` on the standard error known.
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod check;
 mod color;
 mod completions;
 mod convert;
+mod error;
 mod explain;
 mod file_lock;
 mod filling;
@@ -40,7 +41,6 @@ mod repair;
 mod serve;
 mod sniff;
 mod target;
-mod trouble;
 mod uniq;
 mod verify;
 mod whole_file;
@@ -51,13 +51,13 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// Have I seen this before? A no is certain, a mayhap is wrong at most as often as you allow.
 #[derive(Parser)]
 #[command(name = "mayhap", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
-Exit codes: 0 yes, or all went well; 1 no; 2 trouble (one line on the standard
+Exit codes: 0 yes, or all went well; 1 no; 2 error (one line on the standard
 error); 130 interrupted.
 
 Examples:
@@ -113,34 +113,34 @@ pub(crate) enum Verdict {
 
 /// Grep's number for a no.
 const NO: u8 = 1;
-/// Grep's number for trouble.
-const TROUBLE: u8 = 2;
+/// Grep's number for error.
+const ERROR: u8 = 2;
 /// What shells say of programs that end by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     color::choose(std::env::args_os());
     let done = match Cli::try_parse() {
-        Ok(cli) => interrupt::listen().map_err(Trouble::from).and_then(|()| run(&cli.verb)),
+        Ok(cli) => interrupt::listen().map_err(CliError::from).and_then(|()| run(&cli.verb)),
         Err(error) => answer_instead(&error).map(|()| Verdict::Yes),
     };
     match done {
         Ok(Verdict::Yes) => ExitCode::SUCCESS,
         Ok(Verdict::No) => ExitCode::from(NO),
-        Err(Trouble::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(CliError::Interrupted) => ExitCode::from(INTERRUPTED),
         // Whoever read the answer has seen enough.
-        Err(Trouble::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(trouble) => {
+        Err(CliError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
             // If even this cannot be written there is nobody left to tell.
-            let _ = writeln!(anstream::stderr(), "mayhap: {trouble}");
-            ExitCode::from(TROUBLE)
+            let _ = writeln!(anstream::stderr(), "mayhap: {error}");
+            ExitCode::from(ERROR)
         }
     }
 }
 
-fn run(verb: &Verb) -> Result<Verdict, Trouble> {
+fn run(verb: &Verb) -> Result<Verdict, CliError> {
     if !matches!(verb, Verb::Serve(_)) {
-        interrupt::end_instead_of_aborting(TROUBLE)?;
+        interrupt::end_instead_of_aborting(ERROR)?;
     }
     match verb {
         Verb::Serve(serve) => serve.run().map(|()| Verdict::Yes),
@@ -168,14 +168,14 @@ fn run(verb: &Verb) -> Result<Verdict, Trouble> {
     }
 }
 
-/// Help and version are answers; everything else clap says is trouble, told in one line.
-fn answer_instead(error: &clap::Error) -> Result<(), Trouble> {
+/// Help and version are answers; everything else clap says is an error, told in one line.
+fn answer_instead(error: &clap::Error) -> Result<(), CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::unless_reader_left(error.print()),
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Trouble::Usage(
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(CliError::Usage(
             "say what to do, for example `mayhap plan --items 1e9 --fpr 1%`; see `mayhap --help`".into(),
         )),
-        _ => Err(Trouble::from(error)),
+        _ => Err(CliError::from(error)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, CommandFactory};
 
 use crate::Cli;
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::whole_file;
 
 /// Write the manual: the main page, or with --dir all pages
@@ -35,7 +35,7 @@ pub(crate) struct Man {
 
 impl Man {
     /// Writes one page to `out`, or all into a folder.
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Trouble> {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let mut program = Cli::command().disable_help_subcommand(true);
         program.build();
         match (&self.dir, &self.verb) {
@@ -45,7 +45,7 @@ impl Man {
                 let found = program.get_subcommands().find(|command| command.get_name() == verb);
                 let found = found.ok_or_else(|| {
                     let verbs: Vec<_> = program.get_subcommands().map(clap::Command::get_name).collect();
-                    Trouble::Usage(format!("no verb {verb:?}, there are {}", verbs.join(", ")))
+                    CliError::Usage(format!("no verb {verb:?}, there are {}", verbs.join(", ")))
                 })?;
                 Ok(out.write_all(&page::of_verb(found)?)?)
             }
@@ -53,12 +53,12 @@ impl Man {
     }
 }
 
-fn write_all(program: &clap::Command, dir: &Path) -> Result<(), Trouble> {
-    let trouble = |cause: std::io::Error| Trouble::Filter {
+fn write_all(program: &clap::Command, dir: &Path) -> Result<(), CliError> {
+    let cli_error = |cause: std::io::Error| CliError::Filter {
         name: dir.display().to_string(),
         what: format!("the manual cannot be written there: {cause}"),
     };
-    fs::create_dir_all(dir).map_err(trouble)?;
+    fs::create_dir_all(dir).map_err(cli_error)?;
     whole_file::write(&dir.join("mayhap.1"), &page::of_program(program)?)?;
     for verb in program.get_subcommands() {
         let name = format!("mayhap-{}.1", verb.get_name());

@@ -11,13 +11,13 @@ use mayhap::{Filter, MergeError};
 use serde::Serialize;
 
 use crate::Verdict;
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::health;
 use crate::interrupt;
 use crate::output;
 use crate::progress::{self, Progress, ProgressArgs};
 use crate::target::Target;
-use crate::trouble::Trouble;
 
 /// Make one filter of several: it holds what any of them holds
 #[derive(Args, Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct Merge {
     force: bool,
     #[command(flatten)]
     progress: ProgressArgs,
-    /// Say nothing but trouble
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
     /// Write what was done as one JSON object to the standard output
@@ -91,12 +91,12 @@ struct Merged {
 }
 
 impl Merge {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let started = Instant::now();
         let target = Target::new(&self.out, self.force)?;
         if target == Target::Stdout && self.json {
             let what = "--json: the filter itself goes to the standard output, name a file for it";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         let lock = target.lock(self.quiet)?;
         let progress = Progress::start(self.progress);
@@ -131,7 +131,7 @@ impl Merge {
     }
 
     /// All filters as one.
-    fn merged(&self, progress: &Progress) -> Result<Merged, Trouble> {
+    fn merged(&self, progress: &Progress) -> Result<Merged, CliError> {
         let mut merged: Option<Merged> = None;
         progress.phase("merging", None);
         for path in &self.filters {
@@ -143,7 +143,7 @@ impl Merge {
                     let what = format!(
                         "{next_format} files are only read: `mayhap convert` makes a mayhap file of it"
                     );
-                    return Err(self.trouble(path, what));
+                    return Err(self.cli_error(path, what));
                 }
                 None => {
                     let Opened { filter, format, backing, .. } = next;
@@ -151,17 +151,17 @@ impl Merge {
                 }
                 Some(Merged { format, .. }) if *format != next_format => {
                     let what = format!("{next_format} format, {} is {format}", self.filters[0].display());
-                    return Err(self.trouble(path, what));
+                    return Err(self.cli_error(path, what));
                 }
                 Some(merged) => {
                     let united = merged.filter.union(&next.filter);
                     next.check_unchanged()?;
-                    united.map_err(|error| self.trouble(path, self.refusal(&error)))?;
+                    united.map_err(|error| self.cli_error(path, self.refusal(&error)))?;
                     merged.items += items;
                 }
             }
         }
-        merged.ok_or_else(|| Trouble::Usage("name the filters to merge".into()))
+        merged.ok_or_else(|| CliError::Usage("name the filters to merge".into()))
     }
 
     fn refusal(&self, error: &MergeError) -> String {
@@ -176,8 +176,8 @@ impl Merge {
         format!("cannot be merged with {}: {error}{hint}", self.filters[0].display())
     }
 
-    fn trouble(&self, path: &Path, what: String) -> Trouble {
-        Trouble::Filter { name: path.display().to_string(), what }
+    fn cli_error(&self, path: &Path, what: String) -> CliError {
+        CliError::Filter { name: path.display().to_string(), what }
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::output;
-use crate::trouble::Trouble;
 
 /// Say where the module for Redis and Valkey is, and how to load it
 #[derive(Args, Debug)]
@@ -44,8 +44,8 @@ struct Report<'a> {
 }
 
 impl Module {
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Trouble> {
-        let path = find(&folders()?).ok_or_else(|| Trouble::Usage(not_built()))?;
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let path = find(&folders()?).ok_or_else(|| CliError::Usage(not_built()))?;
         let path = path.to_string_lossy();
         if self.path {
             return Ok(writeln!(out, "{path}")?);
@@ -68,10 +68,10 @@ fn name() -> String {
 }
 
 /// Where it may be: beside the program, or where packages put what programs load.
-fn folders() -> Result<Vec<PathBuf>, Trouble> {
+fn folders() -> Result<Vec<PathBuf>, CliError> {
     let program = env::current_exe().and_then(|path| path.canonicalize());
     let program =
-        program.map_err(|cause| Trouble::Read { name: "the path of this program".into(), cause })?;
+        program.map_err(|cause| CliError::Read { name: "the path of this program".into(), cause })?;
     let beside = program.parent().unwrap_or(Path::new("/")).to_owned();
     let library = beside.parent().map(|above| above.join("lib").join("mayhap"));
     Ok([beside].into_iter().chain(library).collect())

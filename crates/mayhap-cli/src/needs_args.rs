@@ -11,7 +11,7 @@ pub(crate) struct NeedsArgs {
     /// How many items; with --grows a first guess
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true)]
     pub(crate) items: Option<u64>,
-    /// How many of the strangers may be answered mayhap
+    /// How many of the non-members may be answered mayhap
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, allow_hyphen_values = true)]
     pub(crate) fpr: Option<f64>,
     /// How much memory it may take
@@ -32,7 +32,7 @@ pub(crate) struct NeedsArgs {
     /// Items never end: only the last --items of them count
     #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
     pub(crate) window: bool,
-    /// Strangers choose the items, and some would like the filter to fail
+    /// Non-members choose the items, and some would like the filter to fail
     #[arg(long)]
     pub(crate) untrusted: bool,
     /// Items are integers of this range, both ends included

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// Headings.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -22,18 +22,18 @@ const WIDEST: usize = 110;
 /// A terminal narrower than this gets lines that it has to break.
 const NARROWEST: usize = 60;
 
-/// Runs `write` with the standard output and its width. That the reader left, as `head` does, is no trouble.
+/// Runs `write` with the standard output and its width. That the reader left, as `head` does, is not an error.
 pub(crate) fn to_stdout(
-    write: impl FnOnce(&mut dyn Write, usize) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    write: impl FnOnce(&mut dyn Write, usize) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     let told = || std::env::var("COLUMNS").ok()?.trim().parse().ok();
     let width = width.or_else(told).unwrap_or(UNKNOWN_WIDTH).clamp(NARROWEST, WIDEST);
     let mut out = BufWriter::new(anstream::stdout());
     match write(&mut out, width) {
         Ok(()) => unless_reader_left(out.flush()),
-        Err(Trouble::Write(error)) => unless_reader_left(Err(error)),
-        Err(trouble) => Err(trouble),
+        Err(CliError::Write(error)) => unless_reader_left(Err(error)),
+        Err(error) => Err(error),
     }
 }
 
@@ -41,18 +41,18 @@ pub(crate) fn to_stdout(
 const RECORDS_BYTES: usize = 1 << 18;
 
 /// The standard output for records, byte for byte: no colours, and nobody looks for line ends in them. It must be flushed.
-pub(crate) fn records() -> Result<BufWriter<File>, Trouble> {
+pub(crate) fn records() -> Result<BufWriter<File>, CliError> {
     let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     Ok(BufWriter::with_capacity(RECORDS_BYTES, file))
 }
 
 /// Writes `value` as one JSON object.
-pub(crate) fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), Trouble> {
+pub(crate) fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
     Ok(writeln!(out)?)
 }
 
-/// Says something on the standard error that is not trouble: `mayhap: warning: …`.
+/// Says something on the standard error that is not error: `mayhap: warning: …`.
 pub(crate) fn warn(what: impl std::fmt::Display) {
     // If it cannot be said there is nobody to tell.
     let _ = writeln!(anstream::stderr(), "mayhap: warning: {what}");
@@ -65,7 +65,7 @@ pub(crate) fn tell(what: impl std::fmt::Display) {
 }
 
 /// `Ok` for a pipe nobody reads any more.
-pub(crate) fn unless_reader_left(written: io::Result<()>) -> Result<(), Trouble> {
+pub(crate) fn unless_reader_left(written: io::Result<()>) -> Result<(), CliError> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
+use crate::error::CliError;
 use crate::remote::Remote;
-use crate::trouble::Trouble;
 
 /// Where a filter is.
 #[derive(Clone, Debug)]
@@ -40,12 +40,12 @@ impl Place {
     ///
     /// # Errors
     /// It is in a server.
-    pub(crate) fn file(&self) -> Result<&Path, Trouble> {
+    pub(crate) fn file(&self) -> Result<&Path, CliError> {
         match self {
             Self::File(path) => Ok(path),
             Self::Server(remote) => {
                 let what = "is in a server: `mayhap pull` takes it into a file".into();
-                Err(Trouble::Filter { name: remote.shown(), what })
+                Err(CliError::Filter { name: remote.shown(), what })
             }
         }
     }

@@ -11,10 +11,10 @@ use clap::Args;
 use mayhap::advise::solve::{Known, complete};
 use mayhap::advise::{Advice, Deletes, Growth, ItemShape, Needs, advise, say};
 
+use crate::error::CliError;
 use crate::kind_name::{self, KindName};
 use crate::needs_args::{NeedsArgs, small_count};
 use crate::quantity;
-use crate::trouble::Trouble;
 
 /// Choose a filter: what suits, what it costs, how to make it
 #[derive(Args, Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     /// Items are strings of about this many bytes (matters for a hash set)
     #[arg(long, value_name = "BYTES", value_parser = small_count, conflicts_with = "range", allow_hyphen_values = true)]
     item_bytes: Option<u32>,
-    /// How many strangers are asked about every day
+    /// How many non-members are asked about every day
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true)]
     lookups: Option<u64>,
     /// Draw rate against fill and size against rate for all kinds
@@ -101,7 +101,7 @@ impl Solved {
 
 impl Plan {
     /// Writes the plan in lines of at most `width` columns where that is possible, or as JSON.
-    pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), Trouble> {
+    pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), CliError> {
         let (needs, solved) = self.needs()?;
         let advice = advise(&needs)?;
         let without_file = self.without_file(&needs)?;
@@ -116,7 +116,7 @@ impl Plan {
         Ok(written?)
     }
 
-    fn needs(&self) -> Result<(Needs, Solved), Trouble> {
+    fn needs(&self) -> Result<(Needs, Solved), CliError> {
         let (known, solved) = self.known()?;
         // Two of the three numbers are replaced by what is known.
         let mut others = self.asked.but_for_items_and_rate();
@@ -134,7 +134,7 @@ impl Plan {
     }
 
     /// The advice for who needs no file, where that is something else: a set in memory.
-    fn without_file(&self, needs: &Needs) -> Result<Option<Advice>, Trouble> {
+    fn without_file(&self, needs: &Needs) -> Result<Option<Advice>, CliError> {
         if self.kind.is_some() {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl Plan {
     }
 
     /// What was given of the four numbers, and what is to be found.
-    fn known(&self) -> Result<(Known, Solved), Trouble> {
+    fn known(&self) -> Result<(Known, Solved), CliError> {
         let asked = &self.asked;
         Ok(match (asked.items, asked.fpr, asked.memory, asked.probes) {
             (Some(items), Some(target_fpr), None, _) => {
@@ -171,21 +171,21 @@ impl Plan {
             (None, Some(_), None, Some(_)) => {
                 let what =
                     "--fpr and --probes say only how many bits an item takes: give --items or --memory, too";
-                return Err(Trouble::Usage(what.into()));
+                return Err(CliError::Usage(what.into()));
             }
             (None, None, None, Some(_)) => {
                 let what = "--probes alone says only the rate: give --items or --memory, too";
-                return Err(Trouble::Usage(what.into()));
+                return Err(CliError::Usage(what.into()));
             }
             _ => {
                 let what = "give two of --items, --fpr and --memory: the third is solved for; see `mayhap plan --help`";
-                return Err(Trouble::Usage(what.into()));
+                return Err(CliError::Usage(what.into()));
             }
         })
     }
 
     /// `probes`, if they can be the best number at a rate that any filter keeps.
-    fn balanced(probes: u32) -> Result<u32, Trouble> {
+    fn balanced(probes: u32) -> Result<u32, CliError> {
         /// 2^-49 is the last power of two above the lowest rate.
         const MOST: u32 = 49;
         // Past 64 it is told that there are never so many.
@@ -194,7 +194,7 @@ impl Plan {
         }
         let what =
             format!("--probes: {probes} are the best number at no rate, at most {MOST} are: give --fpr, too");
-        Err(Trouble::Usage(what))
+        Err(CliError::Usage(what))
     }
 }
 
@@ -242,7 +242,7 @@ fn circumstances(needs: &Needs) -> Vec<String> {
         ItemShape::Bytes { typical_len } => Some(format!("strings of {typical_len} bytes")),
         _ => None,
     };
-    let others = [(needs.untrusted, "chosen by strangers"), (needs.threads, "inserted by several threads")];
+    let others = [(needs.untrusted, "chosen by non-members"), (needs.threads, "inserted by several threads")];
     let others = others.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words.to_owned());
     deletes.into_iter().chain(growth.map(str::to_owned)).chain(item).chain(others).collect()
 }

@@ -11,11 +11,11 @@ use mayhap::advise::say;
 use mayhap::codec::format::Format;
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Family, Remote, RemoteArgs};
 use crate::remote_filter::Server;
 use crate::target::Target;
-use crate::trouble::Trouble;
 use crate::{Verdict, output};
 
 /// Take a filter out of a running server: mayhap's, or a Redis with RedisBloom
@@ -93,10 +93,10 @@ struct Report {
 }
 
 impl Pull {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let target = Target::new(&self.out, self.force)?;
         if self.json && target == Target::Stdout {
-            return Err(Trouble::Usage("the filter goes to the standard output, so --json cannot".into()));
+            return Err(CliError::Usage("the filter goes to the standard output, so --json cannot".into()));
         }
         let progress = Progress::start(self.progress);
         let mut connection = self.remote.connect(&self.server)?;
@@ -104,7 +104,7 @@ impl Pull {
         let family = match (Family::of_type(&there), there.as_str()) {
             (Some(family), _) => family,
             (None, "none") => {
-                return Err(self.trouble(&self.remote.with_ports("there is no filter of this name".into())));
+                return Err(self.cli_error(&self.remote.with_ports("there is no filter of this name".into())));
             }
             (None, _) => return Err(self.not_to_be_had(&there)?),
         };
@@ -142,9 +142,9 @@ impl Pull {
     }
 
     /// What it is that is asked where it is, and cannot be taken out.
-    fn not_to_be_had(&self, kind: &str) -> Result<Trouble, Trouble> {
+    fn not_to_be_had(&self, kind: &str) -> Result<CliError, CliError> {
         let server = Server::connect(&self.remote, &self.server)?;
-        Ok(self.trouble(&match kind {
+        Ok(self.cli_error(&match kind {
             "string" if server.is_sharded()? => {
                 "is a filter in shards, which stays where it is: check, add and info take its address".into()
             }
@@ -158,7 +158,7 @@ impl Pull {
         }))
     }
 
-    fn trouble(&self, what: &str) -> Trouble {
-        Trouble::Filter { name: self.remote.shown(), what: what.to_owned() }
+    fn cli_error(&self, what: &str) -> CliError {
+        CliError::Filter { name: self.remote.shown(), what: what.to_owned() }
     }
 }

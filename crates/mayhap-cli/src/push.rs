@@ -13,11 +13,11 @@ use mayhap::codec::format::Format;
 use serde::Serialize;
 
 use self::send::Goal;
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Family, Remote, RemoteArgs};
 use crate::remote_filter::{AskedWith, Layout};
-use crate::trouble::Trouble;
 use crate::{Verdict, output};
 
 /// Put a filter into a running server: mayhap's, or a Redis with RedisBloom
@@ -99,7 +99,7 @@ struct Report {
 }
 
 impl Push {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let opened = self.open()?;
         if let Some(layout) = self.layout {
             return self.push_bitmap(&opened, layout);
@@ -114,14 +114,14 @@ impl Push {
                 Some(Layout::Redisson) => self.push_bitmap(&opened, Layout::Redisson),
                 Some(Layout::Guava) => {
                     let what = "the server has no MF.LOAD; --as guava puts it there as a bitmap by hand";
-                    Err(self.trouble(what))
+                    Err(self.cli_error(what))
                 }
                 None => Err(send::cannot_take(&connection, family, opened.filter.kind())),
             };
         }
         let there = connection.type_of(self.remote.name())?;
         if there != "none" && !self.force {
-            return Err(self.trouble("is there already: --force replaces it"));
+            return Err(self.cli_error("is there already: --force replaces it"));
         }
         let goal = Goal { remote: &self.remote, args: &self.server, family, force: self.force };
         let sent = goal.send(&mut connection, (&opened.filter, opened.format), &self.filter, &progress)?;
@@ -129,7 +129,7 @@ impl Push {
         self.report(&opened, family.load_command(), sent, there != "none", None)
     }
 
-    fn open(&self) -> Result<Opened, Trouble> {
+    fn open(&self) -> Result<Opened, CliError> {
         let opened = filter_file::open_to_describe(&self.filter, &self.foreign)?;
         if opened.encoding_unknown {
             // The server answers for it, so it must be told how items become bytes.
@@ -146,7 +146,7 @@ impl Push {
         sent: send::Sent,
         replaced: bool,
         asked_with: Option<AskedWith>,
-    ) -> Result<Verdict, Trouble> {
+    ) -> Result<Verdict, CliError> {
         let Opened { filter, format, .. } = opened;
         if self.json {
             let report = Report {
@@ -177,8 +177,8 @@ impl Push {
         Ok(Verdict::Yes)
     }
 
-    fn trouble(&self, what: &str) -> Trouble {
-        Trouble::Filter { name: self.remote.shown(), what: what.to_owned() }
+    fn cli_error(&self, what: &str) -> CliError {
+        CliError::Filter { name: self.remote.shown(), what: what.to_owned() }
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use self::connection::{Connection, said_of};
 pub(crate) use self::family::Family;
 pub(crate) use self::temporary::TemporaryName;
 
-use crate::trouble::{Trouble, one_line};
+use crate::error::{CliError, one_line};
 
 /// How addresses begin.
 const SCHEMES: [&str; 7] = ["redis", "rediss", "valkey", "valkeys", "redis+unix", "valkey+unix", "unix"];
@@ -64,9 +64,9 @@ pub(crate) struct RemoteArgs {
 
 impl RemoteArgs {
     /// What the files hold.
-    fn certificates(&self) -> Result<TlsCertificates, Trouble> {
+    fn certificates(&self) -> Result<TlsCertificates, CliError> {
         let read = |path: &PathBuf| {
-            fs::read(path).map_err(|cause| Trouble::Read { name: path.display().to_string(), cause })
+            fs::read(path).map_err(|cause| CliError::Read { name: path.display().to_string(), cause })
         };
         let client_tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => {
@@ -108,14 +108,16 @@ impl Remote {
     ///
     /// # Errors
     /// It is not there, or does not let us in.
-    pub(crate) fn connect(&self, args: &RemoteArgs) -> Result<Connection, Trouble> {
+    pub(crate) fn connect(&self, args: &RemoteArgs) -> Result<Connection, CliError> {
         let (mut info, certificates) = self.login(args)?;
         let mut address = self.address.clone();
         for _ in 0..MOST_MOVES {
             let opened = Connection::open(info.clone(), certificates.clone(), address);
-            let mut connection = opened.map_err(|trouble| match trouble {
-                Trouble::Server { address, what } => Trouble::Server { address, what: self.with_ports(what) },
-                trouble => trouble,
+            let mut connection = opened.map_err(|error| match error {
+                CliError::Server { address, what } => {
+                    CliError::Server { address, what: self.with_ports(what) }
+                }
+                error => error,
             })?;
             let Some((host, port)) = connection.moved(&self.name)? else { return Ok(connection) };
             // An empty host is the one that said it.
@@ -140,7 +142,7 @@ impl Remote {
         }
         let what =
             format!("{} is on another node, said {MOST_MOVES} nodes of its cluster", shown_name(&self.name));
-        Err(Trouble::Server { address, what })
+        Err(CliError::Server { address, what })
     }
 
     /// The server as messages call it.
@@ -155,14 +157,14 @@ impl Remote {
     pub(crate) fn login(
         &self,
         args: &RemoteArgs,
-    ) -> Result<(ConnectionInfo, Option<TlsCertificates>), Trouble> {
+    ) -> Result<(ConnectionInfo, Option<TlsCertificates>), CliError> {
         let mut settings = self.info.redis_settings().clone();
         if let Some(path) = &args.password_file {
             let read = fs::read_to_string(path);
-            let text = read.map_err(|cause| Trouble::Read { name: path.display().to_string(), cause })?;
+            let text = read.map_err(|cause| CliError::Read { name: path.display().to_string(), cause })?;
             let Some(password) = text.lines().next().filter(|line| !line.is_empty()) else {
                 let name = path.display().to_string();
-                return Err(Trouble::Input { name, what: "its first line is no password".into() });
+                return Err(CliError::Input { name, what: "its first line is no password".into() });
             };
             settings = settings.set_password(password);
         } else if settings.password().is_none()

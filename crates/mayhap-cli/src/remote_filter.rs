@@ -31,12 +31,12 @@ pub(crate) use self::facts::ServerFacts;
 pub(crate) use self::layout::{AskedWith, Layout, LayoutArgs};
 use self::named::Named;
 
+use crate::error::CliError;
 use crate::health;
 use crate::item_form::{ItemForm, LineItem};
 use crate::progress::Progress;
 use crate::pull::fetch;
 use crate::remote::{Family, Remote, RemoteArgs, said_of};
-use crate::trouble::Trouble;
 
 /// How a descriptor of a filter in shards begins.
 const DESCRIPTOR: &[u8] = b"mayhap-remote ";
@@ -139,9 +139,9 @@ pub(crate) struct Told<A> {
 }
 
 impl<A> Told<A> {
-    fn new(answers: Vec<A>, trouble: Option<&RemoteError>) -> Self {
-        let unreachable = matches!(trouble, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }));
-        Self { answers, why: trouble.map(ToString::to_string), unreachable }
+    fn new(answers: Vec<A>, error: Option<&RemoteError>) -> Self {
+        let unreachable = matches!(error, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }));
+        Self { answers, why: error.map(ToString::to_string), unreachable }
     }
 }
 
@@ -157,33 +157,33 @@ impl Server {
     ///
     /// # Errors
     /// It is not there, or does not let us in.
-    pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
+    pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, CliError> {
         Self::connect_in(Haste::None, remote, args)
     }
 
-    fn connect_in(haste: Haste, remote: &Remote, args: &RemoteArgs) -> Result<Self, Trouble> {
+    fn connect_in(haste: Haste, remote: &Remote, args: &RemoteArgs) -> Result<Self, CliError> {
         let (info, certificates) = remote.login(args)?;
         let mut options = haste.options();
         options.certificates = certificates;
         // Threads of the program wait for answers; one more sees to it that they come.
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|cause| Trouble::Usage(format!("cannot start a thread ({cause})")))?;
+        let runtime = runtime.map_err(|cause| CliError::Usage(format!("cannot start a thread ({cause})")))?;
         let address = remote.address().to_owned();
         let link = runtime.block_on(Link::open([info], options)).map_err(|cause| {
-            match trouble(&address, &cause) {
-                Trouble::Server { address, what } => {
-                    Trouble::Server { address, what: remote.with_ports(what) }
+            match cli_error(&address, &cause) {
+                CliError::Server { address, what } => {
+                    CliError::Server { address, what: remote.with_ports(what) }
                 }
-                Trouble::Away { address, what } => Trouble::Away { address, what: remote.with_ports(what) },
-                trouble => trouble,
+                CliError::Away { address, what } => CliError::Away { address, what: remote.with_ports(what) },
+                error => error,
             }
         })?;
         Ok(Self { runtime, link, shown: remote.shown(), name: remote.name().to_vec(), address })
     }
 
     /// What becomes of something that is asked of the server.
-    pub(crate) fn wait<T>(&self, asked: impl Future<Output = Result<T, RemoteError>>) -> Result<T, Trouble> {
-        self.runtime.block_on(asked).map_err(|cause| self.trouble(&cause))
+    pub(crate) fn wait<T>(&self, asked: impl Future<Output = Result<T, RemoteError>>) -> Result<T, CliError> {
+        self.runtime.block_on(asked).map_err(|cause| self.cli_error(&cause))
     }
 
     /// [`wait`](Self::wait), for those who know what to do about some errors.
@@ -195,11 +195,11 @@ impl Server {
     }
 
     /// What `TYPE` says.
-    pub(crate) fn type_of_name(&self) -> Result<String, Trouble> {
+    pub(crate) fn type_of_name(&self) -> Result<String, CliError> {
         let reply = self.wait(self.link.ask_one(Request::read("TYPE", &self.name)))?;
         match reply {
             Value::SimpleString(kind) => Ok(kind),
-            other => Err(self.trouble(&RemoteError::reply("a type", &other))),
+            other => Err(self.cli_error(&RemoteError::reply("a type", &other))),
         }
     }
 
@@ -209,7 +209,7 @@ impl Server {
     }
 
     /// Its name as text, for filters of Java's.
-    pub(crate) fn name_as_text(&self) -> Result<&str, Trouble> {
+    pub(crate) fn name_as_text(&self) -> Result<&str, CliError> {
         let what = "the name is no text in UTF-8, as names in Java are";
         std::str::from_utf8(&self.name).map_err(|_| self.odd(what.into()))
     }
@@ -235,7 +235,7 @@ impl Server {
     }
 
     /// Which of these commands does it know, as far as it says?
-    pub(crate) fn knows<const N: usize>(&self, commands: [&str; N]) -> Result<[bool; N], Trouble> {
+    pub(crate) fn knows<const N: usize>(&self, commands: [&str; N]) -> Result<[bool; N], CliError> {
         let mut command = redis::cmd("COMMAND");
         command.arg("INFO").arg(&commands[..]);
         let known = self.wait(self.link.ask_one(Request::whole(command, &self.name, Access::Read)))?;
@@ -247,14 +247,14 @@ impl Server {
     ///
     /// # Errors
     /// They cannot.
-    pub(crate) fn check_for_bitmaps(&self) -> Result<(), Trouble> {
+    pub(crate) fn check_for_bitmaps(&self) -> Result<(), CliError> {
         let [scripts] = self.knows(["EVAL"])?;
         let what = "this server has no scripts (EVAL), which bitmaps of Redisson and Guava are written by: a Redis or Valkey has them";
         if scripts { Ok(()) } else { Err(self.odd(what.into())) }
     }
 
     /// A bitmap that is longer than its measurements need has others: it would deny its items.
-    fn check_length(&self, shape: GuavaShape) -> Result<(), Trouble> {
+    fn check_length(&self, shape: GuavaShape) -> Result<(), CliError> {
         if self.type_of_name()? != "string" {
             return Ok(());
         }
@@ -277,13 +277,13 @@ impl Server {
         )))
     }
 
-    pub(crate) fn is_sharded(&self) -> Result<bool, Trouble> {
+    pub(crate) fn is_sharded(&self) -> Result<bool, CliError> {
         let begin = Request::read("GETRANGE", &self.name).arg(0).arg(DESCRIPTOR.len() - 1);
         let begin = self.wait(self.link.ask_one(begin))?;
         Ok(matches!(begin, Value::BulkString(bytes) if bytes == DESCRIPTOR))
     }
 
-    pub(crate) fn has_redisson_config(&self) -> Result<bool, Trouble> {
+    pub(crate) fn has_redisson_config(&self) -> Result<bool, CliError> {
         match std::str::from_utf8(&self.name) {
             Ok(name) => self.wait(RedissonFilter::is_there(&self.link, name)),
             Err(_) => Ok(false),
@@ -291,26 +291,26 @@ impl Server {
     }
 
     /// Something about the filter.
-    pub(crate) fn odd(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.shown.clone(), what }
+    pub(crate) fn odd(&self, what: String) -> CliError {
+        CliError::Filter { name: self.shown.clone(), what }
     }
 
     /// What one of these errors is to people.
-    pub(crate) fn trouble(&self, cause: &RemoteError) -> Trouble {
+    pub(crate) fn cli_error(&self, cause: &RemoteError) -> CliError {
         match cause {
-            RemoteError::Connect { .. } | RemoteError::Patience { .. } => trouble(&self.address, cause),
+            RemoteError::Connect { .. } | RemoteError::Patience { .. } => cli_error(&self.address, cause),
             RemoteError::Refused { code, text } if matches!(code.as_str(), "NOAUTH" | "WRONGPASS") => {
                 let what = format!(
                     "does not let us in: {text} (a password is in the address, REDISCLI_AUTH or --password-file)"
                 );
-                Trouble::Server { address: self.address.clone(), what }
+                CliError::Server { address: self.address.clone(), what }
             }
             cause => self.odd(cause.to_string()),
         }
     }
 }
 
-fn trouble(address: &str, cause: &RemoteError) -> Trouble {
+fn cli_error(address: &str, cause: &RemoteError) -> CliError {
     let (what, may_come_back) = match cause {
         RemoteError::Connect { cause, .. } => {
             let is_io = cause.is_io_error() || cause.is_timeout() || cause.is_connection_dropped();
@@ -319,7 +319,7 @@ fn trouble(address: &str, cause: &RemoteError) -> Trouble {
         cause => (cause.to_string(), matches!(cause, RemoteError::Patience { .. })),
     };
     let address = address.to_owned();
-    if may_come_back { Trouble::Away { address, what } } else { Trouble::Server { address, what } }
+    if may_come_back { CliError::Away { address, what } } else { CliError::Server { address, what } }
 }
 
 impl RemoteFilter {
@@ -332,7 +332,7 @@ impl RemoteFilter {
         args: &RemoteArgs,
         layout: &LayoutArgs,
         items_as: Option<ItemEncoding>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         Self::open_in(Haste::None, remote, args, layout, items_as)
     }
 
@@ -343,7 +343,7 @@ impl RemoteFilter {
         args: &RemoteArgs,
         layout: &LayoutArgs,
         items_as: Option<ItemEncoding>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let server = Server::connect_in(haste, remote, args)?;
         let form = items_as.map_or(ItemForm::Bytes, ItemForm::of_encoding);
         if let Some(Layout::Guava) = layout.named {
@@ -381,13 +381,13 @@ impl RemoteFilter {
     /// The whole filter out of the server, for those who look at its bits.
     ///
     /// # Errors
-    /// It cannot be read, or is no filter: [`Trouble::NotSuch`] if what came is damaged.
+    /// It cannot be read, or is no filter: [`CliError::NotSuch`] if what came is damaged.
     pub(crate) fn fetch(
         &self,
         remote: &Remote,
         args: &RemoteArgs,
         progress: &Progress,
-    ) -> Result<(Filter, Format), Trouble> {
+    ) -> Result<(Filter, Format), CliError> {
         let family = match &self.filter {
             Kind::Named(named) => named.family(),
             Kind::Sharded(_) => return Err(self.server.odd("is in shards, and in no single filter".into())),
@@ -409,7 +409,7 @@ impl RemoteFilter {
     ///
     /// # Errors
     /// The server does not say.
-    pub(crate) fn missing(&self) -> Result<(&'static str, Option<String>), Trouble> {
+    pub(crate) fn missing(&self) -> Result<(&'static str, Option<String>), CliError> {
         let server = &self.server;
         match &self.filter {
             Kind::Named(_) => Ok(("", None)),
@@ -456,7 +456,7 @@ impl RemoteFilter {
 
     /// The answers for these items.
     pub(crate) fn ask(&self, items: &[LineItem<'_>]) -> Told<Answer> {
-        let told = |answers: Answers| Told::new(answers.as_slice().to_vec(), answers.trouble());
+        let told = |answers: Answers| Told::new(answers.as_slice().to_vec(), answers.error());
         let runtime = &self.server.runtime;
         match &self.filter {
             Kind::Named(named) => runtime.block_on(named.ask(&self.server, items)),
@@ -468,7 +468,7 @@ impl RemoteFilter {
 
     /// Adds these items.
     pub(crate) fn add(&self, items: &[LineItem<'_>], copies: Copies) -> Told<Added> {
-        let told = |added: Additions| Told::new(added.as_slice().to_vec(), added.trouble());
+        let told = |added: Additions| Told::new(added.as_slice().to_vec(), added.error());
         let runtime = &self.server.runtime;
         match &self.filter {
             Kind::Named(named) => runtime.block_on(named.add(&self.server, items, copies)),
@@ -490,7 +490,7 @@ impl RemoteFilter {
     ///
     /// # Errors
     /// It cannot.
-    pub(crate) fn check_for_removing(&self) -> Result<(), Trouble> {
+    pub(crate) fn check_for_removing(&self) -> Result<(), CliError> {
         let what = match &self.filter {
             Kind::Named(named) if named.family() != Family::Bloom => return Ok(()),
             Kind::Named(_) => {
@@ -510,7 +510,7 @@ impl RemoteFilter {
     ///
     /// # Errors
     /// It cannot.
-    pub(crate) fn check_for_adding(&self) -> Result<(), Trouble> {
+    pub(crate) fn check_for_adding(&self) -> Result<(), CliError> {
         match &self.filter {
             Kind::Redisson(_) | Kind::Guava(_) => self.server.check_for_bitmaps(),
             Kind::Named(_) | Kind::Sharded(_) => Ok(()),
@@ -550,7 +550,7 @@ impl RemoteFilter {
     ///
     /// # Errors
     /// The server does not say.
-    pub(crate) fn facts(&self, items_as: Option<ItemEncoding>) -> Result<ServerFacts, Trouble> {
+    pub(crate) fn facts(&self, items_as: Option<ItemEncoding>) -> Result<ServerFacts, CliError> {
         let mut facts = match &self.filter {
             Kind::Named(named) => named.facts(&self.server)?,
             Kind::Sharded(filter) => facts::of_sharded(&self.server, filter)?,
@@ -591,7 +591,7 @@ fn needs_encoding(
     server: &Server,
     whose: &str,
     items_as: Option<ItemEncoding>,
-) -> Result<ItemEncoding, Trouble> {
+) -> Result<ItemEncoding, CliError> {
     items_as.ok_or_else(|| {
         server.odd(format!(
             "nothing in the server says how {whose} made bytes of items: give --items-as (kryo5 for Redisson's default, utf8, i64le, \

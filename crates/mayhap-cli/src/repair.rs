@@ -10,7 +10,7 @@ use mayhap_engine::{Damage, Detail, Engine, Files, Losses, Salvage, System, snap
 use mayhap_server::Saving;
 use serde::Serialize;
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::{Verdict, output};
 
 /// Names that were kept and are listed; `--json` lists all.
@@ -34,7 +34,7 @@ NOTREADY as well.
 With --accept-loss nothing is marked: names keep what is left of them, and answer
 *no* for members that are lost.
 
-Exit codes: 0 nothing is lost, 1 something is, 2 trouble.
+Exit codes: 0 nothing is lost, 1 something is, 2 error.
 
 Examples:
   mayhap repair ./mayhap-data
@@ -104,12 +104,12 @@ impl From<&Damage> for FoundDamage {
 
 impl Repair {
     /// Says what there is, and writes it elsewhere if asked to.
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
-            return Err(trouble(&self.folder, &"there is no such folder"));
+            return Err(cli_error(&self.folder, &"there is no such folder"));
         }
-        let refused = |error: &dyn fmt::Display| trouble(&self.folder, error);
+        let refused = |error: &dyn fmt::Display| cli_error(&self.folder, error);
         // As long as it is held, no server uses the folder.
         let _held = Saving::open(Some(&self.folder), 0).map_err(|error| refused(&error))?;
         let engine = Engine::new(mayhap_command::Limits::default(), Arc::new(System));
@@ -191,13 +191,13 @@ impl Repair {
     }
 }
 
-fn trouble(folder: &Path, what: &dyn fmt::Display) -> Trouble {
-    Trouble::Input { name: folder.display().to_string(), what: what.to_string() }
+fn cli_error(folder: &Path, what: &dyn fmt::Display) -> CliError {
+    CliError::Input { name: folder.display().to_string(), what: what.to_string() }
 }
 
 /// Writes everything to a folder that has nothing yet.
-fn keep(engine: &Engine, into: &Path) -> Result<(), Trouble> {
-    let refused = |error: &dyn fmt::Display| trouble(into, error);
+fn keep(engine: &Engine, into: &Path) -> Result<(), CliError> {
+    let refused = |error: &dyn fmt::Display| cli_error(into, error);
     let files = Files::open(into).map_err(|error| refused(&error))?;
     if std::fs::read_dir(into).map_err(|error| refused(&error))?.next().is_some() {
         return Err(refused(&"it must be empty: nothing is written over"));

@@ -11,9 +11,9 @@ use mayhap_server::{Running, Server, Settings, logging};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
+use crate::error::CliError;
 use crate::interrupt;
 use crate::output::{self, HEADING};
-use crate::trouble::Trouble;
 
 const ABOUT: &str = "Serve filters to every Redis client";
 
@@ -137,7 +137,7 @@ impl FromArgMatches for Serve {
 
 impl Serve {
     /// Serves until somebody asks it to end.
-    pub(crate) fn run(&self) -> Result<(), Trouble> {
+    pub(crate) fn run(&self) -> Result<(), CliError> {
         let settings = self.settings()?;
         if self.print_config {
             return output::to_stdout(|out, _| Ok(out.write_all(settings.to_toml().as_bytes())?));
@@ -159,11 +159,11 @@ impl Serve {
         });
         // The system takes all memory back at once; filter by filter that would take a second for each million of them.
         std::mem::forget(Arc::clone(running.shared()));
-        running.wait().map_err(Trouble::Save)
+        running.wait().map_err(CliError::Save)
     }
 
     /// Flags, then the environment, then the file, then what is usual.
-    fn settings(&self) -> Result<Settings, Trouble> {
+    fn settings(&self) -> Result<Settings, CliError> {
         let mut settings = Settings::of_program();
         let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
         if let Some(path) = self.config.as_deref().or(named.as_deref().map(Path::new)) {
@@ -195,7 +195,7 @@ fn read_certificates_on_request(running: &Running) {
 }
 
 /// Where it listens, and what to try first.
-fn greet(running: &Running) -> Result<(), Trouble> {
+fn greet(running: &Running) -> Result<(), CliError> {
     output::to_stdout(|out, _| {
         let settings = running.shared().settings();
         writeln!(out, "{HEADING}mayhap {} is ready{HEADING:#}", env!("CARGO_PKG_VERSION"))?;

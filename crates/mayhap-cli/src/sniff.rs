@@ -9,9 +9,9 @@ use mayhap::codec::format::{Argument, Format, Sniffed};
 use mayhap::file;
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::filter_file;
 use crate::input;
-use crate::trouble::Trouble;
 use crate::{Verdict, output, whole_file};
 
 /// Say what a file is or could be, and how to open it
@@ -25,7 +25,7 @@ to tell it by, even that is little: ask for an item that is in.
 Of files of more than 1 GiB only the marks are looked for. Pipes and devices are
 refused.
 
-Exit codes: 0 all could be filters, 1 one is something else, 2 trouble.
+Exit codes: 0 all could be filters, 1 one is something else, 2 error.
 
 Examples:
   mayhap sniff unknown.bin
@@ -74,7 +74,7 @@ const WHOLE_BYTES: u64 = 1 << 30;
 const TEXT_BYTES: usize = 1 << 16;
 
 impl Sniff {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let files = self.files.iter().map(|path| sniff(path)).collect::<Result<Vec<_>, _>>()?;
         let all_known = files.iter().all(|found| found.known);
         if self.json {
@@ -90,16 +90,16 @@ impl Sniff {
     }
 }
 
-fn sniff(path: &Path) -> Result<Found, Trouble> {
+fn sniff(path: &Path) -> Result<Found, CliError> {
     let name = path.display().to_string();
-    let trouble = |cause| Trouble::Read { name: name.clone(), cause };
-    let about = fs::metadata(path).map_err(trouble)?;
+    let cli_error = |cause| CliError::Read { name: name.clone(), cause };
+    let about = fs::metadata(path).map_err(cli_error)?;
     if about.is_dir() {
-        return Err(trouble(io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(cli_error(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     // Its length tells most, and it is read more than once: a device has no end, and a pipe has no second time.
     if !about.is_file() {
-        return Err(trouble(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+        return Err(cli_error(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
     }
     let bytes = about.len();
     let found = |formats: Vec<Candidate>, what: String| Found {
@@ -121,8 +121,8 @@ fn sniff(path: &Path) -> Result<Found, Trouble> {
     }
     let sniffed = if bytes > WHOLE_BYTES {
         let mut first = Vec::new();
-        let file = File::open(path).map_err(trouble)?;
-        file.take(TEXT_BYTES as u64).read_to_end(&mut first).map_err(trouble)?;
+        let file = File::open(path).map_err(cli_error)?;
+        file.take(TEXT_BYTES as u64).read_to_end(&mut first).map_err(cli_error)?;
         match Format::sniff(&first) {
             Sniffed::Is(format) => Sniffed::Is(format),
             _ => Sniffed::Unknown,
@@ -141,7 +141,7 @@ fn sniff(path: &Path) -> Result<Found, Trouble> {
         let what = could_be[0].about().into();
         return Ok(found(could_be.into_iter().map(|format| candidate(format, false)).collect(), what));
     }
-    let (packing, first) = input::first_bytes(path, TEXT_BYTES).map_err(trouble)?;
+    let (packing, first) = input::first_bytes(path, TEXT_BYTES).map_err(cli_error)?;
     let text = is_text(&first);
     let what = match (packing, text) {
         (Some(packing), true) => format!("a {packing} file of text, not a filter; build one with `mayhap build OUT {name}`"),

@@ -9,11 +9,11 @@ use mayhap::codec::WriteError;
 use mayhap::codec::format::Format;
 use mayhap::file::Backing;
 
+use crate::error::CliError;
 use crate::file_lock::FileLock;
 use crate::filter_file;
 use crate::output;
 use crate::progress::Progress;
-use crate::trouble::Trouble;
 
 /// A place for a filter, known to be one before hours of work go into the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,22 +28,22 @@ pub(crate) enum Target {
 
 impl Target {
     /// `out`, or the standard output if it is `-`. A file that is there is replaced only if `force` says so.
-    pub(crate) fn new(out: &Path, force: bool) -> Result<Self, Trouble> {
+    pub(crate) fn new(out: &Path, force: bool) -> Result<Self, CliError> {
         if out == Path::new("-") {
             return if io::stdout().is_terminal() {
-                Err(Trouble::Usage(
+                Err(CliError::Usage(
                     "a filter is not for a terminal: name a file, or pipe it somewhere".into(),
                 ))
             } else {
                 Ok(Self::Stdout)
             };
         }
-        let trouble = |what: &str| Trouble::Filter { name: out.display().to_string(), what: what.into() };
-        let cannot = |cause| Trouble::NoPlace { path: out.to_owned(), cause };
+        let cli_error = |what: &str| CliError::Filter { name: out.display().to_string(), what: what.into() };
+        let cannot = |cause| CliError::NoPlace { path: out.to_owned(), cause };
         match fs::metadata(out) {
-            Ok(about) if about.is_dir() => return Err(trouble("is a directory: name a file in it")),
-            Ok(about) if !about.is_file() => return Err(trouble("is not a regular file")),
-            Ok(_) if !force => return Err(trouble("is there already: --force replaces it")),
+            Ok(about) if about.is_dir() => return Err(cli_error("is a directory: name a file in it")),
+            Ok(about) if !about.is_file() => return Err(cli_error("is not a regular file")),
+            Ok(_) if !force => return Err(cli_error("is there already: --force replaces it")),
             Ok(_) => {}
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(cannot(cause)),
@@ -55,7 +55,7 @@ impl Target {
     }
 
     /// Keeps others from changing the file that is there, if one is.
-    pub(crate) fn lock(&self, quiet: bool) -> Result<Option<FileLock>, Trouble> {
+    pub(crate) fn lock(&self, quiet: bool) -> Result<Option<FileLock>, CliError> {
         match self {
             Self::File(path) if path.exists() => FileLock::wait_for(path, quiet).map(Some),
             _ => Ok(None),
@@ -93,7 +93,7 @@ impl Target {
         format: Format,
         attached: &[u8],
         progress: &Progress,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, CliError> {
         self.save_view(filter, format, attached, &[], progress)
     }
 
@@ -105,14 +105,14 @@ impl Target {
         attached: &[u8],
         backings: &[Backing],
         progress: &Progress,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, CliError> {
         match self {
             Self::Stdout => {
                 progress.phase("writing", Some(filter.memory_bytes()));
                 let mut out = Counted { out: output::records()?, bytes: 0, progress };
                 filter_file::write(filter, format, attached, &mut out).map_err(|error| match error {
-                    WriteError::Io(cause) => Trouble::Write(cause),
-                    error => Trouble::Filter { name: self.name(), what: error.to_string() },
+                    WriteError::Io(cause) => CliError::Write(cause),
+                    error => CliError::Filter { name: self.name(), what: error.to_string() },
                 })?;
                 out.flush()?;
                 filter_file::check_unchanged(backings)?;
@@ -122,13 +122,13 @@ impl Target {
             Self::File(path) => {
                 filter_file::save_as(filter, format, attached, backings, path, progress)?;
                 let about = fs::metadata(path);
-                Ok(about.map_err(|cause| Trouble::Read { name: self.name(), cause })?.len())
+                Ok(about.map_err(|cause| CliError::Read { name: self.name(), cause })?.len())
             }
         }
     }
 
     /// Writes a filter there that is bytes already; `secret` if a key is among them.
-    pub(crate) fn save_bytes(&self, bytes: &[u8], secret: bool, progress: &Progress) -> Result<(), Trouble> {
+    pub(crate) fn save_bytes(&self, bytes: &[u8], secret: bool, progress: &Progress) -> Result<(), CliError> {
         match self {
             Self::Stdout => {
                 let mut out = output::records()?;
@@ -141,8 +141,8 @@ impl Target {
     }
 }
 
-fn not_a_file(address: &str) -> Trouble {
-    Trouble::Filter { name: address.to_owned(), what: "is in a server, not in a file".into() }
+fn not_a_file(address: &str) -> CliError {
+    CliError::Filter { name: address.to_owned(), what: "is in a server, not in a file".into() }
 }
 
 /// Counts what is written.

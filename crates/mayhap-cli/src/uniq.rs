@@ -28,10 +28,10 @@ use self::report::{Report, ReportArgs};
 use self::state::State;
 use self::suspects::Suspects;
 use self::window::WindowLength;
+use crate::error::CliError;
 use crate::in_order::{self, in_order};
 use crate::input::{Block, Blocks, InputArgs};
 use crate::progress::{Progress, ProgressArgs};
-use crate::trouble::Trouble;
 use crate::{interrupt, output, quantity, whole_file};
 
 /// Drop lines seen before, anywhere in the input; the first of each is kept, in order
@@ -113,7 +113,7 @@ const BATCH: usize = 1024;
 
 impl Uniq {
     /// Writes the lines to the standard output and the report to the standard error.
-    pub(crate) fn run(&self) -> Result<(), Trouble> {
+    pub(crate) fn run(&self) -> Result<(), CliError> {
         // What was read is finished, saved and reported before the program ends.
         let _polite = interrupt::polite();
         self.check_files()?;
@@ -135,11 +135,11 @@ impl Uniq {
         // Lines nobody got must not count as seen: after a failed write nothing is saved.
         let interrupted = match read {
             Ok(()) => false,
-            Err(Trouble::Interrupted) => true,
-            Err(trouble) => return kept.unless_reader_left(trouble),
+            Err(CliError::Interrupted) => true,
+            Err(error) => return kept.unless_reader_left(error),
         };
-        if let Err(trouble) = kept.flush() {
-            return kept.unless_reader_left(trouble);
+        if let Err(error) = kept.flush() {
+            return kept.unless_reader_left(error);
         }
         if let Some(suspects) = suspects {
             suspects.finish()?;
@@ -151,11 +151,11 @@ impl Uniq {
         drop(progress);
         self.report.warn_of_skipped(&self.input);
         self.report.write(&Report::of(&memory, self, state.as_ref(), interrupted))?;
-        if interrupted { Err(Trouble::Interrupted) } else { Ok(()) }
+        if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
 
     /// What is written must not be what is read, nor one file two things.
-    fn check_files(&self) -> Result<(), Trouble> {
+    fn check_files(&self) -> Result<(), CliError> {
         let written =
             [("--state", &self.state), ("--suspects", &self.suspects), ("--report", &self.report.report)];
         let written: Vec<_> =
@@ -164,11 +164,11 @@ impl Uniq {
         for (index, &(flag, path)) in written.iter().enumerate() {
             let others = inputs.clone().chain(written[..index].iter().copied());
             if let Some((other, _)) = others.into_iter().find(|(_, other)| whole_file::is_same(path, other)) {
-                return Err(Trouble::Usage(format!("{flag}: {} is {other}, too", path.display())));
+                return Err(CliError::Usage(format!("{flag}: {} is {other}, too", path.display())));
             }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new(".")).metadata();
-            folder.map_err(|cause| Trouble::NoPlace { path: path.to_owned(), cause })?;
+            folder.map_err(|cause| CliError::NoPlace { path: path.to_owned(), cause })?;
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Uniq {
         self.memory.unwrap_or_else(machine::quarter_of_memory)
     }
 
-    fn memory(&self, state: Option<&mut State>) -> Result<Memory, Trouble> {
+    fn memory(&self, state: Option<&mut State>) -> Result<Memory, CliError> {
         let settings = memory::Settings {
             limit_bytes: self.memory_bytes(),
             fpr: self.fpr,
@@ -197,7 +197,7 @@ impl Uniq {
     }
 
     /// The lines themselves are held, and written at the end.
-    fn count(&self) -> Result<(), Trouble> {
+    fn count(&self) -> Result<(), CliError> {
         let progress = Progress::start(self.progress);
         let blocks = self.input.open(&progress)?;
         let mut counts = count::Counts::new(self.memory_bytes());
@@ -213,8 +213,8 @@ impl Uniq {
         );
         let interrupted = match read {
             Ok(()) => false,
-            Err(Trouble::Interrupted) => true,
-            Err(trouble) => return Err(trouble),
+            Err(CliError::Interrupted) => true,
+            Err(error) => return Err(error),
         };
         drop(progress);
         match counts.write(&mut output::records()?, self.repeated) {
@@ -224,7 +224,7 @@ impl Uniq {
         }
         self.report.warn_of_skipped(&self.input);
         self.report.write(&Report::of_counts(&counts, self, interrupted))?;
-        if interrupted { Err(Trouble::Interrupted) } else { Ok(()) }
+        if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -236,7 +236,7 @@ fn read_all(
     memory: &mut Memory,
     kept: &mut Kept,
     mut suspects: Option<&mut Suspects>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let scheme = memory.scheme();
     if let Some(header) = blocks.header()? {
         kept.write(&header)?;
@@ -286,7 +286,7 @@ fn judge(
     memory: &mut Memory,
     kept: &mut Kept,
     suspects: Option<&mut Suspects>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     memory.judge(hashes)?;
     if let Some(suspects) = suspects {
         memory.suspects().try_for_each(|index| suspects.add(block.record(first + index)))?;

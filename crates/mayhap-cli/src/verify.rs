@@ -9,12 +9,12 @@ use mayhap::file::FileError;
 use mayhap::{DecodeError, Filter, ItemEncoding, file};
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::{Remote, RemoteArgs};
 use crate::remote_filter::{LayoutArgs, RemoteFilter};
-use crate::trouble::Trouble;
 use crate::{Verdict, interrupt, output};
 
 /// Check every byte of filters
@@ -79,10 +79,10 @@ struct Report {
 }
 
 impl Verify {
-    pub(crate) fn run(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let progress = Progress::start(self.progress);
         let mut files = Vec::new();
-        let mut first_trouble = None;
+        let mut first_error = None;
         for place in &self.filters {
             let found = match place {
                 Place::File(path) => self.check(path, &progress),
@@ -90,10 +90,10 @@ impl Verify {
             };
             match found {
                 Ok(found) => files.push(found),
-                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+                Err(CliError::Interrupted) => return Err(CliError::Interrupted),
                 // The others are checked all the same; one line says what went wrong, and more are warnings.
-                Err(trouble) if first_trouble.is_none() => first_trouble = Some(trouble),
-                Err(trouble) => output::warn(trouble),
+                Err(error) if first_error.is_none() => first_error = Some(error),
+                Err(error) => output::warn(error),
             }
         }
         drop(progress);
@@ -105,15 +105,15 @@ impl Verify {
                 files.iter().try_for_each(|found| Ok(writeln!(out, "{}", found.said())?))
             })?;
         }
-        match first_trouble {
-            Some(trouble) => Err(trouble),
+        match first_error {
+            Some(error) => Err(error),
             None if all_intact => Ok(Verdict::Yes),
             None => Ok(Verdict::No),
         }
     }
 
     /// A filter in a server.
-    fn check_there(&self, remote: &Remote, progress: &Progress) -> Result<Found, Trouble> {
+    fn check_there(&self, remote: &Remote, progress: &Progress) -> Result<Found, CliError> {
         let found = |format: &'static str, damage: Option<String>| Found {
             file: remote.shown(),
             format,
@@ -131,12 +131,12 @@ impl Verify {
         }
         match filter.fetch(remote, &self.server, progress) {
             Ok((_, format)) => Ok(found(format.name(), None)),
-            Err(Trouble::NotSuch { format, what, .. }) => Ok(found(format.name(), Some(what))),
-            Err(trouble) => Err(trouble),
+            Err(CliError::NotSuch { format, what, .. }) => Ok(found(format.name(), Some(what))),
+            Err(error) => Err(error),
         }
     }
 
-    fn check(&self, path: &Path, progress: &Progress) -> Result<Found, Trouble> {
+    fn check(&self, path: &Path, progress: &Progress) -> Result<Found, CliError> {
         let found = |format: Format, damage: Option<String>| Found {
             file: path.display().to_string(),
             format: format.name(),
@@ -169,8 +169,8 @@ impl Verify {
         match filter_file::open_to_describe(path, &self.foreign) {
             Ok(opened) => Ok(found(opened.format, None)),
             // Told what it is, it is that and damaged; otherwise it may be anything.
-            Err(Trouble::NotSuch { format, what, .. }) => Ok(found(format, Some(what))),
-            Err(trouble) => Err(trouble),
+            Err(CliError::NotSuch { format, what, .. }) => Ok(found(format, Some(what))),
+            Err(error) => Err(error),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use mayhap::file::{self, Readers};
 
+use crate::error::CliError;
 use crate::interrupt;
-use crate::trouble::Trouble;
 
 /// The most bytes a pipe may bring: it does not say how many there will be.
 const PIPE_BYTES: u64 = 1 << 30;
@@ -16,20 +16,20 @@ const PIPE_BYTES: u64 = 1 << 30;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// All bytes of a file, or of a pipe that was given on purpose (`<(…)`). Devices are refused: they have no end.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     read_limited(path, PIPE_BYTES, true)
 }
 
 /// All text of a file of at most `limit` bytes.
-pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Trouble> {
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, CliError> {
     let bytes = read_limited(path, limit, false)?;
     String::from_utf8(bytes)
-        .map_err(|_| Trouble::Input { name: path.display().to_string(), what: "not text in UTF-8".into() })
+        .map_err(|_| CliError::Input { name: path.display().to_string(), what: "not text in UTF-8".into() })
 }
 
 /// `limit` is for what does not say its size before it is read, and for files as well unless they may be `larger`.
-fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, Trouble> {
-    let unreadable = |cause| Trouble::Read { name: path.display().to_string(), cause };
+fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliError> {
+    let unreadable = |cause| CliError::Read { name: path.display().to_string(), cause };
     let about = fs::metadata(path).map_err(unreadable)?;
     let kind = about.file_type();
     if kind.is_dir() {
@@ -66,7 +66,7 @@ fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, Troubl
     }
     if bytes.len() as u64 > limit {
         let what = format!("more than the limit of {} bytes", mayhap::advise::say::count(limit));
-        return Err(Trouble::Input { name: path.display().to_string(), what });
+        return Err(CliError::Input { name: path.display().to_string(), what });
     }
     Ok(bytes)
 }
@@ -109,11 +109,11 @@ pub(crate) fn is_same(path: &Path, other: &Path) -> bool {
 }
 
 /// Writes `bytes` to `path`, in one step where that is a file. A pipe or a device just takes them.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     let takes_bytes = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
     if takes_bytes {
         let written = OpenOptions::new().write(true).open(path).and_then(|mut out| out.write_all(bytes));
-        return written.map_err(|cause| Trouble::NoPlace { path: path.to_owned(), cause });
+        return written.map_err(|cause| CliError::NoPlace { path: path.to_owned(), cause });
     }
     let _polite = interrupt::polite();
     let written = file::replace(path, Readers::AsUsual, |_| Ok(()), |out| out.write_all(bytes));

@@ -63,11 +63,14 @@ fn all_kinds_on_a_file_keep_their_promises() {
     let text = urls(40_000).repeat(2);
     let report = json(&["bench", "--rounds", "3", "--fpr", "2%", &file("all.txt", &text)]);
     assert_eq!((&report["source"], &report["records"]), (&"files".into(), &80_000.into()));
-    let (members, strangers) = (report["members"].as_u64().unwrap(), report["strangers"].as_u64().unwrap());
+    let (members, non_members) = (report["members"].as_u64().unwrap(), report["strangers"].as_u64().unwrap());
     let altered = report["altered_strangers"].as_u64().unwrap();
-    assert_eq!(members + strangers - altered, 40_000, "every distinct item is a member or held back");
-    assert!((3_600..4_400).contains(&(strangers - altered)), "a tenth is held back: {strangers} {altered}");
-    assert_eq!(strangers, 50_000, "enough for a thousand wrong answers");
+    assert_eq!(members + non_members - altered, 40_000, "every distinct item is a member or held back");
+    assert!(
+        (3_600..4_400).contains(&(non_members - altered)),
+        "a tenth is held back: {non_members} {altered}"
+    );
+    assert_eq!(non_members, 50_000, "enough for a thousand wrong answers");
     let kinds = report["kinds"].as_array().unwrap();
     assert!(kinds.len() >= 14, "only {} kinds", kinds.len());
     let mut judged = 0;
@@ -85,8 +88,8 @@ fn all_kinds_on_a_file_keep_their_promises() {
         assert!(low < observed && observed < high, "{kind:#}");
         let wrong = kind["wrong_answers"].as_u64().unwrap();
         // Kinds with widths of their own are far better than asked: too few wrong answers to judge.
-        if expected * strangers as f64 >= 300.0 {
-            let band = mayhap_testkit::band_with_model_error(strangers, expected, 1e-6, 0.02);
+        if expected * non_members as f64 >= 300.0 {
+            let band = mayhap_testkit::band_with_model_error(non_members, expected, 1e-6, 0.02);
             assert!(band.contains(&wrong), "{wrong} wrong answers, not {band:?}: {kind:#}");
             judged += 1;
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, Kind, file};
 use mayhap_testkit::binomial::band_with_model_error;
-use mayhap_testkit::items::{member, stranger};
+use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
 
 /// A folder of its own for every test, empty when it begins.
@@ -96,18 +96,18 @@ fn holds_all(filter: &Filter, count: u64) {
     assert_eq!(lost, None, "a member of {:?} is lost", filter.kind());
 }
 
-const STRANGERS: u64 = 60_000;
+const NON_MEMBERS: u64 = 60_000;
 
-fn wrong_answers(filter: &Filter, strangers: u64) -> u64 {
-    (0..strangers).filter(|&i| filter.may_contain(&stranger(i))).count() as u64
+fn wrong_answers(filter: &Filter, non_members: u64) -> u64 {
+    (0..non_members).filter(|&i| filter.may_contain(&non_member(i))).count() as u64
 }
 
 /// As often wrong as the filter says it is: exact binomial tails, one in a million a side; 2 % is the stated error of the models.
 fn keeps_its_word(filter: &Filter, what: &str) {
     // Enough of them that the few of a low rate can be judged.
-    let strangers = STRANGERS.max((500.0 / filter.expected_fpr()) as u64);
-    let band = band_with_model_error(strangers, filter.expected_fpr(), 1e-6, 0.02);
-    let wrong = wrong_answers(filter, strangers);
+    let non_members = NON_MEMBERS.max((500.0 / filter.expected_fpr()) as u64);
+    let band = band_with_model_error(non_members, filter.expected_fpr(), 1e-6, 0.02);
+    let wrong = wrong_answers(filter, non_members);
     assert!(band.contains(&wrong), "{what}: wrong {wrong} times, {band:?} would be right");
 }
 
@@ -429,7 +429,7 @@ fn other_programs_filters_are_built_as_they_build_them() {
     ] {
         let filter = asked("out.bloom", &format!("items.txt {line}"), options, format);
         holds_all(&filter, ITEMS);
-        let wrong = wrong_answers(&filter, STRANGERS) as f64 / STRANGERS as f64;
+        let wrong = wrong_answers(&filter, NON_MEMBERS) as f64 / NON_MEMBERS as f64;
         let limit = if format == Format::RedisCuckoo { 0.03 } else { 0.0125 };
         assert!(wrong < limit, "{line}: wrong for {wrong}");
     }
@@ -465,7 +465,7 @@ fn other_programs_filters_are_built_as_they_build_them() {
 }
 
 #[test]
-fn items_chosen_by_strangers_get_a_key_that_nobody_else_reads() {
+fn items_chosen_by_non_members_get_a_key_that_nobody_else_reads() {
     let folder = Folder::new("untrusted");
     folder.write("items.txt", members(2_000));
     folder.run("build one.mayhap items.txt --untrusted --kind bloom");

@@ -11,7 +11,7 @@ use mayhap::codec::dcso::{self, Packing};
 use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, file};
 use mayhap_testkit::binomial::band_with_model_error;
-use mayhap_testkit::items::{member, stranger};
+use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
 
 /// A folder of its own for every test, empty when it begins.
@@ -98,9 +98,9 @@ fn holds(filter: &Filter, range: std::ops::Range<u64>) {
 
 fn keeps_its_word(filter: &Filter, what: &str) {
     // Enough of them that the few of a low rate can be judged.
-    let strangers = ((500.0 / filter.expected_fpr()) as u64).max(60_000);
-    let band = band_with_model_error(strangers, filter.expected_fpr(), 1e-6, 0.02);
-    let wrong = (0..strangers).filter(|&i| filter.may_contain(&stranger(i))).count() as u64;
+    let non_members = ((500.0 / filter.expected_fpr()) as u64).max(60_000);
+    let band = band_with_model_error(non_members, filter.expected_fpr(), 1e-6, 0.02);
+    let wrong = (0..non_members).filter(|&i| filter.may_contain(&non_member(i))).count() as u64;
     assert!(band.contains(&wrong), "{what}: wrong {wrong} times, {band:?} would be right");
 }
 
@@ -146,8 +146,10 @@ fn what_is_added_in_two_runs_is_what_is_built_in_one() {
 fn what_is_removed_is_gone_and_nothing_else_is() {
     let folder = Folder::new("remove");
     folder.write("items.txt", members(0..10_000)).write("gone.txt", members(0..4_000));
-    folder
-        .write("never.txt", (0..50).flat_map(|i| [stranger(i), b"\n".to_vec()].concat()).collect::<Vec<_>>());
+    folder.write(
+        "never.txt",
+        (0..50).flat_map(|i| [non_member(i), b"\n".to_vec()].concat()).collect::<Vec<_>>(),
+    );
     for kind in GIVING {
         folder.run(&format!("build seen.mayhap items.txt -f --kind {kind} --fpr 0.1%"));
         let report = folder.json("remove seen.mayhap gone.txt");

@@ -38,7 +38,7 @@ fn member(number: u64) -> String {
     format!("https://example.org/member/{number}")
 }
 
-fn stranger(number: u64) -> String {
+fn non_member(number: u64) -> String {
     format!("user-{number}@example.net")
 }
 
@@ -97,9 +97,9 @@ fn small_bloom(folder: &Path) -> Bloom {
 fn every_kind_finds_its_members_and_answers_as_the_library_does() {
     let folder = folder("kinds");
     let members: String = (0..ITEMS).map(|number| member(number) + "\n").collect();
-    let strangers: Vec<String> = (0..20_000).map(stranger).collect();
+    let non_members: Vec<String> = (0..20_000).map(non_member).collect();
     fs::write(folder.join("members.txt"), &members).unwrap();
-    fs::write(folder.join("strangers.txt"), strangers.join("\n")).unwrap(); // the last one without an end
+    fs::write(folder.join("strangers.txt"), non_members.join("\n")).unwrap(); // the last one without an end
     for (name, filter) in every_kind() {
         let path = format!("{name}.mayhap");
         file::save(&filter, folder.join(&path)).unwrap();
@@ -110,19 +110,19 @@ fn every_kind_finds_its_members_and_answers_as_the_library_does() {
         assert_eq!((code, out.as_str()), (1, ""), "{name}: no member is missing, and the exit code says so");
 
         let wrong: Vec<&str> =
-            strangers.iter().filter(|item| filter.may_contain(*item)).map(String::as_str).collect();
+            non_members.iter().filter(|item| filter.may_contain(*item)).map(String::as_str).collect();
         let (code, out, _) = run(&folder, &["check", &path, "strangers.txt"]);
         assert_eq!(out.lines().collect::<Vec<_>>(), wrong, "{name}");
         assert_eq!(code, i32::from(wrong.is_empty()), "{name}");
         let (code, out, _) = run(&folder, &["check", "-v", "-j1", &path, "strangers.txt"]);
-        assert_eq!((code, out.lines().count()), (0, strangers.len() - wrong.len()), "{name}");
+        assert_eq!((code, out.lines().count()), (0, non_members.len() - wrong.len()), "{name}");
         let counts = json(&folder, &["check", "--json", &path, "strangers.txt"]);
-        assert_eq!(counts["lines"], strangers.len(), "{name}");
+        assert_eq!(counts["lines"], non_members.len(), "{name}");
         assert_eq!(
             (&counts["mayhap"], &counts["no"]),
-            (&Value::from(wrong.len()), &Value::from(strangers.len() - wrong.len()))
+            (&Value::from(wrong.len()), &Value::from(non_members.len() - wrong.len()))
         );
-        // As many as that are expected: the noes tell how many strangers there were.
+        // As many as that are expected: the noes tell how many non-members there were.
         let expected = counts["expected_wrong_mayhaps"].as_f64().unwrap();
         let rate = filter.expected_fpr();
         let model = (counts["no"].as_f64().unwrap() * rate / (1.0 - rate)).min(wrong.len() as f64);
@@ -135,7 +135,7 @@ fn many_blocks_come_in_order_by_any_number_of_threads() {
     let folder = folder("blocks");
     let mut filter = BlockedBloom::for_capacity(100_000, 0.01, 5).unwrap();
     let lines: Vec<String> = (0..200_000_u64)
-        .map(|number| if number % 3 == 0 { member(number) } else { stranger(number) })
+        .map(|number| if number % 3 == 0 { member(number) } else { non_member(number) })
         .collect();
     (0..200_000).step_by(3).for_each(|number| {
         filter.insert(&member(number));
@@ -317,7 +317,7 @@ fn a_filter_over_capacity_is_told_once_and_by_how_much() {
         "{error}"
     );
     assert!(
-        error.contains("strangers are answered mayhap at a rate of ") && error.contains(", not 1%"),
+        error.contains("non-members are answered mayhap at a rate of ") && error.contains(", not 1%"),
         "{error}"
     );
     assert_eq!(run(&folder, &["check", "-q", "over.mayhap", "lines.txt"]).2, "", "--quiet is quiet");

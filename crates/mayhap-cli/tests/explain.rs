@@ -21,7 +21,7 @@ fn member(i: u64) -> String {
     format!("https://example.org/page/{i}")
 }
 
-fn stranger(i: u64) -> String {
+fn non_member(i: u64) -> String {
     format!("ftp://nowhere.example/{i}")
 }
 
@@ -149,7 +149,7 @@ fn items(filter: &Filter) -> (String, String) {
         return ("5007".into(), "5008".into());
     }
     let held = members().skip(1).find(|item| filter.may_contain(item)).unwrap();
-    let never = (0..1_000).map(stranger).find(|item| {
+    let never = (0..1_000).map(non_member).find(|item| {
         let explanation = filter.explain(item);
         !explanation.answer && explanation.certain
     });

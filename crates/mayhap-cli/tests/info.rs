@@ -54,7 +54,7 @@ fn the_text_says_what_how_much_and_how_wrong() {
     assert_eq!(line("hash"), "XXH3-128, seed 7");
     assert_eq!(line("made for"), "1,000 items at a rate of 1%");
     assert!(line("holds").starts_with("99") || line("holds").starts_with("1,000"), "{out}");
-    assert!(line("wrong now").contains("of the strangers, by the count; "), "{out}");
+    assert!(line("wrong now").contains("of the non-members, by the count; "), "{out}");
     assert!(line("fill").contains("% of the bits, which speaks of about "), "{out}");
     assert!(line("bits per item").contains(" times the 6.64 that no filter"), "{out}");
     assert_eq!(line("can"), "answer, add, merge; not remove, grow");

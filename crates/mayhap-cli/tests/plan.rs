@@ -439,7 +439,7 @@ fn a_billion_phone_numbers() {
         assert!(
             said.contains("one bit for each of the 7,000,000,000 possible numbers, 834 MiB, never wrong")
         );
-        assert!(said.contains("would take 1.10 GiB and still be wrong for 1% of the strangers."), "{text}");
+        assert!(said.contains("would take 1.10 GiB and still be wrong for 1% of the non-members."), "{text}");
         let line = "mayhap build seen.mayhap items.txt --kind bitmap --range 13000000000..19999999999";
         assert!(text.contains(&format!("\nIn the shell\n  {line}\n")), "{text}");
         // Redis has bitmaps of its own.

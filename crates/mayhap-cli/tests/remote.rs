@@ -54,7 +54,7 @@ fn all_names(connection: &mut redis::Connection) -> Vec<String> {
     names
 }
 
-/// `members.txt`, and `asked.txt`: them and as many strangers.
+/// `members.txt`, and `asked.txt`: them and as many non-members.
 fn write_items(folder: &Path) {
     let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
     fs::write(folder.join("members.txt"), lines("member")).unwrap();

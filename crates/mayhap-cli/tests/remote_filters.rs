@@ -26,7 +26,7 @@ fn serve() -> (Running, String) {
     (server, url)
 }
 
-/// `members.txt`, `strangers.txt`, and `asked.txt`, which is both.
+/// `members.txt`, `non_members.txt`, and `asked.txt`, which is both.
 fn write_items(folder: &Path) {
     let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
     fs::write(folder.join("members.txt"), lines("member")).unwrap();
@@ -44,7 +44,7 @@ fn told(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&well(folder, words)).unwrap()
 }
 
-/// All members are mayhap in, and of the strangers few.
+/// All members are mayhap in, and of the non-members few.
 #[track_caller]
 fn knows_its_members(folder: &Path, address: &str, more: &[&str]) {
     let words = [&["check", address, "asked.txt"][..], more].concat();
@@ -52,7 +52,7 @@ fn knows_its_members(folder: &Path, address: &str, more: &[&str]) {
     let members = lines.lines().filter(|line| line.starts_with("member ")).count();
     let wrong = lines.lines().count() - members;
     assert_eq!(members, ITEMS, "{address}");
-    assert!(wrong < ITEMS / 10, "{address}: {wrong} of {ITEMS} strangers");
+    assert!(wrong < ITEMS / 10, "{address}: {wrong} of {ITEMS} non-members");
     let noes = well(folder, &[&["check", "-v", "--count", address, "asked.txt"][..], more].concat());
     assert_eq!(noes.trim().parse::<usize>().unwrap(), ITEMS - wrong, "{address}");
     let report = told(folder, &[&["check", "--json", address, "asked.txt"][..], more].concat());
@@ -171,7 +171,7 @@ fn in_shards(folder: &Path, url: &str, backend: &str, talk: &mut Talk) {
     well(folder, &["add", &address, "strangers.txt", "--quiet"]);
     assert_eq!(well(folder, &["check", "-c", &address, "asked.txt"]).trim(), (2 * ITEMS).to_string());
 
-    // A new generation, of other measurements, without the strangers.
+    // A new generation, of other measurements, without the non-members.
     let again = [&build[..3], &["--backend", backend, "--shards", "4", "--force"], &sized].concat();
     let report = told(folder, &again);
     assert_eq!(json!([report["shards"], report["generation"], report["replaced"]]), json!([4, 2, true]));

@@ -332,13 +332,13 @@ fn slow_http_connections_are_closed_and_delay_no_resp_client() {
 }
 
 #[test]
-fn strangers_cost_next_to_nothing() {
-    let strangers = size(200, 1_000);
+fn non_members_cost_next_to_nothing() {
+    let non_members = size(200, 1_000);
     let server = protected();
     let mut known = server.connect();
     assert_eq!(known.ask("AUTH secret"), "+OK");
     let before = server.resident();
-    let mut talks: Vec<Talk> = (0..strangers).map(|_| server.connect()).collect();
+    let mut talks: Vec<Talk> = (0..non_members).map(|_| server.connect()).collect();
     // As much as one may send without an end, in four ways.
     let password = [&b"*2\r\n$4\r\nAUTH\r\n$16000\r\n"[..], &[b'a'; 15_999]].concat();
     let line = [b'a'; 16_000];
@@ -350,14 +350,14 @@ fn strangers_cost_next_to_nothing() {
         talk.stuff(bytes, Duration::from_millis(20));
     }
     let growth = server.settled().saturating_sub(before);
-    println!("{strangers} strangers: {} KiB more, {} each", growth / 1_024, growth / strangers as u64);
-    let most = 32 * MIB * strangers as u64 / 1_000 + 8 * MIB * u64::from(strangers < 1_000);
+    println!("{non_members} non-members: {} KiB more, {} each", growth / 1_024, growth / non_members as u64);
+    let most = 32 * MIB * non_members as u64 / 1_000 + 8 * MIB * u64::from(non_members < 1_000);
     assert!(growth <= most, "{growth} of {most}");
     // A million requests of which no reply is read.
     let before = server.settled();
     let sent = server.connect().stuff(&b"PING\r\n".repeat(1_000_000), Duration::from_millis(500));
     let growth = server.resident().saturating_sub(before);
-    println!("{sent} bytes of PING from a stranger that does not read: {} KiB more", growth / 1_024);
+    println!("{sent} bytes of PING from a non-member that does not read: {} KiB more", growth / 1_024);
     assert!(growth <= 2 * MIB, "{growth}");
     assert_eq!(known.ask("PING"), "+PONG");
 }

@@ -252,7 +252,7 @@ pub trait Environment: fmt::Debug + Send + Sync {
     fn monotonic_ns(&self) -> u64 {
         self.now_ms().saturating_mul(1_000_000)
     }
-    /// Fills `bytes` with randomness that strangers cannot guess.
+    /// Fills `bytes` with randomness that non-members cannot guess.
     fn random(&self, bytes: &mut [u8]);
 }
 

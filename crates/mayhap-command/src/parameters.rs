@@ -110,17 +110,17 @@ impl Parameters {
     pub fn from_pairs<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Result<Self, &'a [u8]> {
         let mut read = Self::default();
         // Some bound each other: what is refused first may be taken once the others are there.
-        let mut trouble = Ok(());
+        let mut fault = Ok(());
         for _ in 0..2 {
-            trouble = Ok(());
+            fault = Ok(());
             for &(name, value) in pairs {
                 let parameter = find(name).ok_or(name)?;
                 if (parameter.set)(&mut read, value).is_err() {
-                    trouble = Err(name);
+                    fault = Err(name);
                 }
             }
         }
-        trouble.map(|()| read)
+        fault.map(|()| read)
     }
 }
 
@@ -160,10 +160,10 @@ impl Hash {
         }
     }
 
-    fn of_word(name: &'static str, word: &[u8]) -> Result<Self, Trouble> {
+    fn of_word(name: &'static str, word: &[u8]) -> Result<Self, ParameterError> {
         let known = [Self::RedisBloom, Self::Keyed];
         let named = known.into_iter().find(|hash| word.eq_ignore_ascii_case(hash.name().as_bytes()));
-        named.ok_or(Trouble::Invalid { name })
+        named.ok_or(ParameterError::Invalid { name })
     }
 
     /// The key of a new filter, if it has one.
@@ -191,13 +191,13 @@ pub struct Parameter {
     /// What it is.
     pub get: fn(&Parameters) -> String,
     /// Sets it, or says why not; nothing changed then.
-    pub set: fn(&mut Parameters, &[u8]) -> Result<(), Trouble>,
+    pub set: fn(&mut Parameters, &[u8]) -> Result<(), ParameterError>,
 }
 
 /// Why a value was not taken.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum ParameterError {
     /// It makes no sense.
     Invalid {
         /// The parameter.
@@ -219,7 +219,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl ParameterError {
     const fn name(&self) -> &'static str {
         match self {
             Self::Invalid { name } | Self::OutOfRange { name, .. } | Self::RateOutOfRange { name } => name,
@@ -227,7 +227,7 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid { name } => write!(f, "Invalid value for `{name}`"),
@@ -241,12 +241,12 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for ParameterError {}
 
 /// As `CONFIG SET` says it.
-impl From<Trouble> for Refusal {
-    fn from(trouble: Trouble) -> Self {
-        Self::Parameter { name: trouble.name(), trouble }
+impl From<ParameterError> for Refusal {
+    fn from(fault: ParameterError) -> Self {
+        Self::Parameter { name: fault.name(), fault }
     }
 }
 
@@ -259,9 +259,9 @@ pub static ALL: &[Parameter] = &[
         get: |parameters| parameters.bf_error_rate.to_string(),
         set: |parameters, word| {
             let name = "bf-error-rate";
-            let rate = args::double(word).ok_or(Trouble::Invalid { name })?;
+            let rate = args::double(word).ok_or(ParameterError::Invalid { name })?;
             if !(rate > 0.0 && rate < 1.0) {
-                return Err(Trouble::RateOutOfRange { name });
+                return Err(ParameterError::RateOutOfRange { name });
             }
             parameters.bf_error_rate = rate.min(MAX_ERROR_RATE);
             Ok(())
@@ -299,7 +299,7 @@ pub static ALL: &[Parameter] = &[
             parameters.bf_growth = match word.to_ascii_lowercase().as_slice() {
                 b"redisbloom" => Growth::RedisBloom,
                 b"compact" => Growth::Compact,
-                _ => return Err(Trouble::Invalid { name: "bf-growth" }),
+                _ => return Err(ParameterError::Invalid { name: "bf-growth" }),
             };
             Ok(())
         },
@@ -378,7 +378,7 @@ pub static ALL: &[Parameter] = &[
             parameters.cf_eviction = match word.to_ascii_lowercase().as_slice() {
                 b"redisbloom" => Eviction::RedisBloom,
                 b"thorough" => Eviction::Thorough,
-                _ => return Err(Trouble::Invalid { name: "cf-eviction" }),
+                _ => return Err(ParameterError::Invalid { name: "cf-eviction" }),
             };
             Ok(())
         },
@@ -401,22 +401,22 @@ pub fn find(name: &[u8]) -> Option<&'static Parameter> {
     ALL.iter().find(|parameter| parameter.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
-fn whole(name: &'static str, word: &[u8], least: u64, most: u64) -> Result<u64, Trouble> {
-    let number = args::integer(word).ok_or(Trouble::Invalid { name })?;
+fn whole(name: &'static str, word: &[u8], least: u64, most: u64) -> Result<u64, ParameterError> {
+    let number = args::integer(word).ok_or(ParameterError::Invalid { name })?;
     let number = u64::try_from(number).ok().filter(|number| (least..=most).contains(number));
-    number.ok_or(Trouble::OutOfRange { name, least, most })
+    number.ok_or(ParameterError::OutOfRange { name, least, most })
 }
 
-fn narrow(name: &'static str, word: &[u8], least: u64, most: u64) -> Result<u32, Trouble> {
+fn narrow(name: &'static str, word: &[u8], least: u64, most: u64) -> Result<u32, ParameterError> {
     let number = whole(name, word, least, most)?;
-    u32::try_from(number).map_err(|_| Trouble::OutOfRange { name, least, most })
+    u32::try_from(number).map_err(|_| ParameterError::OutOfRange { name, least, most })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn set(parameters: &mut Parameters, name: &str, value: &str) -> Result<(), Trouble> {
+    fn set(parameters: &mut Parameters, name: &str, value: &str) -> Result<(), ParameterError> {
         (find(name.as_bytes()).unwrap().set)(parameters, value.as_bytes())
     }
 

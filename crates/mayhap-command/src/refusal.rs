@@ -7,7 +7,7 @@ use mayhap::codec::DecodeError;
 use crate::bits::BitsRefusal;
 use crate::lost::Lost;
 use crate::mf::MayhapRefusal;
-use crate::parameters::Trouble;
+use crate::parameters::ParameterError;
 use crate::server::SessionRefusal;
 
 /// Why a request was refused. `Display` is the text on the wire, its code included; several of RedisBloom's have none.
@@ -240,7 +240,7 @@ pub enum Refusal {
         /// The parameter.
         name: &'static str,
         /// Why not.
-        trouble: Trouble,
+        fault: ParameterError,
     },
 }
 
@@ -401,8 +401,8 @@ impl fmt::Display for Refusal {
             }
             Self::NoSpace => f.write_str("NOSPACE the disk is full: changes are refused until there is room on it, lookups go on"),
             Self::DiskFailed => f.write_str("READONLY the disk failed: changes are refused until a restart, lookups go on"),
-            Self::Parameter { name, trouble } => {
-                write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {trouble}")
+            Self::Parameter { name, fault } => {
+                write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {fault}")
             }
         }
     }

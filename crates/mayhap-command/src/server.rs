@@ -250,9 +250,9 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionRefusal {
-    /// A stranger asks.
+    /// A non-member asks.
     NoAuth,
-    /// `HELLO`: a stranger asks.
+    /// `HELLO`: a non-member asks.
     HelloNoAuth,
     /// No such user, or not the password.
     WrongPass,

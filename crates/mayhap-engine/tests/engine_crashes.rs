@@ -363,7 +363,7 @@ impl History<'_> {
     /// A snapshot, with requests between its steps. It may fail, or be given up.
     fn snapshot(&mut self) -> Result<(), String> {
         let (engine, disk) = (Arc::clone(&self.engine), self.disk.clone());
-        let trouble = |error: SnapshotError| match error {
+        let fault = |error: SnapshotError| match error {
             SnapshotError::Disk { .. } | SnapshotError::Log(Some(_)) => Ok(()),
             error => Err(error.to_string()),
         };
@@ -373,13 +373,13 @@ impl History<'_> {
             Err(error) if sound => return Err(error.to_string()),
             Err(error) => {
                 self.seen.snapshots_failed += 1;
-                return trouble(error);
+                return fault(error);
             }
         };
         for _ in 0..self.rng.below(5) {
             if let Err(error) = snapshot.step() {
                 self.seen.snapshots_failed += 1;
-                return trouble(error);
+                return fault(error);
             }
             self.serve()?;
         }
@@ -392,7 +392,7 @@ impl History<'_> {
             Err(error) if sound => return Err(format!("on a sound disk: {error}")),
             Err(error) => {
                 self.seen.snapshots_failed += 1;
-                trouble(error)?;
+                fault(error)?;
             }
         }
         Ok(())

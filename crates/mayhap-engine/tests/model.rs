@@ -286,7 +286,7 @@ fn some(names: &[String], wanted: impl Fn(&String) -> bool) -> Vec<String> {
 fn random_operations_answer_as_a_plain_map_does_and_the_books_balance() {
     for seed in [1, 2, 3] {
         let (engine, clock) = engine();
-        // So rare that no stranger is taken for a member.
+        // So rare that no non-member is taken for a member.
         engine.set_parameters(|parameters| parameters.bf_error_rate = 1e-9);
         let mut model = Model { names: BTreeMap::new(), now: 1_700_000_000_000 };
         let mut dice = Dice(seed);

@@ -36,7 +36,7 @@ pub(crate) fn version() -> u64 {
 fn change(parameter: &Parameter, value: &[u8]) -> Result<(), String> {
     let mut held = PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut changed = Parameters::clone(&held);
-    (parameter.set)(&mut changed, value).map_err(|trouble| trouble.to_string())?;
+    (parameter.set)(&mut changed, value).map_err(|fault| fault.to_string())?;
     *held = Arc::new(changed);
     VERSION.fetch_add(1, Relaxed);
     Ok(())
@@ -144,7 +144,7 @@ unsafe extern "C" fn set(
     _: *const c_char,
     value: HostString,
     number: *mut c_void,
-    trouble: *mut HostString,
+    fault: *mut HostString,
 ) -> c_int {
     let Some(parameter) = ALL.get(number.addr()) else { return ERR };
     // SAFETY: the host gives a string, which lives until this is done, and a place for what is wrong with it, which it frees.
@@ -153,7 +153,7 @@ unsafe extern "C" fn set(
             Some(Ok(())) => OK,
             None => ERR,
             Some(Err(why)) => {
-                *trouble = host::string(why.as_bytes());
+                *fault = host::string(why.as_bytes());
                 ERR
             }
         }

@@ -20,12 +20,12 @@ pub enum Answer {
 #[must_use]
 pub struct Answers {
     answers: Vec<Answer>,
-    trouble: Option<RemoteError>,
+    error: Option<RemoteError>,
 }
 
 impl Answers {
-    pub(crate) fn new(answers: Vec<Answer>, trouble: Option<RemoteError>) -> Self {
-        Self { answers, trouble }
+    pub(crate) fn new(answers: Vec<Answer>, error: Option<RemoteError>) -> Self {
+        Self { answers, error }
     }
 
     /// One for each item, in order.
@@ -41,8 +41,8 @@ impl Answers {
 
     /// The reason of the last [`Answer::NotReady`], if there is one.
     #[must_use]
-    pub fn trouble(&self) -> Option<&RemoteError> {
-        self.trouble.as_ref()
+    pub fn error(&self) -> Option<&RemoteError> {
+        self.error.as_ref()
     }
 
     /// How many items have this answer.
@@ -71,12 +71,12 @@ pub enum Added {
 #[must_use]
 pub struct Additions {
     added: Vec<Added>,
-    trouble: Option<RemoteError>,
+    error: Option<RemoteError>,
 }
 
 impl Additions {
-    pub(crate) fn new(added: Vec<Added>, trouble: Option<RemoteError>) -> Self {
-        Self { added, trouble }
+    pub(crate) fn new(added: Vec<Added>, error: Option<RemoteError>) -> Self {
+        Self { added, error }
     }
 
     /// One for each item, in order.
@@ -92,8 +92,8 @@ impl Additions {
 
     /// Why the last item that is not in is not.
     #[must_use]
-    pub fn trouble(&self) -> Option<&RemoteError> {
-        self.trouble.as_ref()
+    pub fn error(&self) -> Option<&RemoteError> {
+        self.error.as_ref()
     }
 
     /// Is every item in?

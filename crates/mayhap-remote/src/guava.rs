@@ -135,7 +135,7 @@ impl GuavaBitmap {
 
     /// The answers for these items.
     pub async fn ask<I: Item>(&self, items: &[I]) -> Answers {
-        let mut all = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             let answers = match self.ready {
                 Ready::Named => self.ask_named(group).await,
@@ -149,7 +149,7 @@ impl GuavaBitmap {
                 }
             }
         }
-        Answers::new(all.given, all.trouble)
+        Answers::new(all.given, all.error)
     }
 
     /// Each with its marker: nothing can come in between.
@@ -160,7 +160,7 @@ impl GuavaBitmap {
             java_bitmap::look(&self.name, positions, Access::Read)
         });
         let replies = self.link.ask(looks.collect()).await;
-        let mut answers = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut answers = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for reply in replies {
             let answer = reply.and_then(|value| {
                 let mut bits = java_bitmap::bits(&value, 1 + self.shape.probes() as usize)?;
@@ -183,7 +183,7 @@ impl GuavaBitmap {
         if java_bitmap::number(&before?)? == 0 || java_bitmap::number(&after?)? == 0 {
             return Err(self.unready());
         }
-        let mut answers = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut answers = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for reply in replies {
             let answer = reply.and_then(|value| {
                 java_bitmap::bits(&value, self.shape.probes() as usize).map(java_bitmap::answer)
@@ -200,7 +200,7 @@ impl GuavaBitmap {
             Ready::Marked => self.shape.bits().to_string(),
         };
         let guarded = Guarded { script: ADD, keys: &[&self.name], words: &[marker] };
-        let mut all = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             let positions = group.iter().flat_map(|item| self.positions(item)).collect::<Vec<_>>();
             match guarded.set(&self.link, self.shape.probes() as usize, &positions).await {
@@ -211,7 +211,7 @@ impl GuavaBitmap {
                 }
             }
         }
-        Additions::new(all.given, all.trouble)
+        Additions::new(all.given, all.error)
     }
 
     fn positions<I: Item + ?Sized>(&self, item: &I) -> impl Iterator<Item = u64> + use<I> {

@@ -68,13 +68,13 @@ pub(crate) fn number(value: &Value) -> Result<u64, RemoteError> {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered<A> {
     pub(crate) given: Vec<A>,
-    pub(crate) trouble: Option<RemoteError>,
+    pub(crate) error: Option<RemoteError>,
 }
 
 impl<A: Clone> Gathered<A> {
     pub(crate) fn push(&mut self, answer: Result<A, RemoteError>, not_ready: A) {
         self.given.push(answer.unwrap_or_else(|cause| {
-            self.trouble = Some(cause);
+            self.error = Some(cause);
             not_ready
         }));
     }
@@ -82,12 +82,12 @@ impl<A: Clone> Gathered<A> {
     /// Nothing more is to be had.
     pub(crate) fn give_up(&mut self, len: usize, not_ready: A, cause: RemoteError) {
         self.given.resize(len, not_ready);
-        self.trouble = Some(cause);
+        self.error = Some(cause);
     }
 
     pub(crate) fn append(&mut self, other: Self) {
         self.given.extend(other.given);
-        self.trouble = other.trouble.or(self.trouble.take());
+        self.error = other.error.or(self.error.take());
     }
 }
 
@@ -110,7 +110,7 @@ impl Guarded<'_> {
         let items_at_once = (SCRIPT_WORDS / (WORDS_PER_BIT * probes)).max(1);
         let groups = positions.chunks(items_at_once * probes);
         let replies = link.ask(groups.clone().map(|group| self.request(group)).collect()).await;
-        let mut gathered = Gathered { given: Vec::with_capacity(positions.len() / probes), trouble: None };
+        let mut gathered = Gathered { given: Vec::with_capacity(positions.len() / probes), error: None };
         for (group, reply) in groups.zip(replies) {
             let end = gathered.given.len() + group.len() / probes;
             let old = match &reply {

@@ -150,7 +150,7 @@ impl RedissonFilter {
 
     /// The answers for these items.
     pub async fn ask<I: Item>(&self, items: &[I]) -> Answers {
-        let mut all = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             match self.ask_group(group).await {
                 Ok(answers) => all.append(answers),
@@ -160,12 +160,12 @@ impl RedissonFilter {
                 }
             }
         }
-        Answers::new(all.given, all.trouble)
+        Answers::new(all.given, all.error)
     }
 
     /// Adds these items.
     pub async fn add<I: Item>(&self, items: &[I]) -> Additions {
-        let mut all = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             match self.add_group(group).await {
                 Ok(added) => all.append(added),
@@ -175,7 +175,7 @@ impl RedissonFilter {
                 }
             }
         }
-        Additions::new(all.given, all.trouble)
+        Additions::new(all.given, all.error)
     }
 
     async fn ask_group<I: Item>(&self, items: &[I]) -> Result<Gathered<Answer>, RemoteError> {
@@ -213,10 +213,10 @@ impl RedissonFilter {
             return Ok(None);
         }
         if java_bitmap::number(&len?)? == 0 {
-            let trouble = (self.empty == Answer::NotReady).then(|| self.unready("it has no bitmap"));
-            return Ok(Some(Gathered { given: vec![self.empty; items.len()], trouble }));
+            let error = (self.empty == Answer::NotReady).then(|| self.unready("it has no bitmap"));
+            return Ok(Some(Gathered { given: vec![self.empty; items.len()], error }));
         }
-        let mut answers = Gathered { given: Vec::with_capacity(items.len()), trouble: None };
+        let mut answers = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for reply in replies {
             let answer = reply.and_then(|value| {
                 java_bitmap::bits(&value, config.hash_iterations() as usize).map(java_bitmap::answer)

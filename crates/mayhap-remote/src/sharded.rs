@@ -235,11 +235,11 @@ impl ShardedFilter {
         for _ in 0..MOST_LOOKS {
             let generation = self.serving(&known)?;
             let answers = self.ask_generation(generation, items).await;
-            if answers.trouble().is_none() && known.is_good() {
+            if answers.error().is_none() && known.is_good() {
                 return Ok(answers);
             }
             // Nothing was said that could be wrong by now, and the next look might take as long again.
-            if answers.count(Answer::NotReady) == items.len() && nobody_answers(answers.trouble()) {
+            if answers.count(Answer::NotReady) == items.len() && nobody_answers(answers.error()) {
                 return Ok(answers);
             }
             // Too late to be sure, or something is missing: what it was asked of must still serve.
@@ -256,17 +256,17 @@ impl ShardedFilter {
         let jobs = jobs(generation, self.name(), items);
         let requests = jobs.iter().map(|job| job.lookup(generation, items)).collect();
         let replies = self.link().ask(requests).await;
-        let (mut answers, mut trouble) = (vec![Answer::NotReady; items.len()], None);
+        let (mut answers, mut error) = (vec![Answer::NotReady; items.len()], None);
         for (job, reply) in jobs.iter().zip(replies) {
             let reply = reply.map_err(|error| named(&job.key, error));
             match reply.and_then(|reply| job.answers(generation, items, &reply)) {
                 Ok(of_job) => {
                     job.items.iter().zip(of_job).for_each(|(&index, answer)| answers[index] = answer);
                 }
-                Err(error) => trouble = Some(error),
+                Err(cause) => error = Some(cause),
             }
         }
-        Answers::new(answers, trouble)
+        Answers::new(answers, error)
     }
 
     async fn try_add<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Additions, RemoteError> {
@@ -280,7 +280,7 @@ impl ShardedFilter {
                 known.descriptor.targets().filter(|target| !is_done(target)).cloned().collect();
             let added = self.add_to(&open, items).await;
             done.extend(open.into_iter().zip(added));
-            let is_clean = done.iter().all(|(_, added)| added.trouble().is_none());
+            let is_clean = done.iter().all(|(_, added)| added.error().is_none());
             if is_clean && known.is_good() {
                 return Ok(combine(&first, &done, items.len()));
             }
@@ -324,7 +324,7 @@ impl ShardedFilter {
         items: &[I],
     ) -> Result<(), RemoteError> {
         let added = self.add_to(std::slice::from_ref(generation), items).await;
-        match added.first().and_then(Additions::trouble) {
+        match added.first().and_then(Additions::error) {
             Some(error) => Err(error.clone()),
             None => Ok(()),
         }
@@ -336,8 +336,8 @@ impl ShardedFilter {
         gone: impl Iterator<Item = &'a (Generation, Additions)>,
         items: &[I],
     ) {
-        let plain = gone
-            .filter(|(generation, added)| generation.measures.plain.is_some() && added.trouble().is_some());
+        let plain =
+            gone.filter(|(generation, added)| generation.measures.plain.is_some() && added.error().is_some());
         let mut keys: Vec<Vec<u8>> = plain
             .flat_map(|(generation, _)| jobs(generation, self.name(), items).into_iter().map(|job| job.key))
             .collect();
@@ -465,8 +465,8 @@ impl ShardedFilter {
 }
 
 /// Is it because no server answers?
-fn nobody_answers(trouble: Option<&RemoteError>) -> bool {
-    matches!(trouble, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }))
+fn nobody_answers(error: Option<&RemoteError>) -> bool {
+    matches!(error, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }))
 }
 
 /// What became of the items in one generation.
@@ -476,25 +476,25 @@ fn collect(
     items: usize,
     replies: impl Iterator<Item = Result<Value, RemoteError>>,
 ) -> Additions {
-    let (mut added, mut trouble) = (vec![Added::NotReady; items], None);
+    let (mut added, mut error) = (vec![Added::NotReady; items], None);
     for (job, reply) in jobs.iter().zip(replies) {
         let reply = reply.map_err(|error| named(&job.key, error));
         match reply.and_then(|reply| job.added(generation, &reply)) {
             Ok(of_job) => {
                 if of_job.contains(&Added::Full) {
-                    trouble = Some(RemoteError::Full { key: job.shown() });
+                    error = Some(RemoteError::Full { key: job.shown() });
                 }
                 job.items.iter().zip(of_job).for_each(|(&index, became)| added[index] = became);
             }
-            Err(error) => trouble = Some(error),
+            Err(cause) => error = Some(cause),
         }
     }
-    Additions::new(added, trouble)
+    Additions::new(added, error)
 }
 
 /// What became of the items in all generations: they are in only if they are in all of them.
 fn combine(first: &Generation, done: &[(Generation, Additions)], items: usize) -> Additions {
-    let trouble = done.iter().find_map(|(_, added)| added.trouble()).cloned();
+    let error = done.iter().find_map(|(_, added)| added.error()).cloned();
     let became = |index: usize| {
         let all = || done.iter().filter_map(|(_, added)| added.as_slice().get(index).copied());
         if all().any(|added| added == Added::NotReady) {
@@ -508,5 +508,5 @@ fn combine(first: &Generation, done: &[(Generation, Additions)], items: usize) -
             knows.or_else(|| all().next()).unwrap_or(Added::NotReady)
         }
     };
-    Additions::new((0..items).map(became).collect(), trouble)
+    Additions::new((0..items).map(became).collect(), error)
 }

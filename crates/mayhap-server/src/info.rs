@@ -39,7 +39,7 @@ static SECTIONS: &[Section] = &[
     section("Mayhap", true, mayhap),
 ];
 
-/// `INFO [section …]`. A section that is none is no trouble: there is nothing in it.
+/// `INFO [section …]`. A section that is none is no fault: there is nothing in it.
 ///
 /// # Errors
 /// None.

@@ -26,7 +26,7 @@ fn member(number: u64) -> Vec<u8> {
     format!("member:{number}").into_bytes()
 }
 
-fn stranger(number: u64) -> Vec<u8> {
+fn non_member(number: u64) -> Vec<u8> {
     format!("https://example.org/{number:x}").into_bytes()
 }
 
@@ -85,7 +85,7 @@ fn is_honest(count: u64, of: u64, rate: f64) -> bool {
 }
 
 #[test]
-fn forged_collisions_are_strangers_to_a_keyed_filter() {
+fn forged_collisions_are_non_members_to_a_keyed_filter() {
     let collide = forged("collide");
     assert_eq!(collide.len(), 200);
     let mut talk = Talk::start();
@@ -95,9 +95,9 @@ fn forged_collisions_are_strangers_to_a_keyed_filter() {
         assert_eq!(talk.line(&format!("BF.ADD {name} user:7")), ":1\r\n");
         assert_eq!(talk.ones(&format!("BF.MEXISTS {name}"), &collide), 200);
     }
-    // Default filters, each full and with a key of its own: as many wrong answers as any 200 strangers get.
+    // Default filters, each full and with a key of its own: as many wrong answers as any 200 non-members get.
     let (mut wrong, mut asked) = (0, 0);
-    let (mut honest, mut strangers) = (0, 0);
+    let (mut honest, mut non_members) = (0, 0);
     for number in 0..60_u64 {
         assert_eq!(talk.line(&format!("MF.RESERVE m{number} CAPACITY 1000 FPR 0.1")), "+OK\r\n");
         assert_eq!(talk.line(&format!("MF.ADD m{number} user:7")), ":1\r\n");
@@ -105,34 +105,35 @@ fn forged_collisions_are_strangers_to_a_keyed_filter() {
         assert_eq!(talk.line(&format!("MF.EXISTS m{number} user:7")), ":1\r\n");
         wrong += talk.ones(&format!("MF.MEXISTS m{number}"), &collide);
         asked += collide.len() as u64;
-        honest += talk.ones(&format!("MF.MEXISTS m{number}"), &(0..2_000).map(stranger).collect::<Vec<_>>());
-        strangers += 2_000;
+        honest +=
+            talk.ones(&format!("MF.MEXISTS m{number}"), &(0..2_000).map(non_member).collect::<Vec<_>>());
+        non_members += 2_000;
     }
-    let rate = honest as f64 / strangers as f64;
+    let rate = honest as f64 / non_members as f64;
     assert!(rate > 0.05 && rate < 0.11, "the filters are full: {rate}");
-    assert!(is_honest(wrong, asked, rate), "{wrong} of {asked}, honest strangers get {rate}");
-    println!("collide: {wrong} of {asked} in keyed filters, strangers {rate:.4}; 200 of 200 in BF");
+    assert!(is_honest(wrong, asked, rate), "{wrong} of {asked}, honest non-members get {rate}");
+    println!("collide: {wrong} of {asked} in keyed filters, non-members {rate:.4}; 200 of 200 in BF");
 }
 
 #[test]
 fn chosen_insertions_fill_a_keyed_filter_no_faster_than_honest_ones() {
-    const STRANGERS: u64 = 200_000;
+    const NON_MEMBERS: u64 = 200_000;
     let pollute = forged("pollute");
     assert_eq!(pollute.len(), 20_000);
-    let strangers: Vec<Vec<u8>> = (0..STRANGERS).map(stranger).collect();
+    let non_members: Vec<Vec<u8>> = (0..NON_MEMBERS).map(non_member).collect();
     let mut talk = Talk::start();
     assert_eq!(talk.line("BF.RESERVE b 0.01 20000 NONSCALING"), "+OK\r\n");
     talk.ones("BF.MADD b", &pollute);
-    let polluted = talk.ones("BF.MEXISTS b", &strangers);
-    assert!(polluted > STRANGERS / 10, "the attack works where the seed is public: {polluted}");
+    let polluted = talk.ones("BF.MEXISTS b", &non_members);
+    assert!(polluted > NON_MEMBERS / 10, "the attack works where the seed is public: {polluted}");
     let mut rates = Vec::new();
     for (name, items) in [("forged", pollute), ("honest", (0..20_000).map(member).collect())] {
         assert_eq!(talk.line(&format!("MF.RESERVE {name} CAPACITY 20000 FPR 0.01")), "+OK\r\n");
         talk.ones(&format!("MF.MADD {name}"), &items);
-        rates.push(talk.ones(&format!("MF.MEXISTS {name}"), &strangers));
+        rates.push(talk.ones(&format!("MF.MEXISTS {name}"), &non_members));
     }
     let [forged, honest] = rates[..] else { unreachable!("two filters") };
-    assert!(honest > STRANGERS / 200 && honest < STRANGERS / 80, "the filter is full: {honest}");
+    assert!(honest > NON_MEMBERS / 200 && honest < NON_MEMBERS / 80, "the filter is full: {honest}");
     // Both counts vary.
     let sigma = (2.0 * honest as f64).sqrt();
     assert!(
@@ -140,7 +141,7 @@ fn chosen_insertions_fill_a_keyed_filter_no_faster_than_honest_ones() {
         "{forged} and {honest}, one deviation is {sigma}"
     );
     println!(
-        "pollute: {forged} of {STRANGERS} wrong after forged items, {honest} after honest ones; {polluted} in BF"
+        "pollute: {forged} of {NON_MEMBERS} wrong after forged items, {honest} after honest ones; {polluted} in BF"
     );
 }
 
@@ -223,7 +224,7 @@ fn attack(hash: &str) -> Damage {
     assert_eq!(talk.line("BF.ADD one user:7"), ":1\r\n");
     let collisions = talk.ones("BF.MEXISTS one", &collide);
 
-    let non_members: Vec<Vec<u8>> = (0..NON_MEMBERS).map(stranger).collect();
+    let non_members: Vec<Vec<u8>> = (0..NON_MEMBERS).map(non_member).collect();
     let mut wrong = |name: &str, items: &[Vec<u8>]| {
         assert_eq!(talk.line(&format!("BF.RESERVE {name} 0.01 20000 NONSCALING")), "+OK\r\n");
         talk.ones(&format!("BF.MADD {name}"), items);

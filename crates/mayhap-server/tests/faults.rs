@@ -404,7 +404,7 @@ fn run_step(server: &Running, talk: &mut Talk, id: &str, step: &Step<'_>) -> usi
 }
 
 #[test]
-fn a_stranger_is_refused_before_much_came() {
+fn a_non_member_is_refused_before_much_came() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
     let before = AllocMeter::process().held;

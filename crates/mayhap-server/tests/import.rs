@@ -51,7 +51,7 @@ fn filters_of_a_real_redisbloom_are_served_and_kept() {
     let folder = TempDir::new().unwrap();
     let server = start(folder.path(), Some(redisbloom_file())).unwrap();
     assert_eq!(ask(&server, &MEMBERS), ":1\r\n:1\r\n:1\r\n:3\r\n");
-    assert_eq!(ask(&server, &["BF.ADD bloom3 new", "BF.EXISTS fixed stranger-0"]), ":1\r\n:0\r\n");
+    assert_eq!(ask(&server, &["BF.ADD bloom3 new", "BF.EXISTS fixed non-member-0"]), ":1\r\n:0\r\n");
     assert!(!folder.path().join(MARK_FILE).exists());
     stop(server);
     // They are in the folder: the file is not needed again, and cannot be loaded over them.

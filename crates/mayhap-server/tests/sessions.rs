@@ -55,7 +55,7 @@ fn without_the_password_nothing_is_answered() {
 }
 
 #[test]
-fn a_stranger_may_not_send_much() {
+fn a_non_member_may_not_send_much() {
     let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
     let mut talk = Talk::to(&server);
     talk.says("*100", "-ERR Protocol error: unauthenticated multibulk length\r\n");

@@ -154,8 +154,8 @@ fn pipelines_and_long_replies_arrive_whole() {
 #[test]
 fn certificates_of_clients_are_asked_for_as_told() {
     let files = Files::new();
-    let stranger = Authority::new();
-    stranger.sign(files.folder.path(), "stranger");
+    let non_member = Authority::new();
+    non_member.sign(files.folder.path(), "stranger");
     let (own, foreign) = (files.path("client"), files.path("stranger"));
     let ping = |server: &Running, own: Option<&Path>| {
         says(&mut connect(server, &files.authority.pem, own), "PING", "+PONG\r\n").is_ok()
@@ -167,7 +167,7 @@ fn certificates_of_clients_are_asked_for_as_told() {
     assert!(ping(&optional, Some(&own)) && ping(&optional, None));
     assert!(!ping(&optional, Some(&foreign)));
     // And the client looks at the server's.
-    assert!(says(&mut connect(&optional, &stranger.pem, None), "PING", "+PONG\r\n").is_err());
+    assert!(says(&mut connect(&optional, &non_member.pem, None), "PING", "+PONG\r\n").is_err());
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub enum BandError {
         /// The trials asked for.
         got: u64,
     },
-    /// Fewer expected wrong answers than [`MIN_EXPECTED`]: ask more strangers, or judge a higher rate of
+    /// Fewer expected wrong answers than [`MIN_EXPECTED`]: ask more non-members, or judge a higher rate of
     /// the same code.
     TooFewExpected {
         /// `trials × rate`.

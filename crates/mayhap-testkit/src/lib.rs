@@ -45,6 +45,6 @@ pub mod subject;
 pub mod suite;
 
 pub use binomial::{band_with_model_error, binomial_band};
-pub use items::{Shape, member, member_u64, stranger, stranger_u64};
+pub use items::{Shape, member, member_u64, non_member, non_member_u64};
 pub use rebuilt::{Built, Rebuilt};
 pub use subject::{Inserted, Subject};

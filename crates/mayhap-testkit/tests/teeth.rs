@@ -11,7 +11,7 @@ use mayhap_testkit::{Built, Rebuilt, Shape, Subject, band_with_model_error};
 const CAPACITY: u64 = 2_000;
 const FPR: f64 = 0.02;
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
-const STRANGERS: u64 = 50_000;
+const NON_MEMBERS: u64 = 50_000;
 
 fn script(seed: u64) -> Script {
     Script { seed, ..Script::new(30_000, CAPACITY) }
@@ -23,9 +23,9 @@ fn plan(shape: Shape) -> RatePlan<'static> {
     RatePlan {
         shape,
         items: CAPACITY,
-        strangers: STRANGERS,
+        non_members: NON_MEMBERS,
         seeds: &SEEDS,
-        promised: band_with_model_error(SEEDS.len() as u64 * STRANGERS, rate, 1e-6, 0.03),
+        promised: band_with_model_error(SEEDS.len() as u64 * NON_MEMBERS, rate, 1e-6, 0.03),
     }
 }
 
@@ -57,7 +57,7 @@ fn what_is_right_is_accepted() {
 #[test]
 fn the_right_rate_is_seen_for_every_shape() {
     for shape in Shape::ALL {
-        if shape.distinct() >= STRANGERS && shape != Shape::Huge {
+        if shape.distinct() >= NON_MEMBERS && shape != Shape::Huge {
             let report = keeps_its_rate(|seed| PlainBloom::for_capacity(CAPACITY, FPR, seed), &plan(shape));
             let report = report.unwrap_or_else(|failure| panic!("{}: {failure}", shape.name()));
             assert!((0.018..0.022).contains(&report.observed_fpr()));
@@ -143,7 +143,7 @@ fn what_only_random_operations_show() {
     let kept = |failure: &Failure| {
         matches!(
             failure,
-            Failure::SaysMayhapTooOften { step: Operation::LookupRemoved | Operation::LookupStranger, .. }
+            Failure::SaysMayhapTooOften { step: Operation::LookupRemoved | Operation::LookupNonMember, .. }
         )
     };
     assert!(forgets.as_ref().is_some_and(kept), "{forgets:?}");

@@ -202,7 +202,7 @@ fn threads_get_a_lock_free_twin_or_are_told_of_the_lock() {
 }
 
 #[test]
-fn strangers_mean_a_key() {
+fn non_members_mean_a_key() {
     let advice = advise(&Needs::new(1_000_000, 0.01).untrusted()).unwrap();
     assert!(advice.notes.contains(&Note::KeyedHashing));
     assert!(advice.rust.unwrap().ends_with(", HashScheme::keyed_random()?)?;"));
@@ -219,11 +219,11 @@ fn wrong_answers_are_counted_per_day() {
     let needs = Needs::new(1_000_000, 0.01);
     assert!(
         said(&needs)
-            .contains("At 1,000 lookups of strangers a second that is up to 864,000 wrong mayhaps a day")
+            .contains("At 1,000 lookups of non-members a second that is up to 864,000 wrong mayhaps a day")
     );
     assert!(
         said(&needs.asked_daily(5_000))
-            .contains("5,000 lookups of strangers a day that is up to 50 wrong mayhaps")
+            .contains("5,000 lookups of non-members a day that is up to 50 wrong mayhaps")
     );
     let rare = said(&Needs::new(1_000_000, 1e-9).asked_daily(1_000_000));
     assert!(rare.contains("one wrong mayhap in 1,000 days"), "{rare}");
@@ -385,7 +385,7 @@ fn a_rate_is_solved_down_to_the_floor_of_each_kind() {
     // Never being wrong is better than any rate, at any price that fits.
     let (_, advice) = solved_rate(1_000_000, 100 << 20, &open);
     assert_eq!(recommended(&advice).structure, Structure::HashSet);
-    assert!(advice.why[1].contains("wrong for 1 in 1,000,000,000 strangers"), "{:?}", advice.why);
+    assert!(advice.why[1].contains("wrong for 1 in 1,000,000,000 non-members"), "{:?}", advice.why);
     // Every kind is judged where it can be built, and none for being a little larger than the winner.
     for price in &advice.prices {
         assert!(!price.misfits.iter().any(|misfit| matches!(misfit, Misfit::Unbuildable(_))), "{price:?}");
@@ -538,7 +538,7 @@ proptest! {
 /// What is priced with probes of the user's choice is what is made, and it is wrong as often as it says.
 #[test]
 fn a_filter_of_chosen_probes_keeps_its_rate() {
-    const STRANGERS: u64 = 200_000;
+    const NON_MEMBERS: u64 = 200_000;
     for (probes, rate) in [(1, 0.05), (3, 0.01), (12, 0.01)] {
         let needs = Needs::new(100_000, rate).probing(probes);
         for structure in [Structure::Bloom, Structure::CountingBloom] {
@@ -549,8 +549,9 @@ fn a_filter_of_chosen_probes_keeps_its_rate() {
             });
             let expected = Filling::of(structure, &needs).unwrap().expected_fpr(100_000).unwrap();
             assert!(expected <= rate && expected > rate * 0.99, "{structure}, {probes}: {expected}");
-            let wrong = (0..STRANGERS).filter(|item| filter.may_contain(&(item + (1 << 40)))).count() as u64;
-            let band = |rate| mayhap_testkit::binomial_band(STRANGERS, rate, 1e-6);
+            let wrong =
+                (0..NON_MEMBERS).filter(|item| filter.may_contain(&(item + (1 << 40)))).count() as u64;
+            let band = |rate| mayhap_testkit::binomial_band(NON_MEMBERS, rate, 1e-6);
             let promised = *band(expected * 0.98).start()..=*band(expected * 1.02).end();
             assert!(promised.contains(&wrong), "{structure}, {probes}: {wrong} not in {promised:?}");
         }

@@ -11,7 +11,7 @@ use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
     Built, Inserted, Rebuilt, Shape, Subject, band_with_model_error, binomial_band, member, member_u64,
-    stranger_u64,
+    non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -140,7 +140,7 @@ fn never_forgets_in_shards_with_threads_and_in_passes() {
     assert_eq!(report.missing(), CANNOT);
 }
 
-/// Wrong for one stranger in 128, as a filter would be that cuts one bit off its fingerprints.
+/// Wrong for one non-member in 128, as a filter would be that cuts one bit off its fingerprints.
 struct SevenBits(Rebuilt<Fuse<u8>>);
 
 impl Subject for SevenBits {
@@ -149,7 +149,7 @@ impl Subject for SevenBits {
     }
 
     fn may_contain(&self, item: &[u8]) -> bool {
-        // Two strangers instead of one: the chance that one of them is taken for a member is twice as large.
+        // Two non-members instead of one: the chance that one of them is taken for a member is twice as large.
         let twin = [item, b"'s twin"].concat();
         self.0.may_contain(item) || self.0.may_contain(&twin)
     }
@@ -187,16 +187,16 @@ fn the_suites_have_teeth() {
 /// So many wrong answers are expected; the model is exact, so the band has no slack but chance.
 fn plan<F: Fingerprint>(items: u64, wrong: f64) -> RatePlan<'static> {
     let rate = 2_f64.powi(-(F::BITS as i32));
-    let strangers = (wrong / rate) as u64 / SEEDS.len() as u64;
-    let promised = binomial_band(strangers * SEEDS.len() as u64, rate, 1e-6);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let non_members = (wrong / rate) as u64 / SEEDS.len() as u64;
+    let promised = binomial_band(non_members * SEEDS.len() as u64, rate, 1e-6);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
 fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
     for items in [1, 2, 10, 100, 1_000, 50_000] {
         let report = keeps_its_rate(Rebuilt::<Fuse<u8>>::new, &plan::<u8>(items, 4_000.0));
-        // Of a handful of slots a stranger meets the same three so often that a single filter is luckier or not: only the average holds.
+        // Of a handful of slots a non-member meets the same three so often that a single filter is luckier or not: only the average holds.
         if items >= 100 {
             report.unwrap();
         } else {
@@ -215,33 +215,33 @@ fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
 #[test]
 fn keeps_its_rate_of_one_in_65_536() {
     let mut wrong = 0;
-    let strangers = 20_000_000_u64;
+    let non_members = 20_000_000_u64;
     for seed in [1, 2] {
         let filter = BinaryFuse16::build((0..20_000).map(|i| member_u64(seed, i)), seed).unwrap();
-        wrong += (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+        wrong += (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
     }
-    assert!(binomial_band(2 * strangers, 1.0 / 65_536.0, 1e-6).contains(&wrong), "{wrong}");
+    assert!(binomial_band(2 * non_members, 1.0 / 65_536.0, 1e-6).contains(&wrong), "{wrong}");
 }
 
 /// Too rare to count: but every bit of the wide fingerprint must matter, its halves each on their own.
 #[test]
 fn thirty_two_bits_are_told_apart() {
     let filter = BinaryFuse32::build((0..20_000).map(|i| member_u64(0, i)), 0).unwrap();
-    assert_eq!((0..20_000_000).filter(|&i| filter.may_contain(&stranger_u64(0, i))).count(), 0);
+    assert_eq!((0..20_000_000).filter(|&i| filter.may_contain(&non_member_u64(0, i))).count(), 0);
 }
 
 #[test]
 fn shards_keep_the_rate_too() {
     let options = BuildOptions::default().items_per_shard(5_000);
-    let (mut wrong, strangers) = (0, 500_000);
+    let (mut wrong, non_members) = (0, 500_000);
     for seed in SEEDS {
         let filter =
             BinaryFuse8::build_with((0..40_000).map(|i| member_u64(seed, i)), &options, seed).unwrap();
         assert_eq!(filter.shape().shards(), 8);
         assert!((0..40_000).all(|i| filter.may_contain(&member_u64(seed, i))));
-        wrong += (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+        wrong += (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
     }
-    assert!(band_with_model_error(8 * strangers, 1.0 / 256.0, 1e-6, 0.0).contains(&wrong), "{wrong}");
+    assert!(band_with_model_error(8 * non_members, 1.0 / 256.0, 1e-6, 0.0).contains(&wrong), "{wrong}");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn hashes_and_items_and_batches_are_the_same() {
         let by_hash = BinaryFuse8::build_hashes(hashes, &BuildOptions::default(), scheme).unwrap();
         assert_eq!(by_item.encode(), by_hash.encode());
         for asked in [0, 1, 63, 64, 65, 128, 1_000] {
-            let asked: Vec<u64> = (0..asked).map(|i| stranger_u64(1, i)).collect();
+            let asked: Vec<u64> = (0..asked).map(|i| non_member_u64(1, i)).collect();
             let hashes: Vec<_> = asked.iter().map(|item| by_item.hash(item)).collect();
             let (mut of_items, mut of_hashes) = (Answers::new(), Answers::new());
             by_item.may_contain_batch(&asked, &mut of_items);

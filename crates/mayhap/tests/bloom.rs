@@ -8,7 +8,7 @@ use mayhap::{
 };
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo, ForgetsOnDecode};
 use mayhap_testkit::suite::{Operation, RatePlan, Script, keeps_its_rate, never_forgets, wrong_answers};
-use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, stranger_u64};
+use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, non_member_u64};
 
 /// How many random operations a filter must survive; `just promises` asks for ten million.
 fn operations() -> u64 {
@@ -163,9 +163,9 @@ fn the_atomic_twins_never_forget() {
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
-/// Strangers per seed for some 4 000 wrong answers over all seeds; more where a rate is so high that a tenth too many items
+/// Non-members per seed for some 4 000 wrong answers over all seeds; more where a rate is so high that a tenth too many items
 /// hardly moves it.
-fn strangers(rate: f64) -> u64 {
+fn non_members(rate: f64) -> u64 {
     (4_000.0 / rate).max(400_000.0) as u64 / SEEDS.len() as u64
 }
 
@@ -175,9 +175,9 @@ fn band(trials: u64, expected: f64) -> RangeInclusive<u64> {
 }
 
 fn plan(shape: Shape, items: u64, rate: f64, expected: f64) -> RatePlan<'static> {
-    let strangers = strangers(rate);
-    let promised = band(strangers * SEEDS.len() as u64, expected);
-    RatePlan { shape, items, strangers, seeds: &SEEDS, promised }
+    let non_members = non_members(rate);
+    let promised = band(non_members * SEEDS.len() as u64, expected);
+    RatePlan { shape, items, non_members, seeds: &SEEDS, promised }
 }
 
 /// At capacity the rate is inside the band; a tenth past it, the same band says no.
@@ -231,13 +231,13 @@ fn small_filters_keep_very_low_rates() {
     let seeds: Vec<u64> = (0..40).collect();
     let shape = BloomShape::for_capacity(ITEMS, 1e-5).unwrap();
     let expected = shape.expected_fpr(ITEMS);
-    let strangers = (1_000.0 / expected / seeds.len() as f64) as u64;
+    let non_members = (1_000.0 / expected / seeds.len() as f64) as u64;
     let plan = RatePlan {
         shape: Shape::IntBytes,
         items: ITEMS,
-        strangers,
+        non_members,
         seeds: &seeds,
-        promised: band(strangers * seeds.len() as u64, expected),
+        promised: band(non_members * seeds.len() as u64, expected),
     };
     keeps_its_rate(|seed| Classic(Bloom::with_shape(shape, seed).unwrap()), &plan).unwrap();
 }
@@ -257,8 +257,8 @@ fn the_suites_reject_bad_filters() {
 #[test]
 fn sequential_integers_as_hashes_do_not_break_a_filter() {
     let rate_of = |may_contain: &dyn Fn(ItemHash) -> bool| {
-        let strangers = CAPACITY..CAPACITY + 400_000;
-        strangers.filter(|&i| may_contain(ItemHash::from_unmixed(i))).count() as u64
+        let non_members = CAPACITY..CAPACITY + 400_000;
+        non_members.filter(|&i| may_contain(ItemHash::from_unmixed(i))).count() as u64
     };
     let mut classic = Bloom::for_capacity(CAPACITY, 0.01, 0).unwrap();
     let mut split = BlockedBloom::for_capacity(CAPACITY, 0.01, 0).unwrap();
@@ -319,7 +319,7 @@ fn the_blocked_twins_write_the_same_bytes() {
         let mut batch = BlockedBloom::with_shape(shape, 3).unwrap();
         let atomic = AtomicBlockedBloom::with_shape(shape, 3).unwrap();
         let atomic_batch = AtomicBlockedBloom::with_shape(shape, 3).unwrap();
-        let items: Vec<u64> = (0..CAPACITY).map(|i| stranger_u64(1, i)).collect();
+        let items: Vec<u64> = (0..CAPACITY).map(|i| non_member_u64(1, i)).collect();
         let new = items.iter().filter(|item| plain.insert(*item)).count() as u64;
         items.iter().for_each(|item| {
             atomic.insert(item);
@@ -480,13 +480,13 @@ fn tiny_filters_are_as_good_as_the_model_says() {
     for items in [4, 8, 16] {
         let shape = BloomShape::for_capacity(items, 0.01).unwrap();
         let expected = shape.expected_fpr(items);
-        let strangers = 400;
+        let non_members = 400;
         let plan = RatePlan {
             shape: Shape::IntBytes,
             items,
-            strangers,
+            non_members,
             seeds: &seeds,
-            promised: band(strangers * seeds.len() as u64, expected),
+            promised: band(non_members * seeds.len() as u64, expected),
         };
         keeps_its_rate(|seed| Classic(Bloom::with_shape(shape, seed).unwrap()), &plan)
             .unwrap_or_else(|failure| panic!("{items} items: {failure}"));

@@ -9,7 +9,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -75,7 +75,7 @@ fn never_forgets_what_was_not_removed() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Counting::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
 }
 
 #[test]
@@ -100,10 +100,10 @@ const CAPACITY: u64 = 10_000;
 
 /// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
-    let strangers = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = CountingShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
     }
     assert_eq!(filter.inserted(), 3 * CAPACITY);
     assert!((filter.estimated_items() as f64 / CAPACITY as f64 - 1.0).abs() < 0.01);
-    let wrong = (0..400_000).filter(|&i| filter.may_contain(&stranger_u64(7, i))).count() as u64;
+    let wrong = (0..400_000).filter(|&i| filter.may_contain(&non_member_u64(7, i))).count() as u64;
     assert!(band_with_model_error(400_000, filter.expected_fpr(), 1e-6, 0.02).contains(&wrong), "{wrong}");
     // Half of the items go out again, copy by copy.
     for _ in 0..3 {
@@ -274,7 +274,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     });
     let before = filter.encode();
     let mut turned_away = 0;
-    for item in (0..21_000).map(stranger) {
+    for item in (0..21_000).map(non_member) {
         if !filter.may_contain(&item) {
             assert!(!filter.remove(&item));
             turned_away += 1;
@@ -339,17 +339,17 @@ fn the_plain_filter_has_the_same_bits() {
         let mut plain = Bloom::with_shape(BloomShape::exactly(counters, probes, 1_000).unwrap(), 9).unwrap();
         for i in 0..1_000 {
             counting.insert(&member_u64(0, i));
-            counting.insert(&stranger_u64(0, i));
+            counting.insert(&non_member_u64(0, i));
             plain.insert(&member_u64(0, i));
         }
-        (0..1_000).for_each(|i| assert!(counting.remove(&stranger_u64(0, i))));
+        (0..1_000).for_each(|i| assert!(counting.remove(&non_member_u64(0, i))));
         let made = counting.to_bloom().unwrap();
         assert_eq!(made.shape(), plain.shape());
         if counting.saturated() == 0 {
             assert_eq!(made.encode()[HEADER_BYTES..], plain.encode()[HEADER_BYTES..]);
         }
         assert!((0..3_000).all(|i| {
-            let item = stranger_u64(1, i);
+            let item = non_member_u64(1, i);
             counting.may_contain(&item) == made.may_contain(&item)
         }));
         assert_eq!(made.fill(), counting.fill());

@@ -12,7 +12,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Refusals, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -144,7 +144,7 @@ fn never_forgets_what_was_not_removed() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Plain::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
     for shape in shapes(500) {
         let script = Script { refusals: Refusals::Counted, ..Script::new(operations() / 8, 500) };
         never_forgets(|seed| Plain::with_shape(shape, seed), &script)
@@ -224,9 +224,9 @@ const CAPACITY: u64 = 10_000;
 /// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(shape: &CuckooShape, items: u64) -> RatePlan<'static> {
     let rate = shape.expected_fpr(CAPACITY);
-    let strangers = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let non_members = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn semi_sorting_saves_a_bit_at_the_same_rate() {
     assert_eq!(sorted.expected_fpr(CAPACITY), packed.expected_fpr(CAPACITY));
     let saved = packed.memory_bytes() - sorted.memory_bytes();
     assert!((saved as i64 * 8 - 4 * 2_700).abs() < 512, "{saved} bytes for a bit in each of 10 800 places");
-    // The same items in the same buckets: the same answers, to members and strangers, also after removals.
+    // The same items in the same buckets: the same answers, to members and non-members, also after removals.
     let [mut packed, mut sorted] = [packed, sorted].map(|shape| Cuckoo::with_shape(shape, 7).unwrap());
     for i in 0..8_000 {
         assert_eq!(packed.insert(&member_u64(7, i)), sorted.insert(&member_u64(7, i)));
@@ -265,7 +265,7 @@ fn semi_sorting_saves_a_bit_at_the_same_rate() {
         assert!(packed.remove(&member_u64(7, i)) && sorted.remove(&member_u64(7, i)));
     }
     for i in 0..200_000 {
-        let item = stranger_u64(7, i);
+        let item = non_member_u64(7, i);
         assert_eq!(packed.may_contain(&item), sorted.may_contain(&item));
     }
     assert!((2_000..8_000).all(|i| sorted.may_contain(&member_u64(7, i))));
@@ -407,7 +407,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     (0..1_000).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
     let before = filter.encode();
     let mut turned_away = 0;
-    for item in (0..21_000).map(stranger).filter(|item| !filter.may_contain(item)).collect::<Vec<_>>() {
+    for item in (0..21_000).map(non_member).filter(|item| !filter.may_contain(item)).collect::<Vec<_>>() {
         assert!(!filter.remove(&item));
         turned_away += 1;
     }
@@ -424,7 +424,7 @@ fn removals_that_the_store_verifies_lose_nothing() {
     let mut trusting = filter.try_clone().unwrap();
     let mut asked = 0;
     for i in 0..100_000 {
-        let item = if i % 100 == 0 { member_u64(3, i / 100) } else { stranger_u64(3, i) };
+        let item = if i % 100 == 0 { member_u64(3, i / 100) } else { non_member_u64(3, i) };
         let removed = filter.remove_verified(&item, || {
             asked += 1;
             store.remove(&item)
@@ -505,7 +505,7 @@ fn forged_items_stop_a_known_seed_and_nothing_else() {
         let mut filter = Cuckoo::with_shape(shape, keyed(number)).unwrap();
         assert!(chosen.iter().all(|item| filter.insert(item).is_ok()), "key {number}");
         let mut honest = 0;
-        while filter.insert(&stranger_u64(1, honest)).is_ok() {
+        while filter.insert(&non_member_u64(1, honest)).is_ok() {
             honest += 1;
         }
         assert!(filter.fill() >= 0.90 && honest + 125 >= HONEST, "key {number}: {}", filter.fill());
@@ -530,7 +530,7 @@ fn forged_items_for_a_part_of_the_table_are_refused_early() {
     assert!(chosen[..known.inserted() as usize].iter().all(|item| known.may_contain(item)));
     let mut unknown = Cuckoo::with_shape(shape, keyed(7)).unwrap();
     unknown.insert_batch(&chosen).unwrap();
-    (0..200_000 - chosen.len() as u64).for_each(|i| assert!(unknown.insert(&stranger_u64(7, i)).is_ok()));
+    (0..200_000 - chosen.len() as u64).for_each(|i| assert!(unknown.insert(&non_member_u64(7, i)).is_ok()));
 }
 
 /// In a table of a few buckets nine honest items may want the same two, once in some ten thousand tables: it grows then.
@@ -591,11 +591,11 @@ fn growing_filters_keep_their_rate_at_every_size() {
             assert_eq!(filter.memory_bytes(), shape.memory_bytes(doublings));
             assert!((0..items).all(|i| filter.may_contain(&member_u64(seed, i))), "{doublings} doublings");
             wrong[doublings as usize] +=
-                (0..asked).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+                (0..asked).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
             filter = GrowableCuckoo::decode(&filter.encode()).unwrap();
         }
         assert_eq!(
-            filter.insert(&stranger_u64(seed, 0)),
+            filter.insert(&non_member_u64(seed, 0)),
             Err(InsertError::Full { inserted: shape.capacity(), capacity: shape.capacity() }),
             "past the largest size the promise would not hold"
         );

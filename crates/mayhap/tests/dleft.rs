@@ -12,7 +12,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::{Rng, mix};
 use mayhap_testkit::suite::{Failure, RatePlan, Refusals, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -138,7 +138,7 @@ fn never_forgets_what_was_not_removed() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Filter::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
 }
 
 #[test]
@@ -275,10 +275,10 @@ const CAPACITY: u64 = 10_000;
 /// 4 000 wrong answers expected, whatever the rate. The model is exact; filters differ in how many pairs their items share, which
 /// is a fraction of a percent.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
-    let strangers = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = DLeftShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.005);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.005);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
     }
     assert_eq!(filter.inserted(), 3 * CAPACITY);
     assert!((filter.estimated_items() as f64 / CAPACITY as f64 - 1.0).abs() < 0.005);
-    let wrong = (0..800_000).filter(|&i| filter.may_contain(&stranger_u64(7, i))).count() as u64;
+    let wrong = (0..800_000).filter(|&i| filter.may_contain(&non_member_u64(7, i))).count() as u64;
     assert!(band_with_model_error(800_000, filter.expected_fpr(), 1e-6, 0.001).contains(&wrong), "{wrong}");
     for _ in 0..3 {
         assert!((0..CAPACITY / 2).all(|i| filter.remove(&member_u64(7, i))));
@@ -438,7 +438,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     });
     let before = filter.encode();
     let mut turned_away = 0;
-    for item in (0..21_000).map(stranger) {
+    for item in (0..21_000).map(non_member) {
         if !filter.may_contain(&item) {
             assert!(!filter.remove(&item));
             turned_away += 1;
@@ -490,7 +490,7 @@ fn a_union_holds_what_inserting_everything_would_have() {
     };
     assert_eq!(accounts(&left), accounts(&both));
     assert_eq!(left.expected_fpr(), both.expected_fpr());
-    for item in (0..100).map(member).chain((0..1_000).map(stranger)) {
+    for item in (0..100).map(member).chain((0..1_000).map(non_member)) {
         assert_eq!(left.count_estimate(&item), both.count_estimate(&item));
     }
 
@@ -502,7 +502,7 @@ fn a_union_holds_what_inserting_everything_would_have() {
     // Twice the capacity does not fit.
     let mut others = empty.try_clone().unwrap();
     (0..380).for_each(|i| {
-        others.insert(&stranger(i)).unwrap();
+        others.insert(&non_member(i)).unwrap();
     });
     let mut full = empty.try_clone().unwrap();
     (0..400).for_each(|i| {

@@ -11,7 +11,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -95,10 +95,10 @@ const CAPACITY: u64 = 10_000;
 
 /// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
-    let strangers = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = DualShape::for_capacity(CAPACITY, 1_000, fpr).unwrap().expected_fpr(CAPACITY, 0);
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -116,21 +116,21 @@ fn full_filters_keep_their_rate_and_a_tenth_too_full_is_caught() {
 struct Crowd {
     removals: u64,
     staying: u64,
-    strangers: u64,
+    non_members: u64,
 }
 
 impl Crowd {
-    /// Enough for 2 000 hidden items and 4 000 strangers answered mayhap at this rate.
+    /// Enough for 2 000 hidden items and 4 000 non-members answered mayhap at this rate.
     fn at(rate: f64, removals: u64) -> Self {
         let per_seed = |wrong: f64| (wrong / rate) as u64 / SEEDS.len() as u64;
-        Self { removals, staying: per_seed(2_000.0), strangers: per_seed(4_000.0) }
+        Self { removals, staying: per_seed(2_000.0), non_members: per_seed(4_000.0) }
     }
 
     fn shape(&self, rate: f64) -> DualShape {
         DualShape::for_capacity(self.removals + self.staying, self.removals, rate).unwrap()
     }
 
-    /// Hidden items and strangers answered mayhap, in all seeds, after `removals` removals.
+    /// Hidden items and non-members answered mayhap, in all seeds, after `removals` removals.
     fn wrong_answers(&self, rate: f64, removals: u64) -> (u64, u64) {
         let (mut hidden, mut mayhap) = (0, 0);
         for seed in SEEDS {
@@ -144,16 +144,16 @@ impl Crowd {
             let filter = DualBloom::decode(&filter.encode()).unwrap();
             assert!(items.iter().all(|item| filter.lookup(item) != DualAnswer::Never));
             hidden += staying.iter().filter(|item| !filter.may_contain(*item)).count() as u64;
-            mayhap +=
-                (0..self.strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+            mayhap += (0..self.non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count()
+                as u64;
         }
         (hidden, mayhap)
     }
 }
 
 #[test]
-fn hidden_items_and_strangers_are_as_many_as_the_model_says() {
-    // Few and many removals: with most items removed, two filters wrong about the same strangers would give half as many
+fn hidden_items_and_non_members_are_as_many_as_the_model_says() {
+    // Few and many removals: with most items removed, two filters wrong about the same non-members would give half as many
     // wrong answers, and neither rate would be the model's.
     for (rate, removals) in [(0.1, 10_000), (0.1, 100_000), (0.01, 10_000), (0.01, 200_000), (0.001, 10_000)]
     {
@@ -162,7 +162,7 @@ fn hidden_items_and_strangers_are_as_many_as_the_model_says() {
         let band = |asked, rate| band_with_model_error(asked * seeds, rate, 1e-6, 0.02);
         let inserted = crowd.removals + crowd.staying;
         let hiding = band(crowd.staying, shape.expected_false_no(inserted, crowd.removals));
-        let answering = band(crowd.strangers, shape.expected_fpr(inserted, crowd.removals));
+        let answering = band(crowd.non_members, shape.expected_fpr(inserted, crowd.removals));
 
         let (hidden, mayhap) = crowd.wrong_answers(rate, crowd.removals);
         assert!(hiding.contains(&hidden), "{rate}: {hidden} hidden, promised were {hiding:?}");
@@ -201,7 +201,7 @@ fn the_filter_knows_its_rates() {
 #[test]
 fn the_rate_holds_whatever_the_order() {
     for rate in RATES {
-        let (removals, later, strangers) = (2_000, 8_000, (4_000.0 / rate) as u64 / SEEDS.len() as u64);
+        let (removals, later, non_members) = (2_000, 8_000, (4_000.0 / rate) as u64 / SEEDS.len() as u64);
         let mut mayhap = 0;
         for seed in SEEDS {
             let mut filter = DualBloom::for_capacity(removals + later, removals, rate, seed).unwrap();
@@ -216,9 +216,10 @@ fn the_rate_holds_whatever_the_order() {
                 (removals..removals + later).all(|i| filter.may_contain(&member_u64(seed, i))),
                 "what comes after the last removal is never hidden"
             );
-            mayhap += (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+            mayhap +=
+                (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
         }
-        let trials = strangers * SEEDS.len() as u64;
+        let trials = non_members * SEEDS.len() as u64;
         assert!(
             mayhap <= *band_with_model_error(trials, rate, 1e-6, 0.02).end(),
             "{rate}: {mayhap} of {trials}"
@@ -424,7 +425,7 @@ fn a_filter_overrun_by_removals_refuses_instead_of_walking_for_ever() {
     }
     assert!(refused > 1_000, "{refused}");
     assert_eq!(filter.removed(), 64, "every bit of the second filter is set");
-    assert!(filter.expected_fpr() < 1e-9 && !filter.may_contain(&stranger(1)));
+    assert!(filter.expected_fpr() < 1e-9 && !filter.may_contain(&non_member(1)));
 }
 
 #[test]
@@ -466,7 +467,7 @@ fn long_batches_are_as_one_by_one() {
         "in another order chance differs a little"
     );
     assert!(again.iter().all(|item| batched.may_contain(item)), "nothing was removed since");
-    let asked: Vec<u64> = again.iter().copied().chain((0..9_000).map(|i| stranger_u64(1, i))).collect();
+    let asked: Vec<u64> = again.iter().copied().chain((0..9_000).map(|i| non_member_u64(1, i))).collect();
     let mut answers = Answers::new();
     batched.may_contain_batch(&asked, &mut answers);
     assert_eq!(answers.len(), asked.len());

@@ -1,4 +1,4 @@
-//! Explanations say what lookups do: the same answer for every kind, every member and every stranger, from what is really stored.
+//! Explanations say what lookups do: the same answer for every kind, every member and every non-member, from what is really stored.
 
 use mayhap::explain::Lookup;
 use mayhap::{
@@ -7,11 +7,11 @@ use mayhap::{
     GrowableCuckoo, Growing, HashScheme, Kind, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, SecretKey,
     Window, Xor8, Xor16, Xor32,
 };
-use mayhap_testkit::{member, stranger};
+use mayhap_testkit::{member, non_member};
 
 const MEMBERS: u64 = 3_000;
-const STRANGERS: u64 = 6_000;
-/// So high that strangers are answered *mayhap* often enough.
+const NON_MEMBERS: u64 = 6_000;
+/// So high that non-members are answered *mayhap* often enough.
 const RATE: f64 = 0.05;
 
 fn members() -> impl Iterator<Item = Vec<u8>> {
@@ -97,7 +97,7 @@ fn the_answer_is_that_of_the_lookup_for_every_kind() {
     for (name, filter) in filters() {
         kinds.push(filter.kind());
         let (mut wrong, mut missed) = (0, 0);
-        for (i, item) in members().chain((0..STRANGERS).map(stranger)).enumerate() {
+        for (i, item) in members().chain((0..NON_MEMBERS).map(non_member)).enumerate() {
             let lookup = filter.trace(&item);
             assert_eq!(lookup.holds(), filter.may_contain(&item), "{name}: item {i}, {lookup:?}");
             if i < MEMBERS as usize {
@@ -111,7 +111,7 @@ fn the_answer_is_that_of_the_lookup_for_every_kind() {
             }
         }
         // Where the rate allows wrong answers at all there are some, so that both branches are asked.
-        let expected = filter.expected_fpr() * STRANGERS as f64;
+        let expected = filter.expected_fpr() * NON_MEMBERS as f64;
         assert!(expected < 5.0 || wrong > 0, "{name}: {wrong} wrong, {expected} expected");
         let forgets = matches!(filter.kind(), Kind::DualBloom) || name == "window, full twice";
         assert!(missed == 0 || forgets, "{name}: {missed}");
@@ -195,11 +195,11 @@ fn a_bitmap_is_certain_both_ways() {
 #[test]
 fn what_is_shown_is_what_is_stored() {
     for (name, mut filter) in filters() {
-        let (twice, stranger) = (member(17), stranger(17));
+        let (twice, non_member) = (member(17), non_member(17));
         if !matches!(filter.kind(), Kind::Window) {
             let _ = filter.insert(&twice);
         }
-        for item in [&twice, &stranger, &member(1), &member(2_999)] {
+        for item in [&twice, &non_member, &member(1), &member(2_999)] {
             let lookup = filter.explain(item).lookup;
             match (&filter, lookup) {
                 (Filter::CountingBloom(filter), Lookup::Counters(lookup)) => {
@@ -321,7 +321,7 @@ fn a_no_that_is_not_certain_does_not_claim_to_be() {
     assert!(
         removed.reason().starts_with("not in, or hidden by a removal: mayhap put in and removed again once")
     );
-    let never = (0..100).map(|i| users.explain(&stranger(i))).find(|e| !e.answer && e.certain).unwrap();
+    let never = (0..100).map(|i| users.explain(&non_member(i))).find(|e| !e.answer && e.certain).unwrap();
     assert!(never.reason().starts_with("certainly not in: never put in, bit "), "{}", never.reason());
     let kept = (500..900).map(|i| users.explain(&member(i))).find(|e| e.answer).unwrap();
     assert!(kept.reason().contains(" bits of what was put in are set, and bit "), "{}", kept.reason());
@@ -364,7 +364,7 @@ mod foreign {
                         assert!(explanation.function.is_some(), "{format}");
                     }
                 }
-                assert!(wrong > MEMBERS || rate < 0.01, "{format}: strangers were asked, too");
+                assert!(wrong > MEMBERS || rate < 0.01, "{format}: non-members were asked, too");
                 assert!(filter.explain("").answer == filter.may_contain(""), "{format}");
                 explained += 1;
             }

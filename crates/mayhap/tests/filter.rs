@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use mayhap::{Answers, Filter, InsertError, ItemHash, Kind, MergeError, RemoveError};
-use mayhap_testkit::{member, stranger};
+use mayhap_testkit::{member, non_member};
 
 /// Members in the golden files.
 const MEMBERS: u64 = 300;
@@ -47,7 +47,7 @@ fn every_kind_is_opened_without_being_named_and_comes_back_byte_for_byte() {
             continue;
         }
         assert!(filter.inserted() > 0 && filter.capacity() > 0 && filter.target_fpr() > 0.0, "{name}");
-        let items: Vec<Vec<u8>> = (0..MEMBERS).flat_map(|i| [member(i), stranger(i)]).collect();
+        let items: Vec<Vec<u8>> = (0..MEMBERS).flat_map(|i| [member(i), non_member(i)]).collect();
         let mut answers = Answers::new();
         filter.may_contain_batch(&items, &mut answers);
         for (item, answer) in items.iter().zip(answers.iter()) {
@@ -69,7 +69,7 @@ fn each_kind_does_what_it_can_and_says_what_it_cannot() {
     for (name, bytes) in golden() {
         let mut filter = Filter::decode(&bytes).unwrap();
         let kind = filter.kind();
-        let (item, number) = (stranger(1_000_000), 77_u64);
+        let (item, number) = (non_member(1_000_000), 77_u64);
         let put_in = if kind == Kind::Bitmap { filter.insert(&number) } else { filter.insert(&item) };
         if let Ok(_) | Err(InsertError::Full { .. }) = put_in {
             assert!(!STATIC.contains(&kind), "{name}");

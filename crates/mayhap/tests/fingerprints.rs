@@ -8,7 +8,7 @@ use mayhap::{Answers, BuildError, FingerprintSet, InsertError, ItemHash, MergeEr
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Operation, Script, never_forgets};
-use mayhap_testkit::{Inserted, Subject, band_with_model_error, binomial_band, member, stranger};
+use mayhap_testkit::{Inserted, Subject, band_with_model_error, binomial_band, member, non_member};
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
@@ -125,16 +125,16 @@ fn filled(limit_bytes: u64, seed: u64, bits: u32) -> FingerprintSet {
 /// Two-sided. The model looks at the lines themselves; those it samples are within 3 %.
 #[test]
 fn fingerprints_cut_twice_keep_their_rate_when_full() {
-    const STRANGERS: u64 = 150_000;
+    const NON_MEMBERS: u64 = 150_000;
     let (mut wrong, mut expected) = (0, 0.0);
     for seed in SEEDS {
         let set = filled(1 << 19, seed, 16);
-        wrong += (0..STRANGERS).filter(|&i| set.may_contain(&stranger(i))).count() as u64;
+        wrong += (0..NON_MEMBERS).filter(|&i| set.may_contain(&non_member(i))).count() as u64;
         expected += set.expected_fpr() / SEEDS.len() as f64;
         assert!(set.expected_fpr() <= FingerprintSet::highest_fpr(16), "{}", set.expected_fpr());
         assert!(set.expected_fpr() > 0.8 * FingerprintSet::highest_fpr(16), "{}", set.expected_fpr());
     }
-    let band = |rate| band_with_model_error(SEEDS.len() as u64 * STRANGERS, rate, 1e-6, 0.03);
+    let band = |rate| band_with_model_error(SEEDS.len() as u64 * NON_MEMBERS, rate, 1e-6, 0.03);
     assert!(band(expected).contains(&wrong), "{wrong}, expected {expected:e}: {:?}", band(expected));
     assert!(!band(expected * 1.3).contains(&wrong) && !band(expected / 1.3).contains(&wrong));
 }
@@ -142,7 +142,7 @@ fn fingerprints_cut_twice_keep_their_rate_when_full() {
 /// 28 bits are too many to see a wrong answer, so all items get the same in 14 of them: the rate is 2^14 times as high.
 #[test]
 fn fingerprints_cut_once_keep_their_rate_when_full() {
-    const STRANGERS: u64 = 150_000;
+    const NON_MEMBERS: u64 = 150_000;
     let narrow = |set: &FingerprintSet, item: &[u8]| {
         ItemHash::from(WellMixed(set.hash(item).to_u128() & !(0x3fff << 14) | 1 << 14))
     };
@@ -160,12 +160,13 @@ fn fingerprints_cut_once_keep_their_rate_when_full() {
             }
         }
         assert_eq!(set.fingerprint_bits(), 32);
-        wrong += (0..STRANGERS).filter(|&i| set.may_contain_hash(narrow(&set, &stranger(i)))).count() as u64;
+        wrong +=
+            (0..NON_MEMBERS).filter(|&i| set.may_contain_hash(narrow(&set, &non_member(i)))).count() as u64;
         let rate = set.expected_fpr() * 2_f64.powi(14);
         assert!((rate / 2_f64.powi(14) / FingerprintSet::highest_fpr(32) - 1.0).abs() < 0.001);
         expected += rate / SEEDS.len() as f64;
     }
-    let band = |rate| binomial_band(SEEDS.len() as u64 * STRANGERS, rate, 1e-6);
+    let band = |rate| binomial_band(SEEDS.len() as u64 * NON_MEMBERS, rate, 1e-6);
     assert!(band(expected).contains(&wrong), "{wrong}, expected {expected:e}: {:?}", band(expected));
     assert!(!band(expected * 1.3).contains(&wrong) && !band(expected / 1.3).contains(&wrong));
 }
@@ -216,7 +217,7 @@ fn a_limit_is_kept_and_told_before_anything_changes() {
     let hashes: Vec<ItemHash> = (0..20_000).map(|i| set.hash(&member(i / 2))).collect();
     let mut answers = Answers::new();
     assert!(set.insert_hash_batch(&hashes, &mut answers).is_ok());
-    let hashes: Vec<ItemHash> = (0..20_000).map(|i| set.hash(&stranger(i))).collect();
+    let hashes: Vec<ItemHash> = (0..20_000).map(|i| set.hash(&non_member(i))).collect();
     assert!(matches!(set.insert_hash_batch(&hashes, &mut answers), Err(InsertError::CannotGrow { .. })));
     assert_eq!(set.inserted(), set.capacity());
     assert_eq!((answers.len() as u64, answers.mayhaps()), (set.capacity() - 10_000, 0));

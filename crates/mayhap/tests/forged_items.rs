@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mayhap::{Bloom, HashScheme, SecretKey};
-use mayhap_testkit::{binomial_band, stranger};
+use mayhap_testkit::{binomial_band, non_member};
 
 fn forged() -> BTreeMap<String, Vec<Vec<u8>>> {
     let text = include_str!("vectors/attacks/forged-items.txt");
@@ -25,15 +25,15 @@ fn keyed(number: u128, capacity: u64, rate: f64) -> Bloom {
     Bloom::for_capacity(capacity, rate, HashScheme::keyed(key)).unwrap()
 }
 
-const STRANGERS: u64 = 400_000;
+const NON_MEMBERS: u64 = 400_000;
 
-/// Wrong answers among honest strangers.
+/// Wrong answers among honest non-members.
 fn wrong(filter: &Bloom) -> u64 {
-    (0..STRANGERS).filter(|&i| filter.may_contain(&stranger(i))).count() as u64
+    (0..NON_MEMBERS).filter(|&i| filter.may_contain(&non_member(i))).count() as u64
 }
 
 #[test]
-fn forged_collisions_are_strangers_like_any_other() {
+fn forged_collisions_are_non_members_like_any_other() {
     let collide = &forged()["collide"];
     assert_eq!(collide.len(), 200);
     // 100 keys: 20 000 questions at 10 % expect 2 000 wrong answers; RedisBloom answers mayhap to all of them.
@@ -59,7 +59,7 @@ fn forged_pollution_fills_no_faster_than_honest_items() {
     let mut polluted = keyed(1, 20_000, 0.01);
     polluted.insert_batch(pollute);
     let rate = polluted.shape().expected_fpr(20_000);
-    let honest = binomial_band(STRANGERS, rate, 1e-6);
+    let honest = binomial_band(NON_MEMBERS, rate, 1e-6);
     let seen = wrong(&polluted);
     assert!(honest.contains(&seen), "{seen} outside {honest:?}: polluted");
     let fill = polluted.fill();
@@ -85,7 +85,7 @@ fn the_same_items_break_the_filter_they_were_forged_for() {
         (0..7_u64).map(move |i| (a.wrapping_add(i.wrapping_mul(b)) % bits) as usize)
     };
     sets["pollute"].iter().for_each(|item| positions(item).for_each(|position| set[position] = true));
-    let wrong = (0..STRANGERS).filter(|&i| positions(&stranger(i)).all(|position| set[position])).count();
-    let rate = wrong as f64 / STRANGERS as f64;
+    let wrong = (0..NON_MEMBERS).filter(|&i| positions(&non_member(i)).all(|position| set[position])).count();
+    let rate = wrong as f64 / NON_MEMBERS as f64;
     assert!(rate > 0.1, "ten times the promised rate, got {rate}");
 }

@@ -9,7 +9,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Built, Inserted, Rebuilt, Shape, Subject, band_with_model_error, member, stranger, stranger_u64,
+    Built, Inserted, Rebuilt, Shape, Subject, band_with_model_error, member, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -106,11 +106,11 @@ const CAPACITY: u64 = 10_000;
 /// 4 000 wrong answers expected, whatever the rate. The model is exact, so the band has no error of its own but 1 %.
 fn plan(one_in: u64, items: u64) -> RatePlan<'static> {
     let fpr = 1.0 / one_in as f64;
-    let strangers = 4_000 * one_in / SEEDS.len() as u64;
+    let non_members = 4_000 * one_in / SEEDS.len() as u64;
     let rate = GcsShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
     assert!((0.99..=0.998).contains(&(rate / fpr)), "{rate} for {fpr}");
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.01);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.01);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 fn full_sets_keep_their_rate<const ONE_IN: u64>() {
@@ -166,7 +166,7 @@ fn the_set_knows_its_rate_exactly() {
         let values = set.values().count() as f64;
         assert_eq!(set.expected_fpr(), values / set.shape().range() as f64);
         assert!((set.expected_fpr() / set.shape().expected_fpr(CAPACITY) - 1.0).abs() < 0.02);
-        let wrong = (0..400_000).filter(|&i| set.may_contain(&stranger_u64(seed, i))).count() as u64;
+        let wrong = (0..400_000).filter(|&i| set.may_contain(&non_member_u64(seed, i))).count() as u64;
         assert!(band_with_model_error(400_000, set.expected_fpr(), 1e-6, 0.0).contains(&wrong), "{wrong}");
     }
 }
@@ -189,7 +189,7 @@ fn sizes_are_as_promised() {
 fn empty_tiny_and_odd_sets_hold_what_they_should() {
     let none = Gcs::build(Vec::<u64>::new(), 0.01, 3).unwrap();
     assert_eq!((none.inserted(), none.expected_fpr(), none.values().count()), (0, 0.0, 0));
-    assert!((0..10_000).all(|i| !none.may_contain(&stranger(i))));
+    assert!((0..10_000).all(|i| !none.may_contain(&non_member(i))));
     assert!(!Gcs::decode(&none.encode()).unwrap().may_contain("a"));
     for items in [1, 2, 3, 79, 80, 81, 159, 160, 2_239, 2_240, 2_241, 2_320, 5_000] {
         for fpr in [0.9, 0.5, 0.03, 1e-3, 1e-7, 1e-15] {
@@ -233,7 +233,7 @@ fn hashes_items_and_sorted_streams_make_the_same_set() {
     for other in [&by_hash, &by_stream, &in_shape] {
         assert_eq!(other.encode(), by_item.encode());
     }
-    for item in (0..3_000).flat_map(|i| [member(i), stranger(i)]) {
+    for item in (0..3_000).flat_map(|i| [member(i), non_member(i)]) {
         assert_eq!(by_item.may_contain(&item), by_item.may_contain_hash(by_item.hash(&item)));
     }
 }

@@ -13,11 +13,11 @@ use mayhap::{
     GrowableCuckoo, Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
     ScalableCuckooShape, ScalableShape, SecretKey, Window, Xor8, Xor16, Xor32,
 };
-use mayhap_testkit::{member, stranger};
+use mayhap_testkit::{member, non_member};
 
 const SEED: u64 = 0x006d_6179_6861_7031;
 const MEMBERS: u64 = 300;
-const STRANGERS: u64 = 200_000;
+const NON_MEMBERS: u64 = 200_000;
 
 /// A filter as it must be: its name and its bytes.
 struct Golden {
@@ -25,7 +25,7 @@ struct Golden {
     bytes: Vec<u8>,
 }
 
-/// Members that are there and strangers that seem to be, in the filter decoded from these bytes. Of the exact bitmap: its set bits,
+/// Members that are there and non-members that seem to be, in the filter decoded from these bytes. Of the exact bitmap: its set bits,
 /// and how many of the ids up to 10 000 are set.
 fn ask(bytes: &[u8]) -> (u64, u64) {
     let filter = Filter::decode(bytes).unwrap();
@@ -33,8 +33,8 @@ fn ask(bytes: &[u8]) -> (u64, u64) {
         return (bitmap.count(), (0..10_000).filter(|&id| bitmap.get(id)).count() as u64);
     }
     let members = (0..MEMBERS).filter(|&i| filter.may_contain(&member(i))).count();
-    let strangers = (0..STRANGERS).filter(|&i| filter.may_contain(&stranger(i))).count();
-    (members as u64, strangers as u64)
+    let non_members = (0..NON_MEMBERS).filter(|&i| filter.may_contain(&non_member(i))).count();
+    (members as u64, non_members as u64)
 }
 
 fn bloom(scheme: HashScheme) -> Vec<u8> {
@@ -67,23 +67,23 @@ fn counting() -> Vec<u8> {
     let mut filter = CountingBloom::for_capacity(MEMBERS, 0.01, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
         filter.insert(&member(i));
-        filter.insert(&stranger(i));
+        filter.insert(&non_member(i));
     });
     (0..MEMBERS).for_each(|i| {
-        assert!(filter.remove(&stranger(i)));
+        assert!(filter.remove(&non_member(i)));
     });
     filter.encode()
 }
 
-/// No stranger is ever taken out: a hidden member would make the count of members depend on luck.
+/// No non-member is ever taken out: a hidden member would make the count of members depend on luck.
 fn dual() -> Vec<u8> {
     let mut filter = DualBloom::for_capacity(MEMBERS + 20, 20, 0.001, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
         filter.insert(&member(i)).unwrap();
     });
     (0..20).for_each(|i| {
-        filter.insert(&stranger(STRANGERS + i)).unwrap();
-        filter.remove(&stranger(STRANGERS + i));
+        filter.insert(&non_member(NON_MEMBERS + i)).unwrap();
+        filter.remove(&non_member(NON_MEMBERS + i));
     });
     filter.encode()
 }
@@ -100,7 +100,7 @@ fn gcs(rate: f64) -> Vec<u8> {
     Gcs::build((0..MEMBERS).map(member), rate, SEED).unwrap().encode()
 }
 
-/// Members once, twice and often, and strangers that were taken out again.
+/// Members once, twice and often, and non-members that were taken out again.
 fn quotient(doublings: u32) -> Vec<u8> {
     let mut filter = Quotient::for_capacity(2 * MEMBERS, 0.001, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -108,8 +108,8 @@ fn quotient(doublings: u32) -> Vec<u8> {
         (0..copies).for_each(|_| {
             filter.insert(&member(i)).unwrap();
         });
-        filter.insert(&stranger(i)).unwrap();
-        assert!(filter.remove(&stranger(i)));
+        filter.insert(&non_member(i)).unwrap();
+        assert!(filter.remove(&non_member(i)));
     });
     (0..doublings).for_each(|_| filter.double().unwrap());
     filter.encode()
@@ -125,17 +125,17 @@ fn dleft(rate: f64) -> Vec<u8> {
         });
     });
     (0..20).for_each(|i| {
-        filter.insert(&stranger(STRANGERS + i)).unwrap();
-        assert!(filter.remove(&stranger(STRANGERS + i)));
+        filter.insert(&non_member(NON_MEMBERS + i)).unwrap();
+        assert!(filter.remove(&non_member(NON_MEMBERS + i)));
     });
     filter.encode()
 }
 
-/// Strangers first, a window and a generation of them: all are given up again.
+/// Non-members first, a window and a generation of them: all are given up again.
 fn window_of_items() -> Vec<u8> {
     let mut filter = Window::of_items(MEMBERS, 0.01, SEED).unwrap();
     (0..500).for_each(|i| {
-        filter.insert(&stranger(STRANGERS + i));
+        filter.insert(&non_member(NON_MEMBERS + i));
     });
     (0..MEMBERS).for_each(|i| {
         filter.insert(&member(i));
@@ -146,7 +146,7 @@ fn window_of_items() -> Vec<u8> {
 fn window_of_time(rate: f64) -> Vec<u8> {
     let mut filter = Window::of_time(MEMBERS, MEMBERS, rate, SEED).unwrap();
     (0..500).for_each(|i| {
-        filter.insert_at(&stranger(STRANGERS + i), 1_000 + i);
+        filter.insert_at(&non_member(NON_MEMBERS + i), 1_000 + i);
     });
     (0..MEMBERS).for_each(|i| {
         filter.insert_at(&member(i), 2_000 + i);
@@ -161,8 +161,8 @@ fn cuckoo(shape: CuckooShape) -> Vec<u8> {
         filter.insert(&member(i)).unwrap();
     });
     (0..20).for_each(|i| {
-        filter.insert(&stranger(STRANGERS + i)).unwrap();
-        assert!(filter.remove(&stranger(STRANGERS + i)));
+        filter.insert(&non_member(NON_MEMBERS + i)).unwrap();
+        assert!(filter.remove(&non_member(NON_MEMBERS + i)));
     });
     filter.encode()
 }
@@ -182,9 +182,9 @@ fn growing() -> Vec<u8> {
     let mut filter = Growing::for_capacity(10, 0.01, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
         filter.insert(&member(i)).unwrap();
-        filter.insert(&stranger(STRANGERS + i)).unwrap();
+        filter.insert(&non_member(NON_MEMBERS + i)).unwrap();
     });
-    (0..MEMBERS).for_each(|i| assert!(filter.remove(&stranger(STRANGERS + i))));
+    (0..MEMBERS).for_each(|i| assert!(filter.remove(&non_member(NON_MEMBERS + i))));
     filter.encode()
 }
 
@@ -197,8 +197,8 @@ fn scalable_cuckoo() -> Vec<u8> {
         filter.insert(&member(i)).unwrap();
     });
     (0..10).for_each(|i| {
-        filter.insert(&stranger(STRANGERS + i)).unwrap();
-        assert!(filter.remove(&stranger(STRANGERS + i)));
+        filter.insert(&non_member(NON_MEMBERS + i)).unwrap();
+        assert!(filter.remove(&non_member(NON_MEMBERS + i)));
     });
     assert!(filter.tables() > 1);
     filter.encode()
@@ -306,7 +306,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// `name members strangers` on every line.
+/// `name members non_members` on every line.
 fn pinned() -> BTreeMap<String, (u64, u64)> {
     let text = fs::read_to_string(folder().join("answers.txt")).unwrap_or_default();
     let mut pinned = BTreeMap::new();
@@ -329,8 +329,9 @@ fn bytes_and_wrong_answers_never_change() {
             fs::create_dir_all(folder()).unwrap();
             fs::write(&path, &bytes).unwrap();
             pinned.insert(name.to_owned(), ask(&bytes));
-            let lines =
-                pinned.iter().map(|(name, (members, strangers))| format!("{name} {members} {strangers}\n"));
+            let lines = pinned
+                .iter()
+                .map(|(name, (members, non_members))| format!("{name} {members} {non_members}\n"));
             fs::write(folder().join("answers.txt"), lines.collect::<String>()).unwrap();
         }
         let golden = fs::read(&path).unwrap_or_else(|error| {
@@ -338,15 +339,15 @@ fn bytes_and_wrong_answers_never_change() {
         });
         assert!(golden == bytes, "{name}: the bytes of this filter have changed");
         let expected = pinned.get(name).unwrap_or_else(|| panic!("answers.txt says nothing of {name}"));
-        assert_eq!(ask(&golden), *expected, "{name}: members found, strangers taken for members");
+        assert_eq!(ask(&golden), *expected, "{name}: members found, non-members taken for members");
     }
 }
 
 #[test]
-fn members_are_there_and_strangers_seldom() {
-    for (name, (members, strangers)) in pinned().into_iter().filter(|(name, _)| name != "bitmap") {
+fn members_are_there_and_non_members_seldom() {
+    for (name, (members, non_members)) in pinned().into_iter().filter(|(name, _)| name != "bitmap") {
         assert_eq!(members, MEMBERS, "{name}");
-        assert!(strangers < STRANGERS / 50, "{name}: {strangers} of {STRANGERS}");
+        assert!(non_members < NON_MEMBERS / 50, "{name}: {non_members} of {NON_MEMBERS}");
     }
 }
 

@@ -17,7 +17,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -148,9 +148,9 @@ const CAPACITY: u64 = 10_000;
 /// 4 000 wrong answers expected, whatever the rate.
 fn first_plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let rate = GrowingShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY).unwrap();
-    let strangers = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let non_members = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn full(shape: GrowingShape, seed: u64, doublings: u32) -> (Growing, u64) {
     (filter, members)
 }
 
-fn wrong_answers(filter: &Growing, seed: u64, strangers: u64) -> u64 {
-    (0..strangers).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64
+fn wrong_answers(filter: &Growing, seed: u64, non_members: u64) -> u64 {
+    (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
         ("one half", GrowingShape::for_capacity(14, 0.5).unwrap(), 4_000),
         ("three bits", GrowingShape::exactly(30, 3).unwrap(), 6_000),
     ];
-    for (name, shape, strangers) in plans {
+    for (name, shape, non_members) in plans {
         for doublings in [0, 1, 4, 10] {
             let (mut wrong, mut expected) = (0, 0.0);
             for seed in SEEDS {
@@ -210,9 +210,9 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
                 assert_eq!(shape.memory_bytes_after(members), Ok(filter.memory_bytes()), "{name}");
                 assert!(filter.void_slots() as f64 <= shape.target_fpr() * members as f64);
                 expected += filter.expected_fpr() / SEEDS.len() as f64;
-                wrong += wrong_answers(&filter, seed, strangers);
+                wrong += wrong_answers(&filter, seed, non_members);
             }
-            let trials = strangers * SEEDS.len() as u64;
+            let trials = non_members * SEEDS.len() as u64;
             let band = band_with_model_error(trials, expected, 1e-6, 0.03);
             assert!(band.contains(&wrong), "{name}, {doublings} doublings: {wrong} wrong, expected {band:?}");
             assert!(expected <= shape.target_fpr() && wrong as f64 <= shape.target_fpr() * trials as f64);
@@ -524,7 +524,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     let (mut filter, _) = full(GrowingShape::for_capacity(50, 0.01).unwrap(), 3, 5);
     let before = filter.encode();
     let mut turned_away = 0;
-    for item in (0..20_000).map(stranger) {
+    for item in (0..20_000).map(non_member) {
         if !filter.may_contain(&item) {
             assert!(!filter.remove(&item));
             assert_eq!(filter.count_estimate(&item), 0);
@@ -555,10 +555,10 @@ fn hashes_and_items_are_the_same() {
     by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
     assert_eq!(of_items, of_hashes);
     assert_eq!(of_items.mayhaps(), 1_000);
-    // Batches of every length answer like single questions, strangers included.
+    // Batches of every length answer like single questions, non-members included.
     for length in [0, 1, 31, 32, 33, 63, 64, 65, 100, 129] {
         let asked: Vec<Vec<u8>> =
-            (0..length).map(|i| if i % 3 == 0 { member(i) } else { stranger(i) }).collect();
+            (0..length).map(|i| if i % 3 == 0 { member(i) } else { non_member(i) }).collect();
         by_item.may_contain_batch(&asked, &mut of_items);
         assert!(of_items.iter().eq(asked.iter().map(|item| by_item.may_contain(item))), "{length}");
     }

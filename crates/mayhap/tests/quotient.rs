@@ -12,7 +12,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -78,10 +78,10 @@ fn never_forgets_what_was_not_removed() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Counted::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
 }
 
-/// Two bits of remainder: every fifth stranger shares a fingerprint with somebody, and so does every fifth member.
+/// Two bits of remainder: every fifth non-member shares a fingerprint with somebody, and so does every fifth member.
 #[test]
 fn never_forgets_where_most_fingerprints_are_shared() {
     let make = |seed| Counted::for_capacity(600, 0.3, seed);
@@ -100,10 +100,10 @@ const CAPACITY: u64 = 10_000;
 
 /// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
-    let strangers = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = QuotientShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
     assert!((filter.expected_fpr() / at_capacity - 1.0).abs() < 0.01, "{}", filter.expected_fpr());
     assert!((filter.estimated_items() as f64 / CAPACITY as f64 - 1.0).abs() < 0.002);
     assert!((0.94..=0.95).contains(&filter.fill()), "{}", filter.fill());
-    let wrong = (0..400_000).filter(|&i| filter.may_contain(&stranger_u64(7, i))).count() as u64;
+    let wrong = (0..400_000).filter(|&i| filter.may_contain(&non_member_u64(7, i))).count() as u64;
     assert!(band_with_model_error(400_000, filter.expected_fpr(), 1e-6, 0.0).contains(&wrong), "{wrong}");
     (0..CAPACITY).for_each(|i| assert!(filter.remove(&member_u64(7, i))));
     assert_eq!((filter.inserted(), filter.distinct(), filter.fill()), (0, 0, 0.0));
@@ -451,7 +451,7 @@ fn a_union_is_what_inserting_everything_would_have_made() {
     let mut other = Quotient::for_capacity(400, 0.01, 5).unwrap();
     for i in 0..400 {
         full.insert(&member(i)).unwrap();
-        other.insert(&stranger(i)).unwrap();
+        other.insert(&non_member(i)).unwrap();
     }
     let before = full.encode();
     let error = full.union(&other).unwrap_err();
@@ -465,7 +465,7 @@ fn a_union_is_what_inserting_everything_would_have_made() {
     full.double().unwrap();
     other.double().unwrap();
     full.union(&other).unwrap();
-    assert!((0..400).all(|i| full.may_contain(&member(i)) && full.may_contain(&stranger(i))));
+    assert!((0..400).all(|i| full.may_contain(&member(i)) && full.may_contain(&non_member(i))));
     assert_eq!(full.inserted(), 800);
 }
 
@@ -516,7 +516,7 @@ fn spare_bits_keep_the_promise_through_their_doublings_and_no_longer() {
         filter.double().unwrap();
     }
     assert!(filter.target_fpr() > 0.01, "the spare bits are used up");
-    let wrong = (0..400_000).filter(|&i| filter.may_contain(&stranger_u64(2, i))).count() as u64;
+    let wrong = (0..400_000).filter(|&i| filter.may_contain(&non_member_u64(2, i))).count() as u64;
     assert!(band_with_model_error(400_000, filter.expected_fpr(), 1e-6, 0.0).contains(&wrong), "{wrong}");
     // Down to two bits, and no further.
     while filter.shape().remainder_bits() > 2 {
@@ -537,7 +537,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     });
     let before = filter.encode();
     let mut turned_away = 0;
-    for item in (0..21_000).map(stranger) {
+    for item in (0..21_000).map(non_member) {
         if !filter.may_contain(&item) {
             assert!(!filter.remove(&item));
             turned_away += 1;

@@ -113,7 +113,7 @@ fn both_build_the_same_files_and_answer_alike() {
         let found = answered(&read.filter, &questions);
         assert!(
             found.len() > members.len(),
-            "some strangers are answered wrongly, and by both the same ones"
+            "some non-members are answered wrongly, and by both the same ones"
         );
         assert_eq!(program.run(packing, &["check"], &ours, &questions), found);
         assert_eq!(program.run(packing, &["check"], &theirs, &questions), found);

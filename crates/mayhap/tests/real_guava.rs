@@ -30,7 +30,7 @@ const FUNNELS: [(&str, Items, ItemEncoding); 5] = [
 
 const ITEMS: [(Items, &str); 3] = [(Items::Texts, "texts"), (Items::Ints, "ints"), (Items::Longs, "longs")];
 
-/// Half of them members of the largest filter, half strangers.
+/// Half of them members of the largest filter, half non-members.
 fn probes(items: Items) -> Vec<Given> {
     [items.some(0, PROBES / 2), items.some(1_000_000, PROBES / 2)].concat()
 }

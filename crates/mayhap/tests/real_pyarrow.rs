@@ -58,21 +58,21 @@ fn run(folder: &Path) -> Option<Value> {
 
 /// What row `i` has in `column`, and what no row has: as text, or as bytes where the column holds bytes.
 fn value(column: &str, i: u64, is_member: bool) -> Held {
-    let stranger = u64::from(!is_member);
+    let non_member = u64::from(!is_member);
     let whole = |number: i128| Held::Text(number.to_string());
     match column {
         "s" if is_member => Held::Text(format!("row-{i}")),
         "outer.inner" if is_member => Held::Text(format!("in-{i}")),
         "s" | "outer.inner" => Held::Text(format!("nobody-{i}")),
-        "b" => Held::Bytes([&i.to_be_bytes()[..], &[0xff - stranger as u8]].concat()),
-        "i32" => whole(i128::from(i) * 7 - 50_000 + i128::from(stranger)),
-        "i64" => whole(i128::from(i) * 1_000_003 + i128::from(stranger)),
-        "u64" => whole((1 << 63) + i128::from(i) + i128::from(stranger * ROWS)),
-        "f32" => Held::Text((i as f32 / 4.0 + stranger as f32 / 8.0).to_string()),
-        "f64" => Held::Text((i as f64 / 7.0 + stranger as f64 / 100.0).to_string()),
-        "fixed" => Held::Bytes([stranger.to_be_bytes(), i.to_be_bytes()].concat()),
-        "date" => whole(i128::from(i) + i128::from(stranger * ROWS)),
-        "crowded" => whole(i128::from(i) * 3 + i128::from(stranger)),
+        "b" => Held::Bytes([&i.to_be_bytes()[..], &[0xff - non_member as u8]].concat()),
+        "i32" => whole(i128::from(i) * 7 - 50_000 + i128::from(non_member)),
+        "i64" => whole(i128::from(i) * 1_000_003 + i128::from(non_member)),
+        "u64" => whole((1 << 63) + i128::from(i) + i128::from(non_member * ROWS)),
+        "f32" => Held::Text((i as f32 / 4.0 + non_member as f32 / 8.0).to_string()),
+        "f64" => Held::Text((i as f64 / 7.0 + non_member as f64 / 100.0).to_string()),
+        "fixed" => Held::Bytes([non_member.to_be_bytes(), i.to_be_bytes()].concat()),
+        "date" => whole(i128::from(i) + i128::from(non_member * ROWS)),
+        "crowded" => whole(i128::from(i) * 3 + i128::from(non_member)),
         other => panic!("no column {other}"),
     }
 }
@@ -107,7 +107,7 @@ fn filters_of(file: &mut Filters, column: &str) -> Vec<BlockedBloom> {
     listed.iter().map(|filter| file.read(filter).unwrap()).collect()
 }
 
-/// Every member is a mayhap in its own row group; says how many strangers were, of how many.
+/// Every member is a mayhap in its own row group; says how many non-members were, of how many.
 fn check_column(file: &mut Filters, column: &str) -> (u64, u64) {
     let filters = filters_of(file, column);
     let rows = file.row_groups()[0];
@@ -122,8 +122,8 @@ fn check_column(file: &mut Filters, column: &str) -> (u64, u64) {
             assert_eq!(answers, expected.collect::<Vec<_>>(), "{column}, row {i}");
         }
     }
-    let strangers: Vec<Held> = (0..ROWS).map(|i| value(column, i, false)).collect();
-    let wrong = filters.iter().flat_map(|filter| strangers.iter().filter(|item| filter.may_contain(*item)));
+    let non_members: Vec<Held> = (0..ROWS).map(|i| value(column, i, false)).collect();
+    let wrong = filters.iter().flat_map(|filter| non_members.iter().filter(|item| filter.may_contain(*item)));
     (wrong.count() as u64, ROWS * GROUPS as u64)
 }
 
@@ -133,13 +133,13 @@ fn open(folder: &Path, name: &str, row_groups: &[u64]) -> Filters {
     file
 }
 
-/// `wrong` of `asked` strangers were answered mayhap by filters of this shape, each with so many items in it.
+/// `wrong` of `asked` non-members were answered mayhap by filters of this shape, each with so many items in it.
 fn check_rate(name: &str, like: &BlockedBloom, items: u64, (wrong, asked): (u64, u64)) {
     let rate = like.shape().expected_fpr(items);
     let band = |rate| binomial_band(asked, rate, 1e-6);
     let promised = *band(rate * 0.98).start()..=*band(rate * 1.02).end();
-    assert!(promised.contains(&wrong), "{name}: {wrong} of {asked} strangers, promised {promised:?}");
-    println!("{name}: {wrong} of {asked} strangers answered mayhap, promised {promised:?}");
+    assert!(promised.contains(&wrong), "{name}: {wrong} of {asked} non-members, promised {promised:?}");
+    println!("{name}: {wrong} of {asked} non-members answered mayhap, promised {promised:?}");
 }
 
 const ENCODINGS: [(&str, ItemEncoding); 10] = [

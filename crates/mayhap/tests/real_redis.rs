@@ -22,7 +22,7 @@ const CODECS: [(ItemEncoding, Items); 8] = [
     (ItemEncoding::Json, Items::Texts),
 ];
 const MEMBERS: u64 = 1_000;
-const STRANGERS: u64 = 2_000;
+const NON_MEMBERS: u64 = 2_000;
 
 /// The positions of an item in Redisson's order: the halves of its hash are added in turn.
 fn positions<I: Item>(filter: &Bloom, item: &I) -> Vec<u64> {
@@ -108,7 +108,7 @@ fn redis_holds_the_very_bits_we_write() {
             .collect();
         assert!(pieces == bitmap, "{said}");
 
-        let questions = [members, items.some(1_000_000, STRANGERS)].concat();
+        let questions = [members, items.some(1_000_000, NON_MEMBERS)].concat();
         let answers = answers_of_redis(&mut redis, &name, &built, &questions);
         assert!(questions.iter().map(|item| fetched.may_contain(item)).eq(answers.iter().copied()), "{said}");
         assert!(answers[..MEMBERS as usize].iter().all(|&answer| answer), "{said}");
@@ -122,7 +122,7 @@ fn redis_holds_the_very_bits_we_write() {
         fetched.insert("one more");
         assert!(redisson::bitmap(&fetched).unwrap() != bitmap, "{said}");
     }
-    println!("{} codecs, {} questions each", CODECS.len(), MEMBERS + STRANGERS);
+    println!("{} codecs, {} questions each", CODECS.len(), MEMBERS + NON_MEMBERS);
 }
 
 #[test]

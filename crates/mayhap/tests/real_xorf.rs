@@ -7,18 +7,18 @@ use serde::de::DeserializeOwned;
 use xorf::Filter;
 
 const SIZES: [u64; 5] = [1, 2, 10, 1_000, 100_000];
-const STRANGERS: u64 = 10_000;
+const NON_MEMBERS: u64 = 10_000;
 
 /// Numbers that are not consecutive.
 fn keys(count: u64) -> Vec<u64> {
     (0..count).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
 }
 
-/// All `keys` are in both, and of the strangers the same ones.
+/// All `keys` are in both, and of the non-members the same ones.
 fn agree(keys: &[u64], theirs: &impl Filter<u64>, ours: impl Fn(u64) -> bool) {
     assert!(keys.iter().all(|key| theirs.contains(key) && ours(*key)));
-    for stranger in 0..STRANGERS {
-        assert_eq!(theirs.contains(&stranger), ours(stranger), "{stranger}");
+    for non_member in 0..NON_MEMBERS {
+        assert_eq!(theirs.contains(&non_member), ours(non_member), "{non_member}");
     }
 }
 
@@ -80,7 +80,7 @@ fn xor_filters_of_every_width() {
     xor_both_ways::<u32, xorf::Xor32>();
 }
 
-/// A stranger's filter, or one read with another width, answers otherwise: the comparison can fail.
+/// A non-member's filter, or one read with another width, answers otherwise: the comparison can fail.
 #[test]
 fn other_filters_disagree() {
     let keys = keys(1_000);

@@ -7,7 +7,8 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Built, Rebuilt, Shape, band_with_model_error, binomial_band, member, member_u64, stranger, stranger_u64,
+    Built, Rebuilt, Shape, band_with_model_error, binomial_band, member, member_u64, non_member,
+    non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -73,9 +74,9 @@ const ITEMS: u64 = 10_000;
 /// 6 000 wrong answers expected, whatever the rate. The model is exact but for what luck does to rates between two powers of
 /// two, which a hundredth is aimed off for at this size.
 fn plan(fpr: f64) -> RatePlan<'static> {
-    let strangers = (6_000.0 / fpr) as u64 / SEEDS.len() as u64;
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, fpr * 0.99, 1e-6, 0.01);
-    RatePlan { shape: Shape::Url, items: ITEMS, strangers, seeds: &SEEDS, promised }
+    let non_members = (6_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, fpr * 0.99, 1e-6, 0.01);
+    RatePlan { shape: Shape::Url, items: ITEMS, non_members, seeds: &SEEDS, promised }
 }
 
 fn keeps<const MILLIONTHS: u32>(plan: &RatePlan<'_>) -> Result<(), Failure> {
@@ -109,7 +110,7 @@ fn small_filters_know_their_rate_exactly() {
         let (mut wrong, mut expected, asked) = (0, 0.0, 2_000);
         for seed in 0..100 {
             let filter = Ribbon::build((0..items).map(|i| member_u64(seed, i)), fpr, seed).unwrap();
-            wrong += (0..asked).filter(|&i| filter.may_contain(&stranger_u64(seed, i))).count() as u64;
+            wrong += (0..asked).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
             expected += filter.expected_fpr() / 100.0;
             assert!(filter.expected_fpr() <= fpr * 1.001, "{items}: {}", filter.expected_fpr());
             assert!(filter.expected_fpr() >= fpr / 2.0, "{items}: {}", filter.expected_fpr());
@@ -136,7 +137,7 @@ fn the_rate_by_the_model_stays_under_the_target() {
     }
 }
 
-/// All of them are there, once and twice round, and most strangers are not.
+/// All of them are there, once and twice round, and most non-members are not.
 fn check(items: u64, fpr: f64, seed: u64) -> Ribbon {
     let filter = Ribbon::build((0..items).map(|i| member_u64(seed, i)), fpr, seed)
         .unwrap_or_else(|error| panic!("{items} items: {error}"));
@@ -165,7 +166,7 @@ fn no_items_no_mayhap() {
     let filter = check(0, 0.01, 7);
     assert_eq!((filter.memory_bytes(), filter.bits_per_item(), filter.expected_fpr()), (0, 0.0, 0.0));
     assert_eq!(filter.layer_count(), 0);
-    assert!((0..10_000).all(|i| !filter.may_contain(&stranger(i))));
+    assert!((0..10_000).all(|i| !filter.may_contain(&non_member(i))));
     let mut answers = Answers::new();
     filter.may_contain_batch(&["a", "b", "c"], &mut answers);
     assert_eq!((answers.len(), answers.mayhaps()), (3, 0));

@@ -12,7 +12,7 @@ use mayhap::{
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::suite::{Failure, Operation, Script, never_forgets};
-use mayhap_testkit::{Inserted, Subject, band_with_model_error, member_u64, stranger_u64};
+use mayhap_testkit::{Inserted, Subject, band_with_model_error, member_u64, non_member_u64};
 
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
@@ -118,8 +118,8 @@ fn full(plan: ScalableShape, seed: u64, growths: usize) -> (ScalableBloom, u64) 
     (filter, members)
 }
 
-fn wrong_answers(may_contain: impl Fn(&u64) -> bool, seed: u64, strangers: u64) -> u64 {
-    (0..strangers).filter(|&i| may_contain(&stranger_u64(seed, i))).count() as u64
+fn wrong_answers(may_contain: impl Fn(&u64) -> bool, seed: u64, non_members: u64) -> u64 {
+    (0..non_members).filter(|&i| may_contain(&non_member_u64(seed, i))).count() as u64
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
         ("equal layers at 30 %", crowded(0.3), 200_000),
         ("tiers at 1 %", ScalableShape::with_tiers(&[50, 1_000, 2_000], 0.01).unwrap(), 400_000),
     ];
-    for (name, plan, strangers) in plans {
+    for (name, plan, non_members) in plans {
         for growths in [0, 1, 3, 6] {
             let (mut wrong, mut expected) = (0, 0.0);
             for seed in SEEDS {
@@ -145,9 +145,9 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
                 assert!((0..members).all(|i| filter.may_contain(&member_u64(seed, i))), "{name}: forgot one");
                 assert_eq!(filter.expected_fpr(), plan.expected_fpr(filter.inserted()).unwrap());
                 expected = filter.expected_fpr();
-                wrong += wrong_answers(|stranger| filter.may_contain(stranger), seed, strangers);
+                wrong += wrong_answers(|non_member| filter.may_contain(non_member), seed, non_members);
             }
-            let trials = strangers * SEEDS.len() as u64;
+            let trials = non_members * SEEDS.len() as u64;
             let band = band_with_model_error(trials, expected, 1e-6, 0.02);
             assert!(band.contains(&wrong), "{name}, {growths} growths: {wrong} wrong, expected {band:?}");
             assert!(
@@ -165,7 +165,7 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
 
 /// Wrong answers of hand-made chains, full after `growths` growths: capacities of the plan, rates by `share`, and every
 /// layer sized for its count of items as if those were any items.
-fn hand_made(plan: &ScalableShape, growths: usize, strangers: u64, share: impl Fn(usize) -> f64) -> u64 {
+fn hand_made(plan: &ScalableShape, growths: usize, non_members: u64, share: impl Fn(usize) -> f64) -> u64 {
     let of_seed = |seed| {
         let (mut layers, mut i) = (Vec::<Bloom>::new(), 0);
         for index in 0..=growths {
@@ -180,29 +180,29 @@ fn hand_made(plan: &ScalableShape, growths: usize, strangers: u64, share: impl F
             }
             layers.push(newest);
         }
-        wrong_answers(|item| layers.iter().any(|layer| layer.may_contain(item)), seed, strangers)
+        wrong_answers(|item| layers.iter().any(|layer| layer.may_contain(item)), seed, non_members)
     };
     SEEDS.map(of_seed).iter().sum()
 }
 
 #[test]
 fn chains_that_share_the_promise_out_wrongly_are_caught() {
-    let (growths, strangers) = (4, 50_000);
+    let (growths, non_members) = (4, 50_000);
     let plan = ScalableShape::for_capacity(100, 0.05).unwrap();
     let items: u64 = (0..=growths).map(|layer| plan.layer(layer).unwrap().capacity()).sum();
-    let trials = strangers * SEEDS.len() as u64;
+    let trials = non_members * SEEDS.len() as u64;
     let band = band_with_model_error(trials, plan.expected_fpr(items).unwrap(), 1e-6, 0.02);
     let r = plan.tightening_ratio();
     let geometric = |layer: usize| (1.0 - r) * r.powi(layer as i32);
-    let right = hand_made(&plan, growths, strangers, geometric);
+    let right = hand_made(&plan, growths, non_members, geometric);
     assert!(band.contains(&right), "{right} wrong with the right shares, expected {band:?}");
-    let equal = hand_made(&plan, growths, strangers, |_| 1.0);
+    let equal = hand_made(&plan, growths, non_members, |_| 1.0);
     assert!(
         !band.contains(&equal) && equal as f64 > 3.0 * 0.05 * trials as f64,
         "{equal} without tightening"
     );
     let greedy =
-        hand_made(&plan, growths, strangers, |layer| if layer == 0 { 1.0 } else { geometric(layer - 1) });
+        hand_made(&plan, growths, non_members, |layer| if layer == 0 { 1.0 } else { geometric(layer - 1) });
     assert!(
         !band.contains(&greedy) && greedy as f64 > 1.5 * 0.05 * trials as f64,
         "{greedy} with a greedy first layer"

@@ -11,7 +11,7 @@ use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
 use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, Operation, RatePlan, Refusals, Script, keeps_its_rate, never_forgets};
-use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger};
+use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member};
 use xxhash_rust::xxh3::xxh3_64;
 
 #[global_allocator]
@@ -39,7 +39,7 @@ impl Subject for Tested {
     fn remove(&mut self, item: &[u8]) -> Option<bool> {
         let copies = self.0.count(item);
         let removed = self.0.remove(item);
-        // A compaction may bring strangers together that share a bucket only in smaller tables, but never loses one.
+        // A compaction may bring non-members together that share a bucket only in smaller tables, but never loses one.
         assert!(self.0.count(item) + u64::from(removed) >= copies, "exactly one copy");
         Some(removed)
     }
@@ -103,7 +103,7 @@ fn never_forgets_what_was_not_removed() {
     let script = Script { mayhap_limit: 0.2, ..Script::new(operations(), 2_000) };
     let report = never_forgets(|seed| Tested(filter(shape(1_000, 2, 20, 2), seed)), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any stranger");
+    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
     for shape in [shape(64, 1, 20, 1), shape(64, 4, 500, 4), shape(300, 3, 1, 2), shape(512, 9, 20, 8)] {
         let script = Script { mayhap_limit: 1.0, ..Script::new(operations() / 8, 500) };
         never_forgets(|seed| Tested(filter(shape, seed)), &script)
@@ -162,9 +162,9 @@ fn plan(shape: &ScalableCuckooShape, items: u64) -> RatePlan<'static> {
         filter.insert(&member_u64(99, i)).unwrap();
     });
     let rate = filter.expected_fpr();
-    let strangers = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let non_members = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn keyed_filters_and_others_come_back() {
         assert_eq!((same.shape(), same.scheme()), (filter.shape(), filter.scheme()));
         assert_eq!((same.tables(), same.encode()), (filter.tables(), filter.encode()));
         assert!((0..500).all(|i| same.may_contain(&member(i))));
-        assert!((0..500).filter(|&i| same.may_contain(&stranger(i))).count() < 200);
+        assert!((0..500).filter(|&i| same.may_contain(&non_member(i))).count() < 200);
     }
 }
 

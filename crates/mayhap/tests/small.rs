@@ -34,9 +34,9 @@ macro_rules! asks {
         let mut answers = Answers::new();
         filter.may_contain_batch(&items(), &mut answers);
         assert_eq!(answers.mayhaps() as u64, ITEMS, stringify!($kind));
-        let strangers: Vec<u64> = (1_000_000..1_000_020).collect();
-        filter.may_contain_batch(&strangers, &mut answers);
-        let single: Vec<bool> = strangers.iter().map(|item| filter.may_contain(item)).collect();
+        let non_members: Vec<u64> = (1_000_000..1_000_020).collect();
+        filter.may_contain_batch(&non_members, &mut answers);
+        let single: Vec<bool> = non_members.iter().map(|item| filter.may_contain(item)).collect();
         assert_eq!(answers.iter().collect::<Vec<_>>(), single, stringify!($kind));
         let bytes = filter.encode();
         let again = $kind::decode(&bytes).unwrap();

@@ -11,7 +11,7 @@ use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, RatePlan, Script, keeps_its_rate, never_forgets};
 use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, stranger, stranger_u64,
+    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -456,11 +456,11 @@ const WINDOW: u64 = 9_000;
 
 /// Members fill all generations, the moment before one is given up; `items` of them.
 fn plan(fpr: f64, generations: u32, items: u64) -> RatePlan<'static> {
-    let strangers = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
+    let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let shape = WindowShape::of_items(WINDOW, fpr).unwrap().with_generations(generations).unwrap();
     let rate = shape.expected_fpr(shape.generation_items());
-    let promised = band_with_model_error(strangers * SEEDS.len() as u64, rate, 1e-6, 0.02);
-    RatePlan { shape: Shape::Url, items, strangers, seeds: &SEEDS, promised }
+    let promised = band_with_model_error(non_members * SEEDS.len() as u64, rate, 1e-6, 0.02);
+    RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
 /// A window of items that never gives one up is filled to the brim: `keeps_its_rate` wants all its members back.
@@ -522,7 +522,7 @@ fn a_window_knows_its_rate_and_when_more_came_than_expected() {
     let newest: Generation = filter.generations().next().unwrap();
     assert_eq!((newest.inserted, newest.capacity), (15_000, 3_000));
     assert!(newest.expected_fpr > 0.2 && filter.expected_fpr() > newest.expected_fpr);
-    let wrong = (0..100_000).filter(|&i| filter.may_contain(&stranger_u64(7, i))).count() as u64;
+    let wrong = (0..100_000).filter(|&i| filter.may_contain(&non_member_u64(7, i))).count() as u64;
     assert!(band_with_model_error(100_000, filter.expected_fpr(), 1e-6, 0.03).contains(&wrong), "{wrong}");
     // Duplicates count as insertions, not for the rate.
     let before = filter.expected_fpr();
@@ -691,5 +691,5 @@ fn a_shape_has_its_price_before_it_is_built() {
         let found = shape.bits_per_item();
         assert!((found - bits).abs() < 0.05, "{generations}: {found}");
     }
-    assert!(!filter.may_contain(&stranger(1)));
+    assert!(!filter.may_contain(&non_member(1)));
 }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::measure::Measured;
 use super::people::Origin;
 use super::{Report, text};
+use crate::error::CliError;
 use crate::kind_name::name_of;
 use crate::output;
-use crate::trouble::Trouble;
 
 #[derive(Serialize)]
 struct Answer {
@@ -20,9 +20,11 @@ struct Answer {
     /// One in so many of the distinct items was measured.
     sampled_one_in: u64,
     members: u64,
-    strangers: u64,
-    /// Strangers that are altered members; the others were held back.
-    altered_strangers: u64,
+    #[serde(rename = "strangers")]
+    non_members: u64,
+    /// Non-members that are altered members; the others were held back.
+    #[serde(rename = "altered_strangers")]
+    altered_non_members: u64,
     target_fpr: f64,
     keyed_hash: bool,
     rounds: u32,
@@ -67,7 +69,7 @@ struct LeftOut {
     why: String,
 }
 
-pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> Result<(), Trouble> {
+pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> Result<(), CliError> {
     let least_memory = text::smallest(report, |measured| measured.memory_bytes as f64);
     let least_lookup = text::smallest(report, |measured| measured.lookup.mean());
     let (source, records, sampled_one_in) = match report.people.origin {
@@ -109,8 +111,8 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> Result<(), Trou
             records,
             sampled_one_in,
             members: report.people.members.len() as u64,
-            strangers: report.people.strangers.len() as u64,
-            altered_strangers: report.people.altered as u64,
+            non_members: report.people.non_members.len() as u64,
+            altered_non_members: report.people.altered as u64,
             target_fpr: report.needs.target_fpr,
             keyed_hash: report.bench.untrusted,
             rounds: report.bench.rounds.get(),

@@ -25,7 +25,7 @@ pub(super) struct Measured {
     pub(super) structure: Structure,
     pub(super) members: u64,
     pub(super) members_lost: u64,
-    pub(super) strangers: u64,
+    pub(super) non_members: u64,
     pub(super) wrong: u64,
     /// Whether it can be wrong at all.
     pub(super) exact: bool,
@@ -36,7 +36,7 @@ pub(super) struct Measured {
     pub(super) lookup: Lookup,
 }
 
-/// CPU nanoseconds per lookup: of strangers and members, one by one and in batches.
+/// CPU nanoseconds per lookup: of non-members and members, one by one and in batches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup {
     pub(super) no_each: f64,
@@ -54,12 +54,12 @@ impl Lookup {
 
 impl Measured {
     pub(super) fn observed_fpr(&self) -> f64 {
-        self.wrong as f64 / self.strangers.max(1) as f64
+        self.wrong as f64 / self.non_members.max(1) as f64
     }
 
     /// In which the true rate lies with a certainty of 95 %.
     pub(super) fn interval(&self) -> (f64, f64) {
-        if self.exact { (0.0, 0.0) } else { interval(self.wrong, self.strangers) }
+        if self.exact { (0.0, 0.0) } else { interval(self.wrong, self.non_members) }
     }
 
     pub(super) fn bits_per_item(&self) -> f64 {
@@ -99,7 +99,7 @@ pub(super) fn measure(
         }
     }
     progress.phase("judging", None);
-    progress.expect_items(tracks.len() as u64 * (people.members.len() + people.strangers.len()) as u64);
+    progress.expect_items(tracks.len() as u64 * (people.members.len() + people.non_members.len()) as u64);
     (tracks.into_iter().map(|track| judge(track, people, progress)).collect(), failed)
 }
 
@@ -145,13 +145,13 @@ fn build_all<'a>(
 #[derive(Default)]
 struct Questions {
     members: Arena,
-    strangers: Arena,
+    non_members: Arena,
 }
 
 impl Questions {
     fn choose(&mut self, people: &People, round: usize) {
         choose(&people.members, &mut self.members, round);
-        choose(&people.strangers, &mut self.strangers, round);
+        choose(&people.non_members, &mut self.non_members, round);
     }
 }
 
@@ -173,7 +173,7 @@ fn ask(track: &mut Track<'_>, questions: &Questions, singles_first: bool) {
     let structure = track.price.structure;
     let filter = &track.filter;
     let mut answers = Answers::new();
-    for (sort, items) in [&questions.strangers, &questions.members].into_iter().enumerate() {
+    for (sort, items) in [&questions.non_members, &questions.members].into_iter().enumerate() {
         let items: Vec<_> = items.iter().map(|item| line_item(structure, item)).collect();
         // Not those that the clock will see.
         black_box(filter.ask_batches(&items[items.len() - WARM_UP..], &mut answers));
@@ -212,13 +212,13 @@ fn judge(mut track: Track<'_>, people: &People, progress: &Progress) -> Measured
         }
         count
     };
-    let (found, wrong) = (mayhaps(&people.members), mayhaps(&people.strangers));
+    let (found, wrong) = (mayhaps(&people.members), mayhaps(&people.non_members));
     let [no_each, no_batch, mayhap_each, mayhap_batch] = &mut track.lookup;
     Measured {
         structure,
         members: people.members.len() as u64,
         members_lost: people.members.len() as u64 - found,
-        strangers: people.strangers.len() as u64,
+        non_members: people.non_members.len() as u64,
         wrong,
         exact: track.price.can.exact,
         expected_fpr: track.filter.expected_fpr(),

@@ -1,22 +1,22 @@
-//! Members and strangers: the items that are in, and those that are not but look alike.
+//! Members and non-members: the items that are in, and those that are not but look alike.
 
 use std::collections::HashSet;
 
 use mayhap::HashScheme;
 use mayhap::advise::{ItemShape, say};
 
+use crate::error::CliError;
 use crate::hashed_already::HashedAlready;
 use crate::input::InputArgs;
 use crate::progress::Progress;
-use crate::trouble::Trouble;
 
 /// One item in so many is held back.
 const HELD_BACK: u64 = 10;
-/// The rate is judged on enough strangers for so many wrong answers, if there can be so many.
+/// The rate is judged on enough non-members for so many wrong answers, if there can be so many.
 const WRONG_ANSWERS: f64 = 1_000.0;
-/// At least so many strangers are asked about, and at most.
-const FEWEST_STRANGERS: usize = 20_000;
-const MOST_STRANGERS: usize = 2_000_000;
+/// At least so many non-members are asked about, and at most.
+const FEWEST_NON_MEMBERS: usize = 20_000;
+const MOST_NON_MEMBERS: usize = 2_000_000;
 /// Bytes an item takes besides its own: where it begins, the set that knows it, and its share of some twenty filters and of
 /// what building them takes.
 const BESIDES: u64 = 100;
@@ -75,17 +75,17 @@ pub(super) struct People {
     pub(super) origin: Origin,
     pub(super) members: Arena,
     /// None of them is a member, none is there twice.
-    pub(super) strangers: Arena,
-    /// How many of the strangers, the last ones, are altered members.
+    pub(super) non_members: Arena,
+    /// How many of the non-members, the last ones, are altered members.
     pub(super) altered: usize,
     /// The lowest and the highest, where all are integers.
     range: Option<(u64, u64)>,
 }
 
 impl People {
-    fn new(origin: Origin, members: Arena, strangers: Arena, altered: usize) -> Self {
+    fn new(origin: Origin, members: Arena, non_members: Arena, altered: usize) -> Self {
         let mut range = None;
-        for item in members.iter().chain(strangers.iter().take(strangers.len() - altered)) {
+        for item in members.iter().chain(non_members.iter().take(non_members.len() - altered)) {
             let Some(number) = number(item) else {
                 range = None;
                 break;
@@ -93,7 +93,7 @@ impl People {
             let (low, high) = range.unwrap_or((number, number));
             range = Some((low.min(number), high.max(number)));
         }
-        Self { origin, members, strangers, altered, range }
+        Self { origin, members, non_members, altered, range }
     }
 
     /// What the items are like.
@@ -114,7 +114,12 @@ pub(super) fn number(item: &[u8]) -> Option<u64> {
 
 /// The items of the input. Where they take more than `memory`, one in two of them is forgotten, chosen by their hashes, again
 /// and again: what stays is a fair sample of the distinct items, whatever their order and however often each came.
-pub(super) fn read(input: &InputArgs, fpr: f64, memory: u64, progress: &Progress) -> Result<People, Trouble> {
+pub(super) fn read(
+    input: &InputArgs,
+    fpr: f64,
+    memory: u64,
+    progress: &Progress,
+) -> Result<People, CliError> {
     let mut blocks = input.open(progress)?;
     let (mut items, mut known) = (Arena::default(), Known::default());
     let (mut records, mut sampled) = (0_u64, 1_u64);
@@ -142,20 +147,20 @@ pub(super) fn read(input: &InputArgs, fpr: f64, memory: u64, progress: &Progress
         } else {
             format!("--memory: {} are too few for a single item", say::bytes(memory))
         };
-        return Err(Trouble::Usage(what));
+        return Err(CliError::Usage(what));
     }
-    let (members, mut strangers) = parted(&items);
+    let (members, mut non_members) = parted(&items);
     drop(items);
-    let altered = alter(&members, &mut strangers, &mut known, wanted(fpr));
-    Ok(People::new(Origin::Read { records, sampled }, members, strangers, altered))
+    let altered = alter(&members, &mut non_members, &mut known, wanted(fpr));
+    Ok(People::new(Origin::Read { records, sampled }, members, non_members, altered))
 }
 
-/// Members and strangers that nobody has to read.
-pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, Trouble> {
-    let strangers = wanted(fpr) as u64;
-    let needed = (items + strangers).saturating_mul(BESIDES + GENERATED_LEN as u64);
+/// Members and non-members that nobody has to read.
+pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, CliError> {
+    let non_members = wanted(fpr) as u64;
+    let needed = (items + non_members).saturating_mul(BESIDES + GENERATED_LEN as u64);
     if items == 0 {
-        return Err(Trouble::Usage("--items: at least 1 item, got 0".into()));
+        return Err(CliError::Usage("--items: at least 1 item, got 0".into()));
     }
     if needed > memory {
         let what = format!(
@@ -164,14 +169,14 @@ pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, Tro
             say::bytes(needed),
             say::bytes(memory)
         );
-        return Err(Trouble::Usage(what));
+        return Err(CliError::Usage(what));
     }
     let some = |range: std::ops::Range<u64>| {
         let mut arena = Arena::default();
         range.for_each(|number| arena.push(&generate(number)));
         arena
     };
-    Ok(People::new(Origin::Generated, some(0..items), some(items..items + strangers), 0))
+    Ok(People::new(Origin::Generated, some(0..items), some(items..items + non_members), 0))
 }
 
 const GENERATED_LEN: usize = 16;
@@ -190,9 +195,9 @@ const fn mixed(number: u64) -> u64 {
     third ^ (third >> 31)
 }
 
-/// How many strangers it takes to judge a rate.
+/// How many non-members it takes to judge a rate.
 fn wanted(fpr: f64) -> usize {
-    ((WRONG_ANSWERS / fpr) as usize).clamp(FEWEST_STRANGERS, MOST_STRANGERS)
+    ((WRONG_ANSWERS / fpr) as usize).clamp(FEWEST_NON_MEMBERS, MOST_NON_MEMBERS)
 }
 
 /// Two independent hashes in one: the low half tells items apart, the high half chooses among them.
@@ -211,35 +216,35 @@ fn halved(items: &Arena, sampled: u64) -> Arena {
     kept
 }
 
-/// One in ten, chosen by its hash, is a stranger from now on; no one where there are too few to part.
+/// One in ten, chosen by its hash, is a non-member from now on; no one where there are too few to part.
 fn parted(items: &Arena) -> (Arena, Arena) {
-    let (mut members, mut strangers) = (Arena::default(), Arena::default());
+    let (mut members, mut non_members) = (Arena::default(), Arena::default());
     let few = (items.len() as u64) < 2 * HELD_BACK;
     for item in items.iter() {
         let held_back = !few && (chosen_by(item) & 0xffff_ffff).is_multiple_of(HELD_BACK);
-        if held_back { strangers.push(item) } else { members.push(item) }
+        if held_back { non_members.push(item) } else { members.push(item) }
     }
-    (members, strangers)
+    (members, non_members)
 }
 
-/// Adds altered members until there are `wanted` strangers, or no more come. Says how many.
-fn alter(members: &Arena, strangers: &mut Arena, known: &mut Known, wanted: usize) -> usize {
-    let held_back = strangers.len();
+/// Adds altered members until there are `wanted` non-members, or no more come. Says how many.
+fn alter(members: &Arena, non_members: &mut Arena, known: &mut Known, wanted: usize) -> usize {
+    let held_back = non_members.len();
     // Few members are altered again and again, and more each time.
     let tries = 4 * wanted.saturating_sub(held_back);
     let mut altered = Vec::new();
     for turn in 0..tries {
-        if strangers.len() >= wanted {
+        if non_members.len() >= wanted {
             break;
         }
         altered.clear();
         altered.extend_from_slice(members.get(turn % members.len()));
         change(&mut altered, 2 + turn / members.len(), turn as u64);
         if known.insert(chosen_by(&altered)) {
-            strangers.push(&altered);
+            non_members.push(&altered);
         }
     }
-    strangers.len() - held_back
+    non_members.len() - held_back
 }
 
 /// Some characters become others of the same sort; short items get longer, for there are too few of their length.
@@ -288,15 +293,15 @@ mod tests {
     fn a_tenth_is_held_back_and_nobody_is_both() {
         let items = arena((0..50_000).map(|number| format!("https://example.org/{number}")));
         let mut known: Known = items.iter().map(chosen_by).collect();
-        let (members, mut strangers) = parted(&items);
-        assert_eq!(members.len() + strangers.len(), items.len());
-        assert!((4_600..5_400).contains(&strangers.len()), "{}", strangers.len());
-        let altered = alter(&members, &mut strangers, &mut known, 20_000);
-        assert_eq!(strangers.len(), 20_000);
+        let (members, mut non_members) = parted(&items);
+        assert_eq!(members.len() + non_members.len(), items.len());
+        assert!((4_600..5_400).contains(&non_members.len()), "{}", non_members.len());
+        let altered = alter(&members, &mut non_members, &mut known, 20_000);
+        assert_eq!(non_members.len(), 20_000);
         assert!(altered > 14_000);
         let inside: HashSet<&[u8]> = members.iter().collect();
-        let outside: HashSet<&[u8]> = strangers.iter().collect();
-        assert_eq!(outside.len(), strangers.len(), "no stranger twice");
+        let outside: HashSet<&[u8]> = non_members.iter().collect();
+        assert_eq!(outside.len(), non_members.len(), "no non-member twice");
         assert!(inside.is_disjoint(&outside));
     }
 

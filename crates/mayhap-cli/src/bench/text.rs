@@ -106,7 +106,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>, width: usize) -> i
     writeln!(out)?;
     paragraph(
         out,
-        "Times are CPU nanoseconds per item, the median of the rounds: of building, and of asking for strangers (no) and for members \
+        "Times are CPU nanoseconds per item, the median of the rounds: of building, and of asking for non-members (no) and for members \
          (mayhap), each by itself and in batches. The x behind memory and behind lookups: times the best; lookups by the mean of the four.",
         "",
         width,
@@ -129,14 +129,14 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>, width: usize) -> i
 /// Who was in and who was asked about.
 fn people(report: &Report<'_>) -> String {
     let people = report.people;
-    let strangers = people.strangers.len() as u64;
+    let non_members = people.non_members.len() as u64;
     let origin = match people.origin {
         Origin::Generated => {
             return format!(
-                "The items are generated: {} for members, as many others as it takes for {} strangers. Your own items may be longer, and \
+                "The items are generated: {} for members, as many others as it takes for {} non-members. Your own items may be longer, and \
                  take longer to hash.",
                 say::count(people.members.len() as u64),
-                say::count(strangers)
+                say::count(non_members)
             );
         }
         Origin::Read { records, sampled: 1 } => format!("{} read.", plural(records, "record")),
@@ -148,13 +148,13 @@ fn people(report: &Report<'_>) -> String {
             say::count(sampled)
         ),
     };
-    let held_back = strangers - people.altered as u64;
+    let held_back = non_members - people.altered as u64;
     let altered = match people.altered as u64 {
         0 => String::new(),
         altered => format!(" and {} slightly altered", say::count(altered)),
     };
     format!(
-        "{origin} Members: {}. Strangers: {} held back{altered}; all distinct.",
+        "{origin} Members: {}. Non-members: {} held back{altered}; all distinct.",
         say::count(people.members.len() as u64),
         say::count(held_back)
     )

@@ -5,8 +5,8 @@ use mayhap::advise::{
     Advice, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list, say,
 };
 
+use crate::error::CliError;
 use crate::kind_name::{self, KindName};
-use crate::trouble::Trouble;
 
 /// What is built.
 #[derive(Clone, Debug)]
@@ -47,24 +47,24 @@ pub(super) fn counts_copies(structure: Structure) -> bool {
 /// What to build for `needs`.
 ///
 /// # Errors
-/// [`Trouble`] for needs that cannot be meant, and where the kind that was named, or none of ours, meets them.
-pub(super) fn choose(named: Option<KindName>, needs: &Needs) -> Result<Choice, Trouble> {
+/// [`CliError`] for needs that cannot be meant, and where the kind that was named, or none of ours, meets them.
+pub(super) fn choose(named: Option<KindName>, needs: &Needs) -> Result<Choice, CliError> {
     match named {
         Some(named) => choose_named(named, needs),
         None => choose_best(needs),
     }
 }
 
-fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, Trouble> {
+fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, CliError> {
     let structure = named.structure(needs)?;
     let needs = needs.clone().growing(kind_name::growth_of(structure, needs.growth));
     let prices = price_list(&needs)?;
     let Some(price) = prices.into_iter().find(|price| price.structure == structure) else {
-        return Err(Trouble::Usage(format!("--kind: {structure} is no filter")));
+        return Err(CliError::Usage(format!("--kind: {structure} is no filter")));
     };
     match price.misfits.iter().find(|misfit| matters(misfit)) {
         Some(Misfit::Unbuildable(error)) => Err(NeedsError::from(error.clone()).into()),
-        Some(misfit) => Err(Trouble::Usage(format!("--kind {}: {misfit}", kind_name::name_of(structure)))),
+        Some(misfit) => Err(CliError::Usage(format!("--kind {}: {misfit}", kind_name::name_of(structure)))),
         None => Ok(Choice { structure, needs: at_its_rate(&price, &needs), why: None }),
     }
 }
@@ -83,7 +83,7 @@ const fn matters(misfit: &Misfit) -> bool {
     )
 }
 
-fn choose_best(needs: &Needs) -> Result<Choice, Trouble> {
+fn choose_best(needs: &Needs) -> Result<Choice, CliError> {
     let advice = advise(needs)?;
     let ours = |price: &&Price| price.suits() && price.structure.kind().is_some();
     let Some(price) = advice.prices.iter().find(ours) else {
@@ -118,12 +118,12 @@ fn why(price: &Price, advice: &Advice, needs: &Needs) -> String {
 }
 
 /// What the advice says where nothing suits, as one clause.
-fn nothing_suits(advice: &Advice) -> Trouble {
+fn nothing_suits(advice: &Advice) -> CliError {
     let exact =
         advice.recommended().map(|best| format!("only a {} suits, which is no filter", best.structure));
     let said = exact.or_else(|| advice.why.first().cloned()).unwrap_or_default();
     let mut letters = said.trim_end_matches('.').chars();
-    Trouble::Usage(
+    CliError::Usage(
         letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default(),
     )
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use mayhap::ItemHash;
 
 use super::kept::{BATCH, Record, Spill};
+use crate::error::CliError;
 use crate::interrupt;
-use crate::trouble::Trouble;
 
 /// Different hashes, in ascending order.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Distinct {
     }
 
     /// Takes these, too.
-    pub(super) fn push(&mut self, batch: &[ItemHash]) -> Result<(), Trouble> {
+    pub(super) fn push(&mut self, batch: &[ItemHash]) -> Result<(), CliError> {
         if self.memory.is_empty() && batch.len() < self.limit {
             // All of it at once, for growing takes twice as much; memory that is not used costs nothing. If there is not so much,
             // the system says so when it is needed.
@@ -69,7 +69,7 @@ impl Distinct {
         }
     }
 
-    fn spill_memory(&mut self) -> Result<(), Trouble> {
+    fn spill_memory(&mut self) -> Result<(), CliError> {
         let first = self.runs.last().map_or(0, |run| run.end);
         for batch in self.memory.chunks(BATCH as usize) {
             self.spill.append(batch)?;
@@ -81,17 +81,17 @@ impl Distinct {
     }
 
     /// How many different ones there are, to the last.
-    pub(super) fn count(&mut self) -> Result<u64, Trouble> {
+    pub(super) fn count(&mut self) -> Result<u64, CliError> {
         let mut count = 0;
         self.for_each(|batch| {
             count += batch.len() as u64;
-            Ok::<(), Trouble>(())
+            Ok::<(), CliError>(())
         })?;
         Ok(count)
     }
 
     /// Calls `each` with all of them in ascending order, some at a time. As often as needed.
-    pub(super) fn for_each<E: From<Trouble>>(
+    pub(super) fn for_each<E: From<CliError>>(
         &mut self,
         mut each: impl FnMut(&[ItemHash]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -145,7 +145,7 @@ impl Reader {
         Self { run, ahead: Vec::new(), taken: 0 }
     }
 
-    fn next(&mut self, spill: &mut Spill) -> Result<Option<ItemHash>, Trouble> {
+    fn next(&mut self, spill: &mut Spill) -> Result<Option<ItemHash>, CliError> {
         if self.taken == self.ahead.len() {
             let count = (self.run.end - self.run.first).min(BATCH);
             spill.read_at(self.run.first, count, &mut self.ahead)?;
@@ -180,7 +180,7 @@ mod tests {
             distinct
                 .for_each(|batch| {
                     all.extend_from_slice(batch);
-                    Ok::<(), Trouble>(())
+                    Ok::<(), CliError>(())
                 })
                 .unwrap();
             assert_eq!(all, expected, "{limit}");

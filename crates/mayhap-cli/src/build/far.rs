@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::one::{Wanted, lacks};
 use super::{Build, Built, DEFAULT_RATE, Work};
+use crate::error::CliError;
 use crate::progress::{self, Progress};
 use crate::push::bitmap::Going;
 use crate::remote::Remote;
 use crate::remote_filter::{AskedWith, Fullness, Layout, Server};
 use crate::target::Target;
-use crate::trouble::Trouble;
 use crate::{Verdict, in_order, interrupt, output};
 
 /// What keeps the shards.
@@ -62,7 +62,7 @@ pub(super) struct Report {
 }
 
 impl Build {
-    pub(super) fn build_there(&self, remote: &Remote, started: Instant) -> Result<Verdict, Trouble> {
+    pub(super) fn build_there(&self, remote: &Remote, started: Instant) -> Result<Verdict, CliError> {
         self.check_files()?;
         let target = Target::Server(remote.shown());
         let progress = Progress::start(self.progress);
@@ -79,7 +79,7 @@ impl Build {
                 let what = format!(
                     "--format {format}: in a server there are redis-bloom, redis-cuckoo, redisson and guava; build a file, and `mayhap push` it"
                 );
-                return Err(Trouble::Usage(what));
+                return Err(CliError::Usage(what));
             }
         };
         drop(progress);
@@ -101,7 +101,7 @@ impl Build {
     }
 
     /// What nobody can have of a filter in shards.
-    fn check_for_shards(&self) -> Result<(), Trouble> {
+    fn check_for_shards(&self) -> Result<(), CliError> {
         let asked = &self.asked;
         let odd = [
             ("--kind", self.kind.is_some()),
@@ -115,7 +115,7 @@ impl Build {
             ("--range", asked.range.is_some()),
         ];
         match odd.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(Trouble::Usage(format!(
+            Some((flag, _)) => Err(CliError::Usage(format!(
                 "{flag}: a filter in shards is sized by --items and --fpr, and takes items in; build a file, and `mayhap push` it"
             ))),
             None => Ok(()),
@@ -124,7 +124,7 @@ impl Build {
 }
 
 impl Work<'_> {
-    fn bitmap_there(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, Trouble> {
+    fn bitmap_there(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, CliError> {
         let Built { filter, read, target_fpr, told, .. } = self.foreign(format)?;
         let fullness = Fullness {
             server_says: None,
@@ -146,7 +146,7 @@ impl Work<'_> {
     }
 
     /// One filter under that name, or one in shards where there is a cluster, or they are asked for.
-    fn filter_there(&self, remote: &Remote) -> Result<Report, Trouble> {
+    fn filter_there(&self, remote: &Remote) -> Result<Report, CliError> {
         let server = Server::connect(remote, &self.args.server)?;
         let there = server.type_of_name()?;
         match self.args.wanted(&server, &there)? {
@@ -155,7 +155,7 @@ impl Work<'_> {
         }
     }
 
-    fn shards_there(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, Trouble> {
+    fn shards_there(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, CliError> {
         self.args.check_for_shards()?;
         let before = there_before(server, there)?;
         let replaced = before.is_some();
@@ -172,7 +172,7 @@ impl Work<'_> {
         if let Some(shards) = self.args.shards {
             plan = plan.shards(shards);
         }
-        let measures = plan.measure().map_err(|cause| Trouble::Usage(cause.to_string()))?;
+        let measures = plan.measure().map_err(|cause| CliError::Usage(cause.to_string()))?;
         // From here on there is something to be put right.
         let _polite = interrupt::polite();
         let options = BuildOptions::default();
@@ -189,10 +189,10 @@ impl Work<'_> {
         }
         let read = match self.fill(server, &mut generation) {
             Ok(read) => read,
-            Err(trouble) => {
+            Err(error) => {
                 // If even that fails it stays until the next one is built, and never answers.
                 let _ = server.wait(generation.abort());
-                return Err(trouble);
+                return Err(error);
             }
         };
         let filter = server.wait(ShardedFilter::open(server.link(), server.name()));
@@ -205,7 +205,7 @@ impl Work<'_> {
         Ok(report)
     }
 
-    fn fill(&self, server: &Server, generation: &mut Generation) -> Result<u64, Trouble> {
+    fn fill(&self, server: &Server, generation: &mut Generation) -> Result<u64, CliError> {
         let mut read = 0;
         let mut blocks = self.args.input.open(self.progress)?;
         while let Some(block) = blocks.next()? {
@@ -224,14 +224,14 @@ impl Work<'_> {
 }
 
 /// The filter in shards that has the name, if it answers. One whose first build never came to an end does not.
-fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, Trouble> {
+fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, CliError> {
     match there {
         "none" => Ok(None),
         "string" if server.is_sharded()? => {
             match server.attempt(ShardedFilter::open(server.link(), server.name())) {
                 Ok(filter) => Ok(Some(filter)),
                 Err(RemoteError::Missing { .. }) => Ok(None),
-                Err(cause) => Err(server.trouble(&cause)),
+                Err(cause) => Err(server.cli_error(&cause)),
             }
         }
         kind => Err(server.odd(match Server::family_of_type(kind) {
@@ -247,7 +247,7 @@ fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, T
 }
 
 /// The backend that was asked for, or the best that the server says it has.
-fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, Trouble> {
+fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, CliError> {
     let [mf, bf] = server.knows(["MF.MADD", "BF.INSERT"])?;
     let lacks = |family: &str| server.odd(lacks(family));
     match asked {

@@ -8,21 +8,21 @@ use mayhap::{Filter, InsertError, Item, ItemEncoding, ItemHash, ItemValue};
 use super::estimate::DistinctEstimate;
 use super::kept::Kept;
 use super::{Built, DEFAULT_RATE, Work};
+use crate::error::CliError;
 use crate::filling::{self, Prepared, Taking};
 use crate::in_order::in_order;
 use crate::input::Blocks;
 use crate::item_form::ItemForm;
-use crate::trouble::Trouble;
 
 impl Work<'_> {
     /// A filter as the format's program would make it.
-    pub(super) fn foreign(&self, format: Format) -> Result<Built, Trouble> {
+    pub(super) fn foreign(&self, format: Format) -> Result<Built, CliError> {
         if !format.writes() {
-            return Err(Trouble::Usage(format!("--format: {format} filters are only read")));
+            return Err(CliError::Usage(format!("--format: {format} filters are only read")));
         }
         if self.args.asked.memory.is_some() {
             let what = "--memory: the other program sizes its filters by --items and --fpr";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         // Redis' own dump of a filter is that filter in an envelope.
         let made_as = if format == Format::RedisDump { Format::RedisBloom } else { format };
@@ -31,7 +31,7 @@ impl Work<'_> {
         let told = self.args.asked.items;
         let made = |items: u64| {
             let made = made_as.build(std::iter::empty::<&[u8]>(), items, rate, encoding);
-            made.map_err(|error| trouble(format, &error))
+            made.map_err(|error| cli_error(format, &error))
         };
         let (filter, read) = match told {
             _ if built_at_once(made_as) => self.foreign_at_once(made_as, rate, encoding)?,
@@ -72,7 +72,7 @@ impl Work<'_> {
     }
 
     /// How the items become bytes: never guessed, but where there is only one way.
-    fn encoding(&self, format: Format) -> Result<ItemEncoding, Trouble> {
+    fn encoding(&self, format: Format) -> Result<ItemEncoding, CliError> {
         match (self.args.items_as, format) {
             (Some(encoding), _) => Ok(encoding),
             (None, Format::RedisBloom | Format::RedisCuckoo | Format::Dcso | Format::DcsoGzip) => {
@@ -84,13 +84,13 @@ impl Work<'_> {
                     "--format {format}: say with --items-as how its program makes bytes of items: {}",
                     names.join(", ")
                 );
-                Err(Trouble::Usage(what))
+                Err(CliError::Usage(what))
             }
         }
     }
 
     /// The hashes of all items as the format has them, and about how many differ, by a hash of ours.
-    fn foreign_hashes(&self, taking: Taking) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), Trouble> {
+    fn foreign_hashes(&self, taking: Taking) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), CliError> {
         let mut kept = self.kept();
         let mut estimate = DistinctEstimate::new();
         let mut read = 0;
@@ -118,7 +118,7 @@ impl Work<'_> {
         format: Format,
         rate: f64,
         encoding: ItemEncoding,
-    ) -> Result<(Filter, u64), Trouble> {
+    ) -> Result<(Filter, u64), CliError> {
         let form = ItemForm::of_encoding(encoding);
         let lines = RefCell::new(Lines::new(self.args.input.open(self.progress)?, form));
         let items = std::iter::from_fn(|| {
@@ -128,15 +128,15 @@ impl Work<'_> {
         });
         let built = format.build(items, 1, rate, encoding);
         let lines = lines.into_inner();
-        if let Some(trouble) = lines.trouble {
-            return Err(trouble);
+        if let Some(error) = lines.error {
+            return Err(error);
         }
-        let filter = built.map_err(|error| trouble(format, &error))?;
+        let filter = built.map_err(|error| cli_error(format, &error))?;
         Ok((filter, lines.read))
     }
 
-    fn refused(&self, cause: &InsertError) -> Trouble {
-        Trouble::Filter { name: self.target.name(), what: cause.to_string() }
+    fn refused(&self, cause: &InsertError) -> CliError {
+        CliError::Filter { name: self.target.name(), what: cause.to_string() }
     }
 }
 
@@ -153,28 +153,28 @@ const fn built_at_once(format: Format) -> bool {
     )
 }
 
-fn trouble(format: Format, error: &RebuildError) -> Trouble {
+fn cli_error(format: Format, error: &RebuildError) -> CliError {
     match error {
         RebuildError::NotSo { instead, .. } => {
-            Trouble::Usage(format!("--format: {format} filters are not built so: {instead}"))
+            CliError::Usage(format!("--format: {format} filters are not built so: {instead}"))
         }
-        error => Trouble::Usage(format!("--format {format}: {error}")),
+        error => CliError::Usage(format!("--format {format}: {error}")),
     }
 }
 
-/// The lines of the input one by one, until one is trouble.
+/// The lines of the input one by one, until one is an error.
 struct Lines {
     blocks: Blocks,
     block: Option<crate::input::Block>,
     at: usize,
     form: ItemForm,
     read: u64,
-    trouble: Option<Trouble>,
+    error: Option<CliError>,
 }
 
 impl Lines {
     fn new(blocks: Blocks, form: ItemForm) -> Self {
-        Self { blocks, block: None, at: 0, form, read: 0, trouble: None }
+        Self { blocks, block: None, at: 0, form, read: 0, error: None }
     }
 
     fn next(&mut self) -> Option<Line> {
@@ -187,8 +187,8 @@ impl Lines {
                 self.read += 1;
                 return match filling::item(self.form, block, self.at - 1, line) {
                     Ok(_) => Some(Line { bytes: line.to_vec(), form: self.form }),
-                    Err(trouble) => {
-                        self.trouble = Some(trouble);
+                    Err(error) => {
+                        self.error = Some(error);
                         None
                     }
                 };
@@ -200,8 +200,8 @@ impl Lines {
             match self.blocks.next() {
                 Ok(Some(block)) => self.block = Some(block),
                 Ok(None) => return None,
-                Err(trouble) => {
-                    self.trouble = Some(trouble);
+                Err(error) => {
+                    self.error = Some(error);
                     return None;
                 }
             }

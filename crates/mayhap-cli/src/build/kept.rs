@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use mayhap::{ItemHash, WellMixed};
 
+use crate::error::CliError;
 use crate::interrupt;
-use crate::trouble::Trouble;
 
 /// Something of a fixed length that is kept.
 pub(super) trait Record: Copy {
@@ -82,7 +82,7 @@ impl<T: Record> Kept<T> {
     }
 
     /// Keeps these, too.
-    pub(super) fn push(&mut self, batch: Vec<T>) -> Result<(), Trouble> {
+    pub(super) fn push(&mut self, batch: Vec<T>) -> Result<(), CliError> {
         let full = self.is_full(batch.len());
         self.len += batch.len() as u64;
         if full {
@@ -95,7 +95,7 @@ impl<T: Record> Kept<T> {
     }
 
     /// Calls `each` with all of them, some at a time, in the order they came. As often as needed.
-    pub(super) fn for_each<E: From<Trouble>>(
+    pub(super) fn for_each<E: From<CliError>>(
         &mut self,
         mut each: impl FnMut(&[T]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -115,7 +115,7 @@ impl<T: Record> Kept<T> {
     }
 
     /// All of them at once, if they are in memory or fit there.
-    pub(super) fn into_iter(mut self) -> Result<impl Iterator<Item = T>, Trouble> {
+    pub(super) fn into_iter(mut self) -> Result<impl Iterator<Item = T>, CliError> {
         let mut from_file = Vec::new();
         if self.spilled > 0 {
             self.spill.read_at(0, self.spilled, &mut from_file)?;
@@ -140,17 +140,17 @@ impl Spill {
         Self { folder, file: None, bytes: Vec::new() }
     }
 
-    fn trouble(&self, cause: io::Error) -> Trouble {
+    fn cli_error(&self, cause: io::Error) -> CliError {
         let path = format!("a temporary file in {}", self.folder.display()).into();
-        Trouble::NoPlace { path, cause }
+        CliError::NoPlace { path, cause }
     }
 
     /// Appends these records.
-    pub(super) fn append<T: Record>(&mut self, records: &[T]) -> Result<(), Trouble> {
+    pub(super) fn append<T: Record>(&mut self, records: &[T]) -> Result<(), CliError> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => {
-                let file = tempfile::tempfile_in(&self.folder).map_err(|cause| self.trouble(cause))?;
+                let file = tempfile::tempfile_in(&self.folder).map_err(|cause| self.cli_error(cause))?;
                 BufWriter::with_capacity(1 << 20, file)
             }
         };
@@ -158,7 +158,7 @@ impl Spill {
         records.iter().for_each(|record| record.write(&mut self.bytes));
         let written = file.write_all(&self.bytes);
         self.file = Some(file);
-        written.map_err(|cause| self.trouble(cause))
+        written.map_err(|cause| self.cli_error(cause))
     }
 
     /// Reads `count` records from record `first` on.
@@ -167,7 +167,7 @@ impl Spill {
         first: u64,
         count: u64,
         records: &mut Vec<T>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         records.clear();
         let Some(file) = &mut self.file else { return Ok(()) };
         self.bytes.resize(count as usize * T::BYTES, 0);
@@ -176,7 +176,7 @@ impl Spill {
             .and_then(|()| file.get_mut().seek(SeekFrom::Start(first * T::BYTES as u64)))
             .and_then(|_| file.get_mut().read_exact(&mut self.bytes))
             .and_then(|()| file.get_mut().seek(SeekFrom::End(0)).map(drop));
-        read.map_err(|cause| self.trouble(cause))?;
+        read.map_err(|cause| self.cli_error(cause))?;
         records.extend(self.bytes.chunks_exact(T::BYTES).map(T::read));
         Ok(())
     }
@@ -190,7 +190,7 @@ mod tests {
         let mut all = Vec::new();
         kept.for_each(|batch| {
             all.extend_from_slice(batch);
-            Ok::<(), Trouble>(())
+            Ok::<(), CliError>(())
         })
         .unwrap();
         all

@@ -4,13 +4,13 @@ use mayhap::advise::{ItemShape, Structure, say};
 
 use super::choice::Choice;
 use super::{Built, Work};
+use crate::error::CliError;
 use crate::filling;
 use crate::in_order::in_order;
-use crate::trouble::Trouble;
 
 impl Work<'_> {
     /// Nobody said which range the numbers are of: they are kept, and the bitmap is from the smallest to the largest.
-    pub(super) fn bitmap_of_found_range(&self) -> Result<Built, Trouble> {
+    pub(super) fn bitmap_of_found_range(&self) -> Result<Built, CliError> {
         let mut kept = self.kept::<u64>();
         let mut found: Option<(u64, u64)> = None;
         let blocks = self.args.input.open(self.progress)?;
@@ -25,7 +25,7 @@ impl Work<'_> {
         let name = self.target.name();
         let Some((low, high)) = found else {
             let what = "there are no numbers: say with --range which there can be".into();
-            return Err(Trouble::Filter { name, what });
+            return Err(CliError::Filter { name, what });
         };
         let needs = self.args.needs(1)?.of(ItemShape::IntegerRange { low, high });
         let choice = Choice { structure: Structure::Bitmap, needs, why: None };
@@ -34,14 +34,14 @@ impl Work<'_> {
         if bytes > limit {
             let (bytes, limit) = (say::bytes(bytes), say::bytes(limit));
             let what = format!("a bitmap from {low} to {high} takes {bytes}, limit is {limit}");
-            return Err(Trouble::Filter { name, what });
+            return Err(CliError::Filter { name, what });
         }
         // It hashes nothing.
         let mut filter = choice.structure.create(&choice.needs, 0.into())?;
         kept.for_each(|numbers| {
             let set = filling::insert_numbers(&mut filter, numbers);
             set.map(drop)
-                .map_err(|refused| Trouble::Filter { name: name.clone(), what: refused.cause.to_string() })
+                .map_err(|refused| CliError::Filter { name: name.clone(), what: refused.cause.to_string() })
         })?;
         let (read, spilled) = (kept.len(), kept.spilled_bytes());
         let mut built = self.built(&choice, filter, read, None, None, spilled);

@@ -24,11 +24,11 @@ use mayhap_remote::redis::{self, Cmd, Value};
 use super::choice::{Choice, choose};
 use super::far::{BackendName, Report};
 use super::{Build, Built, DEFAULT_RATE, Work};
+use crate::error::CliError;
 use crate::kind_name::{self, KindName};
 use crate::push::send::Goal;
 use crate::remote::{Connection, Family, Remote, RemoteArgs, TemporaryName};
 use crate::remote_filter::{Fullness, Server};
-use crate::trouble::Trouble;
 use crate::{interrupt, output};
 
 /// Items of one command, and bytes of them.
@@ -63,7 +63,7 @@ pub(super) enum Way {
 
 impl Build {
     /// What is to be made there: what the command line says, else what the name holds, else the best that the server has.
-    pub(super) fn wanted(&self, server: &Server, there: &str) -> Result<Wanted, Trouble> {
+    pub(super) fn wanted(&self, server: &Server, there: &str) -> Result<Wanted, CliError> {
         let is_sharded = there == "string" && server.is_sharded()?;
         let says_shards = self.shards.is_some() || self.backend == Some(BackendName::Plain);
         if self.format.is_none() && (server.link().is_cluster() || says_shards || is_sharded) {
@@ -98,7 +98,7 @@ impl Build {
         }
         if way != Way::Generation && self.asks_for_a_kind() {
             let what = "a filter of RedisBloom's is sized by --items and --fpr, and has no kind: leave out the rest, or --backend bf";
-            return Err(Trouble::Usage(what.into()));
+            return Err(CliError::Usage(what.into()));
         }
         Ok(Wanted::One(way))
     }
@@ -129,7 +129,7 @@ impl Work<'_> {
         server: &Server,
         there: &str,
         way: Way,
-    ) -> Result<Report, Trouble> {
+    ) -> Result<Report, CliError> {
         if there != "none" && !self.args.force {
             return Err(server.odd("is there already: --force replaces it".into()));
         }
@@ -140,7 +140,7 @@ impl Work<'_> {
     }
 
     /// A filter in RedisBloom's layout, built here.
-    fn loaded_there(&self, remote: &Remote, there: &str, family: Family) -> Result<Report, Trouble> {
+    fn loaded_there(&self, remote: &Remote, there: &str, family: Family) -> Result<Report, CliError> {
         let format = if family == Family::Cuckoo { Format::RedisCuckoo } else { Format::RedisBloom };
         self.say_what_is_lost(remote, there);
         let Built { filter, read, target_fpr, .. } = self.foreign(format)?;
@@ -155,7 +155,7 @@ impl Work<'_> {
     }
 
     /// A filter that the server fills.
-    fn filled_there(&self, remote: &Remote, there: &str, way: Way) -> Result<Report, Trouble> {
+    fn filled_there(&self, remote: &Remote, there: &str, way: Way) -> Result<Report, CliError> {
         let choice = self.choice_there(way)?;
         if let Some(why) = choice.why.as_deref().filter(|_| way == Way::Generation) {
             self.args.say(why);
@@ -182,7 +182,7 @@ impl Work<'_> {
         };
         // A signal interrupts what the first thread waits for; the one that talks to the server must not be disturbed.
         let make = || self.make(&mut making, &choice);
-        let made = thread::scope(|scope| scope.spawn(make).join().unwrap_or(Err(Trouble::Interrupted)));
+        let made = thread::scope(|scope| scope.spawn(make).join().unwrap_or(Err(CliError::Interrupted)));
         if made.is_err() {
             making.give_up();
             interrupt::check()?;
@@ -204,19 +204,19 @@ impl Work<'_> {
     }
 
     /// What is made, and of which numbers.
-    fn choice_there(&self, way: Way) -> Result<Choice, Trouble> {
+    fn choice_there(&self, way: Way) -> Result<Choice, CliError> {
         let (args, asked) = (self.args, &self.args.asked);
         let is_bitmap = args.kind == Some(KindName::Exactly(Structure::Bitmap));
         let possible = asked.range.map(|(low, high)| high.saturating_sub(low).saturating_add(1));
         let items = match asked.items {
             Some(items) => items,
             None if asked.window => {
-                return Err(Trouble::Usage(
+                return Err(CliError::Usage(
                     "--window: say with --items how many of the last items count".into(),
                 ));
             }
             None if args.copies => {
-                return Err(Trouble::Usage(
+                return Err(CliError::Usage(
                     "--copies: say with --items how many there are, copies included".into(),
                 ));
             }
@@ -234,7 +234,7 @@ impl Work<'_> {
         choose(args.kind, &needs)
     }
 
-    fn make(&self, making: &mut Making<'_>, choice: &Choice) -> Result<u64, Trouble> {
+    fn make(&self, making: &mut Making<'_>, choice: &Choice) -> Result<u64, CliError> {
         making.begin(&words(choice, self.args.seed))?;
         if making.beside.is_none() && !making.is_first && !self.args.quiet {
             let shown = making.remote.shown();
@@ -341,18 +341,18 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(limit_bytes: u64) -> Result<Self, Trouble> {
+    fn new(limit_bytes: u64) -> Result<Self, CliError> {
         let scheme = HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?;
         Ok(Self { hashes: HashSet::new(), scheme, limit_bytes })
     }
 
-    fn is_new(&mut self, item: &[u8]) -> Result<bool, Trouble> {
+    fn is_new(&mut self, item: &[u8]) -> Result<bool, CliError> {
         if self.hashes.len() as u64 * SEEN_BYTES >= self.limit_bytes {
             let what = format!(
                 "--hash-memory: more than {} different items do not fit; give more, or take every line with --copies",
                 self.hashes.len()
             );
-            return Err(Trouble::Usage(what));
+            return Err(CliError::Usage(what));
         }
         Ok(self.hashes.insert(self.scheme.hash(item)))
     }
@@ -391,7 +391,7 @@ impl Making<'_> {
         redis::cmd("MF.BUILD").arg(self.name()).arg(step).take()
     }
 
-    fn begin(&mut self, words: &[String]) -> Result<(), Trouble> {
+    fn begin(&mut self, words: &[String]) -> Result<(), CliError> {
         let begin = match self.way {
             Way::Generation => self.step("BEGIN").arg(words).take(),
             _ => {
@@ -425,7 +425,7 @@ impl Making<'_> {
         }
     }
 
-    fn add(&mut self, items: &[&[u8]], place: impl FnOnce() -> String) -> Result<(), Trouble> {
+    fn add(&mut self, items: &[&[u8]], place: impl FnOnce() -> String) -> Result<(), CliError> {
         let add = match self.way {
             Way::Generation => self.step("ADD").arg(items).take(),
             _ => redis::cmd("BF.MADD").arg(self.name()).arg(items).take(),
@@ -436,7 +436,7 @@ impl Making<'_> {
                 self.remote.shown(),
                 items.len()
             );
-            Err(Trouble::Input { name: place(), what })
+            Err(CliError::Input { name: place(), what })
         };
         match self.connection.try_ask(&add)? {
             Err(text) => return refused(text),
@@ -461,7 +461,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn put_in_place(&mut self, force: bool) -> Result<(), Trouble> {
+    fn put_in_place(&mut self, force: bool) -> Result<(), CliError> {
         if self.way == Way::Generation {
             let commit = self.step("COMMIT");
             self.connection.ask_for_long(&commit)?;
@@ -488,12 +488,12 @@ impl Making<'_> {
         }
     }
 
-    fn refused(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.remote.shown(), what }
+    fn refused(&self, what: String) -> CliError {
+        CliError::Filter { name: self.remote.shown(), what }
     }
 
     /// What the server says of it.
-    fn facts(&mut self) -> Result<Facts, Trouble> {
+    fn facts(&mut self) -> Result<Facts, CliError> {
         let info = self.connection.ask(redis::cmd("MF.INFO").arg(self.remote.name()))?;
         let pairs: Vec<(Value, Value)> = match info {
             Value::Array(list) => {

@@ -11,11 +11,11 @@ use super::distinct::Distinct;
 use super::estimate::DistinctEstimate;
 use super::kept::Kept;
 use super::{Built, Work};
+use crate::error::CliError;
 use crate::filling::{self, Prepared, Refused, Taking};
 use crate::in_order::in_order;
 use crate::item_form::ItemForm;
 use crate::kind_name::KindName;
-use crate::trouble::Trouble;
 
 /// Filters are made anew so often, each a little larger, before it is taken for a fault of ours.
 const ATTEMPTS: u32 = 16;
@@ -31,7 +31,7 @@ pub(super) enum Hashes {
 }
 
 impl Hashes {
-    fn for_each<E: From<Trouble>>(
+    fn for_each<E: From<CliError>>(
         &mut self,
         each: impl FnMut(&[ItemHash]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -53,12 +53,12 @@ impl Hashes {
 enum NotFilled {
     /// It took no more.
     Refused(InsertError),
-    Trouble(Trouble),
+    CliError(CliError),
 }
 
-impl From<Trouble> for NotFilled {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<CliError> for NotFilled {
+    fn from(error: CliError) -> Self {
+        Self::CliError(error)
     }
 }
 
@@ -70,7 +70,7 @@ impl From<Refused> for NotFilled {
 
 impl Work<'_> {
     /// Builds what is known beforehand.
-    pub(super) fn known(&self, choice: &Choice) -> Result<Built, Trouble> {
+    pub(super) fn known(&self, choice: &Choice) -> Result<Built, CliError> {
         let scheme = self.args.scheme()?;
         let told = self.args.asked.items;
         match choice.structure {
@@ -94,7 +94,7 @@ impl Work<'_> {
     }
 
     /// Counts the items, chooses, and builds: in one pass, but for numbers that may become a bitmap or not.
-    pub(super) fn counted(&self) -> Result<Built, Trouble> {
+    pub(super) fn counted(&self) -> Result<Built, CliError> {
         let scheme = self.args.scheme()?;
         let structure = match self.args.kind {
             Some(KindName::Exactly(Structure::Bitmap)) => return self.bitmap_of_found_range(),
@@ -151,7 +151,7 @@ impl Work<'_> {
     }
 
     /// What it will be depends on the number of items, and so does what has to be kept of them: the input is read twice.
-    fn counted_beforehand(&self, scheme: HashScheme) -> Result<Built, Trouble> {
+    fn counted_beforehand(&self, scheme: HashScheme) -> Result<Built, CliError> {
         let items = self.count_items("--range", "or --kind bitmap ")?;
         // An estimate may be a little more than there can be.
         let possible =
@@ -171,7 +171,7 @@ impl Work<'_> {
     }
 
     /// Reads everything to count the different items, before everything is read again.
-    pub(super) fn count_items(&self, because_of: &str, or: &str) -> Result<u64, Trouble> {
+    pub(super) fn count_items(&self, because_of: &str, or: &str) -> Result<u64, CliError> {
         self.args.check_files()?;
         if !self.args.reads_twice() {
             let input = match self.args.input.files.iter().all(|file| *file == Path::new("-")) {
@@ -181,7 +181,7 @@ impl Work<'_> {
             let what = format!(
                 "{because_of}: say with --items how many there are {or}({input} cannot be read twice: once to count, and once more)"
             );
-            return Err(Trouble::Usage(what));
+            return Err(CliError::Usage(what));
         }
         let mut estimate = DistinctEstimate::new();
         let read = self.hashes(HashScheme::fast(0), |hashes| {
@@ -193,7 +193,7 @@ impl Work<'_> {
     }
 
     /// A filter of hashes that are known to be different.
-    fn of_distinct(&self, mut distinct: Distinct, scheme: HashScheme, read: u64) -> Result<Built, Trouble> {
+    fn of_distinct(&self, mut distinct: Distinct, scheme: HashScheme, read: u64) -> Result<Built, CliError> {
         let count = distinct.count()?;
         let choice = choose(self.args.kind, &self.args.needs(count.max(1))?)?;
         self.of_hashes(&choice, Hashes::Once(distinct), scheme, (read, Some(count)), None)
@@ -206,7 +206,7 @@ impl Work<'_> {
         kept: Kept<ItemHash>,
         scheme: HashScheme,
         read: u64,
-    ) -> Result<Built, Trouble> {
+    ) -> Result<Built, CliError> {
         self.progress.phase("building", None);
         let spilled = kept.spilled_bytes();
         let options = BuildOptions::default().threads(self.threads);
@@ -224,7 +224,7 @@ impl Work<'_> {
         scheme: HashScheme,
         (read, distinct): (u64, Option<u64>),
         told: Option<u64>,
-    ) -> Result<Built, Trouble> {
+    ) -> Result<Built, CliError> {
         let mut needs = choice.needs.clone();
         for _ in 0..ATTEMPTS {
             self.progress.phase("inserting", None);
@@ -242,7 +242,7 @@ impl Work<'_> {
                 (Err(NotFilled::Refused(cause)), Some(told)) => {
                     return Err(self.no_room(choice, told, distinct, &cause));
                 }
-                (Err(NotFilled::Trouble(trouble)), _) => return Err(trouble),
+                (Err(NotFilled::CliError(error)), _) => return Err(error),
                 (Ok(()) | Err(NotFilled::Refused(_)), _) => {
                     let items = needs.items.max(filter.inserted());
                     needs.items = items.saturating_add(items / 50 + 8);
@@ -250,11 +250,11 @@ impl Work<'_> {
             }
         }
         let what = format!("no {} of these items kept its rate", choice.structure);
-        Err(Trouble::Filter { name: self.target.name(), what })
+        Err(CliError::Filter { name: self.target.name(), what })
     }
 
     /// More came than was told, and the kind does not take them.
-    fn no_room(&self, choice: &Choice, told: u64, distinct: Option<u64>, cause: &InsertError) -> Trouble {
+    fn no_room(&self, choice: &Choice, told: u64, distinct: Option<u64>, cause: &InsertError) -> CliError {
         let what = match distinct.filter(|&got| got > told) {
             Some(got) => {
                 let (told, got, kind) = (say::count(told), say::count(got), choice.structure);
@@ -264,11 +264,11 @@ impl Work<'_> {
             }
             None => format!("{cause}; raise --items or leave it out"),
         };
-        Trouble::Filter { name: self.target.name(), what }
+        CliError::Filter { name: self.target.name(), what }
     }
 
     /// Puts every item of the input into `filter`, and says how many were read.
-    pub(super) fn stream(&self, filter: &mut Filter) -> Result<u64, Trouble> {
+    pub(super) fn stream(&self, filter: &mut Filter) -> Result<u64, CliError> {
         let blocks = self.args.input.open(self.progress)?;
         let taking = Taking::of(filter);
         let mut read = 0;
@@ -284,7 +284,7 @@ impl Work<'_> {
                         InsertError::Full { .. } => what,
                         cause => cause.to_string(),
                     };
-                    Trouble::Input { name: block.place(refused.index), what }
+                    CliError::Input { name: block.place(refused.index), what }
                 })?;
                 read += block.len() as u64;
                 self.progress.add_items(block.len() as u64);
@@ -298,8 +298,8 @@ impl Work<'_> {
     pub(super) fn hashes(
         &self,
         scheme: HashScheme,
-        mut each: impl FnMut(Vec<ItemHash>) -> Result<(), Trouble>,
-    ) -> Result<u64, Trouble> {
+        mut each: impl FnMut(Vec<ItemHash>) -> Result<(), CliError>,
+    ) -> Result<u64, CliError> {
         let blocks = self.args.input.open(self.progress)?;
         let taking = Taking::Hashes(scheme, ItemForm::Bytes);
         let mut read = 0;
@@ -320,11 +320,11 @@ impl Work<'_> {
     }
 
     /// Puts hashes into a filter that takes whatever comes.
-    fn take(&self, filter: &mut Filter, hashes: &[ItemHash]) -> Result<(), Trouble> {
+    fn take(&self, filter: &mut Filter, hashes: &[ItemHash]) -> Result<(), CliError> {
         let taken = filling::insert_hashes(filter, hashes);
         taken
             .map(drop)
-            .map_err(|refused| Trouble::Filter { name: self.target.name(), what: refused.cause.to_string() })
+            .map_err(|refused| CliError::Filter { name: self.target.name(), what: refused.cause.to_string() })
     }
 
     pub(super) fn kept<T: super::kept::Record>(&self) -> Kept<T> {
@@ -363,7 +363,7 @@ fn keeps_its_promise(filter: &Filter, target_fpr: f64) -> bool {
     filter.expected_fpr() <= target_fpr * ROUNDING
 }
 
-impl From<mayhap::BuildError> for Trouble {
+impl From<mayhap::BuildError> for CliError {
     fn from(error: mayhap::BuildError) -> Self {
         CreateError::from(error).into()
     }

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::report::Changed;
 use super::{Add, Remove};
+use crate::error::CliError;
 use crate::item_form::LineItem;
 use crate::progress::{self, Progress};
 use crate::remote::Remote;
 use crate::remote_filter::{Copies, Fullness, LayoutArgs, RemoteFilter, Told};
-use crate::trouble::Trouble;
 use crate::{Verdict, filling, output};
 
 /// What is said about a filter that was added to in its server. The names of the fields are a promise.
@@ -32,10 +32,10 @@ struct Report {
 }
 
 impl Add {
-    pub(super) fn add_there(&self, remote: &Remote) -> Result<Verdict, Trouble> {
+    pub(super) fn add_there(&self, remote: &Remote) -> Result<Verdict, CliError> {
         let args = &self.change;
         if args.output.is_some() {
-            return Err(Trouble::Usage("-o: a filter in a server is changed there".into()));
+            return Err(CliError::Usage("-o: a filter in a server is changed there".into()));
         }
         let started = Instant::now();
         let filter = RemoteFilter::open(remote, &self.server, &self.layout, args.foreign.items_as)?;
@@ -85,10 +85,10 @@ impl Add {
 }
 
 impl Remove {
-    pub(super) fn remove_there(&self, remote: &Remote) -> Result<Verdict, Trouble> {
+    pub(super) fn remove_there(&self, remote: &Remote) -> Result<Verdict, CliError> {
         let args = &self.change;
         if args.output.is_some() {
-            return Err(Trouble::Usage("-o: a filter in a server is changed there".into()));
+            return Err(CliError::Usage("-o: a filter in a server is changed there".into()));
         }
         let started = Instant::now();
         let layout = LayoutArgs::default();
@@ -100,7 +100,7 @@ impl Remove {
         while let Some(block) = blocks.next()? {
             let items: Vec<&[u8]> = block.items().collect();
             for (index, outcome) in filter.remove(&items).into_iter().enumerate() {
-                let failed = |why: RemoteError| Trouble::Input {
+                let failed = |why: RemoteError| CliError::Input {
                     name: block.place(index),
                     what: format!(
                         "{}: not taken out, and those from it on mayhap not: {why}",
@@ -137,7 +137,7 @@ impl Remove {
 }
 
 /// An item that is not in, or of which nobody knows.
-fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added>) -> Trouble {
+fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added>) -> CliError {
     let why = told.why.as_deref().unwrap_or("the server does not say why");
     let what = match told.answers[index] {
         Added::Full => {
@@ -149,5 +149,5 @@ fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added
         }
         _ => format!("not ready, and mayhap some of the items that follow are in, mayhap not: {why}"),
     };
-    Trouble::Input { name: place, what: format!("{}: {what}", filter.shown()) }
+    CliError::Input { name: place, what: format!("{}: {what}", filter.shown()) }
 }

@@ -7,11 +7,11 @@ use mayhap_remote::Answer;
 
 use super::distant::Distant;
 use super::selection::Selection;
+use crate::error::CliError;
 use crate::filter_file::Opened;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
 use crate::remote_filter::RemoteFilter;
-use crate::trouble::Trouble;
 
 /// Asks one filter, in whatever form it takes its items.
 pub(super) struct Asker<'a> {
@@ -90,7 +90,7 @@ impl<'a> Asker<'a> {
     }
 
     /// What is to be said of the records of a block.
-    pub(super) fn ask(&self, block: &Block) -> Result<Answered, Trouble> {
+    pub(super) fn ask(&self, block: &Block) -> Result<Answered, CliError> {
         let ready = match self.ready() {
             Ok(ready) => ready,
             Err(why) => return Ok(Answered::not_ready(block.len(), why)),
@@ -108,7 +108,7 @@ impl<'a> Asker<'a> {
             match form.item(block.item(index)) {
                 Ok(item) => items.push(item),
                 Err(_) if self.allow_misfits => misfits.push(index),
-                Err(misfit) => return Err(trouble(block.place(index), &misfit)),
+                Err(misfit) => return Err(cli_error(block.place(index), &misfit)),
             }
         }
         let answered = ask_items(&ready, &items);
@@ -128,7 +128,7 @@ impl<'a> Asker<'a> {
     }
 
     /// `Ok` if the answers so far are those of the filter that was opened: nothing was done to its file meanwhile.
-    pub(super) fn check_answers(&self) -> Result<(), Trouble> {
+    pub(super) fn check_answers(&self) -> Result<(), CliError> {
         match self.filter {
             Asked::Here(opened) => opened.check_unchanged(),
             Asked::There(_) => Ok(()),
@@ -136,7 +136,7 @@ impl<'a> Asker<'a> {
     }
 
     /// The answer for one item, which is record 0.
-    pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, Trouble> {
+    pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, CliError> {
         let ready = match self.ready() {
             Ok(ready) => ready,
             Err(why) => return Ok(Answered::not_ready(1, why)),
@@ -144,7 +144,7 @@ impl<'a> Asker<'a> {
         match ready.form().item(item) {
             Ok(item) => Ok(ask_items(&ready, &[item])),
             Err(_) if self.allow_misfits => Ok(Selection::none(1).into()),
-            Err(misfit) => Err(trouble("--item".into(), &misfit)),
+            Err(misfit) => Err(cli_error("--item".into(), &misfit)),
         }
     }
 }
@@ -173,6 +173,6 @@ fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
     }
 }
 
-fn trouble(name: String, misfit: &NoSuchItem) -> Trouble {
-    Trouble::Input { name, what: format!("{misfit}; --allow-misfits takes such lines for certainly not in") }
+fn cli_error(name: String, misfit: &NoSuchItem) -> CliError {
+    CliError::Input { name, what: format!("{misfit}; --allow-misfits takes such lines for certainly not in") }
 }

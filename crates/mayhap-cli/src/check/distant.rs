@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use mayhap::{Item as _, ItemEncoding};
 use mayhap_remote::Answer;
 
+use crate::error::CliError;
 use crate::item_form::{ItemForm, LineItem};
 use crate::output;
 use crate::remote::{Remote, RemoteArgs};
 use crate::remote_filter::{Haste, LayoutArgs, RemoteFilter, Told};
-use crate::trouble::Trouble;
 
 /// No question is left out for longer.
 const LONGEST_REST: Duration = Duration::from_secs(2);
@@ -70,15 +70,15 @@ impl<'a> Distant<'a> {
     ///
     /// # Errors
     /// It cannot be opened, and that is not for want of an answer.
-    pub(super) fn open(opening: Opening<'a>, answers_lines: bool) -> Result<Self, Trouble> {
+    pub(super) fn open(opening: Opening<'a>, answers_lines: bool) -> Result<Self, CliError> {
         let state = match opening.open(Haste::Little) {
             Ok(filter) => State { filter: Some(Arc::new(filter)), outage: None },
-            Err(away @ Trouble::Away { .. }) if answers_lines => {
+            Err(away @ CliError::Away { .. }) if answers_lines => {
                 let (why, asked) = (away.to_string(), Instant::now());
                 let outage = Outage { why, asked, rest: Duration::ZERO, is_total: true, witness: None };
                 State { filter: None, outage: Some(outage) }
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         };
         Ok(Self { opening, state: Mutex::new(state) })
     }
@@ -103,8 +103,8 @@ impl<'a> Distant<'a> {
                 *state = State { filter: Some(filter.clone()), outage: None };
                 Ok(filter)
             }
-            Err(trouble) => {
-                let why = trouble.to_string();
+            Err(error) => {
+                let why = error.to_string();
                 let rest = begun.elapsed().min(LONGEST_REST);
                 let asked = Instant::now();
                 state.outage = Some(Outage { why: why.clone(), asked, rest, is_total: true, witness: None });
@@ -172,7 +172,7 @@ impl<'a> Distant<'a> {
 }
 
 impl Opening<'_> {
-    fn open(&self, haste: Haste) -> Result<RemoteFilter, Trouble> {
+    fn open(&self, haste: Haste) -> Result<RemoteFilter, CliError> {
         RemoteFilter::open_in(haste, self.remote, self.args, self.layout, self.items_as)
     }
 }

@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 
 use super::ask::Answered;
 use super::selection::Selection;
+use crate::error::CliError;
 use crate::input::{Block, Terminator};
 use crate::output;
-use crate::trouble::Trouble;
 
 /// What is written of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(form: Form, terminator: Terminator, at_once: bool) -> Result<Self, Trouble> {
+    pub(super) fn new(form: Form, terminator: Terminator, at_once: bool) -> Result<Self, CliError> {
         Ok(Self { out: output::records()?, form, terminator, at_once })
     }
 
@@ -55,7 +55,7 @@ impl Writer {
         answered: &Answered,
         selected: &Selection,
         asked: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         match self.form {
             Form::Nothing => return Ok(()),
             Form::Plain => {
@@ -87,7 +87,7 @@ impl Writer {
     }
 
     /// The header of CSV, which comes before records that are written as they are.
-    pub(super) fn header(&mut self, header: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn header(&mut self, header: &[u8]) -> Result<(), CliError> {
         if self.form == Form::Plain {
             self.out.write_all(header)?;
         }
@@ -101,7 +101,7 @@ impl Writer {
         answered: &Answered,
         selected: bool,
         number: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         let numbers = match self.form {
             Form::Nothing => return Ok(()),
             Form::Plain | Form::Numbered if !selected => return Ok(()),
@@ -119,7 +119,7 @@ impl Writer {
         Ok(self.out.write_all(self.terminator.bytes())?)
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Trouble> {
+    pub(super) fn flush(&mut self) -> Result<(), CliError> {
         Ok(self.out.flush()?)
     }
 }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Explained, Subject, shown};
+use crate::error::CliError;
 use crate::output;
-use crate::trouble::Trouble;
 
 #[derive(Serialize)]
 struct ExplainJson {
@@ -49,7 +49,7 @@ struct ExplanationJson {
     answer: &'static str,
     certain: bool,
     reason: String,
-    /// How many strangers of all get the answer mayhap now.
+    /// How many non-members of all get the answer mayhap now.
     expected_fpr: f64,
     expected_false_no: f64,
     function: Option<String>,
@@ -62,7 +62,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     subject: &Subject<'_>,
     explained: &[Explained],
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let explanations = explained.iter().map(ExplanationJson::from).collect();
     output::json(out, &ExplainJson { filter: FilterJson::of(subject), explanations })
 }

@@ -66,7 +66,7 @@ pub(super) fn lesson(filter: &Filter, explanation: &Explanation) -> String {
         }
         Lookup::Slots(lookup) => format!(
             "{} has {} slots of {} bits, filled once so that for every member the three slots its hash points to add up (by exclusive or) \
-             to its fingerprint. For a stranger they add up to anything: to its fingerprint once in {}.",
+             to its fingerprint. For a non-member they add up to anything: to its fingerprint once in {}.",
             match filter.kind() {
                 Kind::Xor => "An xor filter",
                 _ => "A binary fuse filter",
@@ -76,7 +76,7 @@ pub(super) fn lesson(filter: &Filter, explanation: &Explanation) -> String {
             say::count(1 << lookup.fingerprint_bits),
         ),
         Lookup::Rows(_) => "A ribbon filter is the solution of a system of equations, one for every member: of 64 neighbouring rows some count, and in \
-             every column the ones among those are an even or odd number, as the member's fingerprint says. For a stranger each column \
+             every column the ones among those are an even or odd number, as the member's fingerprint says. For a non-member each column \
              agrees by chance, every other time."
             .into(),
         Lookup::Values(lookup) => format!(

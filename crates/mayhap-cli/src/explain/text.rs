@@ -76,7 +76,7 @@ pub(super) fn rates(filter: &Filter) -> String {
         Filter::Bitmap(_) => facts.push("never wrong".into()),
         _ => {
             let (now, promised) = (say::rate(filter.expected_fpr()), say::rate(filter.target_fpr()));
-            facts.push(format!("wrong mayhaps for strangers: {now} now, {promised} promised"));
+            facts.push(format!("wrong mayhaps for non-members: {now} now, {promised} promised"));
         }
     }
     facts.join("; ")
@@ -397,7 +397,7 @@ pub(super) fn odds(explained: &Explained) -> Option<String> {
         return None;
     }
     let rate = explanation.expected_fpr.min(1.0);
-    // A round number of strangers of which about ten or more are wrong.
+    // A round number of non-members of which about ten or more are wrong.
     let asked = 10_f64.powi((10.0 / rate).log10().ceil().clamp(1.0, 15.0) as i32);
     let members = if explanation.expected_false_no > 0.0 { "nearly always" } else { "always" };
     Some(format!(

@@ -9,7 +9,7 @@ use mayhap::codec::cassandra::BitOrder;
 use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions};
 use mayhap::codec::{pybloom_live, redisson};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::whole_file;
 
 /// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
@@ -58,7 +58,7 @@ pub(crate) struct ForeignArgs {
 
 impl ForeignArgs {
     /// All of it, for the library.
-    pub(crate) fn read_options(&self) -> Result<ReadOptions, Trouble> {
+    pub(crate) fn read_options(&self) -> Result<ReadOptions, CliError> {
         let mut options = ReadOptions::default();
         if let Some(items) = self.items_as {
             options = options.items(items);
@@ -125,8 +125,8 @@ fn missing(argument: Argument, name: &str) -> String {
 const CONFIG_BYTES: u64 = 64 << 10;
 
 /// `name=value,…`, or the name of a file with `name=value` lines, or with names and values in turn as redis-cli prints them.
-fn redisson_config(text: &str) -> Result<redisson::Config, Trouble> {
-    let trouble = |what: String| Trouble::Usage(format!("--redisson-config: {what}"));
+fn redisson_config(text: &str) -> Result<redisson::Config, CliError> {
+    let cli_error = |what: String| CliError::Usage(format!("--redisson-config: {what}"));
     let held;
     let fields = if text.contains('=') {
         text
@@ -147,7 +147,7 @@ fn redisson_config(text: &str) -> Result<redisson::Config, Trouble> {
         _ => word.to_owned(),
     };
     let pairs = words.chunks_exact(2).map(|pair| (bare(pair[0]), bare(pair[1])));
-    redisson::Config::from_fields(pairs).map_err(|error| trouble(error.to_string()))
+    redisson::Config::from_fields(pairs).map_err(|error| cli_error(error.to_string()))
 }
 
 fn golomb(text: &str) -> Result<Parameters, String> {

@@ -19,7 +19,7 @@ pub(super) struct Facts {
     /// Its measurements, in words.
     pub(super) shape: String,
     pub(super) hash: String,
-    /// Strangers cannot choose items that collide.
+    /// Non-members cannot choose items that collide.
     pub(super) secret_key: bool,
     /// By whose rule items are placed.
     pub(super) placement: String,

@@ -6,7 +6,7 @@ use std::path::Path;
 use mayhap::codec::parquet::ParquetFilters;
 use serde::Serialize;
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// A Parquet file and its filters. The field names are those of `--json`, and a promise.
 #[derive(Debug, Serialize)]
@@ -30,11 +30,11 @@ pub(super) struct Column {
 }
 
 /// What the footer of `path` says; nothing else is read.
-pub(super) fn columns(path: &Path) -> Result<Columns, Trouble> {
+pub(super) fn columns(path: &Path) -> Result<Columns, CliError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|cause| Trouble::Read { name: name.clone(), cause })?;
+    let file = File::open(path).map_err(|cause| CliError::Read { name: name.clone(), cause })?;
     let filters = ParquetFilters::open(file)
-        .map_err(|error| Trouble::Input { name: name.clone(), what: error.to_string() })?;
+        .map_err(|error| CliError::Input { name: name.clone(), what: error.to_string() })?;
     let columns = filters.filters().iter().map(|filter| Column {
         row_group: filter.row_group,
         column: filter.column.to_string(),

@@ -111,8 +111,8 @@ fn wrong(facts: &Facts) -> String {
         return format!("{}, by the bits", say::rate(rate));
     }
     let counted = match say::rate(facts.expected_fpr) {
-        rate if rate.ends_with('%') => format!("{rate} of the strangers, by the count"),
-        rate if facts.expected_fpr > 0.0 => format!("{rate} strangers, by the count"),
+        rate if rate.ends_with('%') => format!("{rate} of the non-members, by the count"),
+        rate if facts.expected_fpr > 0.0 => format!("{rate} non-members, by the count"),
         rate => format!("{rate}, by the count"),
     };
     match facts.fpr_from_fill {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mayhap::advise::say;
 
 use super::item::{Found, Origin};
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// Some whole records of one source, in their order. Each ends with its terminator, also the last of a file that had none.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ impl Block {
     ///
     /// # Errors
     /// A record without an item, unless those are to be skipped.
-    pub(crate) fn find_items(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn find_items(&mut self) -> Result<(), CliError> {
         let Some(origin) = self.origin.clone().filter(|origin| origin.must_look()) else { return Ok(()) };
         let mut dropped = Vec::new();
         let mut lines = 0;
@@ -139,7 +139,7 @@ impl Block {
                 Found::Blank => dropped.push(index),
                 Found::Missing(_) if origin.skips() => dropped.push(index),
                 Found::Missing(what) | Found::Bad(what) => {
-                    return Err(Trouble::Input { name: self.place(index), what });
+                    return Err(CliError::Input { name: self.place(index), what });
                 }
             }
         }

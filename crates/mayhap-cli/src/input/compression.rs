@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// Bytes read of a compressed file at once.
 const PACKED_BYTES: usize = 1 << 16;
@@ -110,12 +110,12 @@ impl Unpacked {
     }
 
     /// What to say of `cause`, which [`read`](Self::read) met.
-    pub(super) fn trouble(&self, name: &str, cause: io::Error) -> Trouble {
+    pub(super) fn cli_error(&self, name: &str, cause: io::Error) -> CliError {
         let name = name.to_owned();
         // What the system says is about the file; the rest is about what is in it.
         match self.packing.filter(|_| cause.raw_os_error().is_none()) {
-            Some(packing) => Trouble::Input { name, what: packing.complaint(&cause) },
-            None => Trouble::Read { name, cause },
+            Some(packing) => CliError::Input { name, what: packing.complaint(&cause) },
+            None => CliError::Read { name, cause },
         }
     }
 }
@@ -225,16 +225,16 @@ mod tests {
 
     /// All that `bytes` unpack to, read a few at a time, or what is said about them.
     fn unpack(bytes: Vec<u8>, at_most: usize) -> Result<Vec<u8>, String> {
-        let said = |trouble: Trouble| trouble.to_string();
+        let said = |error: CliError| error.to_string();
         let mut unpacked = Unpacked::new(Box::new(Drip::new(bytes, 7, at_most)))
-            .map_err(|cause| said(Trouble::Read { name: "it".into(), cause }))?;
+            .map_err(|cause| said(CliError::Read { name: "it".into(), cause }))?;
         let mut all = Vec::new();
         let mut buffer = [0; 100];
         loop {
             match unpacked.read(&mut buffer) {
                 Ok(0) => return Ok(all),
                 Ok(read) => all.extend_from_slice(&buffer[..read]),
-                Err(cause) => return Err(said(unpacked.trouble("it", cause))),
+                Err(cause) => return Err(said(unpacked.cli_error("it", cause))),
             }
         }
     }

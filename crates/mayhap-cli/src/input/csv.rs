@@ -240,7 +240,7 @@ mod tests {
             let (raw, in_quotes) = records(&text, delimiter, at_most, &mut random);
             assert_eq!(raw.concat(), text, "nothing is lost");
             if in_quotes {
-                // Cut within quotes: trouble, not a record.
+                // Cut within quotes: error, not a record.
                 odd += 1;
                 continue;
             }

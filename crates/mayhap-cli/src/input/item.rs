@@ -8,7 +8,7 @@ use super::csv;
 use super::fields;
 use super::json::{self, Path};
 use super::lines::Terminator;
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Asked {
     }
 
     /// How items are found in the source of this name, which has this header.
-    pub(super) fn origin_below(&self, name: &str, header: &[u8]) -> Result<Origin, Trouble> {
+    pub(super) fn origin_below(&self, name: &str, header: &[u8]) -> Result<Origin, CliError> {
         let Column::InHeader { delimiter, name: column } = &self.column else {
             return Ok(self.origin_of(name, Rule::Whole));
         };
@@ -70,7 +70,7 @@ impl Asked {
                 let rule = Rule::Csv { delimiter: *delimiter, name: column.clone(), number };
                 Ok(self.origin_of(name, rule))
             }
-            Err(what) => Err(Trouble::Input { name: name.to_owned(), what }),
+            Err(what) => Err(CliError::Input { name: name.to_owned(), what }),
         }
     }
 

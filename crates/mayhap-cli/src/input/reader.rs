@@ -13,9 +13,9 @@ use super::csv;
 use super::item::{Asked, Origin};
 use super::lines::{self, Terminator};
 use super::source::Source;
+use crate::error::CliError;
 use crate::interrupt;
 use crate::progress::{Progress, Reading};
-use crate::trouble::Trouble;
 
 /// Bytes of a block, unless a record is longer.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -25,7 +25,7 @@ const RECORD_LIMIT: usize = 1 << 28;
 const AHEAD: usize = 2;
 
 /// What comes from the reader: a block, `None` after the last, or what went wrong. After one of the latter two nothing comes.
-pub(crate) type Message = Result<Option<Block>, Trouble>;
+pub(crate) type Message = Result<Option<Block>, CliError>;
 
 /// The records of all sources, one after the other.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) fn start(sources: Vec<Source>, asked: Asked, progress: &Progress) -> 
 /// Begins to do what `read` does: `true` if all was read.
 pub(super) fn start_with(
     asked: Asked,
-    read: impl FnOnce(&mut Reader) -> Result<bool, Trouble> + Send + 'static,
+    read: impl FnOnce(&mut Reader) -> Result<bool, CliError> + Send + 'static,
 ) -> Blocks {
     let (blocks_in, blocks) = mpsc::sync_channel(AHEAD);
     let (used, used_out) = mpsc::channel();
@@ -72,7 +72,7 @@ pub(super) fn start_with(
         match read(&mut reader) {
             Ok(false) => {}
             Ok(true) => _ = reader.send(Ok(None)),
-            Err(trouble) => _ = reader.send(Err(trouble)),
+            Err(error) => _ = reader.send(Err(error)),
         }
     });
     Blocks { blocks, used, early: None, header_comes, ended: false }
@@ -82,8 +82,8 @@ impl Blocks {
     /// The next records; `None` after the last.
     ///
     /// # Errors
-    /// What is wrong with the input, and [`Trouble::Interrupted`].
-    pub(crate) fn next(&mut self) -> Result<Option<Block>, Trouble> {
+    /// What is wrong with the input, and [`CliError::Interrupted`].
+    pub(crate) fn next(&mut self) -> Result<Option<Block>, CliError> {
         with_items(self.next_without_items())
     }
 
@@ -91,7 +91,7 @@ impl Blocks {
     ///
     /// # Errors
     /// What is wrong with the input before the first record.
-    pub(crate) fn header(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(crate) fn header(&mut self) -> Result<Option<Vec<u8>>, CliError> {
         if !self.header_comes || self.early.is_some() {
             return Ok(None);
         }
@@ -100,7 +100,7 @@ impl Blocks {
                 self.header_comes = false;
                 Ok(Some(block.bytes))
             }
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
             next => {
                 self.early = Some(next);
                 Ok(None)
@@ -176,7 +176,7 @@ struct SaysWhenItFails(SyncSender<Message>);
 impl Drop for SaysWhenItFails {
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = self.0.send(Err(Trouble::Input {
+            let _ = self.0.send(Err(CliError::Input {
                 name: "input".into(),
                 what: "the thread that reads it has failed, which is a fault of mayhap".into(),
             }));
@@ -241,21 +241,21 @@ impl Records {
     }
 
     /// A record that goes on and on.
-    fn too_long(&self) -> Trouble {
+    fn too_long(&self) -> CliError {
         let ask = if self.ends.in_quotes() { "is a quote missing?" } else { "is this text?" };
         let what = format!("a record is longer than {} MiB: {ask}", RECORD_LIMIT >> 20);
-        Trouble::Input { name: self.place(&[], 0), what }
+        CliError::Input { name: self.place(&[], 0), what }
     }
 
     /// The last record gets its end, if it has none.
-    fn end(&self, block: &mut Block, terminator: Terminator) -> Result<(), Trouble> {
+    fn end(&self, block: &mut Block, terminator: Terminator) -> Result<(), CliError> {
         let whole = block.whole();
         if block.bytes.len() == whole {
             return Ok(());
         }
         if self.ends.in_quotes() {
             let what = "a field in quotes has no end: is a quote missing, or the end of the file?".into();
-            return Err(Trouble::Input { name: self.place(&block.bytes[..whole], block.len()), what });
+            return Err(CliError::Input { name: self.place(&block.bytes[..whole], block.len()), what });
         }
         block.bytes.extend_from_slice(terminator.bytes());
         block.ends.push(block.bytes.len() as u32);
@@ -280,11 +280,11 @@ impl Records {
 
 impl Reader {
     /// Hands over all records of `source`. `false`: nobody wants more.
-    fn read(&mut self, source: &Source, reading: &Reading, next_may_wait: bool) -> Result<bool, Trouble> {
+    fn read(&mut self, source: &Source, reading: &Reading, next_may_wait: bool) -> Result<bool, CliError> {
         let open = source.open()?;
         let bytes = open.bytes(reading.clone());
         let unpacked = if self.asked.unpack { Unpacked::new(bytes) } else { Ok(Unpacked::plain(bytes)) };
-        let unpacked = unpacked.map_err(|cause| Trouble::Read { name: source.name.clone(), cause })?;
+        let unpacked = unpacked.map_err(|cause| CliError::Read { name: source.name.clone(), cause })?;
         self.read_records(source.name.clone(), unpacked, || open.would_wait(), next_may_wait)
     }
 
@@ -295,9 +295,9 @@ impl Reader {
         mut input: Unpacked,
         would_wait: impl Fn() -> bool,
         next_may_wait: bool,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, CliError> {
         if self.asked.may_have_mark() {
-            input.drop_mark().map_err(|cause| input.trouble(&name, cause))?;
+            input.drop_mark().map_err(|cause| input.cli_error(&name, cause))?;
         }
         let ends = match self.asked.csv_delimiter() {
             Some(delimiter) => Ends::Csv(csv::Records::new(delimiter)),
@@ -323,7 +323,7 @@ impl Reader {
                 return Err(records.too_long());
             }
             let read = fill(&mut input, &mut block.bytes, filled);
-            let read = read.map_err(|cause| input.trouble(&records.name, cause))?;
+            let read = read.map_err(|cause| input.cli_error(&records.name, cause))?;
             let at_end = read == 0;
             records.ends.find(&block.bytes[..filled + read], filled, &mut block.ends);
             filled += read;

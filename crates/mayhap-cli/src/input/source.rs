@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::error::CliError;
 use crate::progress::Reading;
-use crate::trouble::Trouble;
 
 /// Something to read, which was there when it was looked at.
 pub(super) struct Source {
@@ -28,13 +28,13 @@ pub(super) struct OpenSource {
 }
 
 /// All of them in order; the standard input where there are none.
-pub(super) fn find_all(files: &[PathBuf]) -> Result<Vec<Source>, Trouble> {
+pub(super) fn find_all(files: &[PathBuf]) -> Result<Vec<Source>, CliError> {
     if files.is_empty() {
         return Ok(vec![standard_input()]);
     }
     let is_standard_input = |file: &&PathBuf| *file == Path::new("-");
     if files.iter().filter(is_standard_input).count() > 1 {
-        return Err(Trouble::Usage(
+        return Err(CliError::Usage(
             "the standard input (-) is named twice, but can be read only once".into(),
         ));
     }
@@ -46,15 +46,15 @@ pub(super) fn find_all(files: &[PathBuf]) -> Result<Vec<Source>, Trouble> {
 
 /// Files are opened to see whether they can be, and closed again: there may be more of them than can be open at once. A pipe
 /// is opened when it is its turn: it can be opened only once.
-fn find(path: &Path) -> Result<Source, Trouble> {
+fn find(path: &Path) -> Result<Source, CliError> {
     let name = path.display().to_string();
-    let trouble = |cause| Trouble::Read { name: name.clone(), cause };
-    let about = fs::metadata(path).map_err(trouble)?;
+    let cli_error = |cause| CliError::Read { name: name.clone(), cause };
+    let about = fs::metadata(path).map_err(cli_error)?;
     if about.is_dir() {
-        return Err(trouble(io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(cli_error(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     if about.is_file() {
-        File::open(path).map_err(trouble)?;
+        File::open(path).map_err(cli_error)?;
     }
     Ok(Source { name, bytes: about.is_file().then_some(about.len()), path: Some(path.to_owned()) })
 }
@@ -86,12 +86,12 @@ impl Source {
     }
 
     /// Opens it.
-    pub(super) fn open(&self) -> Result<OpenSource, Trouble> {
+    pub(super) fn open(&self) -> Result<OpenSource, CliError> {
         let opened = match &self.path {
             None => file_of_standard_input(),
             Some(path) => File::open(path),
         };
-        let file = opened.map_err(|cause| Trouble::Read { name: self.name.clone(), cause })?;
+        let file = opened.map_err(|cause| CliError::Read { name: self.name.clone(), cause })?;
         Ok(OpenSource { file: Arc::new(file), may_wait: self.may_wait() })
     }
 }

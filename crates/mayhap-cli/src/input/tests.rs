@@ -31,9 +31,8 @@ struct Seen {
 }
 
 fn take_all(mut blocks: Blocks) -> Result<Seen, String> {
-    let mut seen =
-        Seen { header: blocks.header().map_err(|trouble| trouble.to_string())?, ..Seen::default() };
-    while let Some(block) = blocks.next().map_err(|trouble| trouble.to_string())? {
+    let mut seen = Seen { header: blocks.header().map_err(|error| error.to_string())?, ..Seen::default() };
+    while let Some(block) = blocks.next().map_err(|error| error.to_string())? {
         assert_eq!(block.items().len(), block.len());
         assert_eq!(
             (0..block.len()).map(|index| block.record(index)).collect::<Vec<_>>().concat(),

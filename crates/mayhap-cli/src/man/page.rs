@@ -14,9 +14,9 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 /// What every page ends with.
 const EXIT_STATUS: [(&str, &str); 4] = [
-    ("0", "Yes, or all went well. A reader that leaves, as head does, is no trouble."),
+    ("0", "Yes, or all went well. A reader that leaves, as head does, is not an error."),
     ("1", "No: nothing was found, selected, or as it should be."),
-    ("2", "Trouble, told in one line on the standard error."),
+    ("2", "CliError, told in one line on the standard error."),
     ("130", "Interrupted by Ctrl-C. No file is left half-written."),
 ];
 

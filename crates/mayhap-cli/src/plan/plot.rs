@@ -18,7 +18,7 @@ use plotters::prelude::*;
 
 use self::dress::Part;
 use super::{Solved, circumstances, title};
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::whole_file;
 
 /// Units of the drawing for a pixel of the picture.
@@ -35,19 +35,19 @@ type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type DrawingError = DrawingAreaErrorKind<io::Error>;
 
 /// The picture of a plan, as SVG.
-pub(super) fn draw(needs: &Needs, solved: Solved, advice: &Advice) -> Result<String, Trouble> {
+pub(super) fn draw(needs: &Needs, solved: Solved, advice: &Advice) -> Result<String, CliError> {
     let mut svg = String::new();
     let drawn = draw_in(&mut svg, needs, solved, advice);
-    drawn.map_err(|error| Trouble::Usage(format!("cannot draw the plot: {error}")))?;
+    drawn.map_err(|error| CliError::Usage(format!("cannot draw the plot: {error}")))?;
     Ok(dress::dress(&svg, (WIDTH, HEIGHT), &title(needs, solved, advice)))
 }
 
 /// Writes `svg` to `path`, whole or not at all.
-pub(super) fn save(path: &Path, svg: &str) -> Result<(), Trouble> {
+pub(super) fn save(path: &Path, svg: &str) -> Result<(), CliError> {
     let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     if !is_svg {
         let what = format!("--plot: only SVG is drawn, so the name must end in .svg, got {}", path.display());
-        return Err(Trouble::Usage(what));
+        return Err(CliError::Usage(what));
     }
     whole_file::write(path, svg.as_bytes())
 }

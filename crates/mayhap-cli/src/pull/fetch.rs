@@ -5,9 +5,9 @@ use mayhap::codec::{self, redis_bloom, redis_cuckoo};
 use mayhap::{DecodeError, Filter};
 use redis::Value;
 
+use crate::error::CliError;
 use crate::progress::Progress;
 use crate::remote::{Connection, Family, Remote};
-use crate::trouble::Trouble;
 
 /// So often a filter is begun anew that changes under our hands.
 const TRIES: u32 = 5;
@@ -18,7 +18,7 @@ pub(crate) fn filter(
     remote: &Remote,
     family: Family,
     progress: &Progress,
-) -> Result<Filter, Trouble> {
+) -> Result<Filter, CliError> {
     let mut fetching = Fetching { connection, remote, family, progress };
     match family {
         Family::Mayhap => fetching.mayhap(),
@@ -28,7 +28,7 @@ pub(crate) fn filter(
                     return Ok(filter);
                 }
             }
-            Err(fetching.trouble(&format!(
+            Err(fetching.cli_error(&format!(
                 "changed while it was read, {TRIES} times: nobody may write to it meanwhile"
             )))
         }
@@ -41,7 +41,7 @@ pub(super) fn keyed_filter(
     remote: &Remote,
     family: Family,
     progress: &Progress,
-) -> Result<Filter, Trouble> {
+) -> Result<Filter, CliError> {
     Fetching { connection, remote, family, progress }.keyed()
 }
 
@@ -55,7 +55,7 @@ struct Fetching<'a> {
 
 impl Fetching<'_> {
     /// A filter of RedisBloom's; `None`: it changed meanwhile, so that pieces may not fit together.
-    fn redis(&mut self) -> Result<Option<Filter>, Trouble> {
+    fn redis(&mut self) -> Result<Option<Filter>, CliError> {
         let (first, header) = self.piece(0)?;
         if self.family == Family::Cuckoo && first == 0 && header.is_empty() {
             // An empty cuckoo filter has no chunks.
@@ -96,7 +96,7 @@ impl Fetching<'_> {
     }
 
     /// What `DUMP` answers.
-    fn payload(&mut self) -> Result<Vec<u8>, Trouble> {
+    fn payload(&mut self) -> Result<Vec<u8>, CliError> {
         match self.connection.ask(redis::cmd("DUMP").arg(self.remote.name()))? {
             Value::BulkString(payload) => Ok(payload),
             answer => Err(self.connection.unexpected("DUMP", &answer)),
@@ -104,19 +104,19 @@ impl Fetching<'_> {
     }
 
     /// A filter with a secret key.
-    fn keyed(&mut self) -> Result<Filter, Trouble> {
+    fn keyed(&mut self) -> Result<Filter, CliError> {
         let payload = self.payload()?;
         match redis_rdb::read_payload(&payload, u64::MAX) {
             Ok(Payload::Mayhap { bytes, .. }) => {
                 Filter::decode(&bytes).map_err(|error| self.undecodable(&error))
             }
-            Ok(_) => Err(self.trouble("DUMP makes no sense: it is of another filter")),
+            Ok(_) => Err(self.cli_error("DUMP makes no sense: it is of another filter")),
             Err(error) => Err(self.undecodable(&error)),
         }
     }
 
     /// A filter as `DUMP` has it.
-    fn restored(&mut self) -> Result<Filter, Trouble> {
+    fn restored(&mut self) -> Result<Filter, CliError> {
         let payload = self.payload()?;
         // An empty filter is packed well, and yet the payload of one that is not empty would be no longer.
         match redis_rdb::read_dump(&payload, u64::MAX) {
@@ -127,7 +127,7 @@ impl Fetching<'_> {
     }
 
     /// A filter of ours.
-    fn mayhap(&mut self) -> Result<Filter, Trouble> {
+    fn mayhap(&mut self) -> Result<Filter, CliError> {
         let (mut iterator, mut bytes) = self.piece(0)?;
         let total = codec::length_of(&bytes).map_err(|error| self.undecodable(&error))?;
         self.progress.phase("receiving", Some(total));
@@ -144,7 +144,7 @@ impl Fetching<'_> {
     }
 
     /// A piece, and the iterator that came with it.
-    fn piece(&mut self, iterator: i64) -> Result<(i64, Vec<u8>), Trouble> {
+    fn piece(&mut self, iterator: i64) -> Result<(i64, Vec<u8>), CliError> {
         let command = self.family.dump_command();
         let answer = self.connection.ask(redis::cmd(command).arg(self.remote.name()).arg(iterator))?;
         match answer {
@@ -157,16 +157,16 @@ impl Fetching<'_> {
         }
     }
 
-    fn undecodable(&self, error: &DecodeError) -> Trouble {
+    fn undecodable(&self, error: &DecodeError) -> CliError {
         let what = format!("{} makes no sense: what came is no filter: {error}", self.family.dump_command());
-        Trouble::NotSuch { name: self.remote.shown(), format: self.family.format(), what }
+        CliError::NotSuch { name: self.remote.shown(), format: self.family.format(), what }
     }
 
-    fn nonsense(&self, what: &str) -> Trouble {
-        self.trouble(&format!("{} makes no sense: {what}", self.family.dump_command()))
+    fn nonsense(&self, what: &str) -> CliError {
+        self.cli_error(&format!("{} makes no sense: {what}", self.family.dump_command()))
     }
 
-    fn trouble(&self, what: &str) -> Trouble {
-        Trouble::Filter { name: self.remote.shown(), what: what.to_owned() }
+    fn cli_error(&self, what: &str) -> CliError {
+        CliError::Filter { name: self.remote.shown(), what: what.to_owned() }
     }
 }

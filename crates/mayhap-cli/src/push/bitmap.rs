@@ -9,11 +9,11 @@ use mayhap_remote::guava::{GuavaBitmap, GuavaImage};
 
 use super::Push;
 use super::send::Sent;
+use crate::error::CliError;
 use crate::filter_file::Opened;
 use crate::progress::Progress;
 use crate::remote::{Remote, RemoteArgs};
 use crate::remote_filter::{AskedWith, Layout, Server};
-use crate::trouble::Trouble;
 use crate::{Verdict, interrupt};
 
 /// Whose layout it has, of those that programs in Java keep in a Redis.
@@ -41,7 +41,7 @@ pub(crate) struct Going<'a> {
 }
 
 impl Push {
-    pub(super) fn push_bitmap(&self, opened: &Opened, layout: Layout) -> Result<Verdict, Trouble> {
+    pub(super) fn push_bitmap(&self, opened: &Opened, layout: Layout) -> Result<Verdict, CliError> {
         let progress = Progress::start(self.progress);
         let (remote, args) = (&self.remote, &self.server);
         let going = Going { remote, args, layout, marker: self.marker, force: self.force };
@@ -58,10 +58,10 @@ impl Push {
 
 impl Going<'_> {
     /// Sends it, and puts it in place in one step. Was there something?
-    pub(crate) fn send(&self, filter: &Filter, progress: &Progress) -> Result<(Sent, bool), Trouble> {
+    pub(crate) fn send(&self, filter: &Filter, progress: &Progress) -> Result<(Sent, bool), CliError> {
         let Filter::Bloom(filter) = filter else {
             let what = format!("a {} filter is no bitmap of Java's", filter.kind());
-            return Err(self.trouble(what));
+            return Err(self.cli_error(what));
         };
         let server = Server::connect(self.remote, self.args)?;
         let name = server.name_as_text()?;
@@ -71,7 +71,7 @@ impl Going<'_> {
             replaced |= server.wait(RedissonFilter::is_there(server.link(), name))?;
         }
         if replaced && !self.force {
-            return Err(self.trouble("is there already: --force replaces it".into()));
+            return Err(self.cli_error("is there already: --force replaces it".into()));
         }
         let total = filter.shape().bits().div_ceil(8);
         progress.phase("sending", Some(total));
@@ -93,7 +93,7 @@ impl Going<'_> {
                 server.wait(there.replace_watched(filter, watch))
             }
             Layout::Guava => {
-                let image = GuavaImage::of(filter).map_err(|cause| self.trouble(cause.to_string()))?;
+                let image = GuavaImage::of(filter).map_err(|cause| self.cli_error(cause.to_string()))?;
                 let HashScheme::Foreign(scheme) = filter.scheme() else {
                     return Err(self.other_layout(filter));
                 };
@@ -117,14 +117,14 @@ impl Going<'_> {
         Some(AskedWith::new(image.shape(), scheme.items(), self.marker))
     }
 
-    fn other_layout(&self, filter: &Bloom) -> Trouble {
-        self.trouble(format!(
+    fn other_layout(&self, filter: &Bloom) -> CliError {
+        self.cli_error(format!(
             "the filter places items by {:?}, and cannot be placed anew without them: build it with --format redisson or guava",
             filter.scheme()
         ))
     }
 
-    fn trouble(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.remote.shown(), what }
+    fn cli_error(&self, what: String) -> CliError {
+        CliError::Filter { name: self.remote.shown(), what }
     }
 }

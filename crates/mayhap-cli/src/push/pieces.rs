@@ -8,8 +8,8 @@ use mayhap::Filter;
 use mayhap::codec::format::Format;
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 
+use crate::error::CliError;
 use crate::remote::Family;
-use crate::trouble::Trouble;
 
 /// No piece is larger: a server holds a piece in memory while it comes, and progress is seen piece by piece.
 const PIECE_BYTES: usize = 1 << 20;
@@ -39,14 +39,14 @@ impl<'a> Pieces<'a> {
         format: Format,
         family: Family,
         path: &Path,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let name = || path.display().to_string();
         let chunks = |chunks, total_bytes| Self {
             source: Source::Chunks { chunks, iterator: 0, chunk: Vec::new(), sent: 0 },
             total_bytes,
         };
         let refused =
-            |error: mayhap::codec::WriteError| Trouble::Filter { name: name(), what: error.to_string() };
+            |error: mayhap::codec::WriteError| CliError::Filter { name: name(), what: error.to_string() };
         match (family, filter) {
             (Family::Bloom, Filter::ScalableBloom(filter)) => {
                 let bytes = redis_bloom::header(filter).map_err(refused)?.len() as u64;
@@ -60,7 +60,7 @@ impl<'a> Pieces<'a> {
             }
             _ if format == Format::Mayhap => {
                 let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-                let (total_bytes, file) = opened.map_err(|cause| Trouble::Read { name: name(), cause })?;
+                let (total_bytes, file) = opened.map_err(|cause| CliError::Read { name: name(), cause })?;
                 Ok(Self {
                     source: Source::Bytes { bytes: Box::new(file), name: name(), offset: 0 },
                     total_bytes,
@@ -81,7 +81,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The next piece and its iterator; `None` behind the last.
-    pub(super) fn next(&mut self) -> Result<Option<(i64, Vec<u8>)>, Trouble> {
+    pub(super) fn next(&mut self) -> Result<Option<(i64, Vec<u8>)>, CliError> {
         match &mut self.source {
             Source::Chunks { chunks, iterator, chunk, sent } => {
                 if *sent == chunk.len() {
@@ -97,7 +97,7 @@ impl<'a> Pieces<'a> {
             Source::Bytes { bytes, name, offset } => {
                 let mut piece = Vec::new();
                 let read = bytes.take(PIECE_BYTES as u64).read_to_end(&mut piece);
-                read.map_err(|cause| Trouble::Read { name: name.clone(), cause })?;
+                read.map_err(|cause| CliError::Read { name: name.clone(), cause })?;
                 let iterator = *offset as i64;
                 *offset += piece.len() as u64;
                 Ok((!piece.is_empty()).then_some((iterator, piece)))

@@ -9,10 +9,10 @@ use mayhap::{Filter, Kind};
 use redis::Value;
 
 use super::pieces::Pieces;
+use crate::error::CliError;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::remote::{Connection, Family, Remote, RemoteArgs, TemporaryName};
-use crate::trouble::Trouble;
 
 /// What went over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +42,7 @@ impl Goal<'_> {
         (filter, format): (&Filter, Format),
         path: &Path,
         progress: &Progress,
-    ) -> Result<Sent, Trouble> {
+    ) -> Result<Sent, CliError> {
         let mut pieces = Pieces::of(filter, format, self.family, path)?;
         progress.phase("sending", Some(pieces.total_bytes()));
         // From here on there is something to be put right.
@@ -56,7 +56,7 @@ impl Goal<'_> {
             Ok(sent)
         };
         // A signal interrupts what the first thread waits for; the thread that talks to the server must not be disturbed.
-        let sent = thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(Trouble::Interrupted)));
+        let sent = thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(CliError::Interrupted)));
         if sent.is_err() {
             loading.remove(connection, || self.remote.connect(self.args));
             interrupt::check()?;
@@ -80,7 +80,7 @@ impl Sending<'_> {
         pieces: &mut Pieces<'_>,
         progress: &Progress,
         kind: Kind,
-    ) -> Result<Sent, Trouble> {
+    ) -> Result<Sent, CliError> {
         let command = self.family.load_command();
         let mut sent = Sent::default();
         while let Some((iterator, piece)) = pieces.next()? {
@@ -112,7 +112,7 @@ impl Sending<'_> {
     }
 
     /// Has the server as many items in it as the file?
-    fn check(&mut self, filter: &Filter) -> Result<(), Trouble> {
+    fn check(&mut self, filter: &Filter) -> Result<(), CliError> {
         let counted = match self.family {
             Family::Bloom => self.connection.ask(redis::cmd("BF.CARD").arg(self.loading.as_bytes()))?,
             Family::Cuckoo => {
@@ -134,7 +134,7 @@ impl Sending<'_> {
 }
 
 /// The server has no command for such a filter.
-pub(super) fn cannot_take(connection: &Connection, family: Family, kind: Kind) -> Trouble {
+pub(super) fn cannot_take(connection: &Connection, family: Family, kind: Kind) -> CliError {
     let command = family.load_command();
     connection.odd(&match family {
         Family::Mayhap => format!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, TlsCertificates, Value};
 
-use crate::trouble::{Trouble, one_line};
+use crate::error::{CliError, one_line};
 
 /// A server that has not taken a connection by then is not there.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ impl Connection {
         info: ConnectionInfo,
         certificates: Option<TlsCertificates>,
         address: String,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let client = match certificates {
             None => redis::Client::open(info),
             Some(certificates) => {
@@ -43,7 +43,7 @@ impl Connection {
         });
         match opened {
             Ok(connection) => Ok(Self { connection, address }),
-            Err(error) => Err(Trouble::Server { what: said_of(&error, CONNECTING), address }),
+            Err(error) => Err(CliError::Server { what: said_of(&error, CONNECTING), address }),
         }
     }
 
@@ -51,29 +51,29 @@ impl Connection {
     ///
     /// # Errors
     /// It refuses, or does not answer at all.
-    pub(crate) fn ask(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(crate) fn ask(&mut self, command: &Cmd) -> Result<Value, CliError> {
         self.try_ask(command)?.map_err(|refusal| self.odd(&refusal))
     }
 
     /// What the server answers, or the text it refuses with.
-    pub(crate) fn try_ask(&mut self, command: &Cmd) -> Result<Result<Value, String>, Trouble> {
+    pub(crate) fn try_ask(&mut self, command: &Cmd) -> Result<Result<Value, String>, CliError> {
         match command.query::<Value>(&mut self.connection) {
             Ok(Value::ServerError(error)) => Ok(Err(said(error.code(), error.details()))),
             Ok(value) => Ok(Ok(value)),
             Err(error) => match refusal(&error) {
                 Some(text) => Ok(Err(text)),
-                None => Err(trouble(&self.address, &error)),
+                None => Err(cli_error(&self.address, &error)),
             },
         }
     }
 
     /// [`ask`](Self::ask) for what may take the server minutes.
-    pub(crate) fn ask_for_long(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(crate) fn ask_for_long(&mut self, command: &Cmd) -> Result<Value, CliError> {
         let waits = |connection: &redis::Connection, time| connection.set_read_timeout(Some(time));
         // A server that ends is noticed all the same.
-        waits(&self.connection, PUTTING_IN_PLACE).map_err(|error| trouble(&self.address, &error))?;
+        waits(&self.connection, PUTTING_IN_PLACE).map_err(|error| cli_error(&self.address, &error))?;
         let answer = self.ask(command);
-        waits(&self.connection, ANSWERING).map_err(|error| trouble(&self.address, &error))?;
+        waits(&self.connection, ANSWERING).map_err(|error| cli_error(&self.address, &error))?;
         answer
     }
 
@@ -81,7 +81,7 @@ impl Connection {
     pub(crate) fn ask_or_by_another(
         &mut self,
         command: &Cmd,
-        connect: impl FnOnce() -> Result<Self, Trouble>,
+        connect: impl FnOnce() -> Result<Self, CliError>,
     ) {
         if self.try_ask(command).is_err()
             && let Ok(mut another) = connect()
@@ -91,16 +91,16 @@ impl Connection {
     }
 
     /// The answers to all commands of a transaction; `None`: something that was watched has changed, and nothing was done.
-    pub(crate) fn at_once(&mut self, commands: &mut Pipeline) -> Result<Option<Vec<Value>>, Trouble> {
+    pub(crate) fn at_once(&mut self, commands: &mut Pipeline) -> Result<Option<Vec<Value>>, CliError> {
         let answered = commands.atomic().query::<Option<Vec<Value>>>(&mut self.connection);
         answered.map_err(|error| match refusal(&error) {
             Some(text) => self.odd(&text),
-            None => trouble(&self.address, &error),
+            None => cli_error(&self.address, &error),
         })
     }
 
     /// What `TYPE` says of `name`: `none` if there is nothing.
-    pub(crate) fn type_of(&mut self, name: &[u8]) -> Result<String, Trouble> {
+    pub(crate) fn type_of(&mut self, name: &[u8]) -> Result<String, CliError> {
         match self.ask(redis::cmd("TYPE").arg(name))? {
             Value::SimpleString(kind) => Ok(kind),
             Value::BulkString(kind) => Ok(String::from_utf8_lossy(&kind).into_owned()),
@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// The node of the cluster that has `name`, where it is not this one.
-    pub(super) fn moved(&mut self, name: &[u8]) -> Result<Option<(String, u16)>, Trouble> {
+    pub(super) fn moved(&mut self, name: &[u8]) -> Result<Option<(String, u16)>, CliError> {
         let Err(refusal) = self.try_ask(redis::cmd("TYPE").arg(name))? else { return Ok(None) };
         let mut words = refusal.split(' ');
         if words.next() != Some("MOVED") {
@@ -121,13 +121,13 @@ impl Connection {
     }
 
     /// Does the server know this command, as far as it says?
-    pub(crate) fn has_command(&mut self, name: &str) -> Result<bool, Trouble> {
+    pub(crate) fn has_command(&mut self, name: &str) -> Result<bool, CliError> {
         let answer = self.try_ask(redis::cmd("COMMAND").arg("INFO").arg(name))?;
         Ok(!matches!(answer, Ok(Value::Array(known)) if known.iter().all(|known| *known == Value::Nil)))
     }
 
     /// The server said something that makes no sense.
-    pub(crate) fn unexpected(&self, command: &str, value: &Value) -> Trouble {
+    pub(crate) fn unexpected(&self, command: &str, value: &Value) -> CliError {
         let what = match value {
             Value::Nil => "nothing",
             Value::Int(_) => "a number",
@@ -141,8 +141,8 @@ impl Connection {
     }
 
     /// Something is wrong with the server, or with what it was asked.
-    pub(crate) fn odd(&self, what: &str) -> Trouble {
-        Trouble::Server { address: self.address.clone(), what: what.to_owned() }
+    pub(crate) fn odd(&self, what: &str) -> CliError {
+        CliError::Server { address: self.address.clone(), what: what.to_owned() }
     }
 }
 
@@ -161,8 +161,8 @@ fn said(code: &str, details: Option<&str>) -> String {
     }
 }
 
-fn trouble(address: &str, error: &RedisError) -> Trouble {
-    Trouble::Server { address: address.to_owned(), what: said_of(error, ANSWERING) }
+fn cli_error(address: &str, error: &RedisError) -> CliError {
+    CliError::Server { address: address.to_owned(), what: said_of(error, ANSWERING) }
 }
 
 /// What is wrong with a server, which was given so long to answer, on one line.

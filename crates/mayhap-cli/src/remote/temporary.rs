@@ -5,8 +5,8 @@ use std::io::Read as _;
 use redis::Value;
 
 use super::{Connection, Remote};
+use crate::error::CliError;
 use crate::interrupt;
-use crate::trouble::Trouble;
 
 /// A temporary name whose maker is gone expires after this many seconds.
 const FORGOTTEN_SECS: u64 = 600;
@@ -29,7 +29,7 @@ impl TemporaryName {
     }
 
     /// Says that its maker lives: the time after which it goes away begins again.
-    pub(crate) fn keep(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    pub(crate) fn keep(&self, connection: &mut Connection) -> Result<(), CliError> {
         connection.ask(redis::cmd("EXPIRE").arg(&self.name).arg(FORGOTTEN_SECS)).map(drop)
     }
 
@@ -39,9 +39,9 @@ impl TemporaryName {
         connection: &mut Connection,
         remote: &Remote,
         force: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         interrupt::check()?;
-        let taken = || Trouble::Filter {
+        let taken = || CliError::Filter {
             name: remote.shown(),
             what: "was made by another program meanwhile: --force replaces it".into(),
         };
@@ -66,7 +66,7 @@ impl TemporaryName {
     pub(crate) fn remove(
         &self,
         connection: &mut Connection,
-        connect: impl FnOnce() -> Result<Connection, Trouble>,
+        connect: impl FnOnce() -> Result<Connection, CliError>,
     ) {
         connection.ask_or_by_another(redis::cmd("DEL").arg(&self.name), connect);
     }

@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::{Fullness, Server};
+use crate::error::CliError;
 use crate::output::{self, HEADING};
 use crate::remote::Family;
-use crate::trouble::Trouble;
 
 /// What is known of a filter in a server: first the fields that a file has, in their order, empty where a server does not say it; then what
 /// only a server says.
@@ -256,7 +256,7 @@ fn readable(value: &Value) -> serde_json::Value {
     }
 }
 
-pub(super) fn of_sharded(server: &Server, filter: &ShardedFilter) -> Result<ServerFacts, Trouble> {
+pub(super) fn of_sharded(server: &Server, filter: &ShardedFilter) -> Result<ServerFacts, CliError> {
     let report = server.wait(filter.info())?;
     let measures = report.measures();
     let mut facts = ServerFacts::new("one filter in shards, which mayhap spreads over the servers", "shards");
@@ -278,7 +278,7 @@ pub(super) fn of_sharded(server: &Server, filter: &ShardedFilter) -> Result<Serv
     Ok(facts)
 }
 
-pub(super) fn of_redisson(server: &Server, filter: &RedissonFilter) -> Result<ServerFacts, Trouble> {
+pub(super) fn of_redisson(server: &Server, filter: &RedissonFilter) -> Result<ServerFacts, CliError> {
     let config = server.wait(filter.config())?;
     let ones = server.wait(filter.ones())?;
     let mut facts = ServerFacts::new(
@@ -303,7 +303,7 @@ pub(super) fn of_redisson(server: &Server, filter: &RedissonFilter) -> Result<Se
     Ok(facts)
 }
 
-pub(super) fn of_guava(server: &Server, bitmap: &GuavaBitmap) -> Result<ServerFacts, Trouble> {
+pub(super) fn of_guava(server: &Server, bitmap: &GuavaBitmap) -> Result<ServerFacts, CliError> {
     let mut facts =
         ServerFacts::new("a bitmap with Guava's placement, as the command line says", Format::Guava.name());
     facts.add("bits", bitmap.shape().bits());

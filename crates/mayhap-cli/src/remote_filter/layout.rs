@@ -7,8 +7,8 @@ use mayhap::ItemEncoding;
 use mayhap_remote::guava::{GuavaShape, Rounding, Strategy};
 use serde::Serialize;
 
+use crate::error::CliError;
 use crate::quantity;
-use crate::trouble::Trouble;
 
 /// Where `--help` lists these options.
 const HEADING: &str = "Bitmaps in a server without a module";
@@ -96,7 +96,7 @@ impl LayoutArgs {
     ///
     /// # Errors
     /// They were not given, or make none.
-    pub(crate) fn shape(&self) -> Result<GuavaShape, Trouble> {
+    pub(crate) fn shape(&self) -> Result<GuavaShape, CliError> {
         let strategy = match self.strategy {
             Some(StrategyName::Mitz64) => Strategy::Mitz64,
             _ => Strategy::Mitz32,
@@ -107,9 +107,9 @@ impl LayoutArgs {
             _ => {
                 let what = "--as guava: nothing in a server says how large a bitmap is: give --bits and --probes, or \
                             --expected-insertions and --fpp for what Guava's formulas make of them";
-                return Err(Trouble::Usage(what.into()));
+                return Err(CliError::Usage(what.into()));
             }
         };
-        shape.map_err(|cause| Trouble::Usage(format!("--as guava: {cause}")))
+        shape.map_err(|cause| CliError::Usage(format!("--as guava: {cause}")))
     }
 }

@@ -7,9 +7,9 @@ use mayhap_remote::{Access, Added, Answer, RemoteError, Request};
 use super::facts::ServerFacts;
 use super::{Copies, Server, Told};
 use crate::change::counts_copies;
+use crate::error::CliError;
 use crate::item_form::LineItem;
 use crate::remote::Family;
-use crate::trouble::Trouble;
 
 /// Items of one command.
 const ITEMS_AT_ONCE: usize = 500;
@@ -135,7 +135,7 @@ impl Named {
             Request::whole(command, &server.name, access)
         });
         let replies = server.link.ask(requests.collect()).await;
-        let (mut answers, mut trouble) = (Vec::with_capacity(items.len()), None);
+        let (mut answers, mut error) = (Vec::with_capacity(items.len()), None);
         for (group, reply) in groups.zip(replies) {
             let values = match reply {
                 // RedisBloom's end with the first item that is refused.
@@ -153,20 +153,20 @@ impl Named {
             match values {
                 Ok(values) => answers.extend(values.iter().map(|value| {
                     read(value).unwrap_or_else(|(answer, cause)| {
-                        trouble = Some(cause);
+                        error = Some(cause);
                         answer
                     })
                 })),
                 Err(cause) => {
                     answers.resize(answers.len() + group.len(), not_ready);
-                    trouble = Some(cause);
+                    error = Some(cause);
                 }
             }
         }
-        Told::new(answers, trouble.as_ref())
+        Told::new(answers, error.as_ref())
     }
 
-    pub(super) fn facts(&self, server: &Server) -> Result<ServerFacts, Trouble> {
+    pub(super) fn facts(&self, server: &Server) -> Result<ServerFacts, CliError> {
         let command = self.family.info_command();
         let reply = server.wait(server.link.ask_one(Request::read(command, &server.name)))?;
         let pairs = match reply {

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use mayhap::HashScheme;
 use mayhap::advise::say;
 
+use crate::error::CliError;
 use crate::hashed_already::HashedAlready;
 use crate::input::Block;
-use crate::trouble::Trouble;
 
 /// Lines come in pieces of this size, so that a few more do not mean moving all.
 const PIECE_BYTES: usize = 1 << 20;
@@ -46,7 +46,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn add(&mut self, block: &Block) -> Result<(), Trouble> {
+    pub(super) fn add(&mut self, block: &Block) -> Result<(), CliError> {
         let scheme = HashScheme::fast(0);
         for index in 0..block.len() {
             let fingerprint = scheme.hash(block.item(index)).to_u128() as u64;
@@ -76,14 +76,14 @@ impl Counts {
         Ok(())
     }
 
-    fn check_room(&self, bytes: u64) -> Result<(), Trouble> {
+    fn check_room(&self, bytes: u64) -> Result<(), CliError> {
         let different = self.entries.len() as u64;
         let entry_bytes = MAP_ENTRY_BYTES + 2 * size_of::<Entry>() as u64;
         let needed = self.pieces_bytes + bytes + (different + 1) * entry_bytes;
         if needed <= self.limit_bytes && different < u64::from(u32::MAX) {
             return Ok(());
         }
-        Err(Trouble::Usage(format!(
+        Err(CliError::Usage(format!(
             "--count holds the lines themselves, and {} of them fill --memory {}: give more, or use `sort | uniq -c`",
             say::count(different),
             say::bytes(self.limit_bytes)
@@ -91,8 +91,8 @@ impl Counts {
     }
 
     /// Memory that the system does not give, though --memory allows it.
-    fn refused(&self, bytes: u64) -> Trouble {
-        Trouble::NoMemory { bytes, what: format!("{} different lines", say::count(self.different())) }
+    fn refused(&self, bytes: u64) -> CliError {
+        CliError::NoMemory { bytes, what: format!("{} different lines", say::count(self.different())) }
     }
 
     /// Different lines.

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use crate::error::CliError;
 use crate::input::Block;
 use crate::output;
-use crate::trouble::Trouble;
 
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn new(selection: Selection, line_buffered: bool) -> Result<Self, Trouble> {
+    pub(super) fn new(selection: Selection, line_buffered: bool) -> Result<Self, CliError> {
         Ok(Self { selection, line_buffered, out: output::records()?, lines: Vec::new(), noted: 0 })
     }
 
@@ -54,7 +54,7 @@ impl Kept {
     }
 
     /// Writes the lines of the block that were noted.
-    pub(super) fn end(&mut self, block: &Block) -> Result<(), Trouble> {
+    pub(super) fn end(&mut self, block: &Block) -> Result<(), CliError> {
         let mut at = 0;
         while let Some(start) = next(&self.lines, at, 0).filter(|&start| start < block.len()) {
             let end = next(&self.lines, start, u64::MAX).unwrap_or(block.len()).min(block.len());
@@ -66,22 +66,22 @@ impl Kept {
     }
 
     /// Writes something that is no record.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Trouble> {
+    pub(super) fn flush(&mut self) -> Result<(), CliError> {
         Ok(self.out.flush()?)
     }
 
-    /// A pipe nobody reads any more is no trouble.
-    pub(super) fn unless_reader_left(&mut self, trouble: Trouble) -> Result<(), Trouble> {
-        match trouble {
-            Trouble::Write(error) => output::unless_reader_left(Err(error)),
-            trouble => {
+    /// A pipe nobody reads any more is not an error.
+    pub(super) fn unless_reader_left(&mut self, error: CliError) -> Result<(), CliError> {
+        match error {
+            CliError::Write(error) => output::unless_reader_left(Err(error)),
+            error => {
                 // What was kept until then is good.
                 let _ = self.out.flush();
-                Err(trouble)
+                Err(error)
             }
         }
     }

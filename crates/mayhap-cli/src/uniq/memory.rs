@@ -7,8 +7,8 @@ use super::keep::Selection;
 use super::loss::Loss;
 use super::state::State;
 use super::window::{Recent, WindowLength};
+use crate::error::CliError;
 use crate::output;
-use crate::trouble::Trouble;
 
 /// What the user allows.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ impl Judged {
 }
 
 impl Memory {
-    pub(super) fn of_fingerprints(settings: &Settings, state: Option<&mut State>) -> Result<Self, Trouble> {
+    pub(super) fn of_fingerprints(settings: &Settings, state: Option<&mut State>) -> Result<Self, CliError> {
         let part = if settings.repeated { settings.limit_bytes / 2 } else { settings.limit_bytes };
         let again = settings.repeated.then(|| Fingerprints::new(part, settings).map(Box::new)).transpose()?;
         let seen = match state.and_then(|state| state.take().map(|filter| (filter, &*state))) {
@@ -108,7 +108,7 @@ impl Memory {
         memory: Option<u64>,
         settings: &Settings,
         state: Option<&mut State>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let recent = match state.and_then(|state| state.take().map(|filter| (filter, &*state))) {
             None => Recent::new(length, memory, settings)?,
             Some((Filter::Window(window), state)) => Recent::continued(window, length, settings, state)?,
@@ -138,7 +138,7 @@ impl Memory {
     }
 
     /// Which of these lines were seen before? From now on all of them were.
-    pub(super) fn judge(&mut self, hashes: &[ItemHash]) -> Result<(), Trouble> {
+    pub(super) fn judge(&mut self, hashes: &[ItemHash]) -> Result<(), CliError> {
         self.judged.clear();
         match &mut self.seen {
             Seen::Fingerprints(fingerprints) => {
@@ -152,7 +152,7 @@ impl Memory {
     }
 
     /// The lines just judged that are to be written: bit `i` of word `w` is line `64 w + i`.
-    pub(super) fn selected(&mut self, hashes: &[ItemHash], selection: Selection) -> Result<&[u64], Trouble> {
+    pub(super) fn selected(&mut self, hashes: &[ItemHash], selection: Selection) -> Result<&[u64], CliError> {
         self.selected.clear();
         match selection {
             Selection::Dropped => self.selected.extend_from_slice(&self.judged.seen),
@@ -208,7 +208,7 @@ impl Memory {
         seen + self.again.as_ref().map_or(0, |again| again.set.memory_bytes())
     }
 
-    pub(super) fn save(&self, state: &State) -> Result<(), Trouble> {
+    pub(super) fn save(&self, state: &State) -> Result<(), CliError> {
         match &self.seen {
             Seen::Fingerprints(fingerprints) => state.save(&fingerprints.set),
             Seen::Window(recent) => state.save(&recent.window),
@@ -240,9 +240,9 @@ pub(super) struct Stage {
 }
 
 impl Fingerprints {
-    fn new(limit_bytes: u64, settings: &Settings) -> Result<Self, Trouble> {
+    fn new(limit_bytes: u64, settings: &Settings) -> Result<Self, CliError> {
         let set = FingerprintSet::within(limit_for_the_set(limit_bytes), SCHEME);
-        let set = set.map_err(|error| Trouble::Usage(format!("--memory: {error}")))?;
+        let set = set.map_err(|error| CliError::Usage(format!("--memory: {error}")))?;
         Ok(Self::with(set, settings))
     }
 
@@ -252,11 +252,11 @@ impl Fingerprints {
         limit_bytes: u64,
         settings: &Settings,
         state: &State,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let (bits, rate) = (set.fingerprint_bits(), FingerprintSet::highest_fpr(set.fingerprint_bits()));
         let limit = limit_for_the_set(limit_bytes);
         if set.memory_bytes() > limit {
-            return Err(state.trouble(format!(
+            return Err(state.cli_error(format!(
                 "it takes {}, and --memory {} leaves {} for it: give more, or begin a new state",
                 say::bytes(set.memory_bytes()),
                 say::bytes(limit_bytes),
@@ -264,7 +264,7 @@ impl Fingerprints {
             )));
         }
         if bits < 64 && rate > settings.fpr {
-            return Err(state.trouble(format!(
+            return Err(state.cli_error(format!(
                 "its fingerprints were cut to {bits} bits, which drops up to {} of the new lines wrongly, and --fpr is {}: allow \
                  more, or begin a new state",
                 say::rate(rate),
@@ -296,7 +296,7 @@ impl Fingerprints {
         judged: &mut Judged,
         loss: &mut Loss,
         lines: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         let mut left = hashes;
         loop {
             if self.set.fingerprint_bits() < 64 {
@@ -324,7 +324,7 @@ impl Fingerprints {
     }
 
     /// Cuts the fingerprints, or gives up remembering, from `line` on.
-    fn make_room(&mut self, refused: &InsertError, line: u64) -> Result<(), Trouble> {
+    fn make_room(&mut self, refused: &InsertError, line: u64) -> Result<(), CliError> {
         let bits = self.set.fingerprint_bits() / 2;
         let allowed = bits >= 16 && FingerprintSet::highest_fpr(bits) <= self.settings.fpr;
         if allowed && self.set.cut().is_ok() {
@@ -340,7 +340,7 @@ impl Fingerprints {
         );
         let advice = if bits >= 16 { "give more, or a higher --fpr" } else { "give more" };
         if self.settings.strict {
-            return Err(Trouble::Usage(format!("{used_up}: {advice}")));
+            return Err(CliError::Usage(format!("{used_up}: {advice}")));
         }
         if !self.settings.quiet {
             let cause = match refused {

@@ -12,9 +12,9 @@ use super::count::Counts;
 use super::loss::{CONFIDENCE, Loss};
 use super::memory::Memory;
 use super::state::State;
+use crate::error::CliError;
 use crate::input::InputArgs;
 use crate::output;
-use crate::trouble::Trouble;
 use crate::whole_file;
 
 /// Where the report goes.
@@ -209,7 +209,7 @@ impl ReportArgs {
         }
     }
 
-    pub(super) fn write(&self, report: &Report) -> Result<(), Trouble> {
+    pub(super) fn write(&self, report: &Report) -> Result<(), CliError> {
         if let Some(path) = &self.report {
             let mut bytes = Vec::new();
             output::json(&mut bytes, report)?;

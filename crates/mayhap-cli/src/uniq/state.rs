@@ -9,7 +9,7 @@ use mayhap::codec::Storable;
 use mayhap::file::FileError;
 use mayhap::{Filter, Kind, file};
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// The file, locked as long as this lives where there is one, and what is in it.
 #[derive(Debug)]
@@ -22,32 +22,32 @@ pub(super) struct State {
 
 impl State {
     /// Reads what is there, if anything is, and keeps other processes from doing the same.
-    pub(super) fn claim(path: &Path) -> Result<Self, Trouble> {
+    pub(super) fn claim(path: &Path) -> Result<Self, CliError> {
         let path = path.to_owned();
-        let trouble = |action| {
+        let cli_error = |action| {
             let path = path.clone();
-            move |cause| Trouble::File(FileError::Io { action, path, cause })
+            move |cause| CliError::File(FileError::Io { action, path, cause })
         };
         let locked = loop {
             let file = match open_regular(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // A folder that is not there is told at once, not after an hour.
                     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                    folder.unwrap_or(Path::new(".")).metadata().map_err(trouble("create"))?;
+                    folder.unwrap_or(Path::new(".")).metadata().map_err(cli_error("create"))?;
                     return Ok(Self { path, locked: None, filter: None });
                 }
-                file => file.map_err(trouble("open"))?,
+                file => file.map_err(cli_error("open"))?,
             };
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let what = "another process is using this state: wait for it, or give each its own";
-                    return Err(Trouble::Filter { name: path.display().to_string(), what: what.into() });
+                    return Err(CliError::Filter { name: path.display().to_string(), what: what.into() });
                 }
-                Err(TryLockError::Error(error)) => return Err(trouble("lock")(error)),
+                Err(TryLockError::Error(error)) => return Err(cli_error("lock")(error)),
             }
             // Whoever had it before may have put another one in its place meanwhile.
-            if same(&file.metadata().map_err(trouble("open"))?, &path) {
+            if same(&file.metadata().map_err(cli_error("open"))?, &path) {
                 break file;
             }
         };
@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Saves `filter` in its place, in one step.
-    pub(super) fn save<F: Storable>(&self, filter: &F) -> Result<(), Trouble> {
+    pub(super) fn save<F: Storable>(&self, filter: &F) -> Result<(), CliError> {
         let unchanged = match &self.locked {
             Some(file) => file.metadata().is_ok_and(|about| same(&about, &self.path)),
             None => !self.path.exists(),
@@ -78,39 +78,39 @@ impl State {
             return Ok(file::save(filter, &self.path)?);
         }
         // Nobody could lock what was not there. A second name for a file is given only if nobody has that name, in one step.
-        let trouble = |action| {
+        let cli_error = |action| {
             let path = self.path.clone();
-            move |cause| Trouble::File(FileError::Io { action, path, cause })
+            move |cause| CliError::File(FileError::Io { action, path, cause })
         };
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let aside = tempfile::Builder::new().prefix(".mayhap-").tempdir_in(folder.unwrap_or(Path::new(".")));
-        let aside = aside.map_err(trouble("create"))?;
+        let aside = aside.map_err(cli_error("create"))?;
         let saved = aside.path().join("state");
         file::save(filter, &saved).map_err(|error| match error {
             // Nobody asked for the one aside.
-            FileError::Io { action, cause, .. } => trouble(action)(cause),
+            FileError::Io { action, cause, .. } => cli_error(action)(cause),
             error => error.into(),
         })?;
         match std::fs::hard_link(&saved, &self.path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(self.overtaken()),
-            linked => linked.map_err(trouble("create")),
+            linked => linked.map_err(cli_error("create")),
         }
     }
 
-    fn overtaken(&self) -> Trouble {
-        self.trouble(
+    fn overtaken(&self) -> CliError {
+        self.cli_error(
             "another process wrote it meanwhile, and what this run has seen was not saved: run it again"
                 .into(),
         )
     }
 
     /// What is wrong with it.
-    pub(super) fn trouble(&self, what: String) -> Trouble {
-        Trouble::Filter { name: self.path.display().to_string(), what }
+    pub(super) fn cli_error(&self, what: String) -> CliError {
+        CliError::Filter { name: self.path.display().to_string(), what }
     }
 
     /// It is the state of something else.
-    pub(super) fn other_kind(&self, got: Kind, wanted: Kind) -> Trouble {
+    pub(super) fn other_kind(&self, got: Kind, wanted: Kind) -> CliError {
         let what = match (got, wanted) {
             (Kind::Window, _) => {
                 "it is the state of a run with --window: give the same, or begin a new state".into()
@@ -120,7 +120,7 @@ impl State {
             }
             (got, _) => format!("it is a {got} filter, not a state of `mayhap uniq`"),
         };
-        self.trouble(what)
+        self.cli_error(what)
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mayhap::file::FileError;
 use tempfile::NamedTempFile;
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
 /// The file, under another name until it is finished.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ impl Write for Place {
 }
 
 impl Suspects {
-    pub(super) fn create(path: &Path) -> Result<Self, Trouble> {
+    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
         // A link stays one.
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            let file = OpenOptions::new().write(true).open(path).map_err(trouble(path, "open"))?;
+            let file = OpenOptions::new().write(true).open(path).map_err(cli_error(path, "open"))?;
             return Ok(Self { path: path.clone(), out: BufWriter::new(Place::Itself(file)) });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -52,25 +52,25 @@ impl Suspects {
         let permissions = Permissions::from_mode(0o666);
         let mut aside = tempfile::Builder::new();
         let aside = aside.prefix(".mayhap-suspects-").permissions(permissions).tempfile_in(folder);
-        let aside = aside.map_err(trouble(path, "create"))?;
+        let aside = aside.map_err(cli_error(path, "create"))?;
         Ok(Self { path: path.clone(), out: BufWriter::with_capacity(1 << 16, Place::Aside(aside)) })
     }
 
-    pub(super) fn add(&mut self, line: &[u8]) -> Result<(), Trouble> {
-        self.out.write_all(line).map_err(trouble(&self.path, "write"))
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<(), CliError> {
+        self.out.write_all(line).map_err(cli_error(&self.path, "write"))
     }
 
     /// Gives it its name.
-    pub(super) fn finish(self) -> Result<(), Trouble> {
+    pub(super) fn finish(self) -> Result<(), CliError> {
         let path = self.path;
-        let out = self.out.into_inner().map_err(|error| trouble(&path, "write")(error.into_error()))?;
+        let out = self.out.into_inner().map_err(|error| cli_error(&path, "write")(error.into_error()))?;
         let Place::Aside(aside) = out else { return Ok(()) };
-        aside.as_file().sync_all().map_err(trouble(&path, "write"))?;
-        aside.persist(&path).map_err(|error| trouble(&path, "replace")(error.error))?;
+        aside.as_file().sync_all().map_err(cli_error(&path, "write"))?;
+        aside.persist(&path).map_err(|error| cli_error(&path, "replace")(error.error))?;
         Ok(())
     }
 }
 
-fn trouble(path: &Path, action: &'static str) -> impl Fn(std::io::Error) -> Trouble {
-    move |cause| Trouble::File(FileError::Io { action, path: path.to_owned(), cause })
+fn cli_error(path: &Path, action: &'static str) -> impl Fn(std::io::Error) -> CliError {
+    move |cause| CliError::File(FileError::Io { action, path: path.to_owned(), cause })
 }

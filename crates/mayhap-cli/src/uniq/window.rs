@@ -8,7 +8,7 @@ use mayhap::{BuildError, ItemHash, Pace, Window, WindowShape};
 use super::loss::Loss;
 use super::memory::{Judged, Settings};
 use super::state::State;
-use crate::trouble::Trouble;
+use crate::error::CliError;
 use crate::{output, progress, quantity};
 
 /// How long lines are remembered.
@@ -70,22 +70,22 @@ impl Recent {
         length: WindowLength,
         memory: Option<u64>,
         settings: &Settings,
-    ) -> Result<Self, Trouble> {
-        let trouble = |error: BuildError| match error {
-            BuildError::TooLarge { bytes, limit } => Trouble::Usage(format!(
+    ) -> Result<Self, CliError> {
+        let cli_error = |error: BuildError| match error {
+            BuildError::TooLarge { bytes, limit } => CliError::Usage(format!(
                 "--window needs {} at --fpr {}, --memory is {}",
                 say::bytes(bytes),
                 say::rate(settings.fpr),
                 say::bytes(limit)
             )),
-            error => Trouble::Usage(format!("--window: {error}")),
+            error => CliError::Usage(format!("--window: {error}")),
         };
         let shape = match length {
             WindowLength::Lines(lines) => WindowShape::of_items(lines, settings.fpr)
                 .and_then(|shape| shape.within(settings.limit_bytes)),
             WindowLength::Time(span) => largest(span, memory.unwrap_or(TIME_BYTES), settings.fpr),
         };
-        let window = shape.and_then(|shape| Window::with_shape(shape, 0)).map_err(trouble)?;
+        let window = shape.and_then(|shape| Window::with_shape(shape, 0)).map_err(cli_error)?;
         Ok(Self::with(window, settings))
     }
 
@@ -95,17 +95,17 @@ impl Recent {
         length: WindowLength,
         settings: &Settings,
         state: &State,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let (theirs, fpr) = (of(&window), window.target_fpr());
         if theirs != length {
-            return Err(state.trouble(format!(
+            return Err(state.cli_error(format!(
                 "it is a window of {}, and --window says {}: give the same, or begin a new state",
                 said(theirs),
                 said(length)
             )));
         }
         if fpr > settings.fpr {
-            return Err(state.trouble(format!(
+            return Err(state.cli_error(format!(
                 "it was made for a rate of {}, and --fpr is {}: allow as much, or begin a new state",
                 say::rate(fpr),
                 say::rate(settings.fpr)

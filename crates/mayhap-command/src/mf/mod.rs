@@ -5,7 +5,7 @@
 //!   made by adding to it: one that was lost must not come back empty and deny every item.
 //! * **Generations.** `MF.BUILD` and `MF.LOAD` make the next one beside the one that serves and swap it in in one step.
 //!   What is added to a name while it is built is in the build as well.
-//! * **Keyed.** Items are hashed with a secret key unless `KEYLESS` or a `KEY` is asked for, so that strangers cannot forge items that
+//! * **Keyed.** Items are hashed with a secret key unless `KEYLESS` or a `KEY` is asked for, so that non-members cannot forge items that
 //!   collide.
 //!
 //! ```text

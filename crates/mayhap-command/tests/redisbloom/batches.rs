@@ -71,7 +71,7 @@ fn questions_of_a_pipeline_are_answered_in_order() {
     let got = keyspace.ask_all(&all);
     let wrong =
         got.iter().enumerate().filter(|(item, reply)| **reply != Reply::Boolean(item % 2 == 0)).count();
-    assert!(wrong < 3, "{wrong} of 400 strangers at 0.01 %");
+    assert!(wrong < 3, "{wrong} of 400 non-members at 0.01 %");
     assert!(got.iter().step_by(2).all(|reply| *reply == Reply::Boolean(true)));
 }
 

@@ -7,7 +7,7 @@ use mayhap_testkit::binomial_band;
 use crate::keyspace::Keyspace;
 
 const ITEMS: u32 = 1_000_000;
-const STRANGERS: u32 = 400_000;
+const NON_MEMBERS: u32 = 400_000;
 const PROMISE: f64 = 0.01;
 
 fn add(keyspace: &mut Keyspace, command: &str, items: std::ops::Range<u32>, prefix: &str) {
@@ -37,7 +37,7 @@ fn grown(keyspace: &mut Keyspace) -> (f64, u64, f64) {
     assert_eq!(keyspace.line("BF.RESERVE f 0.01 1000"), Reply::Ok);
     add(keyspace, "BF.MADD f", 0..ITEMS, "member:");
     assert_eq!(known(keyspace, "BF.MEXISTS f", ITEMS, "member:"), u64::from(ITEMS));
-    let wrong = known(keyspace, "BF.MEXISTS f", STRANGERS, "stranger:");
+    let wrong = known(keyspace, "BF.MEXISTS f", NON_MEMBERS, "non-member:");
     let Value::Bloom(filter) = keyspace.value("f") else { panic!("a Bloom filter") };
     let filter = filter.get_mut();
     let bits = redis_bloom::info_size_bytes(filter) as f64 * 8.0 / f64::from(ITEMS);
@@ -48,21 +48,21 @@ fn grown(keyspace: &mut Keyspace) -> (f64, u64, f64) {
 fn compact_growth_keeps_the_promise_with_a_quarter_less_memory() {
     let (bits, wrong, sum) = grown(&mut Keyspace::default());
     assert!((22.5..23.5).contains(&bits), "as RedisBloom: {bits} bits");
-    let most = *binomial_band(STRANGERS.into(), PROMISE, 1e-6).end();
+    let most = *binomial_band(NON_MEMBERS.into(), PROMISE, 1e-6).end();
     // RedisBloom's own figures for this are 0.01034 by one set of items and 0.01006 by another.
-    assert!(sum <= PROMISE && wrong <= most, "{wrong} of {STRANGERS}");
+    assert!(sum <= PROMISE && wrong <= most, "{wrong} of {NON_MEMBERS}");
 
     let mut keyspace = Keyspace::default();
     keyspace.set("bf-growth", "compact");
     let (compact_bits, wrong, sum) = grown(&mut keyspace);
     assert!(compact_bits < 18.0, "{compact_bits} bits");
     assert!(sum <= PROMISE, "all layers promise {sum}");
-    assert!(wrong <= most, "{wrong} of {STRANGERS}");
+    assert!(wrong <= most, "{wrong} of {NON_MEMBERS}");
     // The rate is not bought with memory: it is what the layers promise together.
-    let least = *binomial_band(STRANGERS.into(), sum * 0.95, 1e-6).start();
-    assert!(wrong >= least, "{wrong} of {STRANGERS} is too good to be true");
+    let least = *binomial_band(NON_MEMBERS.into(), sum * 0.95, 1e-6).start();
+    assert!(wrong >= least, "{wrong} of {NON_MEMBERS} is too good to be true");
     println!(
-        "{bits:.2} bits per item as RedisBloom grows, {compact_bits:.2} compact; {wrong} of {STRANGERS} wrong"
+        "{bits:.2} bits per item as RedisBloom grows, {compact_bits:.2} compact; {wrong} of {NON_MEMBERS} wrong"
     );
 
     // What RedisBloom checks of a header holds for these layers too, so that the dump loads.

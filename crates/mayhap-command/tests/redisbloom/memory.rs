@@ -27,7 +27,7 @@ fn filters_past_the_limit_of_one_are_refused_in_redis_blooms_words() {
     );
     let items: String = (0..5_000).map(|item| format!(" {item}")).collect();
     assert_eq!(refused(keyspace.line(&format!("BF.MADD b{items}"))), "ERR problem inserting into filter");
-    assert_eq!(refused(keyspace.line("BF.ADD b stranger")), "ERR problem inserting into filter");
+    assert_eq!(refused(keyspace.line("BF.ADD b non-member")), "ERR problem inserting into filter");
     assert_eq!(keyspace.line("BF.ADD b 1"), Reply::Boolean(false));
     keyspace.line("CF.RESERVE c 4096");
     let reply = keyspace.line(&format!("CF.INSERT c ITEMS{items} {items}"));

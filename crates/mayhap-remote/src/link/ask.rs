@@ -88,7 +88,7 @@ impl Link {
                 (wait, since) = (FIRST_WAIT, Instant::now());
             }
             open = round.open;
-            let Some(last) = round.trouble else { continue };
+            let Some(last) = round.error else { continue };
             let waited = since.elapsed();
             if waited >= self.patience() {
                 if !has_refreshed {
@@ -118,10 +118,10 @@ impl Link {
     ) -> Round {
         let topology = self.topology();
         let mut round =
-            Round { open: Vec::new(), trouble: None, is_progress: false, version: topology.version };
+            Round { open: Vec::new(), error: None, is_progress: false, version: topology.version };
         let (by_node, homeless) = batches(requests, open, &topology, self.options());
         if let Some(first) = homeless.first() {
-            round.trouble = Some(format!("no node has slot {}", first.slot));
+            round.error = Some(format!("no node has slot {}", first.slot));
             round.open.extend(homeless);
         }
         let sent = join_all(by_node.into_iter().map(|batches| self.send_in_time(requests, batches))).await;
@@ -140,16 +140,16 @@ impl Link {
                         moved.insert(slot, node);
                         round.redirect(&mut open, || format!("MOVED to {}", place.host));
                     }
-                    Err(error) => round.trouble = Some(error.to_string()),
+                    Err(error) => round.error = Some(error.to_string()),
                 },
                 Fate::Ask(place) => match redirected(&place) {
                     Ok(node) => {
                         open.asking = Some(node);
                         round.redirect(&mut open, || format!("ASK {}", place.host));
                     }
-                    Err(error) => round.trouble = Some(error.to_string()),
+                    Err(error) => round.error = Some(error.to_string()),
                 },
-                Fate::Later(what) => round.trouble = Some(what),
+                Fate::Later(what) => round.error = Some(what),
                 Fate::Unsure(last) => {
                     results[open.index] = Some(Err(RemoteError::Unsure { last }));
                     continue;
@@ -160,7 +160,7 @@ impl Link {
         if !moved.is_empty() {
             if !topology.is_cluster() {
                 // It was taken for a single server, and is one of a cluster.
-                round.trouble.get_or_insert_with(|| "MOVED, by a server in no cluster".into());
+                round.error.get_or_insert_with(|| "MOVED, by a server in no cluster".into());
             }
             self.change_topology(|known| moved.iter().for_each(|(&slot, node)| known.moved(slot, node)));
         }
@@ -280,7 +280,7 @@ struct Round {
     /// What has no answer.
     open: Vec<Open>,
     /// Why something is not answered that no redirection will help.
-    trouble: Option<String>,
+    error: Option<String>,
     is_progress: bool,
     /// Of the map that was used.
     version: u64,
@@ -291,7 +291,7 @@ impl Round {
         open.redirections += 1;
         if open.redirections > MOST_REDIRECTIONS {
             open.redirections = 0;
-            self.trouble = Some(what());
+            self.error = Some(what());
         }
     }
 }

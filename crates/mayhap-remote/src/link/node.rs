@@ -78,7 +78,7 @@ impl Node {
         if answered.is_err() {
             self.let_go(number).await;
         }
-        let answers = answered.map_err(|cause| Lost { cause: self.trouble(cause), is_sent: true })?;
+        let answers = answered.map_err(|cause| Lost { cause: self.error(cause), is_sent: true })?;
         Ok((answers, number))
     }
 
@@ -98,7 +98,7 @@ impl Node {
         let (mut connection, number) = self.connection().await?;
         let slots = redis::cmd("CLUSTER").arg("SLOTS").take();
         let looked = send(&mut connection, questions().into_iter().chain([slots]).collect()).await;
-        let looked = looked.map_err(|cause| self.trouble(cause)).and_then(|mut answers| {
+        let looked = looked.map_err(|cause| self.error(cause)).and_then(|mut answers| {
             let slots = answers.pop().unwrap_or(Value::Nil);
             self.check(Standing::read(&answers)).map(|standing| (standing, slots))
         });
@@ -111,15 +111,15 @@ impl Node {
     /// A connection that nobody else sends anything on, as transactions need one.
     pub(super) async fn own_connection(&self) -> Result<MultiplexedConnection, RemoteError> {
         let connected = self.client.get_multiplexed_async_connection_with_config(&self.config).await;
-        let mut connection = connected.map_err(|cause| self.trouble(cause))?;
+        let mut connection = connected.map_err(|cause| self.error(cause))?;
         if self.is_replica {
             // One that is no replica, or in no cluster, refuses; then there is nothing to be told.
             let told = send(&mut connection, vec![redis::cmd("READONLY")]).await;
-            told.map_err(|cause| self.trouble(cause))?;
+            told.map_err(|cause| self.error(cause))?;
         } else {
             // It may have become a replica since it was asked last.
             let said = send(&mut connection, questions().into()).await;
-            self.check(Standing::read(&said.map_err(|cause| self.trouble(cause))?))?;
+            self.check(Standing::read(&said.map_err(|cause| self.error(cause))?))?;
         }
         Ok(connection)
     }
@@ -168,7 +168,7 @@ impl Node {
         }
     }
 
-    fn trouble(&self, cause: redis::RedisError) -> RemoteError {
+    fn error(&self, cause: redis::RedisError) -> RemoteError {
         RemoteError::Connect { address: self.address(), cause }
     }
 }

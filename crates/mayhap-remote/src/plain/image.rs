@@ -81,11 +81,11 @@ mod tests {
     use super::*;
     use mayhap::SecretKey;
     use mayhap_testkit::binomial::band_with_model_error;
-    use mayhap_testkit::items::{member, stranger};
+    use mayhap_testkit::items::{member, non_member};
 
     const SEEDS: [u8; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
-    fn wrong_answers(shape: PlainShape, items: u64, strangers: u64) -> u64 {
+    fn wrong_answers(shape: PlainShape, items: u64, non_members: u64) -> u64 {
         let of_seed = |seed| {
             let key = SecretKey::new([seed; 16]);
             let mut image = PlainImage::new(shape);
@@ -93,19 +93,20 @@ mod tests {
                 image.insert(Place::of(&key, &member(i)));
             });
             assert!((0..items).all(|i| image.may_contain(Place::of(&key, &member(i)))));
-            let wrong = (0..strangers).filter(|&i| image.may_contain(Place::of(&key, &stranger(i)))).count();
+            let wrong =
+                (0..non_members).filter(|&i| image.may_contain(Place::of(&key, &non_member(i)))).count();
             wrong as u64
         };
         SEEDS.map(of_seed).iter().sum()
     }
 
     /// The model is within 2 %, on either side, of full filters; one a tenth too full is caught.
-    fn judge(shape: PlainShape, capacity: u64, strangers: u64) {
+    fn judge(shape: PlainShape, capacity: u64, non_members: u64) {
         let rate = shape.expected_fpr(capacity);
-        let promised = band_with_model_error(SEEDS.len() as u64 * strangers, rate, 1e-6, 0.02);
-        let wrong = wrong_answers(shape, capacity, strangers);
+        let promised = band_with_model_error(SEEDS.len() as u64 * non_members, rate, 1e-6, 0.02);
+        let wrong = wrong_answers(shape, capacity, non_members);
         assert!(promised.contains(&wrong), "{shape:?}: {wrong} not in {promised:?}");
-        let spoiled = wrong_answers(shape, capacity * 115 / 100, strangers);
+        let spoiled = wrong_answers(shape, capacity * 115 / 100, non_members);
         assert!(!promised.contains(&spoiled), "{shape:?}: too full, but {spoiled} is in {promised:?}");
     }
 

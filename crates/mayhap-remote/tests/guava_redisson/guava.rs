@@ -62,7 +62,7 @@ async fn check_case(case: &Value, rounding: Rounding, link: &Link, talk: &mut Ta
     let bitmap = GuavaBitmap::new(link, name, shape, encoding(case));
     bitmap.create().await.unwrap();
     let added = bitmap.add(&items).await;
-    assert!(added.all_in(), "{name}: {:?}", added.trouble());
+    assert!(added.all_in(), "{name}: {:?}", added.error());
     assert_eq!(added.count(Added::New) as u64, number(case, "puts_that_changed_bits"), "{name}");
     assert_eq!(talk.must(&["GET", name]).bytes(), in_redis_order(&stream), "{name}");
     assert_eq!(bitmap.estimated_items().await.unwrap(), number(case, "approximate_element_count"), "{name}");
@@ -120,8 +120,8 @@ async fn what_java_sets_by_hand_is_found_and_the_other_way_round() {
     }
     let java = GuavaBitmap::new(&link, "java", shape, ItemEncoding::Utf8);
     assert_eq!(java.ask(&items).await.count(Answer::Mayhap), items.len());
-    let strangers: Vec<String> = (0..1_000).map(|i| format!("stranger:{i}")).collect();
-    let answers = java.ask(&strangers).await;
+    let non_members: Vec<String> = (0..1_000).map(|i| format!("non-member:{i}")).collect();
+    let answers = java.ask(&non_members).await;
     assert_eq!(answers.count(Answer::NotReady), 0);
     assert!((5..90).contains(&answers.count(Answer::Mayhap)), "{}", answers.count(Answer::Mayhap));
 
@@ -143,7 +143,7 @@ async fn a_bitmap_that_is_gone_is_not_ready_and_no_addition_makes_one() {
         assert_eq!(bitmap.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
         let added = bitmap.add(&["ada"]).await;
         assert_eq!(added.as_slice(), [Added::NotReady]);
-        assert!(added.trouble().unwrap().to_string().starts_with("seen is not ready"));
+        assert!(added.error().unwrap().to_string().starts_with("seen is not ready"));
         assert_eq!(talk.ask("EXISTS seen"), Wire::Integer(0));
     }
     assert!(matches!(marked.mark_ready().await, Err(RemoteError::Unready { .. })));

@@ -74,7 +74,7 @@ async fn check_case(case: &Value, link: &Link, talk: &mut Talk) {
     let filter = RedissonFilter::try_init(link, name, n, p, encoding(case)).await.unwrap().empty_is_absent();
     assert_eq!(config(talk, key), fields, "{name}");
     let added = filter.add(&items).await;
-    assert!(added.all_in() && added.trouble().is_none(), "{name}: {:?}", added.trouble());
+    assert!(added.all_in() && added.error().is_none(), "{name}: {:?}", added.error());
     assert_eq!(added.count(Added::New) as u64, number(case, "adds_returning_true"), "{name}");
     assert_eq!(bitmap(talk, name), bytes(case, "bitmap", "redisson"), "{name}");
     assert_eq!(config(talk, key), fields, "{name}: the config is as it was");
@@ -116,7 +116,7 @@ async fn what_is_missing_is_not_ready() {
     let not_ready = async |why: &str| {
         let answers = users.ask(&["ada", "grace"]).await;
         assert_eq!(answers.as_slice(), [Answer::NotReady; 2], "{why}");
-        assert!(answers.trouble().unwrap().to_string().contains(why), "{:?}", answers.trouble());
+        assert!(answers.error().unwrap().to_string().contains(why), "{:?}", answers.error());
     };
     not_ready("users is not ready: it has no config").await;
     let added = users.add(&["ada"]).await;

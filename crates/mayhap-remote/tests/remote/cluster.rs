@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::support::{BACKENDS, members, must_have, promised, wrong_answers};
 
 const SHARDS: u32 = 64;
-const STRANGERS: u64 = 150_000;
+const NON_MEMBERS: u64 = 150_000;
 
 /// One cluster at a time: six servers are enough for a small machine.
 static ALONE: Mutex<()> = Mutex::const_new(());
@@ -51,7 +51,7 @@ async fn fill(filter: &ShardedFilter, items: u64) -> Duration {
     let begun = Instant::now();
     for from in (0..items).step_by(BATCH as usize) {
         let added = filter.add(&members(from..items.min(from + BATCH))).await;
-        assert!(added.all_in(), "{:?}", added.trouble());
+        assert!(added.all_in(), "{:?}", added.error());
     }
     begun.elapsed()
 }
@@ -75,10 +75,10 @@ async fn one_filter_over_many_nodes() {
         let batched = fill(&filter, items).await.as_secs_f64() / items as f64;
         sample(&filter, items).await;
         let report = filter.info().await.unwrap();
-        let wrong = wrong_answers(&filter, STRANGERS).await;
-        let band = promised(backend, STRANGERS, report.expected_fpr());
+        let wrong = wrong_answers(&filter, NON_MEMBERS).await;
+        let band = promised(backend, NON_MEMBERS, report.expected_fpr());
         assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
-        assert!(wrong as f64 <= STRANGERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
+        assert!(wrong as f64 <= NON_MEMBERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
         // The fullest shard has room, by what sizing allows for: at 10^8 items that is 0.5 %.
         let measures = report.measures();
         let room = measures.shard_capacity() as f64 * f64::from(SHARDS) / items as f64 - 1.0;
@@ -90,12 +90,12 @@ async fn one_filter_over_many_nodes() {
         let begun = Instant::now();
         for item in members(items..items + few) {
             let added = filter.add(&[item]).await;
-            assert_ne!(added.as_slice(), [Added::NotReady], "{:?}", added.trouble());
+            assert_ne!(added.as_slice(), [Added::NotReady], "{:?}", added.error());
         }
         let one_by_one = begun.elapsed().as_secs_f64() / few as f64;
         println!(
             "{}: {items} items in {SHARDS} shards: {:.1} µs an item in batches, {:.1} µs alone ({:.0}×); \
-             {wrong} of {STRANGERS} wrong ({band:?}); fullest shard {:.2} % above the mean, room for {:.2} %",
+             {wrong} of {NON_MEMBERS} wrong ({band:?}); fullest shard {:.2} % above the mean, room for {:.2} %",
             backend.name(),
             batched * 1e6,
             one_by_one * 1e6,

@@ -8,7 +8,7 @@ use mayhap_remote::{
     Answer, Backend, BuildOptions, FilterPlan, Link, PlainFilter, RemoteError, ShardedFilter,
 };
 use mayhap_testkit::host::{Host, HostOptions};
-use mayhap_testkit::items::{member, stranger};
+use mayhap_testkit::items::{member, non_member};
 use tokio::task::JoinHandle;
 
 use super::support::{add_all, host, link, members, must_have, shard_key};
@@ -193,8 +193,8 @@ async fn a_build_that_is_given_up_leaves_nothing() {
     build.add(&members(0..1000)).await.unwrap();
     assert_eq!(build.commit().await.unwrap(), 3);
     must_have(filter.as_sharded(), &members(0..1000)).await;
-    let strangers: Vec<Vec<u8>> = (0..2000).map(stranger).collect();
-    assert!(filter.ask(&strangers).await.count(Answer::Absent) > 1990, "one in ten thousand");
+    let non_members: Vec<Vec<u8>> = (0..2000).map(non_member).collect();
+    assert!(filter.ask(&non_members).await.count(Answer::Absent) > 1990, "one in ten thousand");
     assert_eq!(filter.info().await.unwrap().measures().plain().unwrap().block_bits(), 4096);
 }
 

@@ -119,7 +119,7 @@ async fn who_adds_late_adds_to_what_serves_then() {
     assert_eq!(again.info().await.unwrap().generation(), 1, "the same number as before");
     network.holds_all.store(false, SeqCst);
     let added = adding.await.unwrap();
-    assert!(added.all_in(), "{:?}", added.trouble());
+    assert!(added.all_in(), "{:?}", added.error());
     must_have(&again, &members(0..50)).await;
     // Nor is anything left of the one before but what serves: a descriptor and four shards.
     assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5);
@@ -199,11 +199,7 @@ async fn nobody_waits_for_the_patience_of_others() {
             let begun = Instant::now();
             let answers = filter.ask(&members(number..number + 1)).await;
             assert_eq!(answers.count(Answer::NotReady), 1);
-            assert!(
-                matches!(answers.trouble(), Some(RemoteError::Patience { .. })),
-                "{:?}",
-                answers.trouble()
-            );
+            assert!(matches!(answers.error(), Some(RemoteError::Patience { .. })), "{:?}", answers.error());
             begun.elapsed()
         }
     };

@@ -62,7 +62,7 @@ async fn a_replica_is_never_taken_for_the_server() {
     must_be_in(&filter, &members(0..100)).await;
     master.pause();
     let answers = filter.ask(&members(0..100)).await;
-    assert_eq!(answers.count(Answer::NotReady), 100, "{:?}", answers.trouble());
+    assert_eq!(answers.count(Answer::NotReady), 100, "{:?}", answers.error());
     master.resume();
     must_have(filter.as_sharded(), &members(0..100)).await;
     assert_eq!(link.masters(), [format!("127.0.0.1:{}", master.port())]);
@@ -101,7 +101,7 @@ async fn a_hurried_link_gives_up_soon_and_notices_a_server_that_is_back() {
 
 async fn must_be_in(filter: &PlainFilter, items: &[Vec<u8>]) {
     let added = filter.add(items).await;
-    assert!(added.all_in(), "{:?}", added.trouble());
+    assert!(added.all_in(), "{:?}", added.error());
 }
 
 /// Given a replica alone, a link asked it as if it were the server. Who may not run `INFO` was no better off.
@@ -411,12 +411,12 @@ async fn looking_waits_for_no_replica() {
         .await
         .unwrap();
     let added = filter.add(&members(0..10)).await;
-    assert!(added.all_in(), "{:?}", added.trouble());
+    assert!(added.all_in(), "{:?}", added.error());
     let mut options = hasty(300, 3000);
     (options.read_from_replicas, options.replicas) = (true, 1);
     let link = Link::open([host.url()], options).await.unwrap();
     let filter = RedissonFilter::open(&link, "seen", ItemEncoding::Bytes).await.unwrap();
     let answers = filter.ask(&members(0..10)).await;
-    assert_eq!(answers.count(Answer::Mayhap), 10, "{:?}", answers.trouble());
+    assert_eq!(answers.count(Answer::Mayhap), 10, "{:?}", answers.error());
     assert_eq!(host.talk().ask("INFO commandstats").text().matches("cmdstat_wait:").count(), 0);
 }

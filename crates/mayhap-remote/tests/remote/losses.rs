@@ -141,7 +141,7 @@ async fn a_first_build_that_came_to_nothing_is_no_dead_end() {
 
 #[tokio::test]
 async fn a_filter_with_far_too_many_items_says_so() {
-    const STRANGERS: u64 = 20_000;
+    const NON_MEMBERS: u64 = 20_000;
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in [Backend::Mayhap, Backend::Plain] {
@@ -151,7 +151,7 @@ async fn a_filter_with_far_too_many_items_says_so() {
         for items in [4000, 10_000, 60_000] {
             add_all(&filter, &members(1900..items)).await;
             let report = filter.info().await.unwrap();
-            let observed = wrong_answers(&filter, STRANGERS).await as f64 / STRANGERS as f64;
+            let observed = wrong_answers(&filter, NON_MEMBERS).await as f64 / NON_MEMBERS as f64;
             let expected = report.expected_fpr();
             assert!((expected - observed).abs() < 0.05, "{backend:?}, {items}: {expected}, but {observed}");
             assert!(report.over_capacity(), "{backend:?}, {items}");
@@ -194,12 +194,12 @@ async fn a_lost_shard_is_named_and_a_lost_descriptor_is_nobodys_doing() {
         let (old, new) = (shard_key(&host, "{seen:0001}:g1"), shard_key(&host, "{seen:0001}:g2"));
         host.talk().must(&["DEL", &new]);
         let added = filter.add(&members(0..100)).await;
-        let named = matches!(added.trouble(), Some(RemoteError::Shard { key, .. }) if *key == new);
-        assert!(named, "{backend:?}: {:?}", added.trouble());
+        let named = matches!(added.error(), Some(RemoteError::Shard { key, .. }) if *key == new);
+        assert!(named, "{backend:?}: {:?}", added.error());
         host.talk().must(&["DEL", &old]);
         let asked = filter.ask(&members(0..100)).await;
-        let named = matches!(asked.trouble(), Some(RemoteError::Shard { key, .. }) if *key == old);
-        assert!(named, "{backend:?}: {:?}", asked.trouble());
+        let named = matches!(asked.error(), Some(RemoteError::Shard { key, .. }) if *key == old);
+        assert!(named, "{backend:?}: {:?}", asked.error());
         build.abort().await.unwrap();
         let mut build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
         host.talk().must(&["DEL", "seen"]);

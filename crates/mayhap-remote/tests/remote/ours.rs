@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use super::support::{BACKENDS, add_all, link, members, must_have, promised, wrong_answers};
 
 const CAPACITY: u64 = 20_000;
-const STRANGERS: u64 = 150_000;
+const NON_MEMBERS: u64 = 150_000;
 
 /// Ends with the test.
 struct Ended(Option<Running>);
@@ -55,8 +55,8 @@ async fn our_server_keeps_them_all() {
             must_have(&filter, &items).await;
             let report = filter.info().await.unwrap();
             assert_eq!(report.missing().count(), 0, "{report:?}");
-            let band = promised(backend, STRANGERS, report.expected_fpr());
-            let wrong = wrong_answers(&filter, STRANGERS).await;
+            let band = promised(backend, NON_MEMBERS, report.expected_fpr());
+            let wrong = wrong_answers(&filter, NON_MEMBERS).await;
             assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
             for next in BACKENDS {
                 let mut build = filter.begin_build(&plan(next), BuildOptions::default()).await.unwrap();
@@ -101,8 +101,8 @@ async fn links_are_encrypted_and_log_in() {
     let mut options = LinkOptions::default();
     (options.patience, options.connecting) = (Duration::from_secs(1), Duration::from_secs(2));
     // Of nobody known to the system: not trusted.
-    let stranger = Link::open([format!("rediss://:secret@{address}")], options.clone()).await;
-    assert!(matches!(stranger, Err(RemoteError::Connect { .. })), "{stranger:?}");
+    let non_member = Link::open([format!("rediss://:secret@{address}")], options.clone()).await;
+    assert!(matches!(non_member, Err(RemoteError::Connect { .. })), "{non_member:?}");
     options.certificates = Some(TlsCertificates { client_tls: None, root_cert: Some(authority) });
     let wrong = Link::open([format!("rediss://:wrong@{address}")], options.clone()).await;
     assert!(matches!(wrong, Err(RemoteError::Connect { .. })), "{wrong:?}");

@@ -7,7 +7,7 @@ use mayhap_remote::{
     Added, Answer, Backend, FilterPlan, Link, LinkOptions, PlainFilter, RemoteError, Request, ShardedFilter,
 };
 use mayhap_testkit::host::{Host, HostOptions};
-use mayhap_testkit::items::stranger;
+use mayhap_testkit::items::non_member;
 use redis::Value;
 
 use super::support::{
@@ -15,14 +15,14 @@ use super::support::{
 };
 
 const CAPACITY: u64 = 40_000;
-const STRANGERS: u64 = 150_000;
+const NON_MEMBERS: u64 = 150_000;
 
 fn plan(backend: Backend) -> FilterPlan {
     FilterPlan::new(backend, CAPACITY, 0.01).shards(8)
 }
 
 #[tokio::test]
-async fn nothing_is_lost_and_strangers_are_as_rare_as_promised() {
+async fn nothing_is_lost_and_non_members_are_as_rare_as_promised() {
     let Some(host) = host() else { return };
     for protocol in ["resp2", "resp3"] {
         let link = link(&format!("{}?protocol={protocol}", host.url())).await;
@@ -36,10 +36,10 @@ async fn nothing_is_lost_and_strangers_are_as_rare_as_promised() {
             must_have(&filter, &items).await;
             let report = filter.info().await.unwrap();
             assert_eq!(report.missing().count(), 0);
-            let band = promised(backend, STRANGERS, report.expected_fpr());
-            let wrong = wrong_answers(&filter, STRANGERS).await;
+            let band = promised(backend, NON_MEMBERS, report.expected_fpr());
+            let wrong = wrong_answers(&filter, NON_MEMBERS).await;
             assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
-            assert!(wrong as f64 <= STRANGERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
+            assert!(wrong as f64 <= NON_MEMBERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
             let opened = ShardedFilter::open(&link, &name).await.unwrap();
             must_have(&opened, &items[..1000]).await;
         }
@@ -52,15 +52,15 @@ async fn a_filter_that_is_too_full_is_caught() {
     let link = link(&host.url()).await;
     let filter = ShardedFilter::create(&link, "seen", &plan(Backend::Plain)).await.unwrap();
     add_all(&filter, &members(0..CAPACITY)).await;
-    let band = promised(Backend::Plain, STRANGERS, filter.info().await.unwrap().expected_fpr());
+    let band = promised(Backend::Plain, NON_MEMBERS, filter.info().await.unwrap().expected_fpr());
     add_all(&filter, &members(CAPACITY..CAPACITY * 5 / 4)).await;
-    let wrong = wrong_answers(&filter, STRANGERS).await;
+    let wrong = wrong_answers(&filter, NON_MEMBERS).await;
     assert!(!band.contains(&wrong), "{wrong} is in {band:?}");
     // A Bloom filter of the server says so itself, of every item that has no place.
     let filter = ShardedFilter::create(&link, "full", &plan(Backend::Bloom)).await.unwrap();
     let added = filter.add(&members(0..CAPACITY * 2)).await;
-    assert!(added.count(Added::Full) > 0 && added.count(Added::NotReady) == 0, "{:?}", added.trouble());
-    assert!(matches!(added.trouble(), Some(RemoteError::Full { .. })));
+    assert!(added.count(Added::Full) > 0 && added.count(Added::NotReady) == 0, "{:?}", added.error());
+    assert!(matches!(added.error(), Some(RemoteError::Full { .. })));
     let answers = filter.ask(&members(0..CAPACITY * 2)).await;
     for (added, answer) in added.iter().zip(answers.iter()) {
         assert!(added == Added::Full || answer == Answer::Mayhap);
@@ -78,7 +78,7 @@ async fn spoil(filter: &ShardedFilter, items: &[Vec<u8>], key: &[u8], what: &str
         spoiled += usize::from(of == key);
     }
     assert!(spoiled > 50, "{what}");
-    assert!(answers.trouble().is_some());
+    assert!(answers.error().is_some());
 }
 
 #[tokio::test]
@@ -146,13 +146,13 @@ async fn a_server_that_is_gone_makes_nothing_absent() {
     host.kill();
     let answers = filter.ask(&["ada", "alan"]).await;
     assert_eq!(answers.count(Answer::NotReady), 2);
-    assert!(matches!(answers.trouble(), Some(RemoteError::Patience { .. })), "{:?}", answers.trouble());
+    assert!(matches!(answers.error(), Some(RemoteError::Patience { .. })), "{:?}", answers.error());
     assert_eq!(filter.add(&["ada"]).await.as_slice(), [Added::NotReady]);
     // It forgot everything: then the filter is missing, and still nothing is absent.
     host.restart();
     let answers = filter.ask(&["ada", "alan"]).await;
     assert_eq!(answers.count(Answer::NotReady), 2);
-    assert!(matches!(answers.trouble(), Some(RemoteError::Missing { .. })), "{:?}", answers.trouble());
+    assert!(matches!(answers.error(), Some(RemoteError::Missing { .. })), "{:?}", answers.error());
     let again = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
     assert_eq!(again.ask(&["ada"]).await.as_slice(), [Answer::Absent]);
 }
@@ -276,7 +276,7 @@ async fn a_filter_can_be_filled_before_it_answers() {
         must_have(&filter, &items).await;
         let keys: HashSet<Vec<u8>> = filter.shard_keys(&items).await.unwrap().into_iter().collect();
         assert_eq!(keys.len(), 8);
-        let few: Vec<Vec<u8>> = (0..500).map(stranger).collect();
+        let few: Vec<Vec<u8>> = (0..500).map(non_member).collect();
         assert!(filter.ask(&few).await.count(Answer::Absent) > 450);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mayhap_remote::{Added, Answer, Backend, Link, LinkOptions, ShardedFilter};
 use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::host::{Host, HostOptions};
-use mayhap_testkit::items::{member, stranger};
+use mayhap_testkit::items::{member, non_member};
 
 pub(crate) const BACKENDS: [Backend; 3] = [Backend::Bloom, Backend::Mayhap, Backend::Plain];
 
@@ -42,7 +42,7 @@ pub(crate) async fn add_all(filter: &ShardedFilter, items: &[Vec<u8>]) -> usize 
     let mut new = 0;
     for batch in items.chunks(5000) {
         let added = filter.add(batch).await;
-        assert!(added.all_in(), "{:?}", added.trouble());
+        assert!(added.all_in(), "{:?}", added.error());
         new += added.count(Added::New);
     }
     new
@@ -53,17 +53,17 @@ pub(crate) async fn must_have(filter: &ShardedFilter, items: &[Vec<u8>]) {
     for batch in items.chunks(5000) {
         let answers = filter.ask(batch).await;
         assert_eq!(answers.count(Answer::Absent), 0, "lost");
-        assert_eq!(answers.count(Answer::Mayhap), batch.len(), "{:?}", answers.trouble());
+        assert_eq!(answers.count(Answer::Mayhap), batch.len(), "{:?}", answers.error());
     }
 }
 
-/// How many of so many strangers are called members.
-pub(crate) async fn wrong_answers(filter: &ShardedFilter, strangers: u64) -> u64 {
+/// How many of so many non-members are called members.
+pub(crate) async fn wrong_answers(filter: &ShardedFilter, non_members: u64) -> u64 {
     let mut wrong = 0;
-    for from in (0..strangers).step_by(5000) {
-        let batch: Vec<Vec<u8>> = (from..strangers.min(from + 5000)).map(stranger).collect();
+    for from in (0..non_members).step_by(5000) {
+        let batch: Vec<Vec<u8>> = (from..non_members.min(from + 5000)).map(non_member).collect();
         let answers = filter.ask(&batch).await;
-        assert_eq!(answers.count(Answer::NotReady), 0, "{:?}", answers.trouble());
+        assert_eq!(answers.count(Answer::NotReady), 0, "{:?}", answers.error());
         wrong += answers.count(Answer::Mayhap) as u64;
     }
     wrong
@@ -71,7 +71,7 @@ pub(crate) async fn wrong_answers(filter: &ShardedFilter, strangers: u64) -> u64
 
 /// Wrong answers of a filter that is as full as this one, by the model. Our own blocks are known to 2 %, and the estimate of
 /// how many items are in them to about as much; the filters of servers are rounded up in their own way.
-pub(crate) fn promised(backend: Backend, strangers: u64, rate: f64) -> RangeInclusive<u64> {
+pub(crate) fn promised(backend: Backend, non_members: u64, rate: f64) -> RangeInclusive<u64> {
     let model_error = if backend == Backend::Plain { 0.04 } else { 0.10 };
-    band_with_model_error(strangers, rate, 1e-6, model_error)
+    band_with_model_error(non_members, rate, 1e-6, model_error)
 }

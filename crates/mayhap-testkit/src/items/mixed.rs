@@ -26,13 +26,13 @@ const INDEXES: u64 = 1 << 34;
 /// Member `i` of a mixture: the empty item, sixteen items of one byte, one of 1 MiB at index 5 000, and
 /// else URLs, mail addresses, UUIDs, integers, phone numbers, Chinese text and addresses in turn.
 ///
-/// For `i` below 2^34 no two members are equal, and none is a [`mixed_stranger_into`] of the same seed.
+/// For `i` below 2^34 no two members are equal, and none is a [`mixed_non_member_into`] of the same seed.
 ///
 /// ```
-/// use mayhap_testkit::items::{mixed_member_into, mixed_stranger_into};
+/// use mayhap_testkit::items::{mixed_member_into, mixed_non_member_into};
 /// let (mut known, mut unknown) = (Vec::new(), Vec::new());
 /// mixed_member_into(1, 20, &mut known);
-/// mixed_stranger_into(1, 20, &mut unknown);
+/// mixed_non_member_into(1, 20, &mut unknown);
 /// assert_ne!(known, unknown);
 /// ```
 pub fn mixed_member_into(seed: u64, i: u64, item: &mut Vec<u8>) {
@@ -44,9 +44,9 @@ pub fn mixed_member_into(seed: u64, i: u64, item: &mut Vec<u8>) {
     }
 }
 
-/// Stranger `i` of the same mixture; never empty, tiny or huge.
-pub fn mixed_stranger_into(seed: u64, i: u64, item: &mut Vec<u8>) {
-    write(Side::Stranger, seed, i, item);
+/// Non-member `i` of the same mixture; never empty, tiny or huge.
+pub fn mixed_non_member_into(seed: u64, i: u64, item: &mut Vec<u8>) {
+    write(Side::NonMember, seed, i, item);
 }
 
 fn write(side: Side, seed: u64, i: u64, item: &mut Vec<u8>) {
@@ -66,11 +66,11 @@ mod tests {
         for seed in [0, 8] {
             let mut seen = HashSet::new();
             for i in (0..200_000).chain(INDEXES - 1_000..INDEXES) {
-                let (mut member, mut stranger) = (Vec::new(), Vec::new());
+                let (mut member, mut non_member) = (Vec::new(), Vec::new());
                 mixed_member_into(seed, i, &mut member);
-                mixed_stranger_into(seed, i, &mut stranger);
+                mixed_non_member_into(seed, i, &mut non_member);
                 assert!(seen.insert(member), "member {i} of seed {seed} repeats");
-                assert!(seen.insert(stranger), "stranger {i} of seed {seed} repeats");
+                assert!(seen.insert(non_member), "non-member {i} of seed {seed} repeats");
             }
         }
     }

@@ -1,23 +1,23 @@
-//! Items as users have them: members that go into a filter and strangers that never do.
+//! Items as users have them: members that go into a filter and non-members that never do.
 //!
-//! Every shape numbers its items. Number `2 i` is member `i`, number `2 i + 1` is stranger `i`; a seeded
+//! Every shape numbers its items. Number `2 i` is member `i`, number `2 i + 1` is non-member `i`; a seeded
 //! bijection then scatters the numbers over the whole space of the shape, and each number is written out
 //! in a way that can be read back:
 //!
 //! ```text
-//! (i, member or stranger) ─▶ 2 i + side ─▶ seeded bijection ─▶ text or bytes, one to one
+//! (i, member or non-member) ─▶ 2 i + side ─▶ seeded bijection ─▶ text or bytes, one to one
 //! ```
 //!
-//! So within a shape and a seed no two items are equal and no member is a stranger, by construction,
+//! So within a shape and a seed no two items are equal and no member is a non-member, by construction,
 //! while both come from the same words, digits and lengths: a weak hash gets no help from a telling
 //! prefix. Nothing is promised between two seeds or between two shapes, except by [`mixed_member_into`].
 //!
 //! ```
-//! use mayhap_testkit::items::{Shape, member, stranger};
+//! use mayhap_testkit::items::{Shape, member, non-member};
 //!
-//! assert_ne!(member(3), stranger(3)); // URLs, seed 0: the everyday case
+//! assert_ne!(member(3), non-member(3)); // URLs, seed 0: the everyday case
 //! for shape in Shape::ALL {
-//!     assert_ne!(shape.member(7, 0), shape.stranger(7, 0), "{}", shape.name());
+//!     assert_ne!(shape.member(7, 0), shape.non-member(7, 0), "{}", shape.name());
 //! }
 //! ```
 
@@ -25,7 +25,7 @@ mod mixed;
 mod scramble;
 mod shape;
 
-pub use mixed::{mixed_member_into, mixed_stranger_into};
+pub use mixed::{mixed_member_into, mixed_non_member_into};
 pub use shape::{HUGE_BYTES, Shape};
 
 use crate::rng::mix;
@@ -34,7 +34,7 @@ use crate::rng::mix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Member = 0,
-    Stranger = 1,
+    NonMember = 1,
 }
 
 /// Member `i` of the everyday shape, a URL, at seed 0.
@@ -43,19 +43,19 @@ pub fn member(i: u64) -> Vec<u8> {
     Shape::Url.member(0, i)
 }
 
-/// Stranger `i` of the everyday shape, a URL, at seed 0.
+/// Non-member `i` of the everyday shape, a URL, at seed 0.
 #[must_use]
-pub fn stranger(i: u64) -> Vec<u8> {
-    Shape::Url.stranger(0, i)
+pub fn non_member(i: u64) -> Vec<u8> {
+    Shape::Url.non_member(0, i)
 }
 
 /// Member `i` as a number that costs a nanosecond to make; for benchmarks and long accuracy runs.
 ///
-/// For one seed all members and strangers of `i` below 2^63 differ, since every step is a bijection.
+/// For one seed all members and non-members of `i` below 2^63 differ, since every step is a bijection.
 ///
 /// ```
-/// use mayhap_testkit::items::{member_u64, stranger_u64};
-/// assert_ne!(member_u64(1, 5), stranger_u64(1, 5));
+/// use mayhap_testkit::items::{member_u64, non_member_u64};
+/// assert_ne!(member_u64(1, 5), non_member_u64(1, 5));
 /// ```
 #[must_use]
 #[inline]
@@ -63,10 +63,10 @@ pub const fn member_u64(seed: u64, i: u64) -> u64 {
     mix((i << 1) ^ mix(seed ^ crate::rng::GOLDEN))
 }
 
-/// Stranger `i` as a number; see [`member_u64`].
+/// Non-member `i` as a number; see [`member_u64`].
 #[must_use]
 #[inline]
-pub const fn stranger_u64(seed: u64, i: u64) -> u64 {
+pub const fn non_member_u64(seed: u64, i: u64) -> u64 {
     mix(((i << 1) | 1) ^ mix(seed ^ crate::rng::GOLDEN))
 }
 
@@ -81,7 +81,7 @@ mod tests {
             let mut seen = HashSet::new();
             for i in (0..50_000).chain((1 << 63) - 100..1 << 63) {
                 assert!(seen.insert(member_u64(seed, i)), "member {i} of seed {seed} repeats");
-                assert!(seen.insert(stranger_u64(seed, i)), "stranger {i} of seed {seed} repeats");
+                assert!(seen.insert(non_member_u64(seed, i)), "non-member {i} of seed {seed} repeats");
             }
         }
     }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn shortcuts_are_urls_of_seed_0() {
         assert_eq!(member(9), Shape::Url.member(0, 9));
-        assert_eq!(stranger(9), Shape::Url.stranger(0, 9));
+        assert_eq!(non_member(9), Shape::Url.non_member(0, 9));
         assert!(member(0).starts_with(b"https://"));
     }
 }

@@ -32,13 +32,13 @@ pub enum Shape {
     Uuid,
     /// Each of the 256 single bytes.
     OneByte,
-    /// The item of no bytes. Its one stranger is a zero byte, which a hash blind to length mistakes for it.
+    /// The item of no bytes. Its one non-member is a zero byte, which a hash blind to length mistakes for it.
     Empty,
     /// 1 MiB that differs in eight bytes somewhere in the middle: a hash that samples its input is caught.
     Huge,
 }
 
-/// How far consecutive integers run before members and strangers may change places.
+/// How far consecutive integers run before members and non-members may change places.
 const RUN: u64 = 64;
 
 impl Shape {
@@ -77,12 +77,12 @@ impl Shape {
         }
     }
 
-    /// How many different members there are; there are as many strangers. Higher indexes begin again
+    /// How many different members there are; there are as many non-members. Higher indexes begin again
     /// at the first item.
     ///
     /// ```
     /// use mayhap_testkit::items::Shape;
-    /// assert_eq!(Shape::OneByte.distinct(), 128); // and 128 strangers: all 256 bytes
+    /// assert_eq!(Shape::OneByte.distinct(), 128); // and 128 non-members: all 256 bytes
     /// ```
     #[must_use]
     pub const fn distinct(self) -> u64 {
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// Members and strangers together; 0 stands for 2^64.
+    /// Members and non-members together; 0 stands for 2^64.
     const fn space(self) -> u64 {
         match self {
             Self::Url => 1 << 52,
@@ -117,11 +117,11 @@ impl Shape {
         item
     }
 
-    /// Stranger `i` of this shape for `seed`: never equal to a member of the same shape and seed.
+    /// Non-member `i` of this shape for `seed`: never equal to a member of the same shape and seed.
     #[must_use]
-    pub fn stranger(self, seed: u64, i: u64) -> Vec<u8> {
+    pub fn non_member(self, seed: u64, i: u64) -> Vec<u8> {
         let mut item = Vec::new();
-        self.stranger_into(seed, i, &mut item);
+        self.non_member_into(seed, i, &mut item);
         item
     }
 
@@ -140,9 +140,9 @@ impl Shape {
         self.write(Side::Member, seed, i, item);
     }
 
-    /// Like [`stranger`](Self::stranger), but replaces the contents of `item`.
-    pub fn stranger_into(self, seed: u64, i: u64, item: &mut Vec<u8>) {
-        self.write(Side::Stranger, seed, i, item);
+    /// Like [`non_member`](Self::non-member), but replaces the contents of `item`.
+    pub fn non_member_into(self, seed: u64, i: u64, item: &mut Vec<u8>) {
+        self.write(Side::NonMember, seed, i, item);
     }
 
     pub(super) fn write(self, side: Side, seed: u64, i: u64, item: &mut Vec<u8>) {
@@ -167,7 +167,7 @@ impl Shape {
 }
 
 /// Integers in runs of [`RUN`]. Of each two neighbouring runs a seeded coin gives one to the members and
-/// the other to the strangers, so that neither parity nor any other bit tells them apart.
+/// the other to the non-members, so that neither parity nor any other bit tells them apart.
 ///
 /// The first has 13 digits and keeps the top two bytes free for 2^40 items and more.
 fn integer(side: Side, seed: u64, i: u64) -> u64 {
@@ -318,14 +318,18 @@ mod tests {
     }
 
     #[test]
-    fn no_item_repeats_and_no_member_is_a_stranger() {
+    fn no_item_repeats_and_no_member_is_a_non_member() {
         for shape in Shape::ALL {
             for seed in [0, 1, u64::MAX] {
                 let mut seen = HashSet::new();
                 let last = shape.distinct() - sample(shape).min(shape.distinct() / 2);
                 for i in (0..sample(shape)).chain(last.max(sample(shape))..shape.distinct()) {
                     assert!(seen.insert(shape.member(seed, i)), "{} member {i} repeats", shape.name());
-                    assert!(seen.insert(shape.stranger(seed, i)), "{} stranger {i} repeats", shape.name());
+                    assert!(
+                        seen.insert(shape.non_member(seed, i)),
+                        "{} non-member {i} repeats",
+                        shape.name()
+                    );
                 }
             }
         }
@@ -334,15 +338,15 @@ mod tests {
     #[test]
     fn the_single_bytes_are_all_there() {
         let mut all: Vec<u8> = (0..128).flat_map(|i| Shape::OneByte.member(9, i)).collect();
-        all.extend((0..128).flat_map(|i| Shape::OneByte.stranger(9, i)));
+        all.extend((0..128).flat_map(|i| Shape::OneByte.non_member(9, i)));
         all.sort_unstable();
         assert!(all.into_iter().eq(0..=255));
         assert_eq!(Shape::OneByte.member(9, 128), Shape::OneByte.member(9, 0), "then it begins again");
     }
 
-    /// The share of set bits, place by place, is alike on both sides: nothing gives a stranger away.
+    /// The share of set bits, place by place, is alike on both sides: nothing gives a non-member away.
     #[test]
-    fn members_and_strangers_look_alike() {
+    fn members_and_non_members_look_alike() {
         for shape in Shape::ALL {
             let (items, most) = match shape {
                 Shape::Empty | Shape::Huge => continue,
@@ -363,8 +367,8 @@ mod tests {
             };
             let widest = shares(Side::Member)
                 .iter()
-                .zip(shares(Side::Stranger))
-                .map(|(member, stranger)| (member - stranger).abs())
+                .zip(shares(Side::NonMember))
+                .map(|(member, non_member)| (member - non_member).abs())
                 .fold(0.0, f64::max);
             assert!(widest < most, "{}: a bit is set {widest:.3} more often on one side", shape.name());
         }

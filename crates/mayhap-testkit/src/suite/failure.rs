@@ -93,7 +93,7 @@ pub enum Failure {
     SaysMayhapTooOften {
         /// Seed of the run.
         seed: u64,
-        /// Which lookups: of strangers, of members that are not in, or of items just removed.
+        /// Which lookups: of non-members, of members that are not in, or of items just removed.
         step: Operation,
         /// How many items that are not in were asked about.
         asked: u64,
@@ -111,7 +111,7 @@ pub enum Failure {
     RateOff {
         /// Wrong answers over all seeds.
         wrong: u64,
-        /// Strangers asked about over all seeds.
+        /// Non-members asked about over all seeds.
         trials: u64,
         /// Fewest wrong answers promised.
         low: u64,

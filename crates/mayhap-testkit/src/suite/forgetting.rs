@@ -1,19 +1,19 @@
 //! Never a false negative: random operations against the exact model.
 
 use super::{Failure, Operation, Place, Refusals, Report, Script};
-use crate::items::{mixed_member_into, mixed_stranger_into};
+use crate::items::{mixed_member_into, mixed_non_member_into};
 use crate::model::Model;
 use crate::rng::Rng;
 use crate::{Inserted, Subject};
 
 /// Most items in one batch; every length up to it occurs.
 const MOST_IN_BATCH: u64 = 24;
-/// Strangers a decoded filter must answer about like the one it was made from.
+/// Non-members a decoded filter must answer about like the one it was made from.
 const COMPARED: u64 = 512;
 /// The first refusals are each followed by a sweep: a failed insert must lose nothing.
 const SWEPT_REFUSALS: u64 = 8;
-/// Strangers come from this many; far more than are ever asked.
-const STRANGERS: u64 = 1 << 33;
+/// Non-members come from this many; far more than are ever asked.
+const NON_MEMBERS: u64 = 1 << 33;
 /// Fewer lookups of items not in the filter are too few to call it useless.
 const MIN_ASKED: u64 = 100;
 
@@ -96,14 +96,14 @@ struct Run<'a, S> {
 }
 
 impl<S: Subject> Run<'_, S> {
-    /// One random step. Of a hundred: 40 inserts, 28 lookups of members, 10 of absent ones, 10 of strangers,
+    /// One random step. Of a hundred: 40 inserts, 28 lookups of members, 10 of absent ones, 10 of non-members,
     /// 10 removals, one batch of each sort.
     fn step(&mut self) -> Result<(), Failure> {
         match self.rng.below(100) {
             0..40 => self.insert(),
             40..68 => self.lookup_member(),
             68..78 => self.lookup_absent(),
-            78..88 => self.lookup_stranger(),
+            78..88 => self.lookup_non_member(),
             88..98 if self.can_remove => self.remove(),
             88..98 => self.lookup_member(),
             98 => self.insert_batch(),
@@ -178,7 +178,7 @@ impl<S: Subject> Run<'_, S> {
     fn lookup_absent(&mut self) -> Result<(), Failure> {
         let number = self.rng.below(self.pool);
         if self.model.holds(number) {
-            return self.lookup_stranger();
+            return self.lookup_non_member();
         }
         self.hold(number);
         self.report.did(Operation::LookupAbsent);
@@ -186,10 +186,10 @@ impl<S: Subject> Run<'_, S> {
         Ok(())
     }
 
-    fn lookup_stranger(&mut self) -> Result<(), Failure> {
-        mixed_stranger_into(self.script.seed, self.rng.below(STRANGERS), &mut self.item);
-        self.report.did(Operation::LookupStranger);
-        self.report.mayhap_to_strangers += u64::from(self.filter.may_contain(&self.item));
+    fn lookup_non_member(&mut self) -> Result<(), Failure> {
+        mixed_non_member_into(self.script.seed, self.rng.below(NON_MEMBERS), &mut self.item);
+        self.report.did(Operation::LookupNonMember);
+        self.report.mayhap_to_non_members += u64::from(self.filter.may_contain(&self.item));
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl<S: Subject> Run<'_, S> {
             };
             match number {
                 Some(number) => mixed_member_into(self.script.seed, number, item),
-                None => mixed_stranger_into(self.script.seed, self.rng.below(STRANGERS), item),
+                None => mixed_non_member_into(self.script.seed, self.rng.below(NON_MEMBERS), item),
             }
             must_be_in.push(number.is_some_and(|number| self.model.holds(number)));
         }
@@ -251,7 +251,7 @@ impl<S: Subject> Run<'_, S> {
         };
         self.report.did(step);
         for _ in 0..COMPARED {
-            mixed_stranger_into(self.script.seed, self.rng.below(STRANGERS), &mut self.item);
+            mixed_non_member_into(self.script.seed, self.rng.below(NON_MEMBERS), &mut self.item);
             if self.filter.may_contain(&self.item) != decoded.may_contain(&self.item) {
                 return Err(Failure::DecodedDiffers { place: self.place(step), item: self.item.clone() });
             }
@@ -307,7 +307,7 @@ impl<S: Subject> Run<'_, S> {
             return Err(Failure::NothingHeld { seed });
         }
         for (step, mayhap) in [
-            (Operation::LookupStranger, self.report.mayhap_to_strangers),
+            (Operation::LookupNonMember, self.report.mayhap_to_non_members),
             (Operation::LookupAbsent, self.report.mayhap_to_absent),
             (Operation::LookupRemoved, self.report.mayhap_to_removed),
         ] {

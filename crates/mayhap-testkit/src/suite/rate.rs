@@ -4,7 +4,7 @@ use super::{Failure, Operation, Place};
 use crate::{Inserted, Shape, Subject};
 use std::ops::RangeInclusive;
 
-/// Strangers a decoded filter must answer about like the one it was made from.
+/// Non-members a decoded filter must answer about like the one it was made from.
 const COMPARED: u64 = 512;
 
 /// What to fill and what to ask.
@@ -16,7 +16,7 @@ const COMPARED: u64 = 512;
 /// let plan = RatePlan {
 ///     shape: Shape::Mail,
 ///     items: 10_000,
-///     strangers: 50_000,
+///     non-members: 50_000,
 ///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
 ///     promised: band_with_model_error(8 * 50_000, 0.01, 1e-6, 0.02),
 /// };
@@ -28,8 +28,8 @@ pub struct RatePlan<'a> {
     pub shape: Shape,
     /// How many members go into each filter; judge full filters.
     pub items: u64,
-    /// How many strangers each filter is asked about.
-    pub strangers: u64,
+    /// How many non-members each filter is asked about.
+    pub non_members: u64,
     /// One filter, with items of its own, for each seed.
     pub seeds: &'a [u64],
     /// Wrong answers of all filters together, from
@@ -38,17 +38,17 @@ pub struct RatePlan<'a> {
 }
 
 impl RatePlan<'_> {
-    /// Strangers asked about in all.
+    /// Non-members asked about in all.
     #[must_use]
     pub const fn trials(&self) -> u64 {
-        self.strangers * self.seeds.len() as u64
+        self.non_members * self.seeds.len() as u64
     }
 }
 
 /// What the filters answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateReport {
-    /// Strangers asked about.
+    /// Non-members asked about.
     pub trials: u64,
     /// How many got a `mayhap`.
     pub wrong: u64,
@@ -77,7 +77,7 @@ impl RateReport {
 /// let plan = RatePlan {
 ///     shape: Shape::Url,
 ///     items: 2_000,
-///     strangers: 50_000,
+///     non-members: 50_000,
 ///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
 ///     promised: band_with_model_error(400_000, rate, 1e-6, 0.03),
 /// };
@@ -122,7 +122,7 @@ pub fn wrong_answers<S: Subject>(
                 item,
             });
         }
-        report.wrong += count_wrong(|item| filter.may_contain(item), plan.shape, seed, plan.strangers);
+        report.wrong += count_wrong(|item| filter.may_contain(item), plan.shape, seed, plan.non_members);
     }
     Ok(report)
 }
@@ -153,8 +153,8 @@ fn decoded<S: Subject>(filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<S, F
         Some(Ok(decoded)) => decoded,
     };
     let mut item = Vec::new();
-    for i in 0..plan.strangers.min(COMPARED) {
-        plan.shape.stranger_into(seed, i, &mut item);
+    for i in 0..plan.non_members.min(COMPARED) {
+        plan.shape.non_member_into(seed, i, &mut item);
         if filter.may_contain(&item) != decoded.may_contain(&item) {
             return Err(Failure::DecodedDiffers { place, item });
         }
@@ -162,18 +162,18 @@ fn decoded<S: Subject>(filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<S, F
     Ok(decoded)
 }
 
-/// How many of the first `strangers` get a `mayhap` from `answer`. For filters that are no
+/// How many of the first `non_members` get a `mayhap` from `answer`. For filters that are no
 /// [`Subject`](crate::Subject), such as those built from all items at once.
 ///
 /// ```
 /// use mayhap_testkit::{Shape, suite::count_wrong};
 /// assert_eq!(count_wrong(|_| true, Shape::Ipv4, 1, 100), 100);
 /// ```
-pub fn count_wrong(answer: impl Fn(&[u8]) -> bool, shape: Shape, seed: u64, strangers: u64) -> u64 {
+pub fn count_wrong(answer: impl Fn(&[u8]) -> bool, shape: Shape, seed: u64, non_members: u64) -> u64 {
     let mut item = Vec::new();
-    (0..strangers)
+    (0..non_members)
         .filter(|&i| {
-            shape.stranger_into(seed, i, &mut item);
+            shape.non_member_into(seed, i, &mut item);
             answer(&item)
         })
         .count() as u64

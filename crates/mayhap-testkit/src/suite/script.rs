@@ -16,7 +16,7 @@ pub enum Operation {
     /// Is an item in the filter whose last copy just went out?
     LookupRemoved,
     /// Is an item that is no member at all in the filter?
-    LookupStranger,
+    LookupNonMember,
     /// Several of all three sorts are looked up at once, and again one by one.
     LookupBatch,
     /// One copy of an item the model holds goes out.
@@ -38,7 +38,7 @@ impl Operation {
         Self::LookupMember,
         Self::LookupAbsent,
         Self::LookupRemoved,
-        Self::LookupStranger,
+        Self::LookupNonMember,
         Self::LookupBatch,
         Self::Remove,
         Self::RoundTrip,
@@ -56,7 +56,7 @@ impl Operation {
             Self::LookupMember => "lookup member",
             Self::LookupAbsent => "lookup absent",
             Self::LookupRemoved => "lookup removed",
-            Self::LookupStranger => "lookup stranger",
+            Self::LookupNonMember => "lookup non-member",
             Self::LookupBatch => "lookup batch",
             Self::Remove => "remove",
             Self::RoundTrip => "round trip",
@@ -133,8 +133,8 @@ impl Script {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     counts: [u64; Operation::ALL.len()],
-    /// Lookups of strangers that got a `mayhap`.
-    pub mayhap_to_strangers: u64,
+    /// Lookups of non-members that got a `mayhap`.
+    pub mayhap_to_non_members: u64,
     /// Lookups of members not in (any more) that got a `mayhap`.
     pub mayhap_to_absent: u64,
     /// Lookups of items just removed that got a `mayhap`.

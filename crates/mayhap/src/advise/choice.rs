@@ -208,7 +208,7 @@ fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
             format!("Use a sorted array of the numbers themselves: {bytes} for {items}, never wrong.")
         }
         (Structure::SortedArray, _) => {
-            let wrong = say::strangers(cost.expected_fpr);
+            let wrong = say::non_members(cost.expected_fpr);
             format!("Use a sorted array of 64-bit fingerprints: {bytes} for {items}, wrong for {wrong}.")
         }
         (Structure::HashSet, _) => {
@@ -269,7 +269,7 @@ fn against_a_filter(cost: &Cost, prices: &[Price], needs: &Needs) -> Option<Stri
         };
         return Some(format!("No filter here {wish}."));
     };
-    let (name, wrong_for) = (filter.structure, say::strangers(filter_cost.target_fpr));
+    let (name, wrong_for) = (filter.structure, say::non_members(filter_cost.target_fpr));
     let bytes = say::bytes(filter_cost.memory_bytes);
     if needs.memory_for_items().is_some() {
         let items = say::items(filter_cost.items);

@@ -84,7 +84,7 @@ pub enum NoReserve {
         /// What was asked for.
         structure: Structure,
     },
-    /// Its hash has no key, and strangers choose the items.
+    /// Its hash has no key, and non-members choose the items.
     NoKey,
     /// Its probes follow from the rate.
     OtherProbes {

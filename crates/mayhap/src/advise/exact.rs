@@ -24,7 +24,7 @@ pub(super) fn bitmap(needs: &Needs) -> Result<Cost, Misfit> {
 pub(super) fn sorted_array(needs: &Needs) -> Cost {
     let (width, expected_fpr) = match needs.item {
         ItemShape::IntegerRange { high, .. } => (integer_bytes(high), 0.0),
-        // A stranger's fingerprint is one of `items` among 2^64.
+        // A non-member's fingerprint is one of `items` among 2^64.
         _ => (u64::from(FINGERPRINT_BITS / 8), needs.items as f64 / 2_f64.powi(FINGERPRINT_BITS as i32)),
     };
     let memory_bytes = needs.items * width;
@@ -50,7 +50,7 @@ pub(super) fn hash_set(needs: &Needs) -> Cost {
         ItemShape::Unknown => (BOXED_SLICE_BYTES, allocation_bytes(ItemShape::ASSUMED_LEN)),
     };
     let memory_bytes = table_bytes(needs.items, entry).saturating_add(needs.items.saturating_mul(apart));
-    // The control bytes tell a stranger; a member's entry is read too, and the bytes it points to.
+    // The control bytes tell a non-member; a member's entry is read too, and the bytes it points to.
     let lines_hit = if apart == 0 { 2.0 } else { 3.0 };
     Cost { lines_miss: 1.0, lines_hit, ..Cost::exact(memory_bytes, needs) }
 }

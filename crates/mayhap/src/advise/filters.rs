@@ -49,7 +49,7 @@ pub(super) fn counting(items: u64, rate: f64, probes: Option<u32>) -> Result<Cos
 pub(super) fn blocked(layout: BlockedLayout, items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = BlockedShape::with_layout(layout, items, rate)?;
     let lines = shape.lines_per_item();
-    // Every line turns away most strangers; only the rest go on to the next.
+    // Every line turns away most non-members; only the rest go on to the next.
     let passed = rate.powf(1.0 / f64::from(lines));
     let lines_miss = (0..lines).map(|line| passed.powi(line as i32)).sum();
     Ok(Cost {
@@ -211,7 +211,7 @@ impl Cost {
         }
     }
 
-    /// The same, wrong for `expected_fpr` of the strangers, also when more items come than it was sized for: it grows, or
+    /// The same, wrong for `expected_fpr` of the non-members, also when more items come than it was sized for: it grows, or
     /// refuses them, or never takes any.
     fn keeping(self, expected_fpr: f64) -> Self {
         Self { expected_fpr, doubled_fpr: expected_fpr, ..self }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_costs_a_classic_filter_about_three_lines() {
+    fn a_non_member_costs_a_classic_filter_about_three_lines() {
         let cost = bloom(1_000_000, 0.01, None).unwrap();
         // Three read together, then one by one: 3 + 0.52^3 + 0.52^4 + … .
         assert!((3.26..3.28).contains(&cost.lines_miss), "{cost:?}");

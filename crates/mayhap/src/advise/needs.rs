@@ -11,7 +11,7 @@ use crate::sizing;
 /// ```
 /// use mayhap::advise::{Deletes, ItemShape, Needs};
 ///
-/// // A billion Chinese mobile numbers, wrong for at most one stranger in a hundred, numbers may be given back:
+/// // A billion Chinese mobile numbers, wrong for at most one non-member in a hundred, numbers may be given back:
 /// let needs = Needs::new(1_000_000_000, 0.01)
 ///     .of(ItemShape::IntegerRange { low: 13_000_000_000, high: 19_999_999_999 })
 ///     .deleting(Deletes::Endlessly);
@@ -23,7 +23,7 @@ use crate::sizing;
 pub struct Needs {
     /// How many items; a first guess where [`growth`](Self::growth) is unknown; those in the window where there is one.
     pub items: u64,
-    /// How many of the strangers may be answered *mayhap*.
+    /// How many of the non-members may be answered *mayhap*.
     pub target_fpr: f64,
     /// How the set comes to be.
     pub growth: Growth,
@@ -33,11 +33,11 @@ pub struct Needs {
     pub memory_limit_bytes: Option<u64>,
     /// What an item looks like.
     pub item: ItemShape,
-    /// Strangers choose the items, and some would like the filter to fail.
+    /// Non-members choose the items, and some would like the filter to fail.
     pub untrusted: bool,
     /// Several threads insert at the same time.
     pub threads: bool,
-    /// How many strangers are asked about every day.
+    /// How many non-members are asked about every day.
     pub lookups_per_day: Option<u64>,
     /// The rate follows from the memory: within a limit every filter is priced at the lowest rate it reaches there, and
     /// [`target_fpr`](Self::target_fpr) bounds nothing. Without a limit this means nothing.
@@ -117,7 +117,7 @@ impl ItemShape {
 }
 
 impl Needs {
-    /// `items` items arriving one by one, trusted, from one thread, at most `target_fpr` of the strangers answered wrongly.
+    /// `items` items arriving one by one, trusted, from one thread, at most `target_fpr` of the non-members answered wrongly.
     #[must_use]
     pub fn new(items: u64, target_fpr: f64) -> Self {
         Self {
@@ -162,7 +162,7 @@ impl Needs {
         Self { item, ..self }
     }
 
-    /// Strangers choose the items.
+    /// Non-members choose the items.
     #[must_use]
     pub fn untrusted(self) -> Self {
         Self { untrusted: true, ..self }
@@ -174,7 +174,7 @@ impl Needs {
         Self { threads: true, ..self }
     }
 
-    /// So many strangers are asked about every day.
+    /// So many non-members are asked about every day.
     #[must_use]
     pub fn asked_daily(self, lookups_per_day: u64) -> Self {
         Self { lookups_per_day: Some(lookups_per_day), ..self }
@@ -293,7 +293,7 @@ pub enum NeedsError {
     DeletesFromFixedSet,
     /// Items leave a window by getting old, and in no other way.
     DeletesFromWindow,
-    /// So little memory that every second stranger would be answered wrongly, or more.
+    /// So little memory that every second non-member would be answered wrongly, or more.
     TooLittleMemory {
         /// The structure looked at.
         structure: Structure,

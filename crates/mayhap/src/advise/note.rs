@@ -16,7 +16,7 @@ pub enum Note {
     WrongAnswers {
         /// The rate promised.
         target_fpr: f64,
-        /// Strangers asked about every day, if that is known.
+        /// Non-members asked about every day, if that is known.
         lookups_per_day: Option<u64>,
         /// Is a `no` certain at least?
         certain_no: bool,
@@ -91,7 +91,7 @@ pub enum Note {
         /// Memory with that.
         best_bytes: u64,
     },
-    /// Strangers choose the items: a secret key.
+    /// Non-members choose the items: a secret key.
     KeyedHashing,
     /// Nobody forges items: no key.
     FastHashing,
@@ -121,10 +121,10 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::WrongAnswers { target_fpr, lookups_per_day, certain_no } => {
-                let (wrong_for, daily) = (say::strangers(target_fpr), lookups_per_day.unwrap_or(EXAMPLE_LOOKUPS_PER_DAY));
+                let (wrong_for, daily) = (say::non_members(target_fpr), lookups_per_day.unwrap_or(EXAMPLE_LOOKUPS_PER_DAY));
                 let asked = match lookups_per_day {
-                    Some(lookups) => format!("{} lookups of strangers a day", say::count(lookups)),
-                    None => "1,000 lookups of strangers a second".to_owned(),
+                    Some(lookups) => format!("{} lookups of non-members a day", say::count(lookups)),
+                    None => "1,000 lookups of non-members a second".to_owned(),
                 };
                 let wrong = daily as f64 * target_fpr;
                 write!(f, "Wrong answers: {wrong_for} at most. At {asked} that is ")?;
@@ -193,7 +193,7 @@ impl fmt::Display for Note {
                  filter; filters with different keys cannot be merged.",
             ),
             Self::FastHashing => f.write_str(
-                "Hashing: the fast hash is for items nobody forges. If strangers choose them, use a secret key: \
+                "Hashing: the fast hash is for items nobody forges. If non-members choose them, use a secret key: \
                  HashScheme::keyed_random(), or --untrusted for the program.",
             ),
             Self::NeedsLock { structure } => {

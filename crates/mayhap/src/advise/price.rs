@@ -188,7 +188,7 @@ pub struct Cost {
     pub over_bound: f64,
     /// Places an item has in it.
     pub probes: u32,
-    /// Cache lines touched for a stranger, on average; nearly all of them get a *no*.
+    /// Cache lines touched for a non-member, on average; nearly all of them get a *no*.
     pub lines_miss: f64,
     /// Cache lines touched to answer *mayhap*.
     pub lines_hit: f64,

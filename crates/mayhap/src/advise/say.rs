@@ -78,10 +78,10 @@ fn nearly_all(percent: f64) -> String {
     written.find(|written| !written.starts_with("100")).unwrap_or_else(|| "nearly 100%".into())
 }
 
-/// For whom a filter of this rate is wrong: `1% of the strangers`, `1 in 1,000,000 strangers`.
-pub(crate) fn strangers(rate: f64) -> String {
+/// For whom a filter of this rate is wrong: `1% of the non_members`, `1 in 1,000,000 non_members`.
+pub(crate) fn non_members(rate: f64) -> String {
     let said = self::rate(rate);
-    if said.ends_with('%') { format!("{said} of the strangers") } else { format!("{said} strangers") }
+    if said.ends_with('%') { format!("{said} of the non-members") } else { format!("{said} non-members") }
 }
 
 /// How much more `bytes` are than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.

@@ -20,7 +20,7 @@ use crate::sizing::{self, MAX_CAPACITY, MIN_RATE};
 
 /// The worst rate worth solving for: a filter that is wrong more often than a coin is of no use.
 pub(super) const WORST_RATE: f64 = 0.5;
-/// Where solving for a rate stops, however much memory there is: a thousand strangers a second are then answered wrongly once in
+/// Where solving for a rate stops, however much memory there is: a thousand non-members a second are then answered wrongly once in
 /// twelve days. (A kind that does not come so low stops at its own lowest rate.)
 pub const LOWEST_RATE: f64 = 1e-9;
 
@@ -50,7 +50,7 @@ pub enum Known {
         memory_bytes: u64,
     },
     /// How much memory makes so many probes the best number, and how often is it wrong then? With half of the bits set every
-    /// probe turns away every second stranger: `k` probes have a rate of `2^-k`.
+    /// probe turns away every second non-member: `k` probes have a rate of `2^-k`.
     ItemsAndProbes {
         /// Items it is for.
         items: u64,

@@ -26,11 +26,11 @@ use crate::statics::{self, BuildOptions, Fingerprint};
 /// * **It is built once, from all items.** There is no insert and no remove; a new set is a new filter. While it is built, all hashes are in
 ///   memory: 8 bytes an item, and some 22 bytes for every item of the shards being worked on
 ///   ([`build_in_passes`](Self::build_in_passes) does with less).
-/// * **no** is certain. **mayhap** is wrong for one stranger in 256 ([`BinaryFuse8`]), 65 536 ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]),
+/// * **no** is certain. **mayhap** is wrong for one non-member in 256 ([`BinaryFuse8`]), 65 536 ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]),
 ///   whatever the number of items; there is nothing in between. An empty filter answers *no* to everything.
 /// * 9.04 bits per item at a million items with 8-bit fingerprints, where a Bloom filter of that rate takes 11.6. Small sets take more:
 ///   11.3 bits at a thousand items, 15.4 at a hundred.
-/// * A lookup is one hash, three loads that do not wait for each other, and two xors, for members and strangers alike.
+/// * A lookup is one hash, three loads that do not wait for each other, and two xors, for members and non-members alike.
 /// * Items may come twice. It knows items by 64 bits of their hash: two that share them are one to it, which adds `items / 2^64` to the rate.
 ///   (8 and 16 bits look at 56 of them within a shard, which adds at most `2^22 / 2^56`.)
 ///
@@ -60,17 +60,17 @@ pub struct BinaryFuse<F: Fingerprint> {
     scheme: HashScheme,
 }
 
-/// Wrong for one stranger in 256; 9 bits per item.
+/// Wrong for one non-member in 256; 9 bits per item.
 pub type BinaryFuse8 = BinaryFuse<u8>;
-/// Wrong for one stranger in 65 536; 18 bits per item.
+/// Wrong for one non-member in 65 536; 18 bits per item.
 pub type BinaryFuse16 = BinaryFuse<u16>;
-/// Wrong for one stranger in 4.3 billion; 36 bits per item.
+/// Wrong for one non-member in 4.3 billion; 36 bits per item.
 pub type BinaryFuse32 = BinaryFuse<u32>;
 
 impl<F: Fingerprint> BinaryFuse<F> {
     /// The filter of these items, with all the machine's threads. Some may be there twice.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::Unsolvable`] if somebody who knew the seed chose the items in order

@@ -28,7 +28,7 @@ use crate::store::Lines;
 
 /// A Bloom filter whose lookups touch one cache line.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers while no more than `capacity`
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members while no more than `capacity`
 ///   items are in; past that the rate climbs and [`expected_fpr`](Self::expected_fpr) says to what.
 /// * A tenth more memory than [`Bloom`](crate::Bloom) in the fast layout (10.5 bits per item at 1 %), 3 % more in the
 ///   dense one (9.9 bits): the price of uneven blocks is in the size, not in the rate. See [`BlockedLayout`].
@@ -95,7 +95,7 @@ const CHUNK: usize = 32;
 impl BlockedBloom {
     /// The smallest filter for `capacity` items at `target_fpr`, in the layout that suits the rate.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

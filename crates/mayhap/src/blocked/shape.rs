@@ -244,7 +244,7 @@ impl BlockedShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

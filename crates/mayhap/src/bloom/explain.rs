@@ -54,7 +54,7 @@ mod tests {
                 assert_eq!(before.holds(), filter.may_contain_hash(hash));
                 let clear: Vec<u64> =
                     before.probes.iter().filter(|probe| !probe.set).map(|probe| probe.position).collect();
-                // Any bit of a member decides; the one clear bit of a stranger does, where it is the only one.
+                // Any bit of a member decides; the one clear bit of a non-member does, where it is the only one.
                 let decisive = match &clear[..] {
                     [] => before.probes.iter().map(|probe| probe.position).collect(),
                     [first, others @ ..] if others.iter().all(|other| other == first) => vec![*first],

@@ -25,10 +25,10 @@ use crate::store::{Bits, BitsMut, Lines, Positions, Relocate};
 
 /// The classic Bloom filter: every item sets `k` bits of one large array.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers while no more than `capacity`
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members while no more than `capacity`
 ///   items are in; past that the rate climbs and [`expected_fpr`](Self::expected_fpr) says to what.
 /// * 1.44 · log2(1/p) bits per item: 9.6 at 1 %, 14.4 at 0.1 %.
-/// * A lookup touches up to `k` cache lines, about three for a stranger. [`BlockedBloom`](crate::BlockedBloom) touches one and
+/// * A lookup touches up to `k` cache lines, about three for a non-member. [`BlockedBloom`](crate::BlockedBloom) touches one and
 ///   pays a tenth more memory.
 /// * It cannot remove, count or list items, and cannot grow: see `CountingBloom`, `ScalableBloom`.
 ///
@@ -65,7 +65,7 @@ const INSERT_CHUNK: usize = 8;
 impl Bloom {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

@@ -28,7 +28,7 @@ pub struct BloomShape {
 }
 
 impl BloomShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the strangers.
+    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
@@ -54,7 +54,7 @@ impl BloomShape {
     }
 
     /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
-    /// strangers; [`for_capacity`](Self::for_capacity) knows how many probes are best.
+    /// non-members; [`for_capacity`](Self::for_capacity) knows how many probes are best.
     ///
     /// ```
     /// use mayhap::BloomShape;
@@ -169,7 +169,7 @@ impl BloomShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

@@ -55,7 +55,7 @@ use crate::statics;
 pub struct Parameters {
     /// `P`: low bits of a delta that are stored as they are, at most 56.
     pub low_bits: u32,
-    /// `M`: values there are for each item. A stranger is taken for a member once in so many.
+    /// `M`: values there are for each item. A non-member is taken for a member once in so many.
     pub values_per_item: u64,
 }
 

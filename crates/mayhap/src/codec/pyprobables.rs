@@ -17,7 +17,7 @@
 //! For text in ASCII all of these are one. A filter made with a hash function of the user's cannot be read: nothing in the file says so, and it
 //! answers *no* to its own items.
 //!
-//! Its probes are FNV-1a hashes whose starting values differ by 31, so they are much alike: strangers that differ only in their last characters are often
+//! Its probes are FNV-1a hashes whose starting values differ by 31, so they are much alike: non-members that differ only in their last characters are often
 //! taken for members together. That is a property of the filter, not of this reader.
 //!
 //! ```

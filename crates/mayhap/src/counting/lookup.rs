@@ -18,7 +18,7 @@ pub(super) struct CounterArray<'a> {
     pub(super) probes: u32,
 }
 
-/// As in the classic filter: a branch on the first three turns away seven of eight strangers.
+/// As in the classic filter: a branch on the first three turns away seven of eight non-members.
 const FIRST_GROUP: u32 = 3;
 
 impl CounterArray<'_> {

@@ -29,7 +29,7 @@ use crate::store::Lines;
 /// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*,
 ///   lowers the counters of others, and they may be lost. An item that answers *no* is turned away and harms nobody.
 /// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of
-///   the strangers while no more than `capacity` different items are in; past that the rate climbs and
+///   the non-members while no more than `capacity` different items are in; past that the rate climbs and
 ///   [`expected_fpr`](Self::expected_fpr) says to what.
 /// * It counts copies: an item inserted three times is in until it was removed three times.
 /// * Counters stick at 15 and never wrap. A stuck counter never goes down again, so an item with more than some fourteen
@@ -37,7 +37,7 @@ use crate::store::Lines;
 ///   [`overflows`](Self::overflows) say how far that went; at capacity three counters in 10^15 are stuck, with three copies of
 ///   every item one in a thousand.
 /// * Four times the memory of [`Bloom`](crate::Bloom): 38.4 bits per item at 1 %, 57.5 at 0.1 %. A lookup touches up to `k`
-///   cache lines, about three for a stranger.
+///   cache lines, about three for a non-member.
 /// * It cannot list items and cannot grow.
 ///
 /// ```text
@@ -74,7 +74,7 @@ pub struct CountingBloom {
 impl CountingBloom {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

@@ -15,7 +15,7 @@ use crate::kind::Kind;
 ///
 /// * **Remove only what was inserted.** As for [`Cuckoo`](crate::Cuckoo): [`remove`](Self::remove) of an item that was never in, but answers
 ///   *mayhap*, loses another. [`remove_verified`](Self::remove_verified) asks somebody who knows.
-/// * Keeping to that, **no** is certain, through any number of doublings. **mayhap** is wrong for at most `target_fpr` of the strangers,
+/// * Keeping to that, **no** is certain, through any number of doublings. **mayhap** is wrong for at most `target_fpr` of the non-members,
 ///   at every size; past the largest capacity insertions are refused, so that this stays so.
 /// * A lookup is two buckets, however often it has doubled. There is never a chain of filters to ask.
 /// * It pays in advance: to double ten times takes fingerprints that begin ten bits longer, and lose one each time. At its largest it takes
@@ -59,7 +59,7 @@ impl GrowableCuckoo {
     /// A filter with room for `initial_capacity` items that can grow until it has room for `largest_capacity`, always at
     /// `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

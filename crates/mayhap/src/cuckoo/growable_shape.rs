@@ -37,7 +37,7 @@ pub struct GrowableCuckooShape {
 
 impl GrowableCuckooShape {
     /// The plan that begins with room for `initial_capacity` items, ends with room for `largest_capacity`, and is never wrong
-    /// for more than `target_fpr` of the strangers.
+    /// for more than `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a largest one below the initial one, a rate outside (0, 1) or below 1e-9, and for a growth that
@@ -149,7 +149,7 @@ impl GrowableCuckooShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap*, whatever the stage.
+    /// The promise: at most this share of non-members is answered *mayhap*, whatever the stage.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

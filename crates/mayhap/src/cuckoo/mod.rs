@@ -30,9 +30,9 @@ use crate::kind::Kind;
 ///   the fingerprint of another, which is lost then. No filter can tell the two apart; only somebody who knows the items can.
 ///   [`remove_verified`](Self::remove_verified) asks them first. An item that answers *no* is turned away and harms nobody.
 /// * Keeping to that, **no** is certain, whatever was inserted, removed and refused. **mayhap** is wrong for at most `target_fpr`
-///   of the strangers while no more than `capacity` items are in.
+///   of the non-members while no more than `capacity` items are in.
 /// * **It can be full.** `capacity` different items always fit, if nobody chose them to collide; some more usually do. An
-///   insertion that finds no room is an error and changes nothing. Strangers who know the seed can choose items that
+///   insertion that finds no room is an error and changes nothing. Non-members who know the seed can choose items that
 ///   all want the same buckets; for theirs take [`HashScheme::keyed_random`].
 /// * It counts copies, and takes at most `2 · bucket_size` of one item: 8, as a rule. Copies take room like other items.
 /// * 10.5 bits per item at 1 %, 13.6 at 0.1 %, a third or less of what [`CountingBloom`](crate::CountingBloom) takes; semi-sorted
@@ -71,7 +71,7 @@ pub struct Cuckoo {
 impl Cuckoo {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

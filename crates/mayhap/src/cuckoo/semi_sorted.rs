@@ -139,7 +139,7 @@ impl Buckets for SemiSorted {
     #[inline(always)]
     fn holds(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> bool {
         let loaded = self.load(words, bucket);
-        // Few strangers have high bits that are in the bucket: for the others nothing need be decoded.
+        // Few non-members have high bits that are in the bucket: for the others nothing need be decoded.
         let ones = 1 | 1 << self.high_bits;
         let everywhere = u64::from(fingerprint >> NIBBLE_BITS) * ones;
         let some_zero = |lanes: u64| lanes.wrapping_sub(ones) & !lanes;

@@ -35,7 +35,7 @@ pub struct CuckooShape {
 }
 
 impl CuckooShape {
-    /// The smallest shape that takes any `capacity` honest items and is wrong for at most `target_fpr` of the strangers.
+    /// The smallest shape that takes any `capacity` honest items and is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1), below 1e-9, or too low for so many items.
@@ -220,7 +220,7 @@ impl CuckooShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

@@ -29,7 +29,7 @@ use crate::store::Lines;
 /// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes out a
 ///   copy of another, which may be lost. An item that answers *no* is turned away and harms nobody.
 /// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of
-///   the strangers while no more than `capacity` different items are in, and [`expected_fpr`](Self::expected_fpr) is exact.
+///   the non-members while no more than `capacity` different items are in, and [`expected_fpr`](Self::expected_fpr) is exact.
 /// * **It can be full**, unlike a Bloom filter: an item whose four buckets are full is refused with [`InsertError::Full`], and nothing
 ///   changed. Up to `capacity` different items that does not happen, nor when they come and go for ever: once in
 ///   4·10^17 insertions. A tenth past capacity it is once in some thousands.
@@ -98,7 +98,7 @@ use by_words;
 impl DLeft {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose: with
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose: with
     /// a known seed they can fill four buckets on purpose.
     ///
     /// # Errors
@@ -362,7 +362,7 @@ impl DLeft {
         self.inserted
     }
 
-    /// The share of strangers that is answered *mayhap* now. No estimate: the filter knows how many of all the fingerprints in all
+    /// The share of non-members that is answered *mayhap* now. No estimate: the filter knows how many of all the fingerprints in all
     /// the buckets it holds.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {

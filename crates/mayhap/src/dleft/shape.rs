@@ -34,7 +34,7 @@ pub struct DLeftShape {
 const SLACK_BYTES: u64 = 16;
 
 impl DLeftShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the strangers.
+    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 1e-10.
@@ -126,7 +126,7 @@ impl DLeftShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` different items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

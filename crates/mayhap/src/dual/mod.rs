@@ -22,7 +22,7 @@ use crate::kind::Kind;
 ///   than `removals` removals were made; [`expected_false_no`](Self::expected_false_no) says how many by now. Inserting
 ///   a hidden item again brings it back.
 /// * [`lookup`](Self::lookup) tells three answers apart, and [`Never`](DualAnswer::Never) is always certain.
-/// * **mayhap** ([`Present`](DualAnswer::Present)) is wrong for at most `target_fpr` of the strangers while no more than
+/// * **mayhap** ([`Present`](DualAnswer::Present)) is wrong for at most `target_fpr` of the non-members while no more than
 ///   `capacity` insertions were made.
 /// * It is a set: an item inserted twice is gone once removed. Removing an item that was never in harms nobody else.
 /// * Every insertion, removal, re-insertion and so on takes room for good, so it is for few removals: 9.7 bits per insertion
@@ -76,10 +76,10 @@ impl DualBloom {
     /// How many generations an item has: it can be put in again this often, less one.
     pub const MAX_GENERATIONS: u32 = 255;
 
-    /// The smallest filter for `capacity` insertions and `removals` removals, where at most `target_fpr` of the strangers are
+    /// The smallest filter for `capacity` insertions and `removals` removals, where at most `target_fpr` of the non-members are
     /// answered *mayhap* and at most as many of the items that are in are hidden.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     /// [`DualShape::for_rates`] sets the two rates apart.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl DualBloom {
         }
     }
 
-    /// Takes `item` out. `true`: it is in no more, and answers *mayhap* as rarely as a stranger. `false`: it was not in, or
+    /// Takes `item` out. `true`: it is in no more, and answers *mayhap* as rarely as a non-member. `false`: it was not in, or
     /// hidden, and nothing changed.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
@@ -347,17 +347,17 @@ impl DualBloom {
         self.removed.inserted()
     }
 
-    /// The share of strangers answered *mayhap*, by the model, for what was counted so far.
+    /// The share of non-members answered *mayhap*, by the model, for what was counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
-        shape::stranger_is_present(self.added.expected_fpr(), self.removed.expected_fpr())
+        shape::non_member_is_present(self.added.expected_fpr(), self.removed.expected_fpr())
     }
 
     /// The share of set bits in the filter of what was added, or in a sample of them, and the rate that follows from both filters.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         let (added, removed) = (self.added.fill_by(sampling), self.removed.fill_by(sampling));
-        let expected_fpr = shape::stranger_is_present(added.expected_fpr, removed.expected_fpr);
+        let expected_fpr = shape::non_member_is_present(added.expected_fpr, removed.expected_fpr);
         Fill { expected_fpr, ..added }
     }
 
@@ -424,7 +424,7 @@ fn as_added(hash: ItemHash, generation: u32) -> ItemHash {
 }
 
 /// What stands for it in the filter of what was removed. Another hash: with the same one both filters would be wrong about
-/// the same strangers, a quarter to a half of them once most items are removed, and the rates could not be told.
+/// the same non-members, a quarter to a half of them once most items are removed, and the rates could not be told.
 #[inline(always)]
 fn as_removed(hash: ItemHash, generation: u32) -> ItemHash {
     hash.tweaked(1 << 32 | u64::from(generation))

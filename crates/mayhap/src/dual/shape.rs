@@ -25,7 +25,7 @@ pub struct DualShape {
 }
 
 impl DualShape {
-    /// The smallest shape for `capacity` insertions and `removals` removals, where at most `target_fpr` of the strangers are
+    /// The smallest shape for `capacity` insertions and `removals` removals, where at most `target_fpr` of the non-members are
     /// answered *mayhap* and at most as many of the items that are in are hidden.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl DualShape {
         self.removed.capacity()
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` insertions were made.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` insertions were made.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.added.target_fpr()
@@ -108,10 +108,10 @@ impl DualShape {
         self.removed.target_fpr()
     }
 
-    /// The share of strangers answered *mayhap*, by the model, after this many insertions and removals; within 2 %.
+    /// The share of non-members answered *mayhap*, by the model, after this many insertions and removals; within 2 %.
     #[must_use]
     pub fn expected_fpr(&self, inserted: u64, removed: u64) -> f64 {
-        stranger_is_present(self.added.expected_fpr(inserted), self.removed.expected_fpr(removed))
+        non_member_is_present(self.added.expected_fpr(inserted), self.removed.expected_fpr(removed))
     }
 
     /// The share of the items put in before the first of so many removals that is hidden, by the model; within 2 %. Of items
@@ -141,14 +141,14 @@ impl DualShape {
 
 /// The chance that a chain of generations nobody made ends in a present one, when `added` claims a generation by mistake
 /// with chance `added` and `removed` with chance `removed`: `a(1-r) + ar · a(1-r) + …`.
-pub(super) fn stranger_is_present(added: f64, removed: f64) -> f64 {
+pub(super) fn non_member_is_present(added: f64, removed: f64) -> f64 {
     let goes_on = added * removed;
     if goes_on >= 1.0 { 0.0 } else { added * (1.0 - removed) / (1.0 - goes_on) }
 }
 
 /// The chance that `removed` claims the generation of an item that is in, and none behind it looks present by luck.
 pub(super) fn item_is_hidden(added: f64, removed: f64) -> f64 {
-    removed * (1.0 - stranger_is_present(added, removed))
+    removed * (1.0 - non_member_is_present(added, removed))
 }
 
 impl fmt::Display for DualShape {

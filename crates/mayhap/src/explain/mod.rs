@@ -61,7 +61,7 @@ pub struct Explanation {
     pub hash: Option<ItemHash>,
     /// What was looked at.
     pub lookup: Lookup,
-    /// The share of strangers that are answered *mayhap* now, by the model.
+    /// The share of non-members that are answered *mayhap* now, by the model.
     pub expected_fpr: f64,
     /// The share of items that are in and answered *no* all the same: 0, but for a [`DualBloom`](crate::DualBloom) after a removal.
     pub expected_false_no: f64,

@@ -19,8 +19,8 @@ impl Explanation {
     #[must_use]
     pub fn reason(&self) -> String {
         let (answer, why) = (self.verdict(), self.why());
-        let strangers = if self.answer && !self.certain && self.expected_fpr > 0.0 {
-            format!("; {} would find the same now", say::strangers(self.expected_fpr))
+        let non_members = if self.answer && !self.certain && self.expected_fpr > 0.0 {
+            format!("; {} would find the same now", say::non_members(self.expected_fpr))
         } else {
             String::new()
         };
@@ -30,7 +30,7 @@ impl Explanation {
             }
             _ => String::new(),
         };
-        format!("{answer}: {why}{strangers}{no_form}")
+        format!("{answer}: {why}{non_members}{no_form}")
     }
 
     /// The answer in a few words.

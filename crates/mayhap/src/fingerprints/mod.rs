@@ -17,11 +17,11 @@ use table::{HALF_BITS, Put, Table, Width, not_zero};
 
 /// A set of 64-bit fingerprints: practically exact, as large as what it holds, and cut in half where its memory has a limit.
 ///
-/// * **no** is certain. **mayhap** is wrong for one stranger in 2^64 / items: with a billion items, one in 18 billion.
+/// * **no** is certain. **mayhap** is wrong for one non-member in 2^64 / items: with a billion items, one in 18 billion.
 /// * It takes 9.2 to 10.6 bytes per item, whatever the items are, also while it grows; 8.6 where it fills all of its limit.
 /// * Where there is a [limit](Self::within) and it is reached, [`insert`](Self::insert) refuses, with nothing changed. Then
 ///   [`cut`](Self::cut) halves every fingerprint where it lies, and there is room for as many again. Cut once (to 32 bits, 28 of them of the hash)
-///   a mayhap is wrong for at most 5.6e-8 of the strangers, cut twice (to 16 bits) for at most 8e-4, at 4.3 and 2.3 bytes per item.
+///   a mayhap is wrong for at most 5.6e-8 of the non-members, cut twice (to 16 bits) for at most 8e-4, at 4.3 and 2.3 bytes per item.
 /// * A lookup touches one cache line, sometimes the next.
 /// * It cannot remove or count items. Once cut it cannot grow any more.
 ///
@@ -65,13 +65,13 @@ const CHUNK: usize = 32;
 const STRETCH: usize = 1024;
 /// The lines [`FingerprintSet::expected_fpr`] looks at.
 const SAMPLED_LINES: usize = 4096;
-/// The rate of fingerprints cut twice in a full set: a stranger is compared with 51 of them, those of its own line and of those behind full ones.
+/// The rate of fingerprints cut twice in a full set: a non-member is compared with 51 of them, those of its own line and of those behind full ones.
 const FULL_QUARTER_RATE: f64 = 8e-4;
 
 impl FingerprintSet {
     /// An empty set that grows as long as the system gives memory.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the first kibibyte.

@@ -65,7 +65,7 @@ impl Width {
         512 / self.bits() as u64
     }
 
-    /// The most fingerprints in so many lines. Fuller ones are slow, for runs of full lines become long; and where distances are not stored, a stranger
+    /// The most fingerprints in so many lines. Fuller ones are slow, for runs of full lines become long; and where distances are not stored, a non-member
     /// is compared with all of a run.
     pub(super) const fn most_in(self, lines: u64) -> u64 {
         match self {
@@ -291,7 +291,7 @@ fn load(line: &[AtomicU64; WORDS_PER_LINE]) -> Line {
     std::array::from_fn(|word| line[word].load(Ordering::Relaxed))
 }
 
-/// How many fingerprints a stranger with this home is compared with.
+/// How many fingerprints a non-member with this home is compared with.
 pub(super) fn compared_with<const BITS: u32>(lines: &Lines, home: usize) -> u64 {
     let (all, _) = lines.words().as_chunks::<WORDS_PER_LINE>();
     let here = std::iter::once((0, home));

@@ -41,7 +41,7 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 /// * **It is slow to ask**: a lookup decodes some thirty values one after the other, which takes four to eight times as long as asking
 ///   a [`Bloom`](crate::Bloom).
 /// * **It is built once.** Nothing can be inserted or removed; two sets of the same shape can be [united](Self::union).
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers, and [`expected_fpr`](Self::expected_fpr) knows
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, and [`expected_fpr`](Self::expected_fpr) knows
 ///   for how many exactly: the share of possible values that are taken.
 /// * `log2(1/target_fpr)` bits per item, about 1.5 more for the code and 0.29 for the index: 8.3 at 1 %, 9.8 at 1/256, 11.8 at
 ///   0.1 %. A Bloom filter has 9.6, 11.5 and 14.4. The rate cannot be below `capacity / 2^62`.
@@ -49,7 +49,7 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 ///   ([`values`](Self::values)), and be merged with a sorted batch of questions
 ///   ([`may_contain_hash_batch`](Self::may_contain_hash_batch)).
 /// * Items chosen by somebody who knows the seed can crowd into one bucket: such a set is refused, or slow to ask. Use a keyed scheme
-///   for items of strangers.
+///   for items of non-members.
 ///
 /// ```text
 /// item ─▶ ItemHash ─▶ value, 0 to range - 1 ─▶ bucket and place in it
@@ -85,11 +85,11 @@ pub struct Gcs {
 }
 
 impl Gcs {
-    /// The set of `items`, wrong for at most `target_fpr` of the strangers. The same item may come several times; there may
+    /// The set of `items`, wrong for at most `target_fpr` of the non-members. The same item may come several times; there may
     /// be none.
     ///
     /// Takes 8 bytes an item besides the set itself, until it is built. A number as `scheme` is the seed of the fast hash;
-    /// [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for a rate that makes no sense or too many items, and for memory the system refuses.
@@ -329,7 +329,7 @@ impl Gcs {
         self.inserted
     }
 
-    /// The share of strangers it answers *mayhap*: not an estimate, but the share of possible values that are taken.
+    /// The share of non-members it answers *mayhap*: not an estimate, but the share of possible values that are taken.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.values as f64 / self.shape.range() as f64

@@ -47,7 +47,7 @@ pub(crate) enum GcsPlacement {
 const MAX_CODE_BITS: u64 = 1 << 24;
 
 impl GcsShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the strangers.
+    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), or one that asks for more than 62 bits of a hash.
@@ -157,7 +157,7 @@ impl GcsShape {
         Ok(self)
     }
 
-    /// Values an item may have: a stranger is taken for a member if its value is one of theirs.
+    /// Values an item may have: a non-member is taken for a member if its value is one of theirs.
     #[must_use]
     pub const fn range(&self) -> u64 {
         match self.placement {
@@ -201,7 +201,7 @@ impl GcsShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` different items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

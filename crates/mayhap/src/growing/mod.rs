@@ -27,7 +27,7 @@ use crate::store::LINE_BYTES;
 /// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes the
 ///   fingerprint of another, and that one is lost. An item that answers *no* is turned away and harms nobody.
 /// * Keeping to that, **no** is certain, whatever was inserted, removed and grown. **mayhap** is wrong for at most `target_fpr` of
-///   the strangers, always: there is no number of items past which that ends.
+///   the non-members, always: there is no number of items past which that ends.
 /// * 12.4 bits per item at its initial capacity, at 1 %; 15 to 16 when full again later, and twice that right after a doubling.
 ///   The table below has more.
 /// * A lookup looks at one run of slots, one to three as a rule, in two cache lines: as many after twenty doublings as before the
@@ -115,7 +115,7 @@ const MAX_COPIES: u64 = 255;
 impl Growing {
     /// A filter that begins with room for `capacity` items and keeps `target_fpr` however much it grows.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
@@ -299,7 +299,7 @@ impl Growing {
         lookup::covers_batch(&self.table, &self.scheme, hashes, |hash| self.place(hash), answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are. 0 is certain; more than there are, as seldom as a stranger
+    /// How many copies of `item` are in: never fewer than there are. 0 is certain; more than there are, as seldom as a non-member
     /// answers *mayhap*.
     #[inline]
     #[must_use]

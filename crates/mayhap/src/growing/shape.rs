@@ -33,7 +33,7 @@ pub struct GrowingShape {
 }
 
 impl GrowingShape {
-    /// Begins with room for `capacity` items, and is wrong for at most `target_fpr` of the strangers however much it grows.
+    /// Begins with room for `capacity` items, and is wrong for at most `target_fpr` of the non-members however much it grows.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 10^-12.
@@ -158,7 +158,7 @@ impl GrowingShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap*, after any growth.
+    /// The promise: at most this share of non-members is answered *mayhap*, after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

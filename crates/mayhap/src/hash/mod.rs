@@ -20,7 +20,7 @@ pub use scheme::{HashScheme, SecretKey};
 
 /// The hash of one item: 128 well-mixed bits, computed once and asked often.
 ///
-/// 128 bits, because with 2^40 items a 64-bit hash alone would be wrong for 1 stranger in 2^24, far more often than a
+/// 128 bits, because with 2^40 items a 64-bit hash alone would be wrong for 1 non-member in 2^24, far more often than a
 /// rate of 1e-9 allows.
 ///
 /// Get one from [`HashScheme::hash`] or a filter's own `hash`. A hash made with one scheme means

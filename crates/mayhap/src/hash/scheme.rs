@@ -19,7 +19,7 @@ use crate::item::ItemValue;
 /// | scheme | number | function | for |
 /// |---|---|---|---|
 /// | fast | 1 | XXH3-128, 64-bit seed | items nobody chooses in order to hurt you |
-/// | keyed | 2 | SipHash-1-3-128, secret 128-bit key | items that strangers choose |
+/// | keyed | 2 | SipHash-1-3-128, secret 128-bit key | items that non-members choose |
 ///
 /// Filters read from other programs' files have a third kind, numbered from 16 on: `Foreign`, the function of that program.
 ///

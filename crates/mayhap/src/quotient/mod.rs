@@ -28,7 +28,7 @@ use crate::sizing::quotient;
 /// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes a copy
 ///   of another that has the same fingerprint, and that one may be lost. An item that answers *no* is turned away and harms nobody.
 /// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of the
-///   strangers while no more than `capacity` different items are in.
+///   non-members while no more than `capacity` different items are in.
 /// * It is full at some point. [`insert`](Self::insert) refuses then, and nothing is changed or lost; [`double`](Self::double)
 ///   makes room, and doubles the rate, unless the filter was made [for doublings](QuotientShape::for_capacity_with_doublings).
 /// * It counts copies, without end: a million copies of one item take a handful of slots.
@@ -90,7 +90,7 @@ pub struct QuotientFingerprint {
 impl Quotient {
     /// The smallest filter for `capacity` different items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

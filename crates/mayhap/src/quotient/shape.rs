@@ -32,7 +32,7 @@ pub struct QuotientShape {
 }
 
 impl QuotientShape {
-    /// The smallest shape that holds `capacity` different items and is wrong for at most `target_fpr` of the strangers.
+    /// The smallest shape that holds `capacity` different items and is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, or a rate outside (0, 1).
@@ -126,7 +126,7 @@ impl QuotientShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap* while at most `capacity` different items are in.
+    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

@@ -70,13 +70,13 @@ impl Layer {
         self.word + block * self.columns + block.saturating_sub(self.narrow)
     }
 
-    /// The rate of strangers that are not bumped, if all rows were alike in that.
+    /// The rate of non-members that are not bumped, if all rows were alike in that.
     pub(super) fn rate(&self) -> f64 {
         let narrow = (self.narrow * BLOCK_ROWS).min(self.starts);
         self.rate_of(narrow, self.starts - narrow)
     }
 
-    /// The rate of strangers that begin in so many rows of narrow and of wide blocks.
+    /// The rate of non-members that begin in so many rows of narrow and of wide blocks.
     pub(super) fn rate_of(&self, narrow: u64, wide: u64) -> f64 {
         let all = 0.5_f64.powi(self.columns as i32);
         if narrow + wide == 0 {

@@ -27,8 +27,8 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 ///
 /// * **It is built once, from all items.** Nothing can be put in or taken out afterwards; a changed set is a new filter. While
 ///   it is built, every item takes eight bytes.
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers, any rate, and this is exact: it does not depend on
-///   luck. Strangers with the 64-bit key of an item are part of the account, so rates below some 2^-63 times
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, any rate, and this is exact: it does not depend on
+///   luck. Non-members with the 64-bit key of an item are part of the account, so rates below some 2^-63 times
 ///   the number of items are refused.
 /// * `log2(1 / target_fpr)` bits per item and 0.3 % on top, where the rate is a power of two; up to 0.086 bits more between two of
 ///   them. Below a few thousand items whole blocks show: 100 items at 1 % take two lines, 10.24 bits each.
@@ -73,7 +73,7 @@ pub struct Ribbon {
 impl Ribbon {
     /// The filter of these items, in any order, copies among them or not, or none at all.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for a rate that makes no sense or is too low for so many items, for memory the system refuses, and

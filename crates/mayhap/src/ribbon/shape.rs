@@ -31,10 +31,10 @@ pub struct RibbonShape {
 }
 
 impl RibbonShape {
-    /// The shape for `items` different items, which may be none, that is wrong for at most `target_fpr` of the strangers.
+    /// The shape for `items` different items, which may be none, that is wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
-    /// [`BuildError`] for a rate outside (0, 1), for too many items, and for a rate so low that strangers with
+    /// [`BuildError`] for a rate outside (0, 1), for too many items, and for a rate so low that non-members with
     /// the 64-bit key of an item would take up half of it.
     pub fn for_items(items: u64, target_fpr: f64) -> Result<Self, BuildError> {
         let target_fpr = sizing::check_rate(target_fpr)?;
@@ -61,7 +61,7 @@ impl RibbonShape {
         self.items
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap*.
+    /// The promise: at most this share of non-members is answered *mayhap*.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
@@ -78,7 +78,7 @@ impl RibbonShape {
         self.layout.columns
     }
 
-    /// The rate by the model. Nothing about it is luck: a stranger agrees with a column once in two, whatever is in it.
+    /// The rate by the model. Nothing about it is luck: a non-member agrees with a column once in two, whatever is in it.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let mut expected = 0.0;

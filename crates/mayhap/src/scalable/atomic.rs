@@ -100,11 +100,11 @@ impl AtomicScalableBloom {
     /// First asks about all of them at once: what is there already stays there, and takes neither room nor a locked instruction. The others
     /// go in one after the other, and whether one changed anything is what its own bits say: the same item a second time does not.
     fn insert_word(&self, hashes: &[ItemHash], new: &mut u64) -> usize {
-        let strangers = low_bits(hashes.len()) & !self.filter.answer_word(hashes);
-        if strangers == 0 {
+        let non_members = low_bits(hashes.len()) & !self.filter.answer_word(hashes);
+        if non_members == 0 {
             return hashes.len();
         }
-        insert_word(self.filter.newest(), &self.counted, self.filter.room(), hashes, strangers, new)
+        insert_word(self.filter.newest(), &self.counted, self.filter.room(), hashes, non_members, new)
     }
 
     /// Puts items back in that were new to the newest layer when they came, and counts every one of them, whatever is there by now: to play a

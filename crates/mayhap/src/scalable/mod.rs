@@ -30,7 +30,7 @@ use crate::store::{Relocate, relocate_vec};
 
 /// A Bloom filter for nobody knows how many items: when it is full, it gets another layer.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the strangers, however much it grows: every layer
+/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, however much it grows: every layer
 ///   has a stricter rate than the one before, and the rates of all layers ever add up to the promise.
 /// * 11.8 bits per item at its initial capacity and 13.9 at 16 times that, at 1 %. Right after a growth the newest layer is
 ///   empty, and an item costs two or three times as much; see the table below.
@@ -100,7 +100,7 @@ const SMALL_BATCH: usize = 256;
 impl ScalableBloom {
     /// A filter that begins with room for `initial_capacity` items and keeps `target_fpr` however much it grows.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

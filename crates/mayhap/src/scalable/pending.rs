@@ -34,7 +34,7 @@ impl Pending {
         for &word in self.answers.words() {
             let end = self.hashes.len().min(at + 64);
             if word == 0 {
-                // Strangers to this layer, the most common case.
+                // Non-members to this layer, the most common case.
                 self.hashes.copy_within(at..end, kept);
                 self.indexes.copy_within(at..end, kept);
                 kept += end - at;

@@ -54,7 +54,7 @@ pub struct ScalableShape {
 
 impl ScalableShape {
     /// Begins with one layer for `initial_capacity` items; every layer is 3.5 times as large as the one before, and
-    /// all that ever come are together wrong for at most `target_fpr` of the strangers.
+    /// all that ever come are together wrong for at most `target_fpr` of the non-members.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
@@ -325,7 +325,7 @@ impl ScalableShape {
         self.tightening
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap*, after any growth.
+    /// The promise: at most this share of non-members is answered *mayhap*, after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr

@@ -21,7 +21,7 @@ use crate::store::Relocate;
 ///
 /// * **Remove only what was inserted.** As for [`Cuckoo`](crate::Cuckoo): [`remove`](Self::remove) of an item that was never in, but answers
 ///   *mayhap*, loses another. [`remove_verified`](Self::remove_verified) asks somebody who knows.
-/// * Keeping to that, **no** is certain, whatever was inserted, removed, refused and compacted. **mayhap** is wrong for about `2 · bucket_size / 255` of the strangers
+/// * Keeping to that, **no** is certain, whatever was inserted, removed, refused and compacted. **mayhap** is wrong for about `2 · bucket_size / 255` of the non-members
 ///   *for every full table*: 1.6 % with buckets of two, and the more tables, the more often. There is no rate to ask for.
 /// * An insertion fails only if the filter may not grow, or a growth is refused. Nothing is changed then, to the last slot.
 /// * It takes any number of copies of an item, by growing: `2 · bucket_size` fit into a table.
@@ -71,7 +71,7 @@ const CHUNK: usize = 32;
 impl ScalableCuckoo {
     /// A filter whose first table is for about `capacity` items; see [`ScalableCuckooShape::for_capacity`].
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or past the limit, and for memory the system refuses.
@@ -427,7 +427,7 @@ impl ScalableCuckoo {
         self.tables.len() as u64
     }
 
-    /// The share of strangers one full table takes for members; there is no other promise.
+    /// The share of non-members one full table takes for members; there is no other promise.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()

@@ -173,16 +173,16 @@ impl ScalableCuckooShape {
         self.limit_bytes
     }
 
-    /// The share of strangers a full first table takes for members. Every full table behind it adds as much.
+    /// The share of non-members a full first table takes for members. Every full table behind it adds as much.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.full_table_fpr(1.0)
     }
 
-    /// The share of strangers a table answers *mayhap* of whose slots this share is taken: each is compared with the slots of two buckets.
+    /// The share of non-members a table answers *mayhap* of whose slots this share is taken: each is compared with the slots of two buckets.
     pub(crate) fn full_table_fpr(&self, fill: f64) -> f64 {
-        let stranger_to_one = -fill / FINGERPRINTS as f64;
-        -(2.0 * f64::from(self.bucket_size) * stranger_to_one.ln_1p()).exp_m1()
+        let non_member_to_one = -fill / FINGERPRINTS as f64;
+        -(2.0 * f64::from(self.bucket_size) * non_member_to_one.ln_1p()).exp_m1()
     }
 
     /// The buckets of table `index`.

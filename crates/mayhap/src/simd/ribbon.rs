@@ -75,7 +75,7 @@ mod plain {
 
     #[inline(always)]
     pub(super) fn agrees(words: &[AtomicU64], probe: &Probe) -> bool {
-        /// Strangers seldom agree with so many columns; for more there is a branch.
+        /// Non-members seldom agree with so many columns; for more there is a branch.
         const GROUP: usize = 8;
         let block = &words[probe.word..probe.word + probe.columns];
         let next = &words[probe.next_word..probe.next_word + probe.columns];

@@ -18,7 +18,7 @@ pub const fn fingerprint_values(f: u32) -> u64 {
     (1 << f) - 1
 }
 
-/// The rate once `n` different items are in: a stranger is wrong for *mayhap* exactly if an item has its fingerprint, one of `v`,
+/// The rate once `n` different items are in: a non-member is wrong for *mayhap* exactly if an item has its fingerprint, one of `v`,
 /// and one of its two buckets of `m` as the first.
 ///
 /// Close to `2·b·load / v`, and exact: where evictions put the items does not matter.

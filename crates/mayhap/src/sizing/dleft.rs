@@ -31,7 +31,7 @@ const LEAST_CHOSEN_BITS: u32 = 5;
 
 /// The rate of `buckets` buckets in each sub-table, with fingerprints of `r` bits, once `n` different items are in.
 ///
-/// Exact: an item is one of `buckets · 2^r` pairs of bucket and fingerprint, and a stranger is taken for a member if and only if
+/// Exact: an item is one of `buckets · 2^r` pairs of bucket and fingerprint, and a non-member is taken for a member if and only if
 /// some member is the same pair.
 #[must_use]
 pub fn expected_fpr(buckets: u64, r: u32, n: u64) -> f64 {

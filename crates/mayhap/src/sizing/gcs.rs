@@ -1,6 +1,6 @@
 //! The Golomb–Rice coded set: `n` items become values below a range `r`, and the gaps between neighbours are coded.
 //!
-//! A stranger's value is one of the set's with the chance `d`, the share of the range that is taken. That share *is* the
+//! A non-member's value is one of the set's with the chance `d`, the share of the range that is taken. That share *is* the
 //! rate, so everything here is a function of it: gaps are geometric, `P(gap = g) = d·(1-d)^g`.
 
 /// The largest range: values and their arithmetic stay in 64 bits.
@@ -12,7 +12,7 @@ pub const MAX_REMAINDER_BITS: u32 = 56;
 /// An entry takes 18.3 bits, so 64 items cost 0.29 bits each. Fewer make lookups faster and the filter larger.
 pub const ITEMS_PER_BUCKET: u64 = 64;
 
-/// The smallest range in which `n` items are wrong for at most a share `p` of the strangers. Not rounded: buckets round it.
+/// The smallest range in which `n` items are wrong for at most a share `p` of the non-members. Not rounded: buckets round it.
 #[must_use]
 pub fn range(n: u64, p: f64) -> f64 {
     // 1 - (1 - 1/r)^n = p, without losing the digits of a small p.
@@ -20,7 +20,7 @@ pub fn range(n: u64, p: f64) -> f64 {
     (1.0 / taken_by_one).max(1.0)
 }
 
-/// The share of a range `r` that `n` items take, which is the share of strangers answered *mayhap*.
+/// The share of a range `r` that `n` items take, which is the share of non-members answered *mayhap*.
 #[must_use]
 pub fn expected_fpr(r: u64, n: u64) -> f64 {
     if r <= 1 {

@@ -13,7 +13,7 @@ pub const fn max_slots(h: u64) -> u64 {
 
 /// The rate once `n` different items are in.
 ///
-/// A fingerprint is one of `h · 2^r`, each as likely as the other. A stranger is wrongly known if one of the `n` items has
+/// A fingerprint is one of `h · 2^r`, each as likely as the other. A non-member is wrongly known if one of the `n` items has
 /// its fingerprint: if its home holds any of them (Poisson with mean `n/h`) and one has the same remainder.
 #[must_use]
 pub fn expected_fpr(h: u64, r: u32, n: u64) -> f64 {

@@ -1,7 +1,7 @@
 //! The bumped ribbon filter: how many columns a rate takes, and how many rows so many items.
 //!
-//! A row is one bit in every column. A stranger agrees with a column by chance, once in two, so `c` columns let `2^-c` of
-//! the strangers through. Rates between two powers of two have `c` columns in one part of the rows and `c + 1` in the rest.
+//! A row is one bit in every column. A non-member agrees with a column by chance, once in two, so `c` columns let `2^-c` of
+//! the non-members through. Rates between two powers of two have `c` columns in one part of the rows and `c + 1` in the rest.
 
 use super::MIN_RATE;
 use crate::error::BuildError;
@@ -31,7 +31,7 @@ pub const BUMPED: f64 = 0.0575;
 /// Items that share a 64-bit key add `n / 2^64` to the rate. Below this share of it, it is left out of the account.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// The rate that strangers with the key of an item add, where it matters beside `p`.
+/// The rate that non-members with the key of an item add, where it matters beside `p`.
 #[must_use]
 pub fn shared_keys(n: u64, p: f64) -> f64 {
     let shared = n as f64 / 18_446_744_073_709_551_616.0;

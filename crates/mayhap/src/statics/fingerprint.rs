@@ -8,7 +8,7 @@ use super::graph::PLACED_BITS;
 
 /// What a [`BinaryFuse`](crate::BinaryFuse) or [`Xor`](crate::Xor) filter keeps of an item: `u8`, `u16` or `u32`.
 ///
-/// Its width is the rate: a stranger is taken for a member once in `2^BITS`.
+/// Its width is the rate: a non-member is taken for a member once in `2^BITS`.
 pub trait Fingerprint:
     sealed::Sealed + Copy + Default + Debug + Eq + BitXor<Output = Self> + Send + Sync + 'static
 {

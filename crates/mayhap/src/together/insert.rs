@@ -18,7 +18,7 @@ pub(crate) trait Layer {
     fn set(&self, hash: Self::Hash) -> bool;
 }
 
-/// Puts those of at most 64 items that `strangers` has bits for into `layer`, one after the other, as far as there is room: `all` items, of which `room`
+/// Puts those of at most 64 items that `non_members` has bits for into `layer`, one after the other, as far as there is room: `all` items, of which `room`
 /// knows what is taken. How many of all it went through, and in `new`, which of them changed something: the same item a second time does not.
 #[inline(always)]
 pub(crate) fn insert_word<L: Layer>(
@@ -26,15 +26,15 @@ pub(crate) fn insert_word<L: Layer>(
     room: &Room,
     all: u64,
     hashes: &[L::Hash],
-    strangers: u64,
+    non_members: u64,
     new: &mut u64,
 ) -> usize {
-    let mut coming = places_in(strangers);
+    let mut coming = places_in(non_members);
     coming.by_ref().take(AHEAD).for_each(|place| layer.prefetch(hashes[place]));
-    let claimed = room.claim(strangers.count_ones().into(), all);
+    let claimed = room.claim(non_members.count_ones().into(), all);
     let mut used = 0;
     let mut done = hashes.len();
-    for place in places_in(strangers) {
+    for place in places_in(non_members) {
         if let Some(place) = coming.next() {
             layer.prefetch(hashes[place]);
         }

@@ -27,7 +27,7 @@ use crate::store::Lines;
 /// * There is no `hash` and no `_hash` twin: 128 bits do not say where an item is, so the item itself is asked for every time. Filters that
 ///   share a hash cannot be made of these.
 /// * A lookup costs what that program's own does, and that is its hashing: two murmur3 for a filter of bits-and-blooms, one murmur3 or FNV for
-///   every probe made (about two for a stranger) for BIP-37 and pyprobables, an XXH3, MD5 or SHA for every 16 to 64 bytes of positions for pybloom_live.
+///   every probe made (about two for a non-member) for BIP-37 and pyprobables, an XXH3, MD5 or SHA for every 16 to 64 bytes of positions for pybloom_live.
 ///   For an item of 20 bytes that is from 50 to 500 ns, with everything in the cache. Batches save no time over single calls.
 /// * Made by the readers in [`codec`](crate::codec), and by `create` in those that also write: [`bits_and_blooms`](crate::codec::bits_and_blooms),
 ///   [`bip37`](crate::codec::bip37). For anything else there are better filters.
@@ -350,8 +350,8 @@ mod tests {
         (0..100).map(|i| format!("member {i}")).collect()
     }
 
-    fn strangers() -> Vec<String> {
-        (0..2_000).map(|i| format!("stranger {i}")).collect()
+    fn non_members() -> Vec<String> {
+        (0..2_000).map(|i| format!("non-member {i}")).collect()
     }
 
     #[test]
@@ -365,9 +365,9 @@ mod tests {
                 assert!(single.encode() == batch.encode());
                 assert!(!single.insert("member 7") && single.inserted() == changed);
                 let mut answers = Answers::new();
-                batch.may_contain_batch(&strangers(), &mut answers);
-                for (stranger, answer) in strangers().iter().zip(answers.iter()) {
-                    assert_eq!(single.may_contain(stranger), answer);
+                batch.may_contain_batch(&non_members(), &mut answers);
+                for (non_member, answer) in non_members().iter().zip(answers.iter()) {
+                    assert_eq!(single.may_contain(non_member), answer);
                 }
                 // 1 % of 2 000; pyprobables' functions are so alike that they come in clusters.
                 assert!((4..60).contains(&answers.mayhaps()), "{placement:?}: {}", answers.mayhaps());

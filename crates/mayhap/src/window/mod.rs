@@ -27,7 +27,7 @@ use crate::store::Lines;
 ///
 /// * **no** is certain for everything inside the window: it was not among the last `window_items` items, or not inserted in the last `span`.
 /// * **mayhap** is right for whatever is in the window, and for up to one generation more: a third of a window by default. What is
-///   older than that is forgotten. For strangers it is wrong for at most `target_fpr`, at any moment, the one before a generation is
+///   older than that is forgotten. For non-members it is wrong for at most `target_fpr`, at any moment, the one before a generation is
 ///   given up included.
 /// * To insert an item again refreshes it: its time in the window begins anew.
 /// * **There is no clock in it.** A window of time goes by numbers the caller gives, in any unit. They may stand still, and jump both ways:
@@ -103,7 +103,7 @@ pub struct Generation {
 impl Window {
     /// The last `window_items` items, at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.

@@ -126,7 +126,7 @@ impl WindowShape {
         self.capacity
     }
 
-    /// The promise: at most this share of strangers is answered *mayhap*, at any moment, while no generation holds more
+    /// The promise: at most this share of non-members is answered *mayhap*, at any moment, while no generation holds more
     /// than its [`generation_items`](Self::generation_items).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {

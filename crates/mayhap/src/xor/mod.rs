@@ -26,10 +26,10 @@ use crate::statics::{self, BuildOptions, Fingerprint};
 /// * **It is built once, from all items.** There is no insert and no remove; a new set is a new filter. While it is built, all hashes are in
 ///   memory: 8 bytes an item, and some 24 bytes for every item of the shards being worked on
 ///   ([`build_in_passes`](Self::build_in_passes) does with less).
-/// * **no** is certain. **mayhap** is wrong for one stranger in 256 ([`Xor8`]), 65 536 ([`Xor16`]) or 4 · 10^9 ([`Xor32`]),
+/// * **no** is certain. **mayhap** is wrong for one non-member in 256 ([`Xor8`]), 65 536 ([`Xor16`]) or 4 · 10^9 ([`Xor32`]),
 ///   whatever the number of items; there is nothing in between. An empty filter answers *no* to everything.
 /// * 1.23 fingerprints per item and 32 more: 9.84 bits per item with 8-bit fingerprints, 10.1 at a thousand items.
-/// * A lookup is one hash, three loads that do not wait for each other, and two xors, for members and strangers alike. Its three slots are anywhere,
+/// * A lookup is one hash, three loads that do not wait for each other, and two xors, for members and non-members alike. Its three slots are anywhere,
 ///   which makes building it slow: every step of it waits for memory.
 /// * Items may come twice. It knows items by 64 bits of their hash: two that share them are one to it, which adds `items / 2^64` to the rate.
 ///   (8 and 16 bits look at 56 of them within a shard, which adds at most `2^22 / 2^56`.)
@@ -58,17 +58,17 @@ pub struct Xor<F: Fingerprint> {
     scheme: HashScheme,
 }
 
-/// Wrong for one stranger in 256; 9.84 bits per item.
+/// Wrong for one non-member in 256; 9.84 bits per item.
 pub type Xor8 = Xor<u8>;
-/// Wrong for one stranger in 65 536; 19.7 bits per item.
+/// Wrong for one non-member in 65 536; 19.7 bits per item.
 pub type Xor16 = Xor<u16>;
-/// Wrong for one stranger in 4.3 billion; 39.4 bits per item.
+/// Wrong for one non-member in 4.3 billion; 39.4 bits per item.
 pub type Xor32 = Xor<u32>;
 
 impl<F: Fingerprint> Xor<F> {
     /// The filter of these items, with all the machine's threads. Some may be there twice.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that strangers choose.
+    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::Unsolvable`] if somebody who knew the seed chose the items in order

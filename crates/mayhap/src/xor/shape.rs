@@ -91,7 +91,7 @@ impl XorShape {
         self.items
     }
 
-    /// The promise: this share of strangers is answered *mayhap*.
+    /// The promise: this share of non-members is answered *mayhap*.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         rate(self.width)

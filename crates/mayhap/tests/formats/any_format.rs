@@ -122,12 +122,12 @@ fn what_little_speaks_for_is_named_only_if_nothing_else_fits() {
 
 #[test]
 fn what_is_no_filter_is_unknown() {
-    for stranger in
+    for non_member in
         [&b""[..], b"x", b"PK\x03\x04", b"a longer line of text that is no filter at all\n", &[0; 100]]
     {
-        match Format::sniff(stranger) {
+        match Format::sniff(non_member) {
             Sniffed::Unknown => {}
-            could_be => panic!("{stranger:?} is taken for {could_be:?}"),
+            could_be => panic!("{non_member:?} is taken for {could_be:?}"),
         }
     }
 }
@@ -170,8 +170,8 @@ fn filters_move_where_their_rule_is_the_same() {
         };
         let Ok(filter) = from.build(&items, 500, 0.01, encoding) else { continue };
         assert!(items.iter().all(|item| filter.may_contain(item)), "{from}");
-        let strangers = (0..10_000).filter(|i| filter.may_contain(&format!("stranger-{i}"))).count();
-        assert!(strangers < 400, "{from}: {strangers} of 10000");
+        let non_members = (0..10_000).filter(|i| filter.may_contain(&format!("stranger-{i}"))).count();
+        assert!(non_members < 400, "{from}: {non_members} of 10000");
         for to in Format::ALL {
             let mut bytes = Vec::new();
             match to.write(&filter, &mut bytes) {
@@ -181,7 +181,7 @@ fn filters_move_where_their_rule_is_the_same() {
                     let same = to.read(&bytes, &told().items(encoding).redisson(config())).unwrap();
                     assert!(items.iter().all(|item| same.may_contain(item)), "{from} to {to}");
                     let again = (0..10_000).filter(|i| same.may_contain(&format!("stranger-{i}"))).count();
-                    assert_eq!(again, strangers, "{from} to {to}");
+                    assert_eq!(again, non_members, "{from} to {to}");
                     assert_ne!(
                         to == Format::Redisson,
                         to.resembles(&bytes) != Resemblance::No,

@@ -80,7 +80,7 @@ fn every_case_is_rebuilt_read_and_written() {
         let Matcher::Items(filter) = &read.matcher else { continue };
         assert_eq!(filter.placement(), WidePlacement::Bip37 { tweak }, "{name}");
 
-        // Another tweak, and the members are strangers.
+        // Another tweak, and the members are non-members.
         let mut confused = payload.clone();
         let at = payload.len() - 5;
         confused[at] ^= 1;

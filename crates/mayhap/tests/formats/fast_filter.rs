@@ -245,9 +245,9 @@ fn the_sample_of_json_is_read_and_written() {
 
 fn built_ones_are_right<F: Fingerprint>() {
     for n in [0, 1, 2, 3, 10, 99, 1_000, 50_000_u64] {
-        let strangers = 100_000;
+        let non_members = 100_000;
         let twice = || (0..n).chain(0..n / 2).map(key);
-        let expected = f64::from(strangers) * (-f64::from(F::BITS)).exp2();
+        let expected = f64::from(non_members) * (-f64::from(F::BITS)).exp2();
         let band = expected + 6.0 * expected.sqrt() + 3.0;
         let fuse = fast_filter::build::<F, _>(twice(), NUMBERS).unwrap();
         let again: BinaryFuse<F> =
@@ -257,9 +257,9 @@ fn built_ones_are_right<F: Fingerprint>() {
         let again: Xor<F> = xor::read(&xor_bytes(&xor, xor::Layout::C), xor::Layout::C, NUMBERS).unwrap();
         assert_eq!(xor.inserted(), n);
         assert!((0..n).all(|i| fuse.has(key(i)) && xor.has(key(i)) && again.has(key(i))), "{n}");
-        let strangers = || (n..n + u64::from(strangers as u32)).map(key);
+        let non_members = || (n..n + u64::from(non_members as u32)).map(key);
         let wrong =
-            [strangers().filter(|&i| fuse.has(i)).count(), strangers().filter(|&i| xor.has(i)).count()];
+            [non_members().filter(|&i| fuse.has(i)).count(), non_members().filter(|&i| xor.has(i)).count()];
         assert!(wrong.iter().all(|&wrong| (wrong as f64) < band), "{n}: {wrong:?} of {expected}");
     }
 }

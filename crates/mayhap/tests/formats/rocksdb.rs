@@ -104,7 +104,7 @@ fn every_case_is_rebuilt_read_and_written() {
                 assert_eq!(rocksdb::resembles(&bytes), Resemblance::Could, "{name}");
                 assert!((6.5..7.0).contains(&ribbon.columns()), "{}", ribbon.columns());
                 assert_eq!(ribbon.memory_bytes(), bytes.len() as u64 - 5);
-                // 15 and 25 of 2000 strangers, where 18 are to be expected.
+                // 15 and 25 of 2000 non-members, where 18 are to be expected.
                 assert!((0.0085..0.0095).contains(&ribbon.expected_fpr()), "{}", ribbon.expected_fpr());
                 "ribbon"
             }

@@ -40,7 +40,7 @@ pub(crate) fn encoding(column: &str) -> ItemEncoding {
     }
 }
 
-/// The strangers of a case, each with the answer of the real program, for the columns it was asked about.
+/// The non-members of a case, each with the answer of the real program, for the columns it was asked about.
 pub(crate) fn probes(case: &Value) -> Vec<(Given, bool)> {
     let probe = match text(case, "column") {
         "s" => |i| Given::Text(format!("absent-{i}")),
@@ -119,8 +119,8 @@ fn the_official_sample_holds_its_four_strings() {
     let words = ["hello", "parquet", "bloom", "filter"];
     assert!(words.iter().all(|word| read.may_contain(word)));
     assert_eq!((read.shape().blocks(), read.inserted(), read.ones()), (32, 4, 32));
-    let strangers = (0..10_000_u32).filter(|i| read.may_contain(&i.to_string())).count();
-    assert_eq!(strangers, 0);
+    let non_members = (0..10_000_u32).filter(|i| read.may_contain(&i.to_string())).count();
+    assert_eq!(non_members, 0);
     let mut built = sbbf::with_blocks(32, ItemEncoding::Utf8).unwrap();
     built.insert_batch(&words);
     assert_eq!(written(&built), sample);

@@ -54,15 +54,15 @@ const FIXED: Traits = Traits { fixed: true, ..PLAIN };
 
 const KEY: &str = "KEY 000102030405060708090a0b0c0d0e0f";
 const ITEMS: u64 = 3_000;
-const STRANGERS: u64 = 2_000;
+const NON_MEMBERS: u64 = 2_000;
 
 /// So that they are numbers, too, for the bitmap.
 fn members(from: u64) -> Vec<String> {
     (from..from + ITEMS).map(|item| (item * 7 + 1).to_string()).collect()
 }
 
-fn strangers() -> Vec<String> {
-    (0..STRANGERS).map(|item| (5_000_000 + item * 7).to_string()).collect()
+fn non_members() -> Vec<String> {
+    (0..NON_MEMBERS).map(|item| (5_000_000 + item * 7).to_string()).collect()
 }
 
 fn many(stage: &mut Stage, command: &str, name: &str, items: &[String]) -> Reply {
@@ -95,11 +95,12 @@ fn fill(stage: &mut Stage, name: &str, traits: Traits, items: &[String]) {
     assert_eq!(stage.run(&format!("MF.BUILD {name} COMMIT")), Reply::Integer(1));
 }
 
-/// All members are in, and few strangers are.
+/// All members are in, and few non-members are.
 fn judge(stage: &mut Stage, name: &str, items: &[String]) {
     assert!(booleans(&many(stage, "MF.MEXISTS", name, items)).iter().all(|held| *held), "{name}");
-    let wrong = booleans(&many(stage, "MF.MEXISTS", name, &strangers())).iter().filter(|held| **held).count();
-    assert!(wrong < STRANGERS as usize / 8, "{name}: {wrong}");
+    let wrong =
+        booleans(&many(stage, "MF.MEXISTS", name, &non_members())).iter().filter(|held| **held).count();
+    assert!(wrong < NON_MEMBERS as usize / 8, "{name}: {wrong}");
 }
 
 #[test]
@@ -131,10 +132,10 @@ fn every_kind_holds_what_was_added_across_dump_load_and_clear() {
         copy(&mut stage, &mut other, name);
         judge(&mut other, name, &items);
         assert_eq!(other.run(&format!("MF.CARD {name}")), card);
-        let theirs = booleans(&many(&mut other, "MF.MEXISTS", name, &strangers()));
+        let theirs = booleans(&many(&mut other, "MF.MEXISTS", name, &non_members()));
         let listed =
             matches!(&stage.values[name.as_bytes()], crate::Value::Filter(holder) if holder.served_as_list());
-        assert!(listed || theirs == booleans(&many(&mut stage, "MF.MEXISTS", name, &strangers())));
+        assert!(listed || theirs == booleans(&many(&mut stage, "MF.MEXISTS", name, &non_members())));
 
         let explained = stage.run(&format!("MF.EXPLAIN {name} {}", items[5]));
         assert!(matches!(&explained, Reply::Text(text) if text.contains("in")), "{explained:?}");

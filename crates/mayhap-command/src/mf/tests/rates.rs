@@ -5,7 +5,7 @@ use mayhap_testkit::binomial_band;
 use super::stage::{Stage, booleans};
 use crate::reply::Reply;
 
-const STRANGERS: u64 = 60_000;
+const NON_MEMBERS: u64 = 60_000;
 const KEYS: u64 = 4;
 
 fn wrong_answers(options: &str, items: u64) -> (u64, f64) {
@@ -17,8 +17,8 @@ fn wrong_answers(options: &str, items: u64) -> (u64, f64) {
         stage.run(&format!("MF.MADD seen{members}"));
         let Reply::Double(rate) = stage.run("MF.INFO seen expected_fpr") else { panic!() };
         expected += rate / KEYS as f64;
-        let strangers = (0..STRANGERS).map(|item| format!(" stranger/{item}")).collect::<String>();
-        booleans(&stage.run(&format!("MF.MEXISTS seen{strangers}"))).iter().filter(|held| **held).count()
+        let non_members = (0..NON_MEMBERS).map(|item| format!(" non-member/{item}")).collect::<String>();
+        booleans(&stage.run(&format!("MF.MEXISTS seen{non_members}"))).iter().filter(|held| **held).count()
             as u64
     });
     (wrong.sum(), expected)
@@ -34,7 +34,7 @@ fn full_filters_are_wrong_as_often_as_they_say_and_fuller_ones_are_caught() {
     ] {
         let items = if options.contains("blocked") { 100_000 } else { 20_000 };
         let (wrong, expected) = wrong_answers(options, items);
-        let band = |rate: f64| binomial_band(KEYS * STRANGERS, rate, 1e-6);
+        let band = |rate: f64| binomial_band(KEYS * NON_MEMBERS, rate, 1e-6);
         let promised = *band(expected * 0.97).start()..=*band(expected * 1.03).end();
         assert!(promised.contains(&wrong), "{options}: {wrong}, not {promised:?}");
         assert!(expected <= 0.0101, "{options}: {expected}");

@@ -25,7 +25,7 @@
 //! * C's function for the length of a 16-bit filter counts four bytes too many, so its files have them. They are read with and without, and
 //!   written with them, as zeroes.
 //! * C writes as its machine has them; so far every machine that mattered was little-endian.
-//! * An empty filter of the libraries answers *mayhap* to one stranger in 256, like any other.
+//! * An empty filter of the libraries answers *mayhap* to one non-member in 256, like any other.
 //!
 //! [`xor`] has the same for xor filters.
 //!

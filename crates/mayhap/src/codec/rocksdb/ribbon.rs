@@ -147,7 +147,7 @@ impl RibbonFilter {
         self.columns.most as f64 - self.columns.narrow_share()
     }
 
-    /// The rate by the model: a stranger is answered *mayhap* by a block once in 2 to the power of its columns.
+    /// The rate by the model: a non-member is answered *mayhap* by a block once in 2 to the power of its columns.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         (1.0 + self.columns.narrow_share()) * (-(self.columns.most as f64)).exp2()

@@ -13,7 +13,7 @@ use mayhap_server::{SaveError, StartError};
 /// Why the program could not do what it was asked to.
 #[derive(Debug)]
 #[non_exhaustive]
-pub(crate) enum Trouble {
+pub(crate) enum CliError {
     /// The command line makes no sense.
     Usage(String),
     /// The numbers make no sense together.
@@ -103,7 +103,7 @@ pub(crate) enum Trouble {
     Interrupted,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(what) => f.write_str(what),
@@ -196,7 +196,7 @@ fn flag(error: &NeedsError) -> Option<&'static str> {
     })
 }
 
-impl std::error::Error for Trouble {
+impl std::error::Error for CliError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Usage(_)
@@ -221,44 +221,44 @@ impl std::error::Error for Trouble {
     }
 }
 
-impl From<NeedsError> for Trouble {
+impl From<NeedsError> for CliError {
     fn from(error: NeedsError) -> Self {
         Self::Needs(error)
     }
 }
 
-impl From<FileError> for Trouble {
+impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
         Self::File(error)
     }
 }
 
-impl From<CreateError> for Trouble {
+impl From<CreateError> for CliError {
     fn from(error: CreateError) -> Self {
         Self::Create(error)
     }
 }
 
-impl From<StartError> for Trouble {
+impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
         Self::Start(error)
     }
 }
 
-impl From<SettingsError> for Trouble {
+impl From<SettingsError> for CliError {
     fn from(error: SettingsError) -> Self {
         Self::Settings(error)
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
 }
 
 /// The first thing clap says, and its tip, without the usage text around them.
-impl From<&clap::Error> for Trouble {
+impl From<&clap::Error> for CliError {
     fn from(error: &clap::Error) -> Self {
         let said = error.render().to_string();
         let mut paragraphs = said.split("\n\n");
