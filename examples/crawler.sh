@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A crawler finds the same links again and again, also those it fetched last week. It should fetch each page once.
+# A crawler finds the same links again and again, including those it fetched last week. It should fetch each page once.
 #
-# What to look at: three runs, one file that remembers. The second and third fetch only what no run before has seen.
+# What to look at: three runs share one state file. The second and third fetch only pages that no earlier run has seen.
 # Uses `uniq --state`.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { printf 'crawler: %s\n' "$*" >&2; exit 1; }
 
-# Links of one run, most of them to few pages; every run reaches a little further.
+# The links of one run. Most lead to few pages; every run reaches a little further.
 links() {
     awk -v n="$items" -v run="$1" 'BEGIN {
         srand(run)
@@ -29,7 +29,7 @@ for run in 1 2 3; do
 done
 echo "what it remembers takes $(wc -c < seen.mayhap) bytes; the addresses themselves $(cat fetch-*.txt | wc -c)"
 
-# No page is fetched twice, and none is forgotten: the same pages, in the same order, as with all addresses in memory.
+# No page is fetched twice and none is missed: the same pages, in the same order, as with all addresses in memory.
 [ -z "$(cat fetch-*.txt | LC_ALL=C sort | uniq -d | head -n 1)" ] || fail "a page is fetched twice"
 cat found-*.txt | awk '!seen[$0]++' > exact.txt
 cat fetch-*.txt | cmp -s - exact.txt || fail "not the pages that an exact set gives"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Which of these requests came from an address on the blacklist? The list is long, the logs are longer, and compressed.
 #
-# What to look at: the filter leaves a small part of the log, with every line that matters in it. An exact check of that
-# part gives the exact answer for the whole.
+# What to look at: the filter selects a small part of the log that contains every matching line. An exact check of that part
+# gives the exact result for the whole log.
 # Uses `build`, `check -k`, gzip by content.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
@@ -33,7 +33,7 @@ lines=$((2 * items))
 "$mayhap" check -k 1 blacklist.mayhap yesterday.log today.log.gz > suspicious.log
 echo "log lines: $lines; suspicious: $(wc -l < suspicious.log)"
 
-# The exact answer, from a table in memory, once for everything and once for what the filter left.
+# The exact result, from a table in memory: once for all lines, and once for the lines that the filter selected.
 exact='NR == FNR { bad[$1] = 1; next } $1 in bad'
 { cat yesterday.log; gzip -dc today.log.gz; } | awk "$exact" blacklist.txt - > exact.log
 awk "$exact" blacklist.txt suspicious.log > confirmed.log
@@ -42,6 +42,6 @@ echo "confirmed: $(wc -l < confirmed.log), exactly the lines that a search throu
 
 wrong=$(($(wc -l < suspicious.log) - $(wc -l < confirmed.log)))
 echo "suspicious without reason: $wrong"
-# Addresses come back day after day, and a wrong answer comes back with them: chance has only half the lines to work with.
+# The same addresses come every day, and so do their false positives: only half of the lines are independent.
 awk -v wrong="$wrong" -v n="$items" 'BEGIN { mean = n * 0.001; exit !(wrong <= 2 * (mean + 6 * sqrt(mean) + 1)) }' ||
     fail "$wrong lines were suspected without reason, more than 0.1 %"

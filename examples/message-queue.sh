@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# A queue delivers a message at least once: again after a time-out, after a crash, to another worker. Each should be handled
-# once. A worker that marks a message as seen and then dies loses it, so it takes two steps: claim, then confirm.
+# A queue delivers each message at least once: again after a time-out, after a crash, to another worker. Each message should
+# be handled once. A worker that marks a message as seen and then dies would lose it, so there are two steps: claim, then
+# confirm.
 #
-# What to look at: two workers get the same messages and handle none twice; one of them dies with claimed messages, and these
-# are handled by the other after the claim has expired. No message is lost.
-# Uses `serve`, `MF.RESERVE` (a window for claims, a growing filter for what is done), `MF.MADD`, `MF.MEXISTS`.
+# What to look at: two workers get the same messages and handle none twice; one of them dies with claimed messages, and the
+# other handles these after the claims have expired. No message is lost.
+# Uses `serve`, `MF.RESERVE` (a window for claims, a growing filter for finished messages), `MF.MADD`, `MF.MEXISTS`.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
 items=${ITEMS:-100000} # messages
@@ -25,7 +26,7 @@ done
 address=$(sed -n 's/^  RESP  //p' greeting.txt)
 [ -n "$address" ] || fail "the server did not start"
 
-# ask WORD ...: sends one request, with the items of the standard input after its words; one answer a line.
+# ask WORD ...: sends one request, with the items on standard input after its words; prints one answer per line.
 ask() {
     exec 3<> "/dev/tcp/${address%:*}/${address##*:}"
     { printf '%s\n' "$@"; cat; } |
@@ -35,22 +36,22 @@ ask() {
     exec 3<&-
 }
 
-# Claims are forgotten by themselves. What is done is kept. All claims may come in one moment, so the window has room for a peak.
+# Claims expire; finished messages are kept. All claims may come in one moment, so the window has room for a peak.
 ask MF.RESERVE claims KIND window SECONDS $claim_secs CAPACITY $((4 * items)) FPR 0.0001 < /dev/null | grep -qx '+OK' || fail "no claims"
 ask MF.RESERVE done KIND growing CAPACITY 1000 FPR 0.001 < /dev/null | grep -qx '+OK' || fail "no filter"
 touch results.txt # the database: one line for each message that was handled
 
-# work NAME LIVES < messages: what a worker does with the messages it gets. With LIVES=no it dies after it has claimed them.
+# work NAME LIVES < messages: processes the messages that a worker gets. With LIVES=no it dies after claiming them.
 work() {
     local name=$1 lives=$2
     cat > "$name.got"
-    # 1. Is it done? A no is certain. A maybe is looked up in the database, which only repeated messages reach.
+    # 1. Is it done? A no is certain. A maybe is looked up in the database; only repeated messages get that far.
     ask MF.MEXISTS done < "$name.got" > "$name.done"
     paste -d ' ' "$name.done" "$name.got" | sed -n 's/^:1 //p' > "$name.maybe"
     paste -d ' ' "$name.done" "$name.got" | sed -n 's/^:0 //p' > "$name.open"
     LC_ALL=C sort "$name.maybe" | LC_ALL=C comm -23 - <(cut -d' ' -f1 results.txt | LC_ALL=C sort) >> "$name.open"
     [ -s "$name.open" ] || { echo "$name: all $(wc -l < "$name.got") are done"; return; }
-    # 2. Claim it, unless it is claimed: to add an item again would prolong the claim of a dead worker for ever.
+    # 2. Claim it, unless it is claimed: adding it again would extend the claim of a dead worker forever.
     ask MF.MEXISTS claims < "$name.open" > "$name.answers"
     paste -d ' ' "$name.answers" "$name.open" | sed -n 's/^:0 //p' > "$name.free"
     [ -s "$name.free" ] || { echo "$name: got $(wc -l < "$name.got"), handled 0: all that are open are claimed"; return; }
@@ -72,7 +73,7 @@ deliver 4 9 | work bob yes
 claimed_at=$SECONDS
 deliver 8 10 | work bob no
 
-# All that is not handled comes again at once. What the dead worker has claimed is left alone for now.
+# All unhandled messages are delivered again immediately. Those that the dead worker has claimed are left alone for now.
 work ada yes < queue.txt
 left=$((items - $(wc -l < results.txt)))
 [ "$left" -gt 0 ] || [ $((SECONDS - claimed_at)) -ge $((claim_secs - 1)) ] || fail "the claims of the dead worker were not respected"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A list of addresses that send spam, too long to ship to every mail server every hour. A filter of it is a tenth of its
-# size. A wrong mayhap costs a good mail, so the rate is low, and what is caught is looked at again.
+# A list of addresses that send spam is too long to send to every mail server every hour. A filter of it is a tenth of its
+# size. A false positive costs a good mail, so the rate is low, and caught mails are checked again.
 #
-# What to look at: no spam gets past. The same filter for the Java server and for this shell: written as Guava's, moved to
-# ours, and both give the same answers.
+# What to look at: no spam gets past. The same filter works for the Java server and for this shell: it is written as a Guava
+# filter, converted to a mayhap filter, and both give the same answers.
 # Uses `build --kind`, `build --format`, `check --csv`, `convert`, `sniff`.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
@@ -28,7 +28,7 @@ awk -v n="$items" 'BEGIN {
 }' > mail.csv
 "$mayhap" check spam.mayhap --csv from mail.csv > caught.csv
 "$mayhap" check -v spam.mayhap --csv from mail.csv > delivered.csv
-# What is printed has the header of the table first.
+# The output begins with the header of the table.
 echo "mails: $(($(wc -l < mail.csv) - 1)), caught: $(tail -n +2 caught.csv | wc -l), delivered: $(tail -n +2 delivered.csv | wc -l)"
 if grep -q '^offer' delivered.csv; then fail "spam was delivered"; fi
 [ "$(grep -c '^offer' caught.csv)" -eq "$(grep -c '^offer' mail.csv)" ] || fail "spam was lost without a word"
@@ -38,7 +38,7 @@ echo "good mails that were caught: $lost"
 awk -v lost="$lost" -v n="$items" 'BEGIN { mean = n * 2 / 3 / 100000; exit !(lost <= mean + 6 * sqrt(mean) + 1) }' ||
     fail "$lost good mails were caught, more than 1 in 100,000"
 
-# The mail server is a Java program and reads filters of Guava. Nobody there has to know of this one.
+# The mail server is a Java program and reads Guava filters. It needs no knowledge of mayhap.
 "$mayhap" build spam.guava --format guava --items-as utf8 --fpr 0.1% --quiet spam.txt
 "$mayhap" sniff spam.guava
 "$mayhap" convert spam.guava moved.mayhap --to mayhap --items-as utf8

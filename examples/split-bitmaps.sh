@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # One large filter as many small bitmaps on a Redis without modules. A single string of hundreds of megabytes blocks a Redis
-# server when it is deleted, copied or moved to another node, and only one node of a cluster works for it.
+# server when it is deleted, copied or moved to another node, and only one node of a cluster serves it.
 #
-# What to look at: the filter lies in 64 short strings that share the items evenly; every lookup reads one of them; and when a
-# string is lost, only its items are *not ready*. No item of it ever gets a *no*.
+# What to look at: the filter is stored in 64 short strings that share the items evenly; every lookup reads one of them; and
+# when a string is lost, only its items are *not ready*. No item of it ever gets a *no*.
 # Uses `serve` (in the place of a Redis), `build --backend plain --shards`, `check --annotate`, `info --json`.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
@@ -24,7 +24,7 @@ for _ in $(seq 100); do
 done
 address=$(sed -n 's/^  RESP  //p' greeting.txt)
 [ -n "$address" ] || fail "the server did not start"
-# One request, and all that the server answers.
+# Sends one request and prints the complete reply.
 ask() {
     exec 3<> "/dev/tcp/${address%:*}/${address##*:}"
     printf '%s\r\nQUIT\r\n' "$*" >&3
@@ -35,7 +35,7 @@ ask() {
 seq -f 'user-%.0f' 1 "$items" > users.txt
 "$mayhap" build "redis://$address/users" users.txt --backend plain --shards $shards --fpr 1% --quiet
 
-# The strings, and how long they are.
+# The strings and their lengths.
 ask KEYS '{users:*' | grep '^{users:' > keys.txt
 [ "$(wc -l < keys.txt)" -eq $shards ] || fail "$(wc -l < keys.txt) strings, not $shards"
 while read -r key; do ask STRLEN "$key" | sed -n 's/^://p'; done < keys.txt > lengths.txt
@@ -43,7 +43,7 @@ echo "$items users in $(wc -l < keys.txt) strings of $(sort -n lengths.txt | tai
 [ "$(sort -nu lengths.txt | wc -l)" -eq 1 ] || fail "the strings differ in length"
 awk -v n="$items" '{ sum += $1 } END { exit !(sum * 8 / n < 16) }' lengths.txt || fail "more than 16 bits for each user"
 
-# Every user is in it, and others are not, but for 1 %.
+# Every user is in it. Other names are not, except for 1 % false positives.
 [ "$("$mayhap" check -c "redis://$address/users" users.txt)" -eq "$items" ] || fail "a user gets a no"
 seq -f 'guest-%.0f' 1 "$items" > guests.txt
 wrong=$("$mayhap" check -c "redis://$address/users" guests.txt || true)

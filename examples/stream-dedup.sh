@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A stream of events in which senders repeat themselves: retries come within seconds, but the same event may rightly come
-# again much later. And nobody waits for the end of a stream.
+# A stream of events with repetitions: retries come within seconds, but the same event may legitimately come again much later.
+# And a stream has no end to wait for.
 #
-# What to look at: with a window, repetitions are dropped and late ones are kept, in memory that does not grow. A line is
-# written as soon as it was read. What was remembered outlives a restart.
+# What to look at: with a window, retries are dropped and late repetitions are kept, in memory that does not grow. A line is
+# written as soon as it was read. The remembered lines survive a restart.
 # Uses `uniq --window`, `--line-buffered`, `--state`.
 set -euo pipefail
 mayhap=${MAYHAP:-mayhap}
@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { printf 'stream-dedup: %s\n' "$*" >&2; exit 1; }
 
-# Every event is sent, and sent again ten lines later. Half of all ids come a second time in the other half of the stream.
+# Every event is sent, and sent again ten lines later. Half of all ids come again in the other half of the stream.
 awk -v n="$items" 'BEGIN {
     for (i = 0; i < n; i++) {
         print "event-" i % (n / 2)
@@ -21,7 +21,7 @@ awk -v n="$items" 'BEGIN {
     }
 }' > stream.txt
 
-# 1. The window: so many lines are remembered, more than a retry is late and far fewer than lie between the halves.
+# 1. The window: it remembers more lines than a retry is late, and far fewer than lie between the halves.
 window=$((items / 20))
 "$mayhap" uniq --window "$window" --quiet stream.txt > kept.txt
 echo "stream: $(wc -l < stream.txt) lines; kept with a window of $window: $(wc -l < kept.txt)"
@@ -31,7 +31,7 @@ awk -v kept="$(wc -l < kept.txt)" -v n="$expected" 'BEGIN { exit !(kept <= n && 
     fail "$(wc -l < kept.txt) lines were kept, not $expected"
 [ "$(LC_ALL=C sort -u kept.txt | wc -l)" -eq $((items / 2)) ] || fail "an event is missing"
 
-# 2. Live: a line is there while the pipe is still open.
+# 2. Live: a line is written while the pipe is still open.
 mkfifo pipe
 "$mayhap" uniq --line-buffered --quiet < pipe > live.txt &
 reader=$!

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`mayhap build` of a billion items from a pipe: time, memory, and whether the time it said was left was true; then one question.
+"""`mayhap build` of a billion items from a pipe: time, memory, accuracy of the estimated time left; then one lookup.
 
     tools/billion.py MAYHAP FOLDER [--items N] [BUILD OPTION…]
 
-Takes the filter's size of disk in FOLDER (1.2 GB for a billion items at 1 %), and of memory.
+Needs as much disk space in FOLDER, and as much memory, as the filter has (1.2 GB for a billion items at 1 %).
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main():
         at = next((told for told in told if told[0] >= part), None)
         if at:
             left = (read_at or took) - at[1]
-            print(f"at {at[0]} % it said {at[2]:.0f} s left; it took {left:.0f} s ({at[2] / max(left, 1e-9):.2f})")
+            print(f"at {at[0]} % it estimated {at[2]:.0f} s left; it took {left:.0f} s ({at[2] / max(left, 1e-9):.2f})")
     for item in (1, arguments.items, arguments.items + 1):
         began = time.monotonic()
         asked = subprocess.run([arguments.mayhap, "check", path], input=f"{item}\n", capture_output=True, text=True, check=False)

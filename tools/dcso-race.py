@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`mayhap build` and `check` against DCSO's `bloom` on ten million made-up URLs, seven million of them different.
+"""`mayhap build` and `check` against DCSO's `bloom` on ten million made-up URLs, seven million of them distinct.
 
     tools/dcso-race.py MAYHAP FOLDER [--lines N] [--rounds N] [--bloom PATH]
 
-Each program runs once a round, all on one file of URLs and one of probes, of which every second one is in. `ratio` is CPU time (user and
-system) of building and checking over DCSO's of the same round, `size` the bytes of the file over those of DCSO's. All filters are asked for a
-rate of 0.001. Members that are not found end the race.
+Each program runs once a round, all on one file of URLs and one of probes, every second of which is a member. `ratio` is CPU time (user and
+system) of building and checking over DCSO's of the same round, `size` the bytes of the file over those of DCSO's. All filters have a target
+rate of 0.001. A member that is not found ends the race.
 """
 
 import argparse
@@ -19,14 +19,14 @@ MASK = (1 << 64) - 1
 
 
 def url(number, salt):
-    """Some 72 bytes, as URLs are: a host, a path, and something that tells them apart."""
+    """About 72 bytes, like a real URL: a host, a path, and a unique part."""
     mixed = (number * 0x9E3779B97F4A7C15 + salt) & MASK
     path = f"{WORDS[mixed % 14]}/{WORDS[mixed // 64 % 14]}"
     return f"https://www.host{mixed >> 48:05d}.example/{path}/{number:09d}?from={mixed & 0xffffffffff:010x}\n"
 
 
 def generate(path, lines):
-    """Three of ten lines repeat an earlier one, the earlier the likelier. Says how many differ."""
+    """Three of ten lines repeat an earlier one; early lines are repeated more often. Returns the number of distinct lines."""
     distinct, state, out = 0, 1, []
     with open(path + ".part", "w", 1 << 20) as file:
         for line in range(lines):
@@ -44,7 +44,7 @@ def generate(path, lines):
 
 
 def generate_probes(path, probes, distinct):
-    """Every second one is in."""
+    """Every second one is a member."""
     with open(path + ".part", "w", 1 << 20) as file:
         for probe in range(probes // 2):
             file.write(url(probe * 7919 % distinct, 1) + url(probe, 2))
@@ -88,7 +88,7 @@ def main():
         ["--kind", "bloom"] + told, ["--kind", "bloom"], [], told, ["--static"],
         ["--kind", "binary-fuse"], ["--kind", "ribbon"], ["--format", "dcso"] + told, ["--kind", "bloom", "-j", "1"] + told,
     )]
-    print(f"{lines:,} lines, {os.path.getsize(urls) / 1e6:.0f} MB, {distinct:,} different; {probes:,} probes")
+    print(f"{lines:,} lines, {os.path.getsize(urls) / 1e6:.0f} MB, {distinct:,} distinct; {probes:,} probes")
     print(f"{'':44} {'build s':>8} {'MiB':>5} {'check s':>8} {'ratio':>6} {'bytes':>12} {'size':>6} {'wrong':>9}")
     for _ in range(arguments.rounds):
         base = base_bytes = None
@@ -108,7 +108,7 @@ def main():
                 found = sum(1 for _ in file)
             base, base_bytes = base or built + checked, base_bytes or size
             if found < probes // 2:
-                sys.exit(f"{name}: {probes // 2 - found} members are lost")
+                sys.exit(f"{name}: {probes // 2 - found} members are not found")
             wrong = (found - probes // 2) / (probes // 2)
             print(f"{name:44} {built:8.2f} {memory:5.0f} {checked:8.2f} {(built + checked) / base:6.2f} {size:12,} "
                   f"{size / base_bytes:6.3f} {wrong:9.6f}", flush=True)

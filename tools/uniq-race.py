@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`mayhap uniq` against others on ten million made-up URLs, seven million of them different: CPU, memory, the same lines?
+"""`mayhap uniq` against others on ten million made-up URLs, seven million of them distinct: CPU time, memory, and whether the output is the same.
 
     tools/uniq-race.py MAYHAP FOLDER [--lines N] [--rounds N] [--huniq PATH]
 
-Everything runs in one go, each program once a round, all on one file, with the output in a file in FOLDER. `ratio` is CPU time (user and system) over
-huniq's of the same round. Where a program is not installed it is left out.
+Each program runs once per round, all on one file, with the output in a file in FOLDER. `ratio` is CPU time (user and system) over
+huniq's of the same round. A program that is not installed is skipped.
 """
 
 import argparse
@@ -18,14 +18,14 @@ WORDS = "about archive article blog catalog category comment detail forum galler
 
 
 def url(number):
-    """72 bytes with its end, as URLs are: a few hosts, a few paths, and something that tells them apart."""
+    """72 bytes with the line ending, like a real URL: a few hosts, a few paths, and a unique part."""
     mixed = (number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
     start = f"https://www.site-{mixed % 9973}.example/{WORDS[mixed % 20]}/{WORDS[mixed // 32 % 20]}/{number:x}?ref="
     return start + f"{mixed:016x}{mixed * 31 & 0xffffffffffffffff:016x}"[: max(4, 71 - len(start))] + "\n"
 
 
 def generate(path, lines):
-    """Of every ten lines three repeat one that was there, the more likely the earlier it was."""
+    """Three of every ten lines repeat an earlier one; early lines are repeated more often."""
     distinct, state, out = 0, 1, []
     with open(path + ".part", "w", 1 << 20) as file:
         for line in range(lines):
@@ -45,7 +45,7 @@ def generate(path, lines):
 
 
 def run(command, output, environment=None):
-    """CPU seconds, peak resident KiB and the standard error of one run."""
+    """CPU seconds, peak resident KiB and standard error of one run."""
     with open(output, "wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})})
         said = process.stderr.read().decode()
@@ -62,7 +62,7 @@ def digest(path):
 
 
 def lost(path, input_path):
-    """How many different lines of the input are missing in the output."""
+    """The number of distinct lines of the input that are missing in the output."""
     command = ["bash", "-c", 'LC_ALL=C comm -13 <(LC_ALL=C sort -u "$0") <(LC_ALL=C sort -u "$1") | wc -l', path, input_path]
     return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
@@ -95,7 +95,7 @@ def main():
     for number in range(1, arguments.rounds + 1):
         rows = {}
         for name, (command, environment) in contenders.items():
-            # Once is enough for the slow one, which is there for its lines.
+            # Once is enough for the slow program, which only provides the reference output.
             if command is None or (name.startswith("awk") and number > 1):
                 continue
             cpu, memory, said = run(command, output, environment)

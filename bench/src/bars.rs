@@ -1,5 +1,4 @@
-//! The bars: what the project set out to reach, judged on the rows of one run so that nobody computes a ratio by
-//! hand.
+//! The bars: the goals of the project, judged on the rows of one run, so that no ratio is computed by hand.
 
 use std::fmt::Write;
 
@@ -7,10 +6,10 @@ use serde::Serialize;
 
 use crate::row::{Figures, Row};
 
-/// One aim, and what the run says of it.
+/// One goal, and the result of the run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Bar {
-    /// What is held against what.
+    /// What is compared.
     pub(crate) bar: &'static str,
     pub(crate) measured: f64,
     #[serde(flatten)]
@@ -18,7 +17,7 @@ pub(crate) struct Bar {
     pub(crate) met: bool,
 }
 
-/// Which side of the bar is the good one.
+/// Which side of the bar is good.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Aim {
@@ -48,7 +47,7 @@ const BUILT: &str = "mayhap Growing (built for n)";
 
 const RIBBON_BITS: f64 = 8.0;
 
-/// Every bar whose rows are there.
+/// Returns every bar whose rows are present.
 pub(crate) fn bars(rows: &[Row]) -> Vec<Bar> {
     let judged = Rows(rows);
     let bars = [
@@ -98,7 +97,7 @@ pub(crate) fn bars(rows: &[Row]) -> Vec<Bar> {
     bars.into_iter().filter_map(judge).collect()
 }
 
-/// The block at the end of the table.
+/// Renders the block at the end of the table.
 pub(crate) fn render(bars: &[Bar]) -> String {
     let mut out = String::new();
     if !bars.is_empty() {
@@ -130,7 +129,7 @@ impl Rows<'_> {
         self.ratio(part, whole, |row| row.median.build_ns)
     }
 
-    /// Non-members and members weigh the same: the worse of the two ratios.
+    /// The larger of the ratios for non-members and members, which count the same.
     fn lookup(&self, part: &str, whole: &str) -> Option<f64> {
         self.worse(part, whole, |ns| ns.miss_ns, |ns| ns.hit_ns)
     }
@@ -158,13 +157,13 @@ impl Rows<'_> {
         Some(self.bits(whole)? - self.bits(part)?)
     }
 
-    /// Bits of one over bits of the other as if both had the same rate: the observed rates differ a little, so that
-    /// each is set against log2 of its own.
+    /// The ratio of the sizes of two filters as if both had the same rate: the observed rates differ a little, so each size is divided by log2 of its
+    /// own rate.
     fn size(&self, part: &str, whole: &str) -> Option<f64> {
         self.ratio(part, whole, Row::over_the_bound)
     }
 
-    /// The observed rate over the promised one.
+    /// The observed rate divided by the promised one.
     fn rate(&self, name: &str) -> Option<f64> {
         let row = self.row(name)?;
         Some(row.observed_fpr? / row.target_fpr)
@@ -213,9 +212,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_the_worse_of_two_ratios_and_says_whether_it_is_met() {
+    fn a_bar_is_the_worse_of_two_ratios_and_tells_whether_it_is_met() {
         let bars = bars(&[row(FUSE, 40.0, 5.0, 6.0, 9.06), row(FUSE_RIVAL, 50.0, 5.5, 5.0, 9.04)]);
-        assert_eq!(bars.len(), 3, "the bars of other rows, and of batches that nobody has, are not there");
+        assert_eq!(bars.len(), 3, "bars without rows or batch figures must be left out");
         assert!(found(&bars, "8: build").met && found(&bars, "8: build").measured == 0.8);
         assert_eq!(found(&bars, "8: lookup").measured, 1.2);
         assert!(!found(&bars, "8: lookup").met && !found(&bars, "bits per item").met);
@@ -229,7 +228,7 @@ mod tests {
     #[test]
     fn sizes_are_compared_at_equal_rates() {
         let mut qfilter = row("qfilter", 1.0, 1.0, 1.0, 20.0);
-        qfilter.observed_fpr = Some(0.005_f64.powi(2)); // twice as many bits are due to twice as low a rate
+        qfilter.observed_fpr = Some(0.005_f64.powi(2)); // the squared rate justifies twice the bits
         let bars = bars(&[row(QUOTIENT, 1.0, 1.0, 1.0, 10.0), qfilter]);
         assert!((found(&bars, "bits of qfilter's").measured - 1.0).abs() < 1e-9);
     }

@@ -1,11 +1,11 @@
-//! CPU time of this thread: what a busy neighbour on the same machine cannot lengthen. And of the whole process,
-//! for builds that use several threads.
+//! CPU time of this thread, which a busy neighbour on the same machine does not lengthen. Also of the whole process, for builds that use several
+//! threads.
 
 use std::time::Instant;
 
 use cpu_time::{ProcessTime, ThreadTime};
 
-/// Runs `work` and returns its answer with the CPU nanoseconds this thread spent in it.
+/// Runs `work`. Returns its result and the CPU nanoseconds that this thread spent in it.
 #[inline(never)]
 pub(crate) fn time<R>(work: impl FnOnce() -> R) -> (R, f64) {
     let start = ThreadTime::now();
@@ -16,14 +16,14 @@ pub(crate) fn time<R>(work: impl FnOnce() -> R) -> (R, f64) {
 
 /// Nanoseconds of work that may have used several threads.
 pub(crate) struct Spent {
-    /// CPU time of all threads of this process: what the work cost.
+    /// CPU time of all threads of this process.
     pub(crate) process: f64,
-    /// By the clock on the wall: what it took. A busy neighbour lengthens it.
+    /// Elapsed time. A busy neighbour lengthens it.
     pub(crate) wall: f64,
 }
 
-/// Runs `work`, which may use several threads. While nothing else runs in this process, the process' time is what
-/// a build on one thread spends on that thread.
+/// Runs `work`, which may use several threads. If nothing else runs in this process, the process time of a single-threaded build equals the time of
+/// its thread.
 #[inline(never)]
 pub(crate) fn time_all_threads<R>(work: impl FnOnce() -> R) -> (R, Spent) {
     let (wall, process) = (Instant::now(), ProcessTime::now());
@@ -38,7 +38,7 @@ mod tests {
     use std::{hint::black_box, thread, time::Duration};
 
     #[test]
-    fn sleeping_is_free_and_work_is_not() {
+    fn sleep_takes_no_cpu_time_and_work_does() {
         let (_, asleep) = time(|| thread::sleep(Duration::from_millis(50)));
         let (_, working) = time(|| (0..5_000_000u64).fold(0, |sum, i| black_box(sum ^ i)));
         assert!(asleep < 20e6, "a sleep of 50 ms was charged {asleep} ns");

@@ -1,7 +1,6 @@
-//! What a filter must do to be measured. The loop over items lives inside the implementor, so that a timing
-//! holds no virtual call per item.
+//! The interface of a filter to be measured. The loop over items is inside the implementor, so that a timing contains no virtual call per item.
 
-/// What is compared with what: one block of the table each.
+/// The groups of filters that are compared with each other: one block of the table each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -13,13 +12,13 @@ pub(crate) enum Kind {
     Blocked,
     /// The same, filled through a shared reference.
     BlockedAtomic,
-    /// Counters instead of bits, or another way to take items out again: counting Bloom, d-left, two filters.
+    /// Counters instead of bits, or another way to remove items: counting Bloom, d-left, two filters.
     Counting,
     /// Fingerprints in one of two buckets.
     Cuckoo,
     /// Fingerprints in sorted runs.
     Quotient,
-    /// Built whole, from all items at once: xor, binary fuse, ribbon, Golomb-coded sets.
+    /// Built from all items together: xor, binary fuse, ribbon, Golomb-coded sets.
     Static,
     /// Started at a sixteenth of its final size.
     Growable,
@@ -27,12 +26,12 @@ pub(crate) enum Kind {
     Growing,
     /// Forgets all but the last items.
     Window,
-    /// Not a filter: what memory alone costs.
+    /// Not a filter: the cost of memory access alone.
     Limit,
 }
 
 impl Kind {
-    /// The order of the table.
+    /// All kinds, in the order of the table.
     pub(crate) const FILTERS: [Kind; 11] = [
         Kind::Bloom,
         Kind::BloomAtomic,
@@ -47,7 +46,7 @@ impl Kind {
         Kind::Window,
     ];
 
-    /// As written in JSON and on the command line.
+    /// The name in JSON and on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Bloom => "bloom",
@@ -65,10 +64,10 @@ impl Kind {
         }
     }
 
-    /// The best rival of this kind, by name: what ratios are taken against. Windows have none.
+    /// The name of the best rival of this kind, which ratios refer to. Windows have none.
     ///
-    /// Best means at a like rate and size. Two cuckoo filters answer sooner than the one named here: `cuckoofilter`,
-    /// wrong three times in a hundred, and `bloom-lib`'s, in up to three times the memory.
+    /// Best means at a similar rate and size. Two cuckoo filters are faster than the one named here: `cuckoofilter`, with a false-positive rate of
+    /// three percent, and `bloom-lib`'s, with up to three times the memory.
     pub(crate) fn yardstick(self) -> Option<&'static str> {
         match self {
             Kind::Bloom => Some("fastbloom+foldhash"),
@@ -85,32 +84,32 @@ impl Kind {
     }
 }
 
-/// A filter being measured on items of type `T`. What a filter cannot do keeps its default.
+/// A filter being measured on items of type `T`. Operations that a filter does not support keep their default.
 pub(crate) trait Contender<T> {
-    /// Asks one by one; how many may be members.
+    /// Queries the items one by one, and returns the number of possible members.
     fn count_each(&self, items: &[T]) -> usize;
 
-    /// Asks for all at once; how many may be members. None: there is no such call.
+    /// Queries all items in one call, and returns the number of possible members. `None` if there is no such call.
     fn count_batch(&mut self, _items: &[T]) -> Option<usize> {
         None
     }
 
-    /// Inserts one by one. Filters that are built whole are never asked to.
+    /// Inserts the items one by one. Never called for static filters.
     fn insert_each(&mut self, _items: &[T]) {
-        unreachable!("a filter that is built whole takes no more items");
+        unreachable!("a static filter does not accept items");
     }
 
-    /// Inserts all at once. False: there is no such call, and nothing was inserted.
+    /// Inserts all items in one call. Returns `false` if there is no such call; nothing was inserted then.
     fn insert_batch(&mut self, _items: &[T]) -> bool {
         false
     }
 
-    /// Removes one by one; how many it found. None: it cannot remove.
+    /// Removes the items one by one, and returns the number found. `None` if the filter cannot remove.
     fn remove_each(&mut self, _items: &[T]) -> Option<usize> {
         None
     }
 
-    /// Bytes in use by the filter's own account. None: believe the allocator.
+    /// Bytes in use as reported by the filter. `None`: use the figure of the allocator.
     fn memory_bytes(&self) -> Option<u64> {
         None
     }
@@ -121,12 +120,12 @@ pub(crate) trait Contender<T> {
     }
 }
 
-/// A filter that takes one item at a time: implement this and wrap it in [`OneByOne`].
+/// A filter that accepts one item at a time: implement this and wrap it in [`OneByOne`].
 pub(crate) trait Single<T> {
-    /// Records `item`.
+    /// Inserts `item`.
     fn insert_one(&mut self, item: &T);
 
-    /// Is `item` mayhap a member?
+    /// Returns whether `item` may be a member.
     fn contains_one(&self, item: &T) -> bool;
 
     /// As [`Contender::load`].
@@ -137,13 +136,13 @@ pub(crate) trait Single<T> {
 
 /// A [`Single`] that also removes: wrap it in [`Removing`].
 pub(crate) trait Remove<T>: Single<T> {
-    /// Takes `item` out; was it found?
+    /// Removes `item`, and returns whether it was found.
     fn remove_one(&mut self, item: &T) -> bool;
 }
 
-/// A filter that is only asked: wrap it in [`Whole`].
+/// A filter that is only queried: wrap it in [`Whole`].
 pub(crate) trait Ask<T> {
-    /// Is `item` mayhap a member?
+    /// Returns whether `item` may be a member.
     fn contains_one(&self, item: &T) -> bool;
 
     /// As [`Contender::count_batch`].
@@ -152,7 +151,7 @@ pub(crate) trait Ask<T> {
     }
 }
 
-/// The loops over a [`Single`], compiled for that one filter.
+/// The loops over a [`Single`], compiled for that filter.
 pub(crate) struct OneByOne<F>(pub(crate) F);
 
 impl<T, F: Single<T>> Contender<T> for OneByOne<F> {
@@ -199,7 +198,7 @@ impl<T, F: Remove<T>> Contender<T> for Removing<F> {
     }
 }
 
-/// The loops over a filter that was built whole.
+/// The loops over a static filter.
 pub(crate) struct Whole<F>(pub(crate) F);
 
 impl<T, F: Ask<T>> Contender<T> for Whole<F> {
@@ -213,9 +212,9 @@ impl<T, F: Ask<T>> Contender<T> for Whole<F> {
     }
 }
 
-/// How a filter comes to hold its items.
+/// How a filter gets its items.
 pub(crate) enum Make<T> {
-    /// Made empty for so many items at such a rate, then filled.
+    /// Created empty for a number of items and a rate, then filled.
     Empty(fn(items: u64, fpr: f64) -> Box<dyn Contender<T>>),
     /// Built in one call from exactly these items, which are distinct.
     Whole(fn(items: &[T], fpr: f64) -> Box<dyn Contender<T>>),
@@ -223,37 +222,37 @@ pub(crate) enum Make<T> {
 
 /// One line of the table before it is measured.
 pub(crate) struct Entry<T> {
-    /// As printed and as named to `--only`.
+    /// The name that is printed and that `--only` accepts.
     pub(crate) name: &'static str,
-    /// What it is compared with.
+    /// The group it is compared in.
     pub(crate) kind: Kind,
-    /// Ours, or a rival.
+    /// Whether it is ours or a rival.
     pub(crate) ours: bool,
-    /// So slow that it is left out of large runs unless it is named.
+    /// Too slow for large runs; left out of them unless it is named.
     pub(crate) slow: bool,
-    /// Which bits go where, if the name does not say it.
+    /// The layout of the bits, if it is not part of the name.
     pub(crate) layout: Option<&'static str>,
-    /// Empty and then filled, or whole.
+    /// How it gets its items.
     pub(crate) make: Make<T>,
 }
 
 impl<T> Entry<T> {
-    /// A rival that is made empty and then filled.
+    /// A rival that is created empty and then filled.
     pub(crate) fn rival(name: &'static str, kind: Kind, make: fn(u64, f64) -> Box<dyn Contender<T>>) -> Self {
         Entry { name, kind, ours: false, slow: false, layout: None, make: Make::Empty(make) }
     }
 
-    /// A rival that is built whole.
+    /// A static rival.
     pub(crate) fn whole_rival(name: &'static str, make: fn(&[T], f64) -> Box<dyn Contender<T>>) -> Self {
         Entry { name, kind: Kind::Static, ours: false, slow: false, layout: None, make: Make::Whole(make) }
     }
 
-    /// The same, left out of large runs.
+    /// The same entry, left out of large runs.
     pub(crate) fn slow(self) -> Self {
         Entry { slow: true, ..self }
     }
 
-    /// The same, with its layout named.
+    /// The same entry, with a layout.
     pub(crate) fn layout(self, layout: &'static str) -> Self {
         Entry { layout: Some(layout), ..self }
     }

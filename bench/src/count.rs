@@ -1,12 +1,12 @@
-//! Numbers of items as people write them: `1000000`, `1_000_000`, `1e6`, `2.5e7`.
+//! Parses numbers of items: `1000000`, `1_000_000`, `1e6`, `2.5e7`.
 
-/// More items than this would run into the non-members' range of ids.
+/// More items than this would overlap the ids of the non-members.
 pub(crate) const MOST_ITEMS: u64 = 1 << 40;
 
-/// Reads a number of items.
+/// Parses a number of items.
 ///
 /// # Errors
-/// One clause saying what was wrong with `text`.
+/// One clause that tells what is wrong with `text`.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|&c| c != '_').collect();
     let items = match plain.parse::<u64>() {
@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `value` as an integer, if it is one that a float holds exactly.
+/// Returns `value` as an integer, if a float holds it exactly.
 fn whole(value: f64) -> Option<u64> {
     (value >= 0.0 && value <= (1u64 << 53) as f64 && value.fract() == 0.0).then_some(value as u64)
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_spellings() {
+    fn common_spellings_are_parsed() {
         assert_eq!(parse("20000"), Ok(20_000));
         assert_eq!(parse("1_000_000"), Ok(1_000_000));
         assert_eq!(parse("1e6"), Ok(1_000_000));
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn refused() {
+    fn invalid_numbers_are_rejected() {
         for text in ["", "many", "0", "-5", "1.5", "1e-3", "1e13", "nan", "inf"] {
             assert!(parse(text).is_err(), "{text:?} was accepted");
         }

@@ -1,4 +1,4 @@
-//! `filters`: which filters run, on what, and where the rows go.
+//! `filters`: selects the filters to run and their items, and writes the rows.
 
 use std::process::ExitCode;
 
@@ -23,11 +23,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = count::parse, default_value = "1e6")]
     items: u64,
 
-    /// Share of non-members that may be taken for members.
+    /// Target false-positive rate.
     #[arg(long, value_parser = rate, default_value = "0.01")]
     fpr: f64,
 
-    /// Only these: full names, parts of names, kinds, `ours` or `rivals`, separated by commas.
+    /// Only these filters: full names, parts of names, kinds, `ours` or `rivals`, separated by commas.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 
@@ -35,11 +35,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// What the items look like.
+    /// The shape of the items.
     #[arg(long, value_enum, default_value = "u64")]
     shape: Shape,
 
-    /// Rounds of questions.
+    /// Rounds of queries.
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
 
@@ -47,12 +47,12 @@ pub(crate) struct Args {
     #[arg(long)]
     record: bool,
 
-    /// The date written in the record (YYYY-MM-DD); today by the system clock if left out.
+    /// The date in the record (YYYY-MM-DD); today if omitted.
     #[arg(long)]
     date: Option<String>,
 }
 
-/// Measures and prints. Fails if a filter denied a member.
+/// Measures and prints. Fails if a filter answered *no* to a member.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let rows = match args.shape {
         Shape::U64 => rows::<u64>(args),
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         match record::keep(&rows, &date) {
             Ok(path) => eprintln!("recorded in {}", path.display()),
             Err(problem) => {
-                eprintln!("error: the record was not written: {problem}");
+                eprintln!("error: could not write the record: {problem}");
                 return ExitCode::from(2);
             }
         }
@@ -97,12 +97,12 @@ fn everyone<T: BenchItem + mayhap::Item>() -> Vec<Entry<T>> {
     all
 }
 
-/// Says loudly which filters broke a promise.
+/// Prints which filters broke a guarantee.
 fn verdict(rows: &[Row]) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for row in rows.iter().filter(|row| row.is_broken()) {
         eprintln!(
-            "BROKEN: {} denied {} of {} members; batch and single calls agree: {}",
+            "BROKEN: {} answered no to {} of {} members; batch and single calls agree: {}",
             row.name,
             row.false_negatives.unwrap_or(0),
             row.members_asked,
@@ -113,7 +113,7 @@ fn verdict(rows: &[Row]) -> ExitCode {
     code
 }
 
-/// The entries that `only` names; all of them if it is empty, but for the slow ones in a large run.
+/// Returns the entries that `only` names; if it is empty all entries, except the slow ones in a large run.
 fn chosen<T>(all: Vec<Entry<T>>, only: &[String], items: u64) -> Result<Vec<Entry<T>>, String> {
     let mut keep = vec![only.is_empty(); all.len()];
     for wanted in only {
@@ -126,19 +126,19 @@ fn chosen<T>(all: Vec<Entry<T>>, only: &[String], items: u64) -> Result<Vec<Entr
         }
         if !found {
             let names: Vec<&str> = all.iter().map(|entry| entry.name).collect();
-            return Err(format!("no filter is called {wanted:?}; there are {}", names.join(", ")));
+            return Err(format!("unknown filter {wanted:?}; known filters are {}", names.join(", ")));
         }
     }
     if only.is_empty() && items > SLOW_UP_TO {
         for (entry, keep) in all.iter().zip(&mut keep).filter(|(entry, _)| entry.slow) {
-            eprintln!("left out above {SLOW_UP_TO} items, name it with --only to have it: {}", entry.name);
+            eprintln!("left out above {SLOW_UP_TO} items; use --only to include it: {}", entry.name);
             *keep = false;
         }
     }
     Ok(all.into_iter().zip(keep).filter_map(|(entry, keep)| keep.then_some(entry)).collect())
 }
 
-/// A full name means that one entry; anything else is a kind, a side or a part of a name.
+/// Returns whether `wanted` selects the entry. A full name selects only that entry; anything else is a kind, a side or a part of a name.
 fn matches<T>(entry: &Entry<T>, wanted: &str, exact: bool) -> bool {
     let wanted = wanted.to_lowercase();
     if exact {
@@ -152,7 +152,7 @@ fn matches<T>(entry: &Entry<T>, wanted: &str, exact: bool) -> bool {
     }
 }
 
-/// A rate lies strictly between 0 and 1.
+/// Parses a rate strictly between 0 and 1.
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_name_means_that_one() {
+    fn a_full_name_selects_only_that_filter() {
         assert_eq!(names(&["fastbloom"], 1_000), Ok(vec!["fastbloom"]));
     }
 
     #[test]
-    fn a_part_a_kind_and_a_side() {
+    fn parts_kinds_and_sides_select_filters() {
         assert_eq!(names(&["SBBF"], 1_000), Ok(vec!["sbbf-rs-safe"]));
         assert_eq!(names(&["counting", "blocked"], 1_000), Ok(vec!["sbbf-rs-safe", "fastbloom-rs counting"]));
         assert_eq!(names(&["rivals"], 1_000), names(&[], 1_000));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_ones_are_left_out_of_large_runs_unless_named() {
+    fn slow_filters_are_left_out_of_large_runs_unless_named() {
         assert!(names(&[], SLOW_UP_TO).unwrap().contains(&"bloomfilter"));
         assert!(!names(&[], SLOW_UP_TO + 1).unwrap().contains(&"bloomfilter"));
         assert_eq!(names(&["bloomfilter"], SLOW_UP_TO + 1), Ok(vec!["bloomfilter"]));

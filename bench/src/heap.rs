@@ -1,4 +1,4 @@
-//! Counts the bytes a filter really allocates, whatever its crate says about itself.
+//! Counts the bytes that a filter really allocates, whatever its crate reports.
 
 use std::alloc::System;
 
@@ -18,8 +18,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_is_seen() {
-        // Other tests allocate meanwhile; a vector this large stands out all the same.
+    fn the_heap_meter_counts_a_vector() {
+        // Other tests allocate at the same time, but a vector this large stands out.
         let before = live_bytes();
         let held = std::hint::black_box(vec![1u8; 256 << 20]);
         let after = live_bytes();

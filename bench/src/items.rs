@@ -1,5 +1,5 @@
-//! The items everyone is asked about. Nothing is stored: item `id` is a bijection of `id`, so members and
-//! non-members are disjoint because their ids are, and every filter sees the same stream.
+//! The items of all queries. Nothing is stored: item `id` is a bijection of `id`, so members and non-members are disjoint because their ids are, and
+//! every filter sees the same stream.
 
 use std::hash::Hash;
 
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Ids at and above this belong to non-members.
 const NON_MEMBERS: u64 = crate::count::MOST_ITEMS;
 
-/// What the items look like.
+/// The shape of the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Shape {
@@ -16,11 +16,11 @@ pub(crate) enum Shape {
     U64,
     /// 16 ASCII bytes.
     Str16,
-    /// Addresses of 47 to 70 bytes.
+    /// URLs of 47 to 70 bytes.
     Url,
 }
 
-/// One shape of item, made in place from an id.
+/// One shape of item, generated in place from an id.
 pub(crate) trait BenchItem: Hash + Clone + Default + 'static {
     /// Becomes item number `id`.
     fn become_item(&mut self, id: u64);
@@ -28,7 +28,7 @@ pub(crate) trait BenchItem: Hash + Clone + Default + 'static {
     /// A well-mixed 64-bit hash, for rivals that leave hashing to the caller.
     fn prehash(&self) -> u64;
 
-    /// A 64-bit key, for rivals that take keys and mix them themselves.
+    /// A 64-bit key, for rivals that accept keys and mix them themselves.
     fn key(&self) -> u64 {
         self.prehash()
     }
@@ -40,7 +40,7 @@ pub(crate) trait BenchItem: Hash + Clone + Default + 'static {
         buffer
     }
 
-    /// The bytes, for rivals that take nothing else.
+    /// The bytes, for rivals that accept nothing else.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn members<T: BenchItem>(buffer: &mut [T], first: u64) {
     buffer.iter_mut().zip(first..).for_each(|(item, id)| item.become_item(id));
 }
 
-/// Fills `buffer` with members picked at random from `0..of`; `turn` tells one picking from the next.
+/// Fills `buffer` with members picked at random from `0..of`; each `turn` picks others.
 pub(crate) fn sampled_members<T: BenchItem>(buffer: &mut [T], of: u64, turn: &mut u64) {
     for item in buffer {
         let random = scatter(*turn | 1 << 63);
@@ -125,13 +125,13 @@ pub(crate) fn sampled_members<T: BenchItem>(buffer: &mut [T], of: u64, turn: &mu
     }
 }
 
-/// Fills `buffer` with non-members nobody was asked about before; `turn` counts them.
+/// Fills `buffer` with non-members that were not used before; `turn` counts them.
 pub(crate) fn non_members<T: BenchItem>(buffer: &mut [T], turn: &mut u64) {
     members(buffer, NON_MEMBERS + *turn);
     *turn += buffer.len() as u64;
 }
 
-/// The finaliser of murmur3's 64-bit lanes: what a caller would hash an integer with.
+/// The finaliser of murmur3's 64-bit lanes, which a caller would typically use to hash an integer.
 #[inline]
 pub(crate) fn fmix64(mut bits: u64) -> u64 {
     bits ^= bits >> 33;
@@ -141,7 +141,7 @@ pub(crate) fn fmix64(mut bits: u64) -> u64 {
     bits ^ (bits >> 33)
 }
 
-/// SplitMix64's output step: a bijection, and not the mixer that anyone hashes with.
+/// SplitMix64's output step: a bijection, and not a mixer that any filter here hashes with.
 fn scatter(id: u64) -> u64 {
     let mut bits = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn members_and_non_members_never_meet() {
+    fn members_and_non_members_are_disjoint() {
         disjoint::<u64>();
         disjoint::<[u8; 16]>();
         disjoint::<String>();
     }
 
     #[test]
-    fn urls_have_the_length_they_say() {
+    fn urls_have_the_documented_length() {
         let mut url = String::new();
         let lengths: Vec<usize> = (0..1_000)
             .map(|id| {

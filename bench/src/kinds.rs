@@ -1,5 +1,5 @@
-//! `docs/kinds.md`: all kinds side by side. Sizes are computed from the shapes; the times are those of a kept record,
-//! as ratios to `Bloom` in the same run.
+//! Writes `docs/kinds.md`, a comparison of all kinds. Sizes are computed from the shapes; times come from a kept record, as ratios to `Bloom` in the
+//! same run.
 
 use std::{
     fmt::Write as _,
@@ -17,24 +17,24 @@ use serde_json::Value;
 
 const ITEMS: u64 = 1_000_000;
 
-/// Columns of the table that come from a record; they stand at its end, and do not make a page stale.
+/// The columns at the end of the table that come from a record; they do not make a page stale.
 const MEASURED: usize = 3;
 
 /// The arguments of `kinds`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The record of `filters` that the times are taken from [default: the newest of 10^6 items at 1 %].
+    /// The record of `filters` with the times [default: the newest of 10^6 items at 1 %].
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where the page goes.
+    /// The page to write.
     #[arg(long, value_name = "FILE", default_value = "docs/kinds.md")]
     out: PathBuf,
-    /// Write nothing; fail if the page's computed columns are not what they would be.
+    /// Write nothing; fail if the computed columns of the page are stale.
     #[arg(long)]
     check: bool,
 }
 
-/// One kind: what it is for and what it can, by word; what it takes, by its shape.
+/// One kind: its purpose and features in words, its size computed from its shape.
 struct Line {
     kind: Kind,
     name: &'static str,
@@ -42,7 +42,7 @@ struct Line {
     can: &'static str,
     cache_lines: &'static str,
     bits: fn(u64, f64) -> Result<f64, BuildError>,
-    /// Its row in a record.
+    /// The name of its row in a record.
     row: &'static str,
 }
 
@@ -50,7 +50,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Bloom,
         name: "Bloom",
-        purpose: "the least memory of those that only insert",
+        purpose: "least memory, insert only",
         can: "merge",
         cache_lines: "up to k",
         bits: |n, p| Ok(BloomShape::for_capacity(n, p)?.bits_per_item()),
@@ -68,7 +68,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::CountingBloom,
         name: "CountingBloom",
-        purpose: "removing, simply",
+        purpose: "simple removal",
         can: "remove, count, merge",
         cache_lines: "up to k",
         bits: |n, p| Ok(CountingShape::for_capacity(n, p)?.bits_per_item()),
@@ -76,8 +76,8 @@ const LINES: [Line; 15] = [
     },
     Line {
         kind: Kind::DualBloom,
-        name: "DualBloom, a tenth removed",
-        purpose: "removing a few, in little memory",
+        name: "DualBloom, 1/10 removed",
+        purpose: "few removals, little memory",
         can: "remove",
         cache_lines: "up to 2 k",
         bits: |n, p| Ok(DualShape::for_capacity(n, n / 10, p)?.bits_per_item()),
@@ -85,10 +85,10 @@ const LINES: [Line; 15] = [
     },
     Line {
         kind: Kind::ScalableBloom,
-        name: "ScalableBloom, from a sixteenth",
-        purpose: "an unknown number of items",
+        name: "ScalableBloom, started at 1/16",
+        purpose: "unknown number of items",
         can: "grow",
-        cache_lines: "up to k a layer",
+        cache_lines: "up to k per layer",
         bits: |n, p| {
             let shape = ScalableShape::for_capacity(n / 16, p)?;
             Ok(shape.memory_bytes_for(n)? as f64 * 8.0 / n as f64)
@@ -98,7 +98,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::DLeft,
         name: "DLeft",
-        purpose: "removing, in half of what counters take",
+        purpose: "removal, half the memory of CountingBloom",
         can: "remove, count, merge",
         cache_lines: "4",
         bits: |n, p| Ok(DLeftShape::for_capacity(n, p)?.bits_per_item()),
@@ -107,7 +107,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Cuckoo,
         name: "Cuckoo",
-        purpose: "removing, low rates",
+        purpose: "removal, low rates",
         can: "remove, count",
         cache_lines: "2",
         bits: |n, p| Ok(CuckooShape::for_capacity(n, p)?.bits_per_item()),
@@ -115,8 +115,8 @@ const LINES: [Line; 15] = [
     },
     Line {
         kind: Kind::GrowableCuckoo,
-        name: "GrowableCuckoo, from a sixteenth",
-        purpose: "removing and growing, up to a size told beforehand",
+        name: "GrowableCuckoo, started at 1/16",
+        purpose: "removal and growth up to a known maximum",
         can: "remove, count, grow",
         cache_lines: "2",
         bits: |n, p| Ok(GrowableCuckooShape::for_growth(n / 16, n, p)?.bits_per_item()),
@@ -125,7 +125,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Quotient,
         name: "Quotient",
-        purpose: "removing, counting, merging, resizing without the items",
+        purpose: "removal, counting, merging, resizing without the items",
         can: "remove, count, merge, grow",
         cache_lines: "1 to 2",
         bits: |n, p| Ok(QuotientShape::for_capacity(n, p)?.bits_per_item()),
@@ -133,8 +133,8 @@ const LINES: [Line; 15] = [
     },
     Line {
         kind: Kind::Growing,
-        name: "Growing, from a millionth",
-        purpose: "any number of items, lookups that do not slow",
+        name: "Growing, started at 1/2^20",
+        purpose: "any number of items, lookups stay fast",
         can: "remove, grow",
         cache_lines: "1 to 2",
         bits: |n, p| {
@@ -146,8 +146,8 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Xor,
         name: "Xor",
-        purpose: "sets that do not change, of a few hundred items",
-        can: "be built whole",
+        purpose: "static sets of a few hundred items",
+        can: "static",
         cache_lines: "3",
         bits: |n, p| Ok(XorShape::for_capacity(n, p)?.bits_per_item()),
         row: "mayhap Xor8",
@@ -155,8 +155,8 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::BinaryFuse,
         name: "BinaryFuse",
-        purpose: "sets that do not change, small and fast",
-        can: "be built whole",
+        purpose: "static sets, small and fast",
+        can: "static",
         cache_lines: "3",
         bits: |n, p| Ok(BinaryFuseShape::for_capacity(n, p)?.bits_per_item()),
         row: "mayhap BinaryFuse8",
@@ -164,8 +164,8 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Ribbon,
         name: "Ribbon",
-        purpose: "sets that do not change, nearest the bound",
-        can: "be built whole",
+        purpose: "static sets, closest to the size bound",
+        can: "static",
         cache_lines: "2 to 3",
         bits: |n, p| Ok(RibbonShape::for_items(n, p)?.bits_per_item()),
         row: "mayhap Ribbon",
@@ -173,8 +173,8 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Gcs,
         name: "Gcs",
-        purpose: "sets that do not change, smallest to send",
-        can: "be built whole, merge",
+        purpose: "static sets, smallest to transmit",
+        can: "static, merge",
         cache_lines: "2 to 3",
         bits: |n, p| Ok(GcsShape::for_capacity(n, p)?.bits_per_item()),
         row: "mayhap Gcs",
@@ -182,8 +182,8 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Window,
         name: "Window",
-        purpose: "seen among the last N items, or in the last N seconds",
-        can: "forget",
+        purpose: "the last N items, or the items of the last N seconds",
+        can: "forgets old items",
         cache_lines: "2",
         bits: |n, p| Ok(WindowShape::of_items(n, p)?.bits_per_item()),
         row: "mayhap Window",
@@ -204,7 +204,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// Writes the page, or says whether the one that is there is up to date.
+/// Writes the page, or returns whether the existing page is up to date.
 fn write_or_check(args: &Args) -> io::Result<bool> {
     if args.check {
         return Ok(is_current(&fs::read_to_string(&args.out)?));
@@ -218,12 +218,12 @@ fn write_or_check(args: &Args) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Are the computed columns of `page` those of this library?
+/// Returns whether the computed columns of `page` match this library.
 fn is_current(page: &str) -> bool {
     computed(page) == computed(&self::page(""))
 }
 
-/// The cells of the table's lines, but for the measured ones.
+/// The cells of the table, except the measured ones.
 fn computed(page: &str) -> Vec<Vec<&str>> {
     page.lines()
         .filter(|line| line.starts_with("| "))
@@ -235,19 +235,23 @@ fn computed(page: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// The whole page. `record` is JSON lines; what is not in it is a dash.
+/// Renders the whole page. `record` is JSON lines; figures that are missing from it become a dash.
 fn page(record: &str) -> String {
     let rows: Vec<Value> = record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let figure = |name: &str, field: &str| rows.iter().rfind(|row| row["name"] == name)?[field].as_f64();
     let ratio = |name: &str, field: &str| Some(figure(name, field)? / figure("mayhap Bloom", field)?);
     let mut page = String::from(
-        "# The kinds side by side\n\n\
-         Printed by `mayhap-bench kinds`; not edited by hand. Bits per item at 10^6 items, computed from the shapes, and over log2(1/rate) in \
-         brackets; cache lines that a lookup touches; then, measured in one run at 10^6 items and 1 % on one machine, thread-CPU time as a ratio \
-         to `Bloom`: single lookups of non-members, the same by batch, and inserting by batch or building. \
-         `Xor` and `BinaryFuse` have fixed widths: 8 bits for 1 %, 16 for 0.1 %; the times are those of 8 bits. \
-         A `Bitmap` is exact, one bit for each number of its range. `ScalableCuckoo` has no rate to ask for: it is there for RedisBloom's data.\n\n\
-         | kind | for | can also | lines | bits at 1 % | bits at 0.1 % | lookup | by batch | build |\n\
+        "# Comparison of all kinds\n\n\
+         Generated by `mayhap-bench kinds`; do not edit.\n\n\
+         * *bits*: bits per item at 10^6 items, computed from the shapes; in brackets, divided by log2(1/rate), the smallest possible size.\n\
+         * *lines*: cache lines that a lookup touches; k is the number of probes.\n\
+         * *features*: operations besides insert and lookup; a *static* filter is built from all its items and does not change.\n\
+         * *lookup*, *batch*, *build*: thread-CPU time as a ratio to `Bloom`, measured in one run at 10^6 items and 1 % on one machine: single \
+         lookups of non-members, batch lookups of non-members, and batch inserts or the build.\n\n\
+         `Xor` and `BinaryFuse` have fixed widths: 8 bits for 1 %, 16 for 0.1 %; their times are for 8 bits. \
+         Not listed: `Bitmap`, which is exact and takes one bit for each number of its range, and `ScalableCuckoo`, which has a fixed rate and exists \
+         for RedisBloom's data.\n\n\
+         | kind | for | features | lines | bits at 1 % | bits at 0.1 % | lookup | batch | build |\n\
          |---|---|---|--:|--:|--:|--:|--:|--:|\n",
     );
     for line in &LINES {
@@ -274,7 +278,7 @@ fn page(record: &str) -> String {
     page
 }
 
-/// The last by name, and so by date, of the records at 10^6 items and 1 %.
+/// The newest record at 10^6 items and 1 %: the last by name, which contains the date.
 pub(crate) fn newest_record(folder: &Path) -> Option<PathBuf> {
     let paths = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_one = |path: &PathBuf| {
@@ -289,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_line() {
-        // One is exact, one is for RedisBloom's sake, and one is as good as exact, at any rate asked for.
+        // Left out: one exact kind, one that exists for RedisBloom, and one that is as good as exact at any rate.
         let apart = [Kind::Bitmap, Kind::ScalableCuckoo, Kind::Fingerprints];
         for kind in Kind::ALL.into_iter().filter(|kind| !apart.contains(kind)) {
             assert_eq!(LINES.iter().filter(|line| line.kind == kind).count(), 1, "{kind}");
@@ -310,7 +314,7 @@ mod tests {
             {\"name\":\"mayhap Cuckoo\",\"miss_ns\":5.0,\"batch_miss_ns\":4.0,\"build_ns\":20.0}\n";
         let page = page(record);
         assert!(page.contains("| 0.50 x | 0.80 x | 2.50 x |") && is_current(&page), "{page}");
-        assert!(!is_current(&page.replace("| removing, low rates |", "| something else |")));
+        assert!(!is_current(&page.replace("| removal, low rates |", "| something else |")));
     }
 
     #[test]

@@ -1,29 +1,29 @@
-//! What memory alone costs: reading one word from random 64-byte lines of as many bytes as a filter has,
-//! with nothing to compute. A batched blocked lookup is one such access and cannot be cheaper.
+//! The cost of memory access alone: reading one word from random 64-byte lines in as many bytes as a filter has, with nothing to compute. A batched
+//! lookup in a blocked filter is one such access and cannot be cheaper.
 //!
 //! ```text
 //! indexes  i₀ i₁ … i₃₁ i₃₂ …      prefetch line i₃₂ while reading line i₀, then i₃₃ and i₁, …
 //! ```
 //!
-//! The only unsafe code of this crate is the prefetch instruction in here.
+//! The only unsafe code of this crate is the prefetch instruction in this module.
 #![allow(unsafe_code)]
 
 use memmap2::MmapMut;
 
 use crate::items::fmix64;
 
-/// How far ahead the prefetch runs.
+/// The prefetch distance in lines.
 const AHEAD: usize = 32;
 
-/// Maps from this size on ask for huge pages, as our own filters do.
+/// Maps of at least this size request huge pages, as our own filters do.
 const HUGE_FROM: usize = 4 << 20;
 
 const HUGE_PAGE: usize = 2 << 20;
 
-/// One line of memory, as the CPU fetches it.
+/// One cache line.
 type Line = [u8; 64];
 
-/// Memory of a filter's size, and nothing in it.
+/// Empty memory of a filter's size.
 pub(crate) struct Gather {
     map: MmapMut,
     lines: usize,
@@ -40,26 +40,26 @@ impl Gather {
         let mut map = MmapMut::map_anon(length)?;
         #[cfg(target_os = "linux")]
         if length >= HUGE_FROM {
-            // A refusal costs speed, not truth: the same refusal meets the filters.
+            // A failure costs speed but does not falsify the comparison: the filters would meet the same failure.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
-        // Untouched pages would all be the one page of zeros, which is always in cache.
+        // Untouched pages would all map to the one zero page, which is always in cache.
         map.fill(1);
         Ok(Gather { map, lines })
     }
 
-    /// Bytes that indexes reach.
+    /// The number of bytes that indexes can reach.
     pub(crate) fn bytes(&self) -> u64 {
         (self.lines * size_of::<Line>()) as u64
     }
 
-    /// The line that a hash falls on, by multiply and shift.
+    /// The line for a hash, by multiply and shift.
     #[inline]
     pub(crate) fn line_of(&self, hash: u64) -> u32 {
         ((u128::from(hash) * self.lines as u128) >> 64) as u32
     }
 
-    /// Reads the lines one after the other and leaves overlapping to the CPU.
+    /// Reads the lines in order and leaves overlapping to the CPU.
     #[inline(never)]
     pub(crate) fn plain(&self, indexes: &[u32]) -> u64 {
         let lines = self.lines();
@@ -81,14 +81,14 @@ impl Gather {
         late.iter().fold(sum, |sum, &index| sum.wrapping_add(word(&lines[index as usize])))
     }
 
-    /// [`Gather::plain`], finding each line by hashing an item first.
+    /// Like [`Gather::plain`], but computes each line by hashing an item.
     #[inline(never)]
     pub(crate) fn plain_mixed(&self, items: &[u64]) -> u64 {
         let lines = self.lines();
         items.iter().fold(0, |sum, &item| sum.wrapping_add(word(&lines[self.line_of(fmix64(item)) as usize])))
     }
 
-    /// [`Gather::rolling`], finding each line by hashing an item first.
+    /// Like [`Gather::rolling`], but computes each line by hashing an item.
     #[inline(never)]
     pub(crate) fn rolling_mixed(&self, items: &[u64]) -> u64 {
         let lines = self.lines();
@@ -124,7 +124,7 @@ fn word(line: &Line) -> u64 {
     u64::from_ne_bytes(*line.first_chunk().expect("a line is longer than a word"))
 }
 
-/// Asks for `line` to be brought into the cache.
+/// Prefetches `line` into the cache.
 #[inline]
 fn prefetch(line: &Line) {
     #[cfg(target_arch = "x86_64")]
@@ -134,16 +134,16 @@ fn prefetch(line: &Line) {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = line; // no stable prefetch: the figure is then that of the plain loop
+    let _ = line; // no stable prefetch here: the figure is that of the plain loop
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Every way of reading must read the same lines, none twice and none left out.
+    /// Every method must read the same lines, each exactly once.
     #[test]
-    fn all_ways_read_the_same_lines() {
+    fn all_methods_read_the_same_lines() {
         let mut gather = Gather::new(1 << 16).unwrap();
         for (at, byte) in gather.map.iter_mut().enumerate() {
             *byte = fmix64(at as u64) as u8;

@@ -1,4 +1,4 @@
-//! Our log of changes beside crates that offer one: what a record costs, and how many changes share one sync.
+//! Compares our log of changes with crates that offer one: the cost of a record, and the number of changes that share one sync.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,37 @@ use mayhap_engine::{Files, Log};
 use crate::clock;
 use crate::samples::Samples;
 
-/// What to measure.
+/// Settings of the measurement.
 #[derive(Parser)]
 pub(crate) struct Args {
     /// Rounds of every measurement.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Records that are handed to the system together: what a pipeline brings.
+    /// Records written to the system together, like those of a pipeline.
     #[arg(long, default_value_t = 64)]
     batch: usize,
-    /// Batches of one measurement.
+    /// Batches per measurement.
     #[arg(long, default_value_t = 2_000)]
     batches: usize,
-    /// Threads that each wait until their record is safe.
+    /// Threads that each wait until their record is synced.
     #[arg(long, default_value_t = 50)]
     threads: usize,
-    /// Records each of them waits for, one by one.
+    /// Records that each thread waits for, one by one.
     #[arg(long, default_value_t = 40)]
     waits: usize,
 }
 
-/// As long as the record of one item of a filter with a short name.
+/// The length of a record for one item and a filter with a short name.
 const RECORD: [u8; 40] = [7; 40];
 
 type Trouble = Box<dyn std::error::Error + Send + Sync>;
 
-/// Something that keeps records.
+/// A log that stores records.
 trait Keeper: Sync {
     fn name(&self) -> &'static str;
-    /// Hands so many records to the system; not necessarily to the disk. `false`: it cannot without a sync.
+    /// Writes this many records to the system, not necessarily to the disk. Returns `false` if it cannot without a sync.
     fn hand_over(&self, records: usize) -> Result<bool, Trouble>;
-    /// Keeps one record and waits until it is safe.
+    /// Appends one record and waits until it is synced.
     fn keep(&self) -> Result<(), Trouble>;
 }
 
@@ -229,8 +229,8 @@ fn measure(args: &Args, folder: &Path) -> Result<(), Trouble> {
     println!(
         "{:<10}{:>36}{:>40}",
         "",
-        format!("CPU ns a record, {} at a time, no sync", args.batch),
-        format!("safe records a second, {} threads", args.threads)
+        format!("CPU ns per record, {} at a time, no sync", args.batch),
+        format!("synced records per second, {} threads", args.threads)
     );
     let (own_cost, own_rate) = (costs[0].median(), rates[0].median());
     let say = |value: Option<f64>, own: Option<f64>| match (value, own) {
@@ -248,7 +248,7 @@ fn measure(args: &Args, folder: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Every thread keeps one record after the other.
+/// Every thread appends one record after the other.
 fn keep_together(keeper: &dyn Keeper, args: &Args) -> Result<(), Trouble> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.threads)

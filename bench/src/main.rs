@@ -1,4 +1,4 @@
-//! mayhap beside its rivals: one process, one item stream, thread-CPU time, ratios.
+//! Benchmarks of mayhap and its rivals: one process, one item stream, thread-CPU time, ratios.
 //!
 //! ```text
 //! items ─▶ every filter in turn (rotated, interleaved) ─▶ samples ─▶ rows ─▶ table / JSON / record
@@ -17,6 +17,7 @@ mod clock;
 mod contender;
 mod count;
 mod filters;
+mod hashes;
 mod heap;
 mod items;
 mod kinds;
@@ -32,7 +33,7 @@ mod samples;
 mod server;
 mod table;
 
-/// mayhap beside its rivals in one run, as ratios.
+/// Benchmarks of mayhap and its rivals, as ratios within one run.
 #[derive(Parser)]
 #[command(name = "mayhap-bench", version)]
 struct Cli {
@@ -42,17 +43,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Time and size of every filter, ours and theirs, on the same items.
+    /// Time and size of every filter, ours and rivals', on the same items.
     Filters(filters::Args),
     /// Promised, expected and observed rates of every kind over a grid of sizes and rates.
     Accuracy(accuracy::Args),
-    /// All kinds side by side, from their shapes and a kept record.
+    /// Compare all kinds, from their shapes and a kept record.
     Kinds(kinds::Args),
-    /// The table of figures in README.md, from a kept record.
+    /// Write the table of figures in README.md from a kept record.
     Readme(readme::Args),
-    /// Our server beside Debian's Redis: its CPU time per request and per item.
+    /// Every hash function: width, speed and an avalanche test; writes docs/hash-functions.md.
+    Hashes(hashes::Args),
+    /// Compare our server with Debian's Redis: CPU time per request and per item.
     Server(server::Args),
-    /// Our log of changes beside crates that offer one.
+    /// Compare our log of changes with crates that offer one.
     Logs(logs::Args),
 }
 
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Kinds(args) => kinds::run(&args),
         Command::Readme(args) => readme::run(&args),
+        Command::Hashes(args) => hashes::run(&args),
         Command::Server(args) => server::run(&args),
         Command::Logs(args) => logs::run(&args),
     }

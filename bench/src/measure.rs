@@ -1,6 +1,5 @@
-//! The measuring: all filters are built side by side, then asked side by side, in turns whose order rotates,
-//! each on the same items. Items are made outside the timed part and are fresh for every timed chunk, because
-//! lines that a question brought into the cache would make the next one look cheap.
+//! The measurement: all filters are built and then queried in interleaved turns whose order rotates, each on the same items. Items are generated
+//! outside the timed part and are fresh for every timed chunk, because cache lines loaded by one query would make the next one look cheap.
 
 use std::hint::black_box;
 
@@ -14,29 +13,29 @@ use crate::{
     samples::Samples,
 };
 
-/// Items in one timed chunk: large beside the clock's own cost, small beside the noise of the machine.
+/// Items per timed chunk: large compared with the cost of the clock, small compared with the noise of the machine.
 const CHUNK: usize = 32_768;
 
-/// Timed chunks of each sort in one turn of one filter.
+/// Timed chunks of each sort per turn of one filter.
 const CHUNKS_PER_TURN: usize = 4;
 
-/// Chunks a filter inserts before the next one has its turn.
+/// Chunks that a filter inserts before the turn of the next one.
 const CHUNKS_PER_LEG: usize = 8;
 
-/// A rate is judged on at least this many non-members, and on enough to expect [`WRONG_ANSWERS`].
+/// The smallest number of non-members to measure a rate with; more if needed to expect [`WRONG_ANSWERS`].
 const FEWEST_NON_MEMBERS: u64 = 2_000_000;
 const WRONG_ANSWERS: f64 = 1_000.0;
 const MOST_NON_MEMBERS: u64 = 50_000_000;
 
-/// A filter that is far better than asked, such as one of fixed width, is asked for more non-members until it gave
-/// so many wrong answers, within reason.
+/// A filter that is much better than requested, such as one of fixed width, is queried with more non-members until it has this many false positives,
+/// within reason.
 const FEWEST_WRONG: u64 = 300;
 const REASON: u64 = 20_000_000;
 
-/// Members removed at most, in chunks; and never more than a quarter of them.
+/// The largest number of removed members, in chunks; never more than a quarter of the members.
 const CHUNKS_REMOVED: usize = 16;
 
-/// What to measure.
+/// Settings of the measurement.
 pub(crate) struct Plan {
     pub(crate) items: u64,
     pub(crate) fpr: f64,
@@ -45,7 +44,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// How often everything is built: often while it is cheap.
+    /// How often every filter is filled; more often if it is cheap.
     fn builds(&self) -> usize {
         match self.items {
             0..=2_000_000 => 5,
@@ -54,7 +53,7 @@ impl Plan {
         }
     }
 
-    /// How often the filters that are built whole are built: each build is one sample.
+    /// How often static filters are built: each build is one sample.
     fn whole_builds(&self) -> usize {
         match self.items {
             0..=2_000_000 => 7,
@@ -63,13 +62,13 @@ impl Plan {
         }
     }
 
-    /// Items inserted per timed chunk: small filters still get several samples of both ways to insert.
+    /// Items inserted per timed chunk: small filters still get several samples of both ways of inserting.
     fn build_chunk(&self) -> usize {
         (self.items as usize / 16).clamp(1, CHUNK)
     }
 
-    /// Questions before a turn is timed: enough to bring a cacheable filter back into the cache that the
-    /// others used meanwhile. Past 2^25 items nothing is cacheable and the chunk only warms the page tables.
+    /// Queries before a turn is timed: enough to reload a cacheable filter, which the others evicted. From 2^25 items on no filter fits the cache, and
+    /// the chunk only warms the page tables.
     fn warm_up(&self) -> usize {
         if self.items > 1 << 25 { CHUNK } else { (self.items as usize / 32).clamp(CHUNK, 1 << 18) }
     }
@@ -79,7 +78,7 @@ impl Plan {
     }
 }
 
-/// Builds, asks and judges every entry, and the limits beside them.
+/// Builds, queries and judges every entry, and measures the limits.
 pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<Row> {
     let mut tracks: Vec<Track<T>> = entries.into_iter().map(Track::new).collect();
     for build in 0..plan.builds() {
@@ -99,18 +98,18 @@ pub(crate) fn measure<T: BenchItem>(plan: &Plan, entries: Vec<Entry<T>>) -> Vec<
     filters.chain(limits.iter().flat_map(|limit| limit.rows(plan))).collect()
 }
 
-/// How far the streams of questions have come.
+/// The positions in the streams of queries.
 #[derive(Default)]
 struct Asked {
     non_members: u64,
     members: u64,
 }
 
-/// A filter on its way through the run.
+/// A filter during the run.
 struct Track<T> {
     entry: Entry<T>,
     filter: Box<dyn Contender<T>>,
-    /// What the allocator says, until [`Track::weigh`] asks the filter itself.
+    /// The figure of the allocator, until [`Track::weigh`] asks the filter itself.
     heap_bytes: i64,
     memory_bytes: u64,
     load: Option<f64>,
@@ -123,7 +122,7 @@ struct Track<T> {
     lost_by_removing: Option<u64>,
 }
 
-/// What a track holds before its filter is made.
+/// The placeholder before a filter is made.
 struct Nothing;
 
 impl<T> Contender<T> for Nothing {
@@ -150,7 +149,7 @@ impl<T: BenchItem> Track<T> {
         }
     }
 
-    /// Starts again with an empty filter, if it is one that is filled.
+    /// Starts again with an empty filter, unless it is static.
     fn renew(&mut self, plan: &Plan) {
         let Make::Empty(make) = self.entry.make else { return };
         self.filter = Box::new(Nothing);
@@ -159,7 +158,7 @@ impl<T: BenchItem> Track<T> {
         self.heap_bytes = heap::live_bytes() - before;
     }
 
-    /// Builds anew from all items, if it is one that is built whole.
+    /// Builds a static filter again from all items.
     fn build(&mut self, plan: &Plan, items: &[T]) {
         let Make::Whole(make) = self.entry.make else { return };
         self.filter = Box::new(Nothing);
@@ -171,13 +170,13 @@ impl<T: BenchItem> Track<T> {
         self.timings.build_wall.record(spent.wall, items.len());
     }
 
-    /// What the full filter says of itself, before anything is removed from it.
+    /// Records the size and load that the full filter reports, before any removal.
     fn weigh(&mut self) {
         self.memory_bytes = self.filter.memory_bytes().unwrap_or(self.heap_bytes.max(0) as u64);
         self.load = self.filter.load();
     }
 
-    /// Inserts `leg`. Chunks go by batch and one by one in turn, so that one build gives both figures.
+    /// Inserts `leg`. Chunks alternate between batch and single inserts, so that one build gives both figures.
     fn insert(&mut self, leg: &[T], chunk_items: usize, build: usize) {
         for (turn, chunk) in leg.chunks(chunk_items).enumerate() {
             let wants_batch = (turn + build).is_multiple_of(2) && self.filter.insert_batch(&[]);
@@ -192,7 +191,7 @@ impl<T: BenchItem> Track<T> {
             };
             self.heap_bytes += heap::live_bytes() - before;
             if chunk.len() < chunk_items {
-                continue; // the odd end of the items: too short to time
+                continue; // the last, shorter chunk: too short to time
             }
             let has_batch = wants_batch || self.filter.insert_batch(&[]);
             if wants_batch || !has_batch {
@@ -204,7 +203,7 @@ impl<T: BenchItem> Track<T> {
         }
     }
 
-    /// Asks for a chunk of non-members or of members, one by one or by batch, and keeps the time.
+    /// Queries a chunk of non-members or members, one by one or in a batch, and records the time.
     fn ask(&mut self, questions: &Questions<T>, turn: usize) {
         let chunk = |sort: Sort| black_box(questions.chunk(sort, turn));
         let (wrong, spent) = time(|| black_box(self.filter.count_each(chunk(Sort::Miss))));
@@ -225,7 +224,7 @@ impl<T: BenchItem> Track<T> {
         (self.non_members, self.members) = (self.non_members + CHUNK as u64, self.members + CHUNK as u64);
     }
 
-    /// Were there enough non-members to say what the rate is?
+    /// Returns whether enough non-members were queried to determine the rate.
     fn is_judged(&self, plan: &Plan) -> bool {
         self.non_members >= plan.non_members_wanted()
             && (self.wrong >= FEWEST_WRONG || self.non_members >= REASON)
@@ -258,10 +257,10 @@ impl<T: BenchItem> Track<T> {
     }
 }
 
-/// One round's questions, the same for everyone.
+/// The queries of one round, the same for every filter.
 struct Questions<T> {
     warm_up: Vec<T>,
-    /// [`CHUNKS_PER_TURN`] chunks of each [`Sort`], no non-member in two of them.
+    /// [`CHUNKS_PER_TURN`] chunks of each [`Sort`]; no non-member occurs in two of them.
     chunks: Vec<Vec<T>>,
 }
 
@@ -299,7 +298,7 @@ impl<T: BenchItem> Questions<T> {
     }
 }
 
-/// Fills every filter that is filled, leg by leg.
+/// Fills every non-static filter, leg by leg.
 fn fill_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
     let mut tracks: Vec<&mut Track<T>> =
         tracks.iter_mut().filter(|track| matches!(track.entry.make, Make::Empty(_))).collect();
@@ -324,7 +323,7 @@ fn fill_all<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], build: usize) {
     }
 }
 
-/// Builds every filter that is built whole, in turns.
+/// Builds every static filter, in turns.
 fn build_whole<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>]) {
     let mut tracks: Vec<&mut Track<T>> =
         tracks.iter_mut().filter(|track| matches!(track.entry.make, Make::Whole(_))).collect();
@@ -334,14 +333,14 @@ fn build_whole<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>]) {
     let mut items = vec![T::default(); plan.items as usize];
     items::members(&mut items, 0);
     for build in 0..plan.whole_builds() {
-        eprintln!("building {} filters whole, pass {} of {}", tracks.len(), build + 1, plan.whole_builds());
+        eprintln!("building {} static filters, pass {} of {}", tracks.len(), build + 1, plan.whole_builds());
         for at in rotated(tracks.len(), build) {
             tracks[at].build(plan, &items);
         }
     }
 }
 
-/// One round of questions to every filter and every limit.
+/// One round of queries to every filter and every limit.
 fn ask_all<T: BenchItem>(
     plan: &Plan,
     tracks: &mut [Track<T>],
@@ -350,7 +349,7 @@ fn ask_all<T: BenchItem>(
     round: usize,
 ) {
     if round.is_multiple_of(8) {
-        eprintln!("asking, round {} of {}", round + 1, plan.rounds);
+        eprintln!("querying, round {} of {}", round + 1, plan.rounds);
     }
     let words = Questions::<u64>::new(plan, asked);
     let questions = Questions::<T>::new(plan, asked);
@@ -364,7 +363,7 @@ fn ask_all<T: BenchItem>(
     }
 }
 
-/// Asks for further non-members, untimed, until the rate is worth judging.
+/// Queries more non-members, untimed, until the rate can be judged.
 fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
     let mut chunk = vec![T::default(); CHUNK];
     while tracks.iter().any(|track| !track.is_judged(plan)) {
@@ -377,7 +376,7 @@ fn top_up<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked)
     }
 }
 
-/// Asks the same items by batch and one by one, at lengths that leave every kind of remainder.
+/// Queries the same items in a batch and one by one, at lengths that leave every kind of remainder.
 fn check_batches<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut Asked) {
     let mut mixed = vec![T::default(); 4_099];
     let (non_members, members) = mixed.split_at_mut(2_000);
@@ -394,7 +393,7 @@ fn check_batches<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>], asked: &mut
     }
 }
 
-/// Removes some members from every filter that removes, in turns, and looks whether the others are still there.
+/// Removes some members from every filter that supports it, in turns, and checks that the others are still found.
 fn remove_some<T: BenchItem>(plan: &Plan, tracks: &mut [Track<T>]) {
     let chunk_items = (plan.items as usize / 4 / CHUNKS_REMOVED).clamp(1, CHUNK);
     let chunks = (plan.items as usize / 4 / chunk_items).min(CHUNKS_REMOVED);
@@ -476,8 +475,7 @@ impl Limit {
     }
 }
 
-/// The limits at the footprint of the blocked filter and of the classic one: ours if it runs, else a rival's,
-/// else the size by formula.
+/// The limits at the footprint of the blocked and the classic filter: ours if it runs, else a rival's, else the computed size.
 fn limits<T: BenchItem>(plan: &Plan, tracks: &[Track<T>]) -> Vec<Limit> {
     let size_of = |kind: Kind| {
         let of_kind = || tracks.iter().filter(move |track| track.entry.kind == kind);
@@ -498,7 +496,7 @@ fn limits<T: BenchItem>(plan: &Plan, tracks: &[Track<T>]) -> Vec<Limit> {
         .into()
 }
 
-/// `0..length`, starting somewhere else each turn.
+/// The indexes `0..length`, starting at another one each turn.
 fn rotated(length: usize, turn: usize) -> impl Iterator<Item = usize> {
     (0..length).map(move |step| (step + turn) % length)
 }
@@ -510,7 +508,7 @@ mod tests {
 
     const ITEMS: u64 = 5_000;
 
-    /// Knows its members exactly, and how far to lie about them.
+    /// A filter that stores its members exactly, and can be made to lie about them.
     #[derive(Default)]
     struct Exact {
         members: HashSet<u64>,
@@ -554,7 +552,7 @@ mod tests {
         }
     }
 
-    /// A vector of everything: no batch, and the allocator tells its size.
+    /// A vector that matches everything: no batch, and its size comes from the allocator.
     struct Shelf(Vec<u64>);
 
     impl Contender<u64> for Shelf {
@@ -563,7 +561,7 @@ mod tests {
         }
 
         fn count_each(&self, items: &[u64]) -> usize {
-            items.len() // mayhap, always
+            items.len() // always maybe
         }
     }
 
@@ -578,13 +576,13 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_set_is_measured_whole() {
+    fn an_exact_set_gets_all_figures() {
         let row = row(|_, _| Box::new(Exact::default()));
         assert_eq!(
             (row.observed_fpr, row.false_negatives, row.batch_agrees),
             (Some(0.0), Some(0), Some(true))
         );
-        assert_eq!(row.bits_per_item, 64.0, "every member went in once, by batch or one by one");
+        assert_eq!(row.bits_per_item, 64.0, "every member is inserted once, in a batch or one by one");
         assert!(row.non_members_asked >= FEWEST_NON_MEMBERS);
         let ns = &row.median;
         for figure in [ns.build_ns, ns.insert_ns, ns.miss_ns, ns.hit_ns, ns.batch_miss_ns, ns.batch_hit_ns] {
@@ -596,13 +594,13 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_loses_others_by_removing_is_caught() {
+    fn a_filter_that_loses_others_by_removing_is_detected() {
         let row = row(|_, _| Box::new(Exact { loses_others: true, ..Exact::default() }));
         assert!(row.is_broken() && row.lost_by_removing.unwrap() > 0 && row.false_negatives == Some(0));
     }
 
     #[test]
-    fn a_whole_build_is_timed_as_one() {
+    fn a_static_build_is_one_sample() {
         let row = measured(Make::Whole(|items, _| {
             Box::new(Exact { members: items.iter().copied().collect(), ..Exact::default() })
         }));
@@ -613,19 +611,19 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_forgets_is_caught() {
+    fn a_filter_that_forgets_is_detected() {
         let row = row(|_, _| Box::new(Exact { forgets: 1_000, ..Exact::default() }));
         assert!(row.is_broken() && row.false_negatives.unwrap() > 0);
     }
 
     #[test]
-    fn a_batch_that_answers_otherwise_is_caught() {
+    fn a_batch_that_disagrees_with_single_queries_is_detected() {
         let row = row(|_, _| Box::new(Exact { batch_adds: 1, ..Exact::default() }));
         assert!(row.is_broken() && row.batch_agrees == Some(false));
     }
 
     #[test]
-    fn always_mayhap_is_seen_and_without_a_batch_there_are_no_batch_figures() {
+    fn a_filter_that_always_answers_maybe_is_detected_and_has_no_batch_figures() {
         let row = row(|_, _| Box::new(Shelf(Vec::new())));
         assert_eq!(row.observed_fpr, Some(1.0));
         assert_eq!(row.batch_agrees, None);

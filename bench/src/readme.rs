@@ -1,5 +1,5 @@
-//! The table of figures in `README.md` and `README.zh-CN.md`: ours beside the fastest rivals of each family, from the newest record,
-//! losses included.
+//! Writes the table of figures in `README.md` and `README.zh-CN.md`: our filters and the fastest rivals of each family, from the newest record, losses
+//! included.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::kinds::newest_record;
 const BEGIN: &str = "<!-- figures: `just readme` writes this table from bench/record -->\n";
 const END: &str = "<!-- end of figures -->\n";
 
-/// Rivals shown for each family: those with the fastest single lookups.
+/// Rivals shown per family: those with the fastest single lookups.
 const RIVALS: usize = 3;
-/// A filter that is right this much more often than asked for belongs to another comparison.
+/// A filter whose rate is lower than requested by more than this factor belongs to another comparison.
 const LOWEST_FPR: f64 = 0.001;
 
 /// The arguments of `readme`.
@@ -29,10 +29,10 @@ pub(crate) struct Args {
     root: PathBuf,
 }
 
-/// A page that has the table, in its language.
+/// A page with the table, in its language.
 struct Page {
     file: &'static str,
-    /// What is said of the table, with `{machine}`, `{cpus}`, `{date}` and `{record}` to be filled in.
+    /// The text above the table, with the placeholders `{machine}`, `{cpus}`, `{date}` and `{record}`.
     about: &'static str,
     header: &'static str,
     /// The names of [`FAMILIES`].
@@ -42,7 +42,7 @@ struct Page {
 const PAGES: [Page; 2] = [
     Page {
         file: "README.md",
-        about: "One million integers, 1 % asked for, all in one process on one machine ({machine}, {cpus} cores, {date}); CPU time of one item. \
+        about: "One million integers, target rate 1 %, all in one process on one machine ({machine}, {cpus} cores, {date}); CPU time per item. \
                 Bold is the best of a family. From {record}.",
         header: "| family | crate | bits per item | measured FPR | lookup, non-member | lookup, member | lookup, in batches | insert or build |",
         families: [
@@ -82,20 +82,20 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 
 fn write(args: &Args) -> io::Result<()> {
     let newest = || newest_record(&args.root.join("bench/record"));
-    let record = args.record.clone().or_else(newest).ok_or_else(|| io::Error::other("there is no record"))?;
+    let record = args.record.clone().or_else(newest).ok_or_else(|| io::Error::other("no record found"))?;
     let rows = rows(&fs::read_to_string(&record)?);
     for page in &PAGES {
         let path = args.root.join(page.file);
         let text = fs::read_to_string(&path)?;
         let Some((before, _, after)) = parts(&text) else {
-            return Err(io::Error::other(format!("{} has no place for the table", page.file)));
+            return Err(io::Error::other(format!("{} has no markers for the table", page.file)));
         };
         fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table(page, &record, &rows)))?;
     }
     Ok(())
 }
 
-/// What comes before the table, the table, and what comes after it.
+/// Splits a page into the text before the table, the table, and the text after it.
 fn parts(page: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (table, after) = rest.split_once(END)?;
@@ -142,7 +142,7 @@ fn table(page: &Page, record: &Path, rows: &[Value]) -> String {
     table
 }
 
-/// The fastest of other programs' filters of this kind.
+/// Returns the fastest rivals of this kind.
 fn rivals<'a>(rows: &'a [Value], kind: &str) -> Vec<&'a Value> {
     let is_rival = |row: &&Value| {
         let rate = row["observed_fpr"].as_f64();
@@ -155,7 +155,7 @@ fn rivals<'a>(rows: &'a [Value], kind: &str) -> Vec<&'a Value> {
     rivals
 }
 
-/// A figure of a row. Static filters are built, so they have no time of a single insertion.
+/// Returns a figure of a row. Static filters have no time of a single insertion.
 fn figure(row: &Value, field: &str) -> Option<f64> {
     match field {
         "insert_ns" => row["insert_ns"].as_f64().or_else(|| row["build_ns"].as_f64()),
@@ -167,7 +167,7 @@ fn or_last(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::INFINITY)
 }
 
-/// A figure, bold if none of its family is shown as a smaller one; a dash where there is none.
+/// Formats a figure, in bold if no other of its family is shown smaller; a dash if there is none.
 fn cell(row: &Value, family: &[&Value], field: &str, unit: &str) -> String {
     let Some(shown) = figure(row, field) else { return "–".to_owned() };
     let least = family.iter().map(|row| or_last(figure(row, field))).fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! Rows kept for later: JSON lines under `bench/record/`, the first one about the machine.
+//! Records for later comparison: JSON lines under `bench/record/`; the first describes the machine.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{bars, row::Row};
 
-/// What the figures were measured on. No names of hosts or people.
+/// The machine that the figures were measured on. No names of hosts or people.
 #[derive(Serialize)]
 struct Machine {
     machine: String,
@@ -38,18 +38,18 @@ impl Machine {
     }
 }
 
-/// One row or machine as one line of JSON.
+/// Serializes a row or a machine as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("rows have string keys and finite numbers")
 }
 
-/// Appends `rows`, and the bars they are held against, to the record of that date and setting.
+/// Appends `rows` and their bars to the record of that date and these settings.
 pub(crate) fn keep(rows: &[Row], date: &str) -> io::Result<PathBuf> {
     let bars = bars::bars(rows);
     append(&file_name(rows, date), rows.iter().map(line).chain(bars.iter().map(line)), date)
 }
 
-/// Appends lines, behind one about the machine, to the record of this name.
+/// Appends lines to the record of this name, after a line about the machine.
 pub(crate) fn append(name: &str, lines: impl Iterator<Item = String>, date: &str) -> io::Result<PathBuf> {
     let folder = folder();
     fs::create_dir_all(&folder)?;
@@ -73,7 +73,7 @@ fn file_name(rows: &[Row], date: &str) -> String {
     }
 }
 
-/// Under `cargo run` this crate's own folder, wherever the tree lies; else beside the working directory.
+/// The folder of the records: in this crate's folder under `cargo run`, else in the working directory.
 fn folder() -> PathBuf {
     match std::env::var_os("CARGO_MANIFEST_DIR") {
         Some(manifest) => Path::new(&manifest).join("record"),
@@ -81,15 +81,15 @@ fn folder() -> PathBuf {
     }
 }
 
-/// Today in UTC, as YYYY-MM-DD.
+/// Today's date in UTC, as YYYY-MM-DD.
 pub(crate) fn today() -> String {
     let secs = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = civil(secs / 86_400);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Year, month and day of a day counted from 1970-01-01. The year is taken to begin in March, so that the
-/// leap day comes last and months follow one rule.
+/// Converts a number of days since 1970-01-01 into year, month and day. The computation uses a year that begins in March, so that the leap day comes
+/// last and months follow one rule.
 fn civil(days: u64) -> (u64, u64, u64) {
     let from_year_0 = days + 719_468;
     let era = from_year_0 / 146_097;
@@ -107,7 +107,7 @@ fn cpu_model(cpuinfo: &str) -> String {
     model.map_or("unknown".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// The bracketed word of `always [madvise] never`.
+/// Returns the bracketed word of `always [madvise] never`.
 fn chosen_mode(modes: &str) -> String {
     let inside = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or("unknown".to_owned(), |(mode, _)| mode.to_owned())
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_read_from_what_the_kernel_says() {
+    fn the_machine_is_read_from_kernel_files() {
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU 9000\n"), "Some CPU 9000");
         assert_eq!(cpu_model(""), "unknown");
         assert_eq!(chosen_mode("always [madvise] never\n"), "madvise");

@@ -1,4 +1,4 @@
-//! What many timings of one thing say: the median, and the tenth percentile where neighbours are quiet.
+//! Statistics of many timings: the median, and the tenth percentile, which excludes noisy neighbours.
 
 /// Nanoseconds per item, one entry per timed chunk.
 #[derive(Clone, Debug, Default)]
@@ -7,22 +7,22 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Records a chunk of `items` that took `ns` in all.
+    /// Records a chunk of `items` items that took `ns` nanoseconds.
     pub(crate) fn record(&mut self, ns: f64, items: usize) {
         self.values.push(ns / items as f64);
     }
 
-    /// The middle sample; none if nothing was recorded.
+    /// The median; `None` without samples.
     pub(crate) fn median(&self) -> Option<f64> {
         self.quantile(0.5)
     }
 
-    /// The sample that one in ten undercuts.
+    /// The tenth percentile.
     pub(crate) fn p10(&self) -> Option<f64> {
         self.quantile(0.1)
     }
 
-    /// Mean over all samples: what the median hides, such as the one chunk that made a filter grow.
+    /// The mean over all samples. It shows what the median hides, such as the one chunk in which a filter grew.
     pub(crate) fn mean(&self) -> Option<f64> {
         (!self.values.is_empty()).then(|| self.values.iter().sum::<f64>() / self.values.len() as f64)
     }
@@ -46,13 +46,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_says_nothing() {
+    fn without_samples_there_are_no_statistics() {
         let none = Samples::default();
         assert_eq!((none.median(), none.p10(), none.mean()), (None, None, None));
     }
 
     #[test]
-    fn odd_even_and_single() {
+    fn medians_of_odd_even_and_single_samples() {
         assert_eq!(samples(&[7.0]).median(), Some(7.0));
         assert_eq!(samples(&[9.0, 1.0, 5.0]).median(), Some(5.0));
         assert_eq!(samples(&[4.0, 1.0, 2.0, 9.0]).median(), Some(3.0));

@@ -1,4 +1,4 @@
-//! The rows for people: absolute figures, then ratios to the best rival of the kind and to bare memory.
+//! The rows as a table: absolute figures, then ratios to the best rival of the kind and to bare memory.
 
 use std::fmt::Write;
 
@@ -16,15 +16,15 @@ const HEADER: [&str; COLUMNS] = [
 
 const LEGEND: &str = "\
 bits: per item; /bound: over log2(1/observed rate), which makes different rates comparable; load: share of slots in use
-build … remove: thread-CPU ns per item, medians (b. = batch); filters built whole: CPU of all threads of the build
-then the ratios to the rival marked *; a batch is set against the rival's batch, or its single calls if it has none
+build … remove: thread-CPU ns per item, medians (b. = batch); static filters: CPU of all threads of the build
+then the ratios to the rival marked *; a batch is compared with the rival's batch, or its single calls if it has none
 /gather: batch (or single) miss over the bare prefetched gather of the blocked or classic footprint
 ";
 
-/// A build whose CPU time is so much more than the time on the wall used several threads.
+/// A build used several threads if its CPU time exceeds the elapsed time by this factor.
 const SEVERAL_THREADS: f64 = 1.2;
 
-/// The whole table, one block per kind.
+/// Renders the whole table, one block per kind.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut out = String::new();
     if let Some(row) = rows.first() {
@@ -59,7 +59,7 @@ fn heading(name: &str) -> [String; COLUMNS] {
     cells
 }
 
-/// What fits no column: builds on several threads, and rivals that lose items.
+/// Notes that fit no column: builds on several threads, and rivals that lose items.
 fn notes(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {
@@ -80,7 +80,7 @@ fn notes(rows: &[Row]) -> String {
     out
 }
 
-/// The bare gather that a filter of `kind` is held against. The others have other footprints.
+/// The bare gather that a filter of `kind` is compared with. The other kinds have other footprints.
 fn gather(rows: &[Row], kind: Kind) -> Option<f64> {
     let name = match kind {
         Kind::Blocked | Kind::BlockedAtomic => "limit: bare prefetched gather",
@@ -94,10 +94,10 @@ fn cells(row: &Row, yardstick: Option<&Row>, gather: Option<f64>) -> [String; CO
     let is_yardstick = yardstick.is_some_and(|best| best.name == row.name);
     let ns = &row.median;
     let against = |pick: fn(&Figures) -> Option<f64>| {
-        // A yardstick beside itself says nothing.
+        // A ratio of the reference to itself is left out.
         if is_yardstick { None } else { ratio(pick(ns), yardstick.and_then(|best| pick(&best.median))) }
     };
-    // A batch is held against the best the rival has.
+    // A batch is compared with the fastest calls of the rival.
     let batch = |own: Option<f64>, pick: fn(&Figures) -> Option<f64>| {
         if is_yardstick { None } else { ratio(own, yardstick.and_then(|best| pick(&best.median))) }
     };
@@ -132,7 +132,7 @@ fn limit_cells(row: &Row) -> [String; COLUMNS] {
     cells
 }
 
-/// Three places, and more below a hundredth of a percent.
+/// Three decimals, and more below a hundredth of a percent.
 fn percent(fpr: f64) -> String {
     if fpr > 0.0 && fpr < 1e-4 { format!("{:.5}", fpr * 100.0) } else { format!("{:.3}", fpr * 100.0) }
 }
@@ -149,7 +149,7 @@ fn times(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |times| format!("{times:.2}x"))
 }
 
-/// Names to the left, figures to the right, no spaces at the ends of lines.
+/// Aligns names to the left and figures to the right, without trailing spaces.
 fn aligned(lines: &[[String; COLUMNS]]) -> String {
     let mut widths = [0; COLUMNS];
     for line in lines {
@@ -226,11 +226,11 @@ mod tests {
         ];
         assert_eq!(ours, expected);
         let rival = words(&table, "sbbf-rs-safe *");
-        assert_eq!(rival[11..], ["-", "-", "-", "-", "-", "2.50x"], "a yardstick is not held against itself");
+        assert_eq!(rival[11..], ["-", "-", "-", "-", "-", "2.50x"], "the reference has no ratio to itself");
     }
 
     #[test]
-    fn without_the_yardstick_there_are_figures_but_no_ratios() {
+    fn without_the_reference_there_are_figures_but_no_ratios() {
         let table = render(&[row("mayhap Bloom", Kind::Bloom, 4.0, Some(2.5))]);
         let ours = words(&table, "mayhap Bloom");
         assert_eq!(ours[4], "8.0");

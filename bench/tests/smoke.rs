@@ -1,4 +1,4 @@
-//! The program on few items: does every object carry the promised fields?
+//! Runs the program on few items and checks the fields of every object.
 
 use std::process::{Command, Output};
 
@@ -14,7 +14,7 @@ fn objects(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn json_carries_the_promised_fields() {
+fn json_has_the_documented_fields() {
     let output = bench(&[
         "filters",
         "--items",
@@ -44,7 +44,7 @@ fn json_carries_the_promised_fields() {
         assert_eq!(row["false_negatives"], 0);
         assert!(row["strangers_asked"].as_u64().unwrap() >= 2_000_000);
         let observed = row["observed_fpr"].as_f64().unwrap();
-        assert!((0.008..0.0125).contains(&observed), "{observed} is far from the 1 % that was asked for");
+        assert!((0.008..0.0125).contains(&observed), "{observed} is far from the target of 1 %");
     }
     assert_eq!(limits.len(), 4);
     assert!(limits.iter().any(|row| row["name"] == "limit: bare prefetched gather"));
@@ -55,7 +55,7 @@ fn json_carries_the_promised_fields() {
 }
 
 #[test]
-fn ours_have_batch_figures_and_keep_their_promises() {
+fn our_filters_have_batch_figures_and_keep_their_guarantees() {
     let output = bench(&["filters", "--items", "20000", "--rounds", "1", "--json", "--only", "ours"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = objects(&output);
@@ -83,7 +83,7 @@ fn every_kind_has_its_rivals_and_its_bars() {
     for kind in kinds.split(',') {
         assert!(table.contains(&format!("── {kind}\n")), "no block of {kind}:\n{table}");
     }
-    // Every kind but the window has a rival that ratios are taken against.
+    // Every kind except the window has a rival that ratios refer to.
     assert_eq!(
         table.lines().filter(|line| line.split_whitespace().any(|word| word == "*")).count(),
         6,
@@ -101,7 +101,7 @@ fn every_kind_has_its_rivals_and_its_bars() {
 }
 
 #[test]
-fn every_shape_gives_a_table() {
+fn every_item_shape_gives_a_table() {
     for shape in ["u64", "str16", "url"] {
         let output = bench(&[
             "filters",
@@ -124,7 +124,7 @@ fn every_shape_gives_a_table() {
 }
 
 #[test]
-fn unknown_names_and_numbers_are_refused() {
+fn unknown_names_and_numbers_are_rejected() {
     for wrong in [["--only", "no such filter"], ["--items", "many"], ["--fpr", "1.5"], ["--rounds", "0"]] {
         let output = bench(&[&["filters"], &wrong[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
@@ -132,12 +132,12 @@ fn unknown_names_and_numbers_are_refused() {
 }
 
 #[test]
-fn a_module_that_is_not_there_stops_the_measurement() {
+fn a_missing_module_aborts_the_measurement() {
     let output = bench(&["server", "--module", "no/such/module.so"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stderr.is_empty() && output.stdout.is_empty());
     for alone in [&["--rival-module", "other.so"][..], &["--record"]] {
         let output = bench(&[&["server"], alone].concat());
-        assert_eq!(output.status.code(), Some(2), "{alone:?} means nothing without --module");
+        assert_eq!(output.status.code(), Some(2), "{alone:?} needs --module");
     }
 }

@@ -16,26 +16,26 @@ use mayhap::BuildError;
 
 use self::subject::{Built, SUBJECTS, Subject, Twin};
 
-/// What to measure, and where to write it.
+/// Settings of the measurement.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A short form in seconds: sizes up to 1e5, rates down to 0.1 %; writes nothing unless `--out` is given.
+    /// A short run of seconds: at most 1e5 items, rates down to 0.1 %; writes nothing without `--out`.
     #[arg(long)]
     quick: bool,
-    /// Only kinds whose name contains one of these, separated by commas; the other rows of the page stay as they are.
+    /// Only kinds whose name contains one of these, separated by commas; the other rows of the page are kept.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Where the page goes [default: docs/accuracy.md, nowhere with --quick].
+    /// The page to write [default: docs/accuracy.md, none with --quick].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Chance a side that a right filter is called wrong.
+/// The probability, per side, that a correct filter fails the check.
 const ALPHA: f64 = 1e-6;
-/// The stated error of the models.
+/// The assumed error of the models.
 const MODEL_ERROR: f64 = 0.02;
 
-/// One cell of the grid, measured.
+/// One measured cell of the grid.
 pub(crate) struct Cell {
     name: &'static str,
     items: u64,
@@ -44,11 +44,11 @@ pub(crate) struct Cell {
     trials: u64,
     wrong: u64,
     bits_per_item: f64,
-    /// Inside the band around what the model expects?
+    /// Whether it is inside the band around the expected rate.
     as_expected: bool,
-    /// Not above the promise by more than chance explains?
+    /// Whether it exceeds the promised rate by no more than chance allows.
     kept: bool,
-    /// Was the same filter with too many items rejected? `None` for filters that have no such twin.
+    /// Whether the same filter with too many items was detected. `None` for filters without such a check.
     overfull_rejected: Option<bool>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     println!("{} cells, {} as promised, {failed} not", cells.len(), cells.len() - failed);
     let out = args.out.clone().or_else(|| (!args.quick).then(|| PathBuf::from("docs/accuracy.md")));
     if let Some(path) = out {
-        // What is not measured again is seeded, and would come out the same.
+        // Kinds that were not measured keep their rows: everything is seeded, so they would come out the same.
         let before = if args.only.is_empty() { None } else { std::fs::read_to_string(&path).ok() };
         if let Err(error) = std::fs::write(&path, page::render(&cells, &before.unwrap_or_default())) {
             eprintln!("mayhap-bench: cannot write {}: {error}", path.display());
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// All cells, in the order of the grid, by as many threads as there are cores.
+/// Measures all cells on all cores. Returns them in the order of the grid.
 fn measure_all(grid: &[(&Subject, u64, f64)], quick: bool) -> Vec<Cell> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -125,7 +125,7 @@ fn measure_all(grid: &[(&Subject, u64, f64)], quick: bool) -> Vec<Cell> {
     done.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// Non-members asked for one cell: enough wrong answers that chance is small beside the model's error, in bearable time.
+/// The number of non-members queried per cell: enough false positives to make chance small compared with the model error, in acceptable time.
 fn trials(rate: f64, quick: bool) -> u64 {
     let wanted = match rate {
         _ if rate >= 0.1 => 20_000_000,
@@ -135,15 +135,16 @@ fn trials(rate: f64, quick: bool) -> u64 {
     if quick { wanted / 20 } else { wanted }
 }
 
-/// Filters differ by luck, small ones most, so that several are averaged: four, or as many as have two million items together.
+/// The number of filters per cell. Filters vary by chance, small ones most, so several are averaged: four, or as many as have two million items
+/// together.
 fn filters(items: u64) -> u64 {
     (2_000_000 / items).clamp(4, 500)
 }
 
 /// # Errors
-/// Why there is no such filter: some kinds cannot have every rate.
+/// The reason why there is no such filter: some kinds do not support every rate.
 fn measure(subject: &Subject, items: u64, rate: f64, quick: bool) -> Result<Cell, BuildError> {
-    // A filter may be far better than promised; there must be something to count all the same.
+    // A filter may be much better than promised; there must still be enough false positives to count.
     let expected = (subject.build)(items, items, rate, 1)?.expected;
     let asked = trials(rate, quick).max((400.0 / expected) as u64);
     let full = ask(subject, items, items, rate, asked)?;
@@ -176,16 +177,16 @@ fn measure(subject: &Subject, items: u64, rate: f64, quick: bool) -> Result<Cell
     })
 }
 
-/// What some filters of one cell answered, added up.
+/// The summed results of the filters of one cell.
 struct Sums {
     trials: u64,
     wrong: u64,
-    /// What the filters say they keep.
+    /// The rate that the filters promise.
     promised: f64,
-    /// What the model says at the capacity, whatever was really put in: the mean over the filters.
+    /// The expected rate at capacity, whatever was inserted: the mean over the filters.
     expected: f64,
     bits_per_item: f64,
-    /// One of them had no room for all items.
+    /// Whether one of them rejected some items because it was full.
     refused: bool,
 }
 
@@ -199,7 +200,7 @@ fn ask(subject: &Subject, capacity: u64, items: u64, rate: f64, trials: u64) -> 
         let Built { filter, promised, expected, bits_per_item, refused } = built;
         sums.refused |= refused;
         if refused {
-            break; // what it would answer does not matter any more
+            break; // its answers no longer matter
         }
         sums.wrong += filter.wrong_answers(seed + 1, each);
         sums.trials += each;

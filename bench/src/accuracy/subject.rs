@@ -1,4 +1,4 @@
-//! The filters whose promises are checked, and how each is built and filled.
+//! The filters whose rates are checked, and how each is built and filled.
 
 use mayhap::{
     Answers, BinaryFuse8, BinaryFuse16, BlockedBloom, BlockedLayout, BlockedShape, Bloom, BuildError,
@@ -7,14 +7,14 @@ use mayhap::{
 };
 use mayhap_testkit::{member_u64, non_member_u64};
 
-/// A kind, as the table names it.
+/// A kind, with its name in the table.
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
-    /// What a filter with too many items must not get away with.
+    /// The overfull variant that the check must detect.
     pub(crate) twin: Twin,
-    /// The rate that cannot be chosen, for filters of fixed width.
+    /// The fixed rate of filters of fixed width.
     pub(crate) fixed: Option<f64>,
-    /// Builds for `capacity` at a rate, and puts `items` in: `(capacity, items, rate, seed)`.
+    /// Builds a filter and inserts items: `(capacity, items, rate, seed)`.
     pub(crate) build: fn(u64, u64, f64, u64) -> Result<Built, BuildError>,
 }
 
@@ -36,32 +36,32 @@ impl Subject {
     }
 }
 
-/// The spoiled filter beside the right one.
+/// The overfull variant of a filter, which the check must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twin {
-    /// A tenth too many items: the rate must be seen to be wrong.
+    /// A tenth too many items: the rate must be detected as wrong.
     Tenth,
-    /// Half too many: they must be refused, or the rate be seen to be wrong. It only grows in step with the items.
+    /// Half too many items: they must be rejected, or the rate must be detected as wrong. The rate grows only linearly with the items.
     Half,
-    /// It is made of the items there are, grows, or forgets: too many is nothing to it.
+    /// None: the filter is built from its items, grows, or forgets, so it cannot have too many.
     None,
 }
 
-/// A filled filter, and what it says of itself at capacity.
+/// A filled filter, with its own figures at capacity.
 pub(crate) struct Built {
     pub(crate) filter: Box<dyn Asked>,
     pub(crate) promised: f64,
     pub(crate) expected: f64,
     pub(crate) bits_per_item: f64,
-    /// It had no room for all items.
+    /// Whether it rejected some items because it was full.
     pub(crate) refused: bool,
 }
 
-/// A filter to be asked about many non-members.
+/// A filter that is queried with many non-members.
 pub(crate) trait Asked {
     fn mayhaps(&self, items: &[u64], answers: &mut Answers) -> u64;
 
-    /// How many of `count` non-members are answered *mayhap*.
+    /// Returns how many of `count` non-members are answered *maybe*.
     fn wrong_answers(&self, seed: u64, count: u64) -> u64 {
         const CHUNK: u64 = 4096;
         let (mut answers, mut non_members, mut wrong) = (Answers::new(), Vec::new(), 0);
@@ -74,13 +74,13 @@ pub(crate) trait Asked {
     }
 }
 
-/// One macro for the same two lines of every filter; it writes no types.
+/// One macro for the same two lines of every filter; it defines no types.
 macro_rules! asked {
     ($($filter:ty),*) => {$(
         impl Asked for $filter {
             fn mayhaps(&self, items: &[u64], answers: &mut Answers) -> u64 {
                 self.may_contain_batch(items, answers);
-                answers.mayhaps() as u64
+                answers.maybe_count() as u64
             }
         }
     )*};
@@ -159,7 +159,7 @@ fn members(items: u64, seed: u64) -> impl Iterator<Item = u64> {
     (0..items).map(move |i| member_u64(seed, i))
 }
 
-/// Hands the members to `insert` in batches, until it refuses. Did it?
+/// Passes the members to `insert` in batches until it rejects one. Returns whether it did.
 fn fill<E>(items: u64, seed: u64, mut insert: impl FnMut(&[u64]) -> Result<u64, E>) -> bool {
     let mut batch = Vec::with_capacity(4096);
     for item in members(items, seed) {
@@ -174,12 +174,12 @@ fn fill<E>(items: u64, seed: u64, mut insert: impl FnMut(&[u64]) -> Result<u64, 
     insert(&batch).is_err()
 }
 
-/// What a filter that takes everything returns, as a result.
+/// Converts the result of a filter that accepts every item.
 fn taken(new: u64) -> Result<u64, BuildError> {
     Ok(new)
 }
 
-/// A filter made of the items there are: its promise, its model and its size in bytes, and itself.
+/// A static filter: its promised rate, expected rate, size in bytes, and the filter itself.
 fn whole(
     (promised, expected, memory_bytes): (f64, f64, u64),
     filter: impl Asked + 'static,
@@ -217,7 +217,7 @@ fn counting(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, Bu
     Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-/// As many items put in as it has room for, a tenth of them taken out again.
+/// Filled to its capacity, with a tenth of the items removed again.
 fn dual(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     let removals = capacity / 10;
     let shape = DualShape::for_capacity(capacity, removals, rate)?;
@@ -230,7 +230,7 @@ fn dual(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildE
     Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-/// Begun so small that it has grown six times, by doubling, when it is full.
+/// Created so small that it has doubled six times when it is full.
 fn scalable(_: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     const GROWTHS: u32 = 6;
     let layers = 2_u64.pow(GROWTHS + 1) - 1;
@@ -257,7 +257,7 @@ fn cuckoo(shape: CuckooShape, items: u64, seed: u64) -> Result<Built, BuildError
     Ok(Built { filter: Box::new(filter), promised: shape.target_fpr(), expected, bits_per_item, refused })
 }
 
-/// Begun at a 64th of what it will hold.
+/// Created at 1/64 of its final size.
 fn growable_cuckoo(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     let mut filter = GrowableCuckoo::for_growth(capacity.div_ceil(64), capacity, rate, seed)?;
     let refused = fill(items, seed, |batch| filter.insert_batch(batch));
@@ -273,7 +273,7 @@ fn quotient(capacity: u64, items: u64, rate: f64, seed: u64) -> Result<Built, Bu
     Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-/// Begun with room for a millionth of its items, or one: up to twenty doublings and more.
+/// Created with room for a millionth of its items, at least one: twenty doublings and more.
 fn growing(_: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     let mut filter = Growing::for_capacity((items >> 20).max(1), rate, seed)?;
     let refused = fill(items, seed, |batch| filter.insert_batch(batch));
@@ -282,7 +282,7 @@ fn growing(_: u64, items: u64, rate: f64, seed: u64) -> Result<Built, BuildError
     Ok(Built { filter: Box::new(filter), promised: rate, expected, bits_per_item, refused })
 }
 
-/// As full as it ever is: one item more, and the oldest generation is given up.
+/// As full as it ever gets: one more item, and the oldest generation is dropped.
 fn window(capacity: u64, _: u64, rate: f64, seed: u64) -> Result<Built, BuildError> {
     let shape = WindowShape::of_items(capacity, rate)?;
     let held = shape.generation_items() * u64::from(shape.generations());

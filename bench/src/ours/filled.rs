@@ -1,4 +1,4 @@
-//! Those that are made empty and then filled.
+//! Our filters that are created empty and then filled.
 
 use mayhap::{
     Answers, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedLayout, BlockedShape, Bloom, BuildError,
@@ -15,12 +15,12 @@ use crate::{
 
 const KEY: SecretKey = SecretKey::new(*b"a secret for all");
 
-/// The rate of a cuckoo filter of 12-bit fingerprints, four to a bucket, with every place taken.
+/// The rate of a cuckoo filter of 12-bit fingerprints, four to a bucket, with every slot in use.
 const TWELVE_BITS: f64 = 8.0 / 4096.0;
 
 /// The calls that are measured.
 trait Calls<T> {
-    /// Does it remove?
+    /// Whether it supports removal.
     const REMOVES: bool;
 
     fn insert_one(&mut self, item: &T);
@@ -32,8 +32,7 @@ trait Calls<T> {
     fn load(&self) -> Option<f64>;
 }
 
-/// One macro for the same calls of most filters; it writes no types. `full` is what an insertion that may be
-/// refused is unwrapped by.
+/// One macro for the same calls of most filters; it defines no types. `full` unwraps the result of an insertion that may be rejected.
 macro_rules! calls {
     ($($filter:ty: $full:ident, $remove:ident, $load:ident);* $(;)?) => {$(
         impl<T: Item> Calls<T> for $filter {
@@ -97,13 +96,13 @@ calls! {
     Window: takes_all, keeps, bits;
 }
 
-/// A filter with room for its answers.
+/// A filter with a buffer for its answers.
 struct Filled<F> {
     filter: F,
     answers: Answers,
 }
 
-/// Boxed for the table; the sizes and rates that reach here were checked by the command line.
+/// Boxes a filter for the table. The command line has checked sizes and rates.
 fn boxed<T, F: Calls<T> + 'static>(built: Result<F, BuildError>) -> Box<dyn Contender<T>> {
     Box::new(Filled { filter: built.expect("a checked size and rate"), answers: Answers::new() })
 }
@@ -133,7 +132,7 @@ impl<T, F: Calls<T>> Contender<T> for Filled<F> {
 
     fn count_batch(&mut self, items: &[T]) -> Option<usize> {
         self.filter.contains_many(items, &mut self.answers);
-        Some(self.answers.mayhaps())
+        Some(self.answers.maybe_count())
     }
 
     fn memory_bytes(&self) -> Option<u64> {
@@ -182,7 +181,7 @@ fn blooms<T: BenchItem + Item>() -> Vec<Entry<T>> {
         entry("mayhap CountingBloom", Kind::Counting, Some("4-bit counters"), |items, fpr| {
             boxed(CountingBloom::for_capacity(items, fpr, SEED))
         }),
-        // Its removals take other items along now and then, as it says, so that none are counted here.
+        // Its removals may remove other items too, as documented, so no removals are counted here.
         entry("mayhap DualBloom (n/10 removals)", Kind::Counting, None, |items, fpr| {
             boxed(DualBloom::for_capacity(items, items.div_ceil(10), fpr, SEED))
         }),
@@ -233,7 +232,7 @@ fn growing<T: BenchItem + Item>() -> Vec<Entry<T>> {
     ]
 }
 
-/// The layout by name, where `for_capacity` would pick one by the rate.
+/// The layout by name, because `for_capacity` would choose one by the rate.
 fn blocked(layout: BlockedLayout, items: u64, fpr: f64) -> Result<BlockedBloom, BuildError> {
     BlockedBloom::with_shape(BlockedShape::with_layout(layout, items, fpr)?, SEED)
 }

@@ -9,7 +9,7 @@ mod whole;
 
 const SEED: u64 = 0;
 
-/// Every filter of ours. The first of a kind sets the footprint of the limits.
+/// All our filters. The first of a kind determines the footprint of the limits.
 pub(crate) fn entries<T: BenchItem + Item>() -> Vec<Entry<T>> {
     let mut all = filled::entries();
     all.extend(whole::entries());

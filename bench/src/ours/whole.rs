@@ -1,4 +1,4 @@
-//! Those that are built whole.
+//! Our static filters.
 
 use mayhap::{Answers, BinaryFuse8, BinaryFuse16, BuildError, Gcs, Item, Ribbon, Xor8, Xor16};
 
@@ -11,20 +11,20 @@ use crate::{
 /// The rate of 8-bit fingerprints.
 const EIGHT_BITS: f64 = 1.0 / 256.0;
 
-/// A filter with room for its answers.
+/// A filter with a buffer for its answers.
 struct Built<F> {
     filter: F,
     answers: Answers,
 }
 
-/// The questions that are measured.
+/// The queries that are measured.
 trait Questions<T> {
     fn contains_one(&self, item: &T) -> bool;
     fn contains_many(&self, items: &[T], answers: &mut Answers);
     fn bytes(&self) -> u64;
 }
 
-/// One macro for the same questions to all of them; it writes no types.
+/// One macro for the same queries to all of them; it defines no types.
 macro_rules! questions {
     ($($filter:ty),*) => {$(
         impl<T: Item> Questions<T> for $filter {
@@ -54,7 +54,7 @@ impl<T, F: Questions<T>> Contender<T> for Built<F> {
 
     fn count_batch(&mut self, items: &[T]) -> Option<usize> {
         self.filter.contains_many(items, &mut self.answers);
-        Some(self.answers.mayhaps())
+        Some(self.answers.maybe_count())
     }
 
     fn memory_bytes(&self) -> Option<u64> {
@@ -83,7 +83,7 @@ pub(super) fn entries<T: BenchItem + Item>() -> Vec<Entry<T>> {
     ]
 }
 
-/// Boxed for the table; the rates that reach here were checked by the command line.
+/// Boxes a filter for the table. The command line has checked the rates.
 fn boxed<T, F: Questions<T> + 'static>(built: Result<F, BuildError>) -> Box<dyn Contender<T>> {
     Box::new(Built { filter: built.expect("a checked rate"), answers: Answers::new() })
 }

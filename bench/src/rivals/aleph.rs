@@ -23,8 +23,7 @@ impl<T: BenchItem> Single<T> for AlephFilter {
     }
 }
 
-/// Started at a sixteenth only: from a millionth on it keeps 3 000 bits per item at 10^5 items and does not end at
-/// 10^6.
+/// Started at a sixteenth only: started at a millionth it takes 3 000 bits per item at 10^5 items, and does not finish at 10^6.
 pub(super) fn entry<T: BenchItem>() -> Entry<T> {
     Entry::rival("aleph-filter (n/16)", Kind::Growable, |items, fpr| {
         Box::new(OneByOne(AlephFilter::new((items / 16).max(1) as usize, fpr)))

@@ -1,6 +1,5 @@
-//! `autoscale_cuckoo_filter`: a chain of bit-packed cuckoo filters, of which one is enough when the size is told.
-//! Its default hash does not compile on stock settings; it is shown with what it falls back to, SipHash, and with
-//! foldhash.
+//! `autoscale_cuckoo_filter`: a chain of bit-packed cuckoo filters; one is enough if the size is known. Its default hash does not compile with stock
+//! settings; it is shown with its fallback, SipHash, and with foldhash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -13,8 +12,7 @@ use crate::{
     items::BenchItem,
 };
 
-/// The highest rate at which it takes 12-bit fingerprints: it halves the rate for its first filter, and takes
-/// log2(8 / rate) bits, rounded up.
+/// The highest rate at which it uses 12-bit fingerprints: it halves the rate for its first filter, and uses log2(8 / rate) bits, rounded up.
 const TWELVE_BITS: f64 = 16.0 / 4095.0;
 
 impl<T: Hash, H: Hasher + Clone> Single<T> for CuckooFilter<T, H> {
@@ -40,7 +38,7 @@ impl<T: Hash, H: Hasher + Clone> Remove<T> for CuckooFilter<T, H> {
     }
 }
 
-/// Its batch calls are loops over the single ones, so that none is shown.
+/// Its batch calls are loops over the single ones, so they are not shown.
 pub(super) fn entries<T: BenchItem>() -> Vec<Entry<T>> {
     vec![
         Entry::rival("autoscale_cuckoo_filter+foldhash 12-bit", Kind::Cuckoo, |items, _| {

@@ -49,7 +49,7 @@ pub(super) fn entries<T: BenchItem>() -> Vec<Entry<T>> {
         Entry::rival("bloom-lib", Kind::Bloom, |items, fpr| {
             Box::new(OneByOne(BloomFilter::<T>::new(items as usize, fpr).expect("a checked rate")))
         }),
-        // It takes no rate, and rounds its slots up to a power of two.
+        // It accepts no rate, and rounds its slots up to a power of two.
         Entry::rival("bloom-lib cuckoo", Kind::Cuckoo, |items, _| {
             Box::new(Removing(CuckooFilter::<T>::new(items as usize).expect("a checked size")))
         })

@@ -1,4 +1,4 @@
-//! `bloomfilter`: the most downloaded one; SipHash twice.
+//! `bloomfilter`: the most downloaded Bloom filter; SipHash twice.
 
 use std::hash::Hash;
 
@@ -9,7 +9,7 @@ use crate::{
     items::BenchItem,
 };
 
-/// Two different halves: with equal ones this crate's rate is 3.7 % instead of 1 %.
+/// Two different halves: with equal halves this crate's rate is 3.7 % instead of 1 %.
 const SEED: [u8; 32] = *b"mayhap measures rivals fairly...";
 
 impl<T: Hash> Single<T> for Bloom<T> {

@@ -1,5 +1,4 @@
-//! `cuckoofilter`: 8-bit fingerprints, a power of two of slots. It takes hashers by type, so foldhash is wrapped
-//! in one that has a default.
+//! `cuckoofilter`: 8-bit fingerprints, a power of two of slots. Its hasher is a type parameter, so foldhash is wrapped in a type with a default.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -12,10 +11,10 @@ use crate::{
     items::BenchItem,
 };
 
-/// Fuller than this it may refuse an item; and the refusal that reports it has already lost another one.
+/// Above this load it may reject an item, and by then it has already lost another one.
 const FULLEST: f64 = 0.96;
 
-/// A foldhash that starts from a fixed seed.
+/// A foldhash with a fixed seed.
 struct Folding(FoldHasher<'static>);
 
 impl Default for Folding {
@@ -42,7 +41,7 @@ impl Hasher for Folding {
     }
 }
 
-/// The filter, and its number of slots, which it does not tell.
+/// The filter, and its number of slots, which it does not expose.
 struct Filter {
     filter: CuckooFilter<Folding>,
     slots: usize,

@@ -1,5 +1,5 @@
-//! `jdb_xorf`: the fastest binary fuse filter on crates.io, over 64-bit keys that it mixes itself. Its default hash
-//! for other items does not compile on stock settings, so that such items come with our key.
+//! `jdb_xorf`: the fastest binary fuse filter on crates.io, over 64-bit keys that it mixes itself. Its default hash for other items does not compile
+//! with stock settings, so such items use our key.
 
 use jdb_xorf::{Bf8, Bf16, Fingerprint};
 
@@ -8,7 +8,7 @@ use crate::{
     items::BenchItem,
 };
 
-/// The filter over keys, with room for the keys and answers of a batch.
+/// The filter over keys, with buffers for the keys and answers of a batch.
 struct Keyed<F> {
     filter: F,
     keys: Vec<u64>,

@@ -1,19 +1,19 @@
-//! Other people's filters, each called as its documentation says, with the fastest hash it takes on stock settings.
+//! Filters of other crates, each called as its documentation describes, with the fastest hash that works with stock settings.
 //!
-//! Looked at and left out:
+//! Evaluated and left out:
 //!
-//! | crate | why |
+//! | crate | reason |
 //! |---|---|
-//! | `golomb-coded-set` | decodes from the start at every question: 1.8 ms each at 10^5 items |
-//! | `golomb-set` | depends on a version that was withdrawn: cannot be built |
-//! | `quotient-filter` | denies a quarter of its members at 60 % load |
+//! | `golomb-coded-set` | decodes from the start on every query: 1.8 ms each at 10^5 items |
+//! | `golomb-set` | depends on a yanked version: cannot be built |
+//! | `quotient-filter` | answers *no* to a quarter of its members at 60 % load |
 //! | `pdatastructs` | 1 200 bits per item (quotient), 3 400 (cuckoo) |
-//! | `probabilistic-collections` | allocates per question: 250 to 850 ns (cuckoo), collapses at 94 % load (quotient) |
+//! | `probabilistic-collections` | allocates per query: 250 to 850 ns (cuckoo), collapses at 94 % load (quotient) |
 //! | `sux` | its `VFilter` is good (8.85 bits for 8-bit fingerprints, 1.7 times `jdb_xorf`'s lookup) but needs 86 crates |
-//! | `sketch_oxide` | its ribbon filter is none and keeps all keys; its vacuum filter is wrong one time in ten |
-//! | `cuckoo-clock` | locks per bucket: 490 ns per question |
+//! | `sketch_oxide` | its ribbon filter is not a filter and keeps all keys; its vacuum filter has a false-positive rate of 10 % |
+//! | `cuckoo-clock` | locks per bucket: 490 ns per query |
 //! | `parquet` | its split blocks round up to a power of two, four times slower than `sbbf-rs` |
-//! | `cbloom`, `bloom` | 57 % and 1.8 % wrong answers at 1 % |
+//! | `cbloom`, `bloom` | false-positive rates of 57 % and 1.8 % at a target of 1 % |
 //! | `bloom2`, `mqfilters`, `bloomcraft` | slower than those kept here |
 //!
 //! No crate has a d-left filter, a Golomb-coded set with an index, or a window.
@@ -39,7 +39,7 @@ mod xorfilter;
 pub(crate) use qfilter::fpr_of as qfilter_fpr;
 pub(crate) use sbbf::blocks_for;
 
-/// Seed for the rivals that take one: runs repeat exactly.
+/// The seed for rivals that accept one, so that runs are reproducible.
 const SEED: u64 = 0x6d61_7968_6170;
 
 /// Every rival, the best of each kind first.

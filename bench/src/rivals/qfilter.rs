@@ -1,5 +1,5 @@
-//! `qfilter`: a rank-and-select quotient filter, with its own foldhash. Items go in by `insert_duplicated`: its
-//! `insert` stores a shared fingerprint once, and removing one of the two items then loses the other.
+//! `qfilter`: a rank-and-select quotient filter, with its own foldhash. Items are inserted by `insert_duplicated`: its `insert` stores a shared
+//! fingerprint once, and removing one of the two items then loses the other.
 
 use std::hash::Hash;
 
@@ -10,7 +10,7 @@ use crate::{
     items::BenchItem,
 };
 
-/// It doubles its slots rather than fill them further.
+/// Above this load it doubles its slots.
 const FULLEST: f64 = 0.95;
 
 impl<T: Hash> Single<T> for Filter {
@@ -48,7 +48,7 @@ fn make<T: BenchItem>(start: u64, items: u64, fpr: f64) -> Box<dyn Contender<T>>
     Box::new(Removing(Filter::new_resizeable(start.max(1), items, fpr).expect("a checked size and rate")))
 }
 
-/// The rate it really has when it holds `items`: its slots are a power of two, its remainders whole bits.
+/// The rate it really has with `items` items: its slots are a power of two, its remainders whole bits.
 pub(crate) fn fpr_of(items: u64, fpr: f64) -> f64 {
     let slots = ((items as f64 / FULLEST).ceil() as u64).next_power_of_two().max(64);
     let remainder_bits = (-fpr.log2()).ceil().max(1.0) as i32;

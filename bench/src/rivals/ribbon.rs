@@ -13,7 +13,7 @@ use crate::{
 
 const WIDTH: usize = 64;
 
-/// More rows than items by this share, or it would not find a solution.
+/// The share of extra rows, without which it finds no solution.
 const OVERHEAD: f64 = 0.15;
 
 impl<T: Hash> Ask<T> for RibbonFilter<FixedState> {

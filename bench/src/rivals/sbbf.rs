@@ -1,5 +1,5 @@
-//! `sbbf-rs-safe`: Parquet's split-block filter with run-time SIMD. It takes hashes, so hashing the item is
-//! inside the timed loop here; and it takes a size, so the size is the smallest that keeps the rate.
+//! `sbbf-rs-safe`: Parquet's split-block filter with run-time SIMD. It accepts hashes, so hashing the item is inside the timed loop here. It also
+//! accepts a size; the size used is the smallest that keeps the rate.
 
 use sbbf_rs_safe::Filter;
 
@@ -32,7 +32,7 @@ pub(super) fn entry<T: BenchItem>() -> Entry<T> {
     .layout("split256")
 }
 
-/// The fewest 256-bit split blocks that hold `items` at no more than `fpr`.
+/// The smallest number of 256-bit split blocks that hold `items` at a rate of at most `fpr`.
 pub(crate) fn blocks_for(items: u64, fpr: f64) -> u64 {
     let (mut too_few, mut enough) = (0u64, 1u64);
     while split_block_fpr(items as f64 / enough as f64) > fpr {
@@ -76,7 +76,7 @@ mod tests {
 
     /// Table 1c of the study: 5.99, 10.53, 16.89 and 26.34 bits.
     #[test]
-    fn the_known_sizes() {
+    fn published_sizes_are_reproduced() {
         for (fpr, bits) in [(0.1, 5.99), (0.01, 10.53), (0.001, 16.89), (0.0001, 26.34)] {
             let got = bits_per_item(1_000_000, fpr);
             assert!((got - bits).abs() < 0.01, "{got} bits at {fpr}, expected {bits}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn one_block_less_would_break_the_rate() {
+    fn one_block_less_would_exceed_the_rate() {
         let blocks = blocks_for(1_000_000, 0.01);
         assert!(split_block_fpr(1e6 / blocks as f64) <= 0.01);
         assert!(split_block_fpr(1e6 / (blocks - 1) as f64) > 0.01);

@@ -1,5 +1,5 @@
-//! `scalable_cuckoo_filter`: a chain of bit-packed cuckoo filters, of which one is enough when the size is told. It is
-//! not asked to remove: an item whose fingerprint is 0 is "found" in empty slots, and its count goes below 0.
+//! `scalable_cuckoo_filter`: a chain of bit-packed cuckoo filters; one is enough if the size is known. Removal is not measured: an item whose
+//! fingerprint is 0 is "found" in empty slots, and its count goes below 0.
 
 use std::hash::{BuildHasher, Hash};
 

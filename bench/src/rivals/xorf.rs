@@ -1,6 +1,5 @@
-//! `xorf`: xor and binary fuse filters over 64-bit keys that it mixes itself. The items of a run are
-//! distinct: on a duplicate its xor filters would never end. Its older fuse
-//! filters are deprecated, and fail to build at 10^5 items.
+//! `xorf`: xor and binary fuse filters over 64-bit keys that it mixes itself. The items of a run are distinct, because on a duplicate its xor filters
+//! would loop forever. Its older fuse filters are deprecated, and fail to build at 10^5 items.
 
 use xorf::{BinaryFuse8, BinaryFuse16, Filter, Xor8, Xor16};
 

@@ -1,4 +1,4 @@
-//! What it costs that every change is kept: CPU with and without syncs, and how many changes share one sync.
+//! The cost of durability: CPU time with and without syncs, and the number of changes that share one sync.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -14,11 +14,11 @@ use crate::samples::Samples;
 const DEPTH: usize = 64;
 /// Clients that wait for the disk at the same time.
 const WAITING: usize = 50;
-/// In how many pieces each of them adds its items.
+/// The number of pieces in which each client adds its items.
 const ADDED: usize = 400;
 /// Items in one piece.
 const WAITING_DEPTHS: [usize; 2] = [1, 16];
-/// How long the bare disk is asked.
+/// How long the bare disk is measured.
 const SYNCING: Duration = Duration::from_secs(3);
 
 pub(super) fn measure(args: &Args) -> io::Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
     }
     let [no, everysec] = samples.map(|samples| samples.median().unwrap_or(f64::NAN));
     println!(
-        "BF.ADD, depth {DEPTH}: {no:.0} ns CPU with --fsync no, {everysec:.0} with everysec: {:.2} of it",
+        "BF.ADD, depth {DEPTH}: {no:.0} ns CPU with --fsync no, {everysec:.0} with everysec: {:.2} times as much",
         everysec / no
     );
     drop(servers);
@@ -61,11 +61,11 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
         }
     }
     let syncs = syncs.median().unwrap_or(f64::NAN);
-    println!("The bare disk: {syncs:.0} syncs a second");
+    println!("Bare disk: {syncs:.0} syncs per second");
     for (depth, samples) in WAITING_DEPTHS.iter().zip(adds) {
         let [always, no] = samples.map(|samples| samples.median().unwrap_or(f64::NAN));
         println!(
-            "BF.ADD, {WAITING} clients, depth {depth}: {always:.0} a second with --fsync always ({:.1} of the syncs), {no:.0} with no ({:.1})",
+            "BF.ADD, {WAITING} clients, depth {depth}: {always:.0} per second with --fsync always ({:.1} per sync of the bare disk), {no:.0} with no ({:.1})",
             always / syncs,
             no / syncs
         );
@@ -73,7 +73,7 @@ pub(super) fn measure(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// How many times a second a few bytes behind a file can be made safe there.
+/// Returns how many times per second a few bytes can be appended to a file and synced.
 fn syncs_a_second(folder: &Path) -> io::Result<f64> {
     let path = folder.join("bare");
     let mut file = File::create(&path)?;

@@ -1,28 +1,28 @@
-//! A pipelined load: so many requests in one write, all their replies read before the next.
+//! A pipelined load: N requests in one write; all their replies are read before the next write.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-/// What one request is made of.
+/// The sorts of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sort {
     /// `PING`.
     Ping,
-    /// `GETBIT bits <random>` of so many bits.
+    /// `GETBIT bits <random>` in a string of this many bits.
     GetBit(u64),
-    /// `SETBIT bits <random> 1` of so many bits.
+    /// `SETBIT bits <random> 1` in a string of this many bits.
     SetBit(u64),
-    /// `BF.EXISTS seen <item>`: every other one is in, of so many.
+    /// `BF.EXISTS seen <item>` in a filter of this many items: every other item is a member.
     Exists(u64),
-    /// `BF.ADD new <item>`: an item that was never there.
+    /// `BF.ADD new <item>`, always with a new item.
     Add,
-    /// `BF.MEXISTS seen` and so many items, every other one of so many in.
+    /// `BF.MEXISTS seen` with this many items, in a filter of this many items: every other item is a member.
     ManyExist(usize, u64),
-    /// `BF.MADD new` and so many items.
+    /// `BF.MADD new` with this many items.
     ManyAdd(usize),
-    /// `CF.EXISTS seen.cf <item>`: every other one is in, of so many.
+    /// `CF.EXISTS seen.cf <item>` in a filter of this many items: every other item is a member.
     CuckooExists(u64),
-    /// `CF.ADD new.cf <item>`: an item that was never there.
+    /// `CF.ADD new.cf <item>`, always with a new item.
     CuckooAdd,
 }
 
@@ -43,7 +43,7 @@ impl Sort {
         }
     }
 
-    /// The command alone, as a server counts it.
+    /// The command alone, as the server counts it.
     pub(super) const fn command(self) -> &'static str {
         match self {
             Self::Ping => "ping",
@@ -58,7 +58,7 @@ impl Sort {
         }
     }
 
-    /// What the table calls it.
+    /// The name in the table.
     pub(super) fn name(self) -> String {
         match self {
             Self::Ping => "PING".into(),
@@ -74,18 +74,18 @@ impl Sort {
     }
 }
 
-/// Items that are in have these numbers below the number of items; non-members begin here.
+/// Members have numbers below the number of items; non-members begin here.
 const NON_MEMBERS: u64 = 1 << 62;
 
 /// An endless stream of requests.
 pub(super) struct Requests {
     state: u64,
-    /// The next item that was never there.
+    /// The number of the next new item.
     fresh: u64,
 }
 
 impl Requests {
-    /// Streams of different seeds have different items.
+    /// Creates a stream. Streams with different seeds have different items.
     pub(super) const fn new(seed: u64) -> Self {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, fresh: seed << 40 }
     }
@@ -162,13 +162,13 @@ pub(super) fn item(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("$16\r\n{number:016x}\r\n").as_bytes());
 }
 
-/// Sends what was written before and reads the replies of so many requests.
+/// Sends the requests in the buffer, and reads the replies to this many requests.
 pub(super) fn exchange(stream: &mut TcpStream, sent: &[u8], sort: Sort, requests: usize) -> io::Result<()> {
     stream.write_all(sent)?;
     read_lines(stream, requests * sort.lines())
 }
 
-/// Reads so many lines, and no reply beyond them is under way.
+/// Reads this many lines. No reply may follow them.
 pub(super) fn read_lines(stream: &mut TcpStream, lines: usize) -> io::Result<()> {
     let mut left = lines;
     while left > 0 {
@@ -177,13 +177,13 @@ pub(super) fn read_lines(stream: &mut TcpStream, lines: usize) -> io::Result<()>
     Ok(())
 }
 
-/// Reads what is there, at least a byte, and says how many lines end in it. An error stops the measurement.
+/// Reads the available bytes, at least one, and returns the number of line ends in them. An error reply stops the measurement.
 pub(super) fn read_some(stream: &mut TcpStream) -> io::Result<usize> {
     let mut buffer = [0; 64 << 10];
     let read = stream.read(&mut buffer)?;
     let said = &buffer[..read];
     if read == 0 || said[0] == b'-' {
-        return Err(io::Error::other(format!("the server said {:?}", String::from_utf8_lossy(said))));
+        return Err(io::Error::other(format!("unexpected reply: {:?}", String::from_utf8_lossy(said))));
     }
     Ok(said.iter().filter(|&&byte| byte == b'\n').count())
 }

@@ -1,12 +1,12 @@
-//! Our server beside Debian's Redis: CPU nanoseconds of the server's process per request and per item, in one run.
+//! Compares our server with Debian's Redis in one run: CPU nanoseconds of the server process per request and per item.
 //!
 //! ```text
-//! load (so many requests in one write) ─▶ server process ─▶ its CPU time before and after ─▶ ns per request
+//! load (N requests in one write) ─▶ server process ─▶ its CPU time before and after ─▶ ns per request
 //! ```
 //!
-//! Servers take turns, round by round; the table has the medians. What Redis does for one bit (`GETBIT`, `SETBIT`) is set beside
-//! what we do for one item, for a Bloom filter kept on a plain Redis takes that once per probe. With `--module` it is the module
-//! that is measured, beside what the server it is in does by itself.
+//! Servers take turns, round by round; the table shows the medians. One bit in Redis (`GETBIT`, `SETBIT`) is compared with one item in our server:
+//! a Bloom filter on a plain Redis needs one such command per probe. With `--module` the module is measured, and compared with the commands of the
+//! server it is loaded into.
 
 mod durability;
 mod load;
@@ -25,7 +25,7 @@ use self::load::{Requests, Sort, exchange, item, read_lines, read_some};
 use self::process::Process;
 use crate::samples::Samples;
 
-/// What to measure.
+/// Settings of the measurement.
 #[derive(Parser)]
 pub(crate) struct Args {
     /// The program `mayhap`, built with --release.
@@ -34,45 +34,45 @@ pub(crate) struct Args {
     /// Debian's redis-server.
     #[arg(long, default_value = "redis-server")]
     redis: PathBuf,
-    /// Items of the filter that is asked, in thousands.
+    /// Items in the queried filter, in thousands.
     #[arg(long, default_value_t = 1_000)]
     thousand_items: u64,
     /// Rounds of every measurement.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Requests of one measurement.
+    /// Requests per measurement.
     #[arg(long, default_value_t = 200_000)]
     requests: usize,
     /// Connections, each with its own pipeline.
     #[arg(long, default_value_t = 4)]
     connections: usize,
-    /// Requests in one write; as often as wanted.
+    /// Requests in one write; may be given several times.
     #[arg(long = "depth", default_values_t = [1, 16, 64])]
     depths: Vec<usize>,
-    /// Also lets redis-benchmark drive both servers (50 connections, depth 16).
+    /// Also measure both servers with redis-benchmark (50 connections, depth 16).
     #[arg(long)]
     redis_benchmark: bool,
-    /// Measures only what it costs that every change is kept.
+    /// Measure only the cost of durability: every change is logged, with and without syncs.
     #[arg(long)]
     durability: bool,
-    /// Measures only the module, inside of the server that --redis names: always with 50 connections.
+    /// Measure only this module, inside the server given by --redis, always with 50 connections.
     #[arg(long, value_name = "PATH", conflicts_with = "durability")]
     module: Option<PathBuf>,
-    /// Another module with the same commands, measured in the same rounds inside of a second server.
+    /// Another module with the same commands, measured in the same rounds inside a second server.
     #[arg(long, value_name = "PATH", requires = "module")]
     rival_module: Option<PathBuf>,
-    /// Keeps the rows of --module in bench/record/.
+    /// Keep the rows of --module in bench/record/.
     #[arg(long, requires = "module")]
     record: bool,
 }
 
-/// What the program does unless it is told otherwise.
+/// The defaults.
 const FSYNC: &str = "everysec";
-/// Items of a command of many.
+/// Items per multi-item command.
 const MANY: usize = 100;
-/// Items of a command while a filter is filled.
+/// Items per command while a filter is filled.
 const BULK: usize = 1_000;
-/// Bits of Redis's string per item of the filter: what a filter at 1 % takes.
+/// Bits of the Redis string per item of the filter: the size of a filter at 1 %.
 const BITS_PER_ITEM: u64 = 10;
 
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -98,7 +98,7 @@ fn measure(args: &Args) -> io::Result<()> {
     let before = ours.resident_bytes()?;
     let (ours_fill, seconds) = fill(&ours, Family::Bloom, "seen", items)?;
     println!(
-        "{items} items by BF.MADD x{BULK}: {:.2} million items a second, {:.0} ns CPU an item, {:.1} bits of memory an item",
+        "{items} items by BF.MADD x{BULK}: {:.2} million items per second, {:.0} ns CPU per item, {:.1} bits of memory per item",
         items as f64 / seconds / 1e6,
         ours_fill / items as f64,
         (ours.resident_bytes()? - before) as f64 * 8.0 / items as f64,
@@ -154,7 +154,7 @@ fn measure(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// The commands a filter is made and filled with.
+/// The commands that create and fill a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Family {
     Bloom,
@@ -169,7 +169,7 @@ impl Family {
         }
     }
 
-    /// What comes in front of so many items.
+    /// The request up to its items, for this number of items.
     fn bulk(self, name: &str, items: usize) -> String {
         let length = name.len();
         match self {
@@ -180,7 +180,7 @@ impl Family {
         }
     }
 
-    /// Does this sort of requests add items to filters of the family?
+    /// Returns whether this sort of requests adds items to filters of the family.
     const fn grows_by(self, sort: Sort) -> bool {
         match self {
             Self::Bloom => matches!(sort, Sort::Add | Sort::ManyAdd(_)),
@@ -189,7 +189,7 @@ impl Family {
     }
 }
 
-/// Makes a filter and fills it; the CPU nanoseconds of the server and the seconds it took.
+/// Creates a filter and fills it. Returns the CPU nanoseconds of the server and the elapsed seconds.
 fn fill(server: &Process, family: Family, name: &str, items: u64) -> io::Result<(f64, f64)> {
     reserve(server, family, name, items)?;
     let (begun, before) = (Instant::now(), server.cpu_ns()?);
@@ -197,7 +197,7 @@ fn fill(server: &Process, family: Family, name: &str, items: u64) -> io::Result<
     Ok(((server.cpu_ns()? - before) as f64, begun.elapsed().as_secs_f64()))
 }
 
-/// Adds the items of these numbers, as fast as may be.
+/// Adds the items with these numbers as fast as possible.
 fn add(server: &Process, family: Family, name: &str, numbers: Range<u64>) -> io::Result<()> {
     let mut stream = server.connect()?;
     let mut sent = Vec::new();
@@ -209,7 +209,7 @@ fn add(server: &Process, family: Family, name: &str, numbers: Range<u64>) -> io:
         (first..first + some as u64).for_each(|number| item(number, &mut sent));
         io::Write::write_all(&mut stream, &sent)?;
         waiting += some + 1;
-        // Four commands are on their way at any time.
+        // Four commands are in flight at any time.
         while waiting > 3 * (BULK + 1) {
             waiting = waiting.saturating_sub(read_some(&mut stream)?);
         }
@@ -221,14 +221,14 @@ fn reserve(server: &Process, family: Family, name: &str, items: u64) -> io::Resu
     command(server, &family.reserve(name, items))
 }
 
-/// One command of one line, answered by one line.
+/// Sends a one-line command and reads a one-line reply.
 fn command(server: &Process, line: &str) -> io::Result<()> {
     let mut stream = server.connect()?;
     io::Write::write_all(&mut stream, format!("{line}\r\n").as_bytes())?;
     read_lines(&mut stream, 1)
 }
 
-/// A filter that items are added to: as large as the one that is asked, and never more than full. Names are `new` and `new.cf`.
+/// A filter that items are added to: as large as the queried filter, and never overfull. Names are `new` and `new.cf`.
 struct Room {
     family: Family,
     capacity: u64,
@@ -236,9 +236,9 @@ struct Room {
 }
 
 impl Room {
-    /// What a filter so large gets first, so that all its memory is there before anything is measured.
+    /// The number of items that a large filter gets first, so that all its memory is mapped before the measurement.
     const TOUCHES: Range<u64> = (1 << 61)..(1 << 61) + 1_000_000;
-    /// Filters with more room than this.
+    /// The capacity from which filters are prefilled.
     const LARGE: u64 = 10_000_000;
 
     fn new(server: &Process, family: Family, capacity: u64) -> io::Result<Self> {
@@ -256,7 +256,7 @@ impl Room {
 
     fn begin(&mut self, server: &Process) -> io::Result<()> {
         reserve(server, self.family, self.name(), self.capacity)?;
-        // Past half of what was asked for a cuckoo filter of two slots a bucket grows, and what is measured changes.
+        // Past half of its capacity, a cuckoo filter of two slots per bucket grows, which changes what is measured.
         self.left = if self.family == Family::Cuckoo { self.capacity / 2 } else { self.capacity };
         if self.capacity >= Self::LARGE {
             add(server, self.family, self.name(), Self::TOUCHES)?;
@@ -265,7 +265,7 @@ impl Room {
         Ok(())
     }
 
-    /// Begins with an empty one if so many requests of this sort would overfill it.
+    /// Starts with an empty filter if this number of requests would overfill the current one.
     fn make(&mut self, server: &Process, sort: Sort, requests: usize) -> io::Result<()> {
         if !self.family.grows_by(sort) {
             return Ok(());
@@ -280,7 +280,7 @@ impl Room {
     }
 }
 
-/// CPU nanoseconds of the server per request.
+/// Returns the CPU nanoseconds of the server per request.
 fn cpu(
     server: &Process,
     sort: Sort,
@@ -313,7 +313,7 @@ fn drive(server: &Process, sort: Sort, depth: usize, requests: usize, seed: u64)
     Ok(())
 }
 
-/// What a second thread brings: requests that both threads together answer in a second of their CPU time each.
+/// Measures the gain of a second thread: requests that both threads together answer in a second of CPU time each.
 fn scaling(args: &Args, items: u64) -> io::Result<()> {
     println!();
     let servers = [Process::mayhap(&args.mayhap, 1, FSYNC)?, Process::mayhap(&args.mayhap, 2, FSYNC)?];
@@ -331,7 +331,7 @@ fn scaling(args: &Args, items: u64) -> io::Result<()> {
         }
         let [one, two] = samples.map(|samples| samples.median().unwrap_or(f64::NAN));
         println!(
-            "{} depth 64: one thread {one:.0} ns CPU a request, two threads {two:.0}: two cores do {:.2} times what one does",
+            "{} depth 64: one thread {one:.0} ns CPU per request, two threads {two:.0}: two cores do {:.2} times the work of one",
             sort.name(),
             2.0 * one / two
         );
@@ -339,15 +339,15 @@ fn scaling(args: &Args, items: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The same question put by Redis's own tool.
+/// Measures the same requests with Redis's own tool.
 fn redis_benchmark(ours: &Process, redis: &Process, bits: u64) -> io::Result<()> {
     const REQUESTS: usize = 500_000;
     println!(
-        "\nredis-benchmark, 50 connections, depth 16: server CPU ns per request (GETBIT of always the same bit)"
+        "\nredis-benchmark, 50 connections, depth 16: server CPU ns per request (GETBIT always reads the same bit)"
     );
     let range = bits.to_string();
     for (name, server, words) in [
-        // Its random numbers begin with zeros, which Redis does not take for the offset of a bit.
+        // Its random numbers begin with zeros, which Redis does not accept as a bit offset.
         ("Redis GETBIT", redis, ["GETBIT", "bits", "12345"]),
         ("BF.EXISTS", ours, ["BF.EXISTS", "seen", "__rand_int__"]),
         ("BF.ADD", ours, ["BF.ADD", "new", "__rand_int__"]),

@@ -1,10 +1,10 @@
-//! The module inside of a host: CPU nanoseconds of the host's process per item, beside what the same host takes for `GETBIT` and `PING`.
+//! The module inside a host: CPU nanoseconds of the host process per item, compared with `GETBIT` and `PING` of the same host.
 //!
 //! ```text
-//! 50 connections, so many requests in one write each ─▶ host with module ─▶ CPU time; time inside of commands as the host counts it
+//! 50 connections, N requests in one write each ─▶ host with module ─▶ CPU time; time inside commands as counted by the host
 //! ```
 //!
-//! Rounds are interleaved, and so are the hosts if there is a rival; a ratio is the median of the ratios of the rounds. Beside them stand
+//! Rounds are interleaved, and so are the hosts if there is a rival; a ratio is the median of the ratios of the rounds. The table also shows
 //! figures of RedisBloom that were measured elsewhere, in the same way, as ratios to the `GETBIT` of that machine.
 
 use std::fs;
@@ -20,13 +20,13 @@ use super::{Args, Family, MANY, Room, command, fill};
 use crate::record;
 use crate::samples::Samples;
 
-/// Connections, each with a pipeline of its own.
+/// Connections, each with its own pipeline.
 const CONNECTIONS: u64 = 50;
-/// Bits of the string that `GETBIT` reads: past all caches whatever the size of the filters.
+/// Bits of the string that `GETBIT` reads: larger than all caches, whatever the size of the filters.
 const BITS: u64 = 1_000_000_000;
-/// The `GETBIT` that all is set beside reads the same bit again and again, as the one of the figures from elsewhere did.
+/// The `GETBIT` used as the unit reads the same bit again and again, like the one of the figures from elsewhere.
 const ONE_BIT: u64 = 1;
-/// Requests of depth 1 cost ten times as much.
+/// Requests of depth 1 cost ten times as much, so fewer are sent.
 const DEPTH_1_SHARE: usize = 10;
 
 /// One line of the table, and of the record.
@@ -37,20 +37,20 @@ struct Row {
     command: String,
     depth: usize,
     items: u64,
-    /// CPU of the host's process per item: the median round, and the tenth percentile.
+    /// CPU time of the host process per item: the median round and the tenth percentile.
     cpu_ns: f64,
     cpu_ns_p10: f64,
-    /// Inside of the command, per item.
+    /// Time inside the command, per item.
     inside_ns: f64,
-    /// Of what the host's own `GETBIT` takes.
+    /// The ratio to the host's own `GETBIT`.
     of_getbit: f64,
-    /// What RedisBloom was measured at elsewhere.
+    /// The ratio of RedisBloom, measured elsewhere.
     redisbloom_of_getbit: Option<f64>,
-    /// No more than this share of RedisBloom's is what we set out for.
+    /// The goal: at most this share of RedisBloom's ratio.
     bar: Option<f64>,
 }
 
-/// What else the machine had to do, as the kernel says: how far the figures may be trusted.
+/// The load of the machine from other processes, as reported by the kernel: how far the figures can be trusted.
 #[derive(Debug, Serialize)]
 struct Load {
     load_before: String,
@@ -70,7 +70,7 @@ pub(super) fn measure(args: &Args, module: &Path) -> io::Result<()> {
         let mut seen: Vec<Vec<Seen>> = hosts.iter().map(|_| vec![Seen::default(); sorts.len()]).collect();
         for round in 0..args.rounds {
             for place in 0..hosts.len() {
-                // Whoever is first in one round is last in the next.
+                // The order is reversed in every other round.
                 let place = if round % 2 == 0 { place } else { hosts.len() - 1 - place };
                 hosts[place].round(&sorts, depth, args.requests, &mut seen[place])?;
             }
@@ -94,7 +94,7 @@ pub(super) fn measure(args: &Args, module: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is measured. The host's own come first: the others are set beside the second.
+/// The sorts of requests to measure. The host's own come first; the others are compared with the second.
 const fn sorts(items: u64) -> [Sort; 9] {
     [
         Sort::Ping,
@@ -110,7 +110,7 @@ const fn sorts(items: u64) -> [Sort; 9] {
 }
 const GETBIT: usize = 1;
 
-/// What was seen of one sort of requests, a sample a round.
+/// The samples of one sort of requests, one per round.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     cpu: Samples,
@@ -118,14 +118,14 @@ struct Seen {
     of_getbit: Samples,
 }
 
-/// A server with a module, and filters in it that are full.
+/// A server with a module and full filters in it.
 struct Host {
     module: &'static str,
     process: Process,
     what: String,
     connections: Vec<TcpStream>,
     rooms: [Room; 2],
-    /// Streams of requests so far: each has items of its own.
+    /// The number of request streams so far: each has its own items.
     streams: u64,
 }
 
@@ -133,12 +133,12 @@ impl Host {
     fn start(name: &'static str, program: &Path, module: &Path, items: u64) -> io::Result<Self> {
         let process = Process::host(program, module)?;
         let what = what(&mut process.connect()?)?;
-        println!("{name} inside of {what}");
+        println!("{name} inside {what}");
         for (family, filter) in [(Family::Bloom, "seen"), (Family::Cuckoo, "seen.cf")] {
             let before = process.resident_bytes()?;
             let (cpu, seconds) = fill(&process, family, filter, items)?;
             println!(
-                "  {family:?} of {items}: {:.2} million items a second, {:.0} ns CPU an item, {:.1} bits of memory an item",
+                "  {family:?} of {items}: {:.2} million items per second, {:.0} ns CPU per item, {:.1} bits of memory per item",
                 items as f64 / seconds / 1e6,
                 cpu / items as f64,
                 process.resident_bytes()?.saturating_sub(before) as f64 * 8.0 / items as f64,
@@ -150,7 +150,7 @@ impl Host {
         Ok(Self { module: name, process, what, connections, rooms, streams: 0 })
     }
 
-    /// Every sort of requests once.
+    /// Measures every sort of requests once.
     fn round(&mut self, sorts: &[Sort], depth: usize, requests: usize, seen: &mut [Seen]) -> io::Result<()> {
         let mut cpu = Vec::new();
         for (&sort, seen) in sorts.iter().zip(seen.iter_mut()) {
@@ -166,7 +166,7 @@ impl Host {
         Ok(())
     }
 
-    /// CPU nanoseconds per item, and those inside of the command.
+    /// Returns the CPU nanoseconds per item, and those inside the command.
     fn spent(&mut self, sort: Sort, depth: usize, requests: usize) -> io::Result<(f64, f64)> {
         let passes = requests.div_ceil(depth * self.connections.len());
         let requests = passes * depth * self.connections.len();
@@ -204,7 +204,7 @@ impl Host {
     }
 }
 
-/// What the table calls it, where there are two of a name.
+/// The name in the table, where two sorts would have the same name.
 fn name(sort: Sort) -> String {
     match sort {
         Sort::GetBit(BITS) => format!("GETBIT in {} MB", BITS / 8_000_000),
@@ -212,12 +212,12 @@ fn name(sort: Sort) -> String {
     }
 }
 
-/// Three digits behind the point are more than is known.
+/// Rounds to three decimals; more would be noise.
 fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 
-/// Every connection is sent a pipeline, and then every connection is read.
+/// Sends a pipeline on every connection, then reads from every connection.
 fn drive(
     connections: &mut [TcpStream],
     sort: Sort,
@@ -241,13 +241,13 @@ fn drive(
     Ok(())
 }
 
-/// Microseconds that a server says it spent inside of a command, which must have come so often.
+/// Returns the microseconds that a server reports inside a command. The command must have been called exactly `calls` times.
 fn micros_inside(told: &str, command: &str, calls: u64) -> io::Result<u64> {
     let wrong = |why: String| io::Error::other(format!("INFO commandstats: {why}"));
     let line = told
         .lines()
         .find_map(|line| line.strip_prefix("cmdstat_")?.strip_prefix(command)?.strip_prefix(':'))
-        .ok_or_else(|| wrong(format!("nothing of {command}")))?;
+        .ok_or_else(|| wrong(format!("no line for {command}")))?;
     let field = |name: &str| {
         let said = line.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
         said.and_then(|number| number.parse::<u64>().ok())
@@ -255,13 +255,13 @@ fn micros_inside(told: &str, command: &str, calls: u64) -> io::Result<u64> {
     };
     match field("calls")? {
         counted if counted == calls => field("usec"),
-        counted => Err(wrong(format!("{counted} calls of {command}, and {calls} were sent"))),
+        counted => Err(wrong(format!("{command} was called {counted} times, expected {calls}"))),
     }
 }
 
-/// Asks for one string.
+/// Requests one string.
 fn bulk(stream: &mut TcpStream, line: &str) -> io::Result<String> {
-    /// More than a server says of itself.
+    /// Larger than the longest reply of a server about itself.
     const MOST_BYTES: usize = 1 << 20;
     stream.write_all(format!("{line}\r\n").as_bytes())?;
     let (mut said, mut buffer) = (Vec::new(), [0; 16 << 10]);
@@ -275,23 +275,23 @@ fn bulk(stream: &mut TcpStream, line: &str) -> io::Result<String> {
             return Ok(rest.to_owned());
         }
         if read == 0 || said.starts_with(b"-") || said.len() > MOST_BYTES {
-            return Err(io::Error::other(format!("the server said {text:?}")));
+            return Err(io::Error::other(format!("unexpected reply: {text:?}")));
         }
     }
 }
 
-/// Which server it is, and whose memory it has.
+/// Returns the name of the server and its memory allocator.
 fn what(stream: &mut TcpStream) -> io::Result<String> {
     let told = bulk(stream, "INFO server")? + &bulk(stream, "INFO memory")?;
     let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let version = match field("valkey_version") {
         Some(version) => format!("Valkey {version}"),
-        None => format!("Redis {}", field("redis_version").unwrap_or("of no version")),
+        None => format!("Redis {}", field("redis_version").unwrap_or("of unknown version")),
     };
     Ok(format!("{version}, {}", field("mem_allocator").unwrap_or("unknown memory")))
 }
 
-/// Averages over one, five and fifteen minutes.
+/// The load averages over one, five and fifteen minutes.
 fn machine_load() -> String {
     let said = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     said.split(' ').take(3).collect::<Vec<_>>().join(" ")
@@ -321,10 +321,10 @@ fn print(row: &Row) {
 
 /// The depth of the figures from elsewhere.
 const ELSEWHERE_DEPTH: usize = 16;
-/// Microseconds of CPU that Redis 7.0.15 took there for a `GETBIT`.
+/// Microseconds of CPU per `GETBIT` of Redis 7.0.15 there.
 const ELSEWHERE_GETBIT: f64 = 0.91;
 
-/// Microseconds of CPU an item that RedisBloom took there, in a filter of so many items.
+/// Microseconds of CPU per item of RedisBloom there, in a filter of this many items.
 fn elsewhere(sort: Sort, items: u64) -> Option<f64> {
     let [million, hundred_million] = match sort {
         Sort::Exists(_) => [1.45, 1.83],
@@ -342,7 +342,7 @@ fn elsewhere(sort: Sort, items: u64) -> Option<f64> {
     }
 }
 
-/// What we set out for: never more than RedisBloom, and much less where many items come at once and memory is what takes time.
+/// The goals: never more than RedisBloom, and much less for multi-item commands in large filters, where memory access takes the time.
 const fn bar(sort: Sort, items: u64) -> f64 {
     match sort {
         Sort::ManyExist(..) | Sort::ManyAdd(_) if items >= 100_000_000 => 0.7,
@@ -363,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_somebody_else_stop_the_measurement() {
+    fn requests_of_other_clients_abort_the_measurement() {
         assert!(micros_inside(TOLD, "bf.exists", 199).is_err());
         assert!(micros_inside(TOLD, "bf.exist", 200).is_err());
         assert!(micros_inside(TOLD, "bf.add", 0).is_err());
     }
 
     #[test]
-    fn figures_from_elsewhere_are_for_two_sizes() {
+    fn figures_from_elsewhere_exist_for_two_sizes() {
         assert_eq!(elsewhere(Sort::Add, 1_000_000), Some(1.31));
         assert_eq!(elsewhere(Sort::Add, 2_000_000), None);
         assert_eq!(elsewhere(Sort::Ping, 1_000_000), None);

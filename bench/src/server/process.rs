@@ -1,4 +1,4 @@
-//! A server of our own or Debian's Redis, started for the measurement and ended after it.
+//! A server, ours or Debian's Redis, started for the measurement and stopped after it.
 
 use std::fs;
 use std::io;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server that runs, on a port of the loopback and with a folder of its own.
+/// A running server on a loopback port, with its own folder.
 pub(super) struct Process {
     child: Child,
     address: SocketAddr,
     folder: PathBuf,
 }
 
-/// How long a server may take until it accepts connections.
+/// The time a server may take until it accepts connections.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Process {
-    /// `mayhap serve` with so many threads, and changes safe from a power loss when `fsync` says.
+    /// Starts `mayhap serve` with this number of threads and this `fsync` policy.
     pub(super) fn mayhap(program: &Path, workers: usize, fsync: &str) -> io::Result<Self> {
         Self::start(program, |port, folder| {
             let (port, workers) = (port.to_string(), workers.to_string());
@@ -42,14 +42,14 @@ impl Process {
         })
     }
 
-    /// A plain `redis-server` that saves nothing.
+    /// Starts a plain `redis-server` that saves nothing.
     pub(super) fn redis(program: &Path) -> io::Result<Self> {
         Self::redis_with(program, &[])
     }
 
-    /// The same with a module in it.
+    /// Starts a `redis-server` with a module loaded.
     pub(super) fn host(program: &Path, module: &Path) -> io::Result<Self> {
-        // A server takes a path without a folder for one of the system's libraries.
+        // A server looks up a path without a folder among the system's libraries.
         Self::redis_with(program, &["--loadmodule".into(), fs::canonicalize(module)?.display().to_string()])
     }
 
@@ -89,7 +89,7 @@ impl Process {
                 return Err(io::Error::other(format!("{} ended with {status}", program.display())));
             }
             if begun.elapsed() > PATIENCE {
-                let text = format!("{} accepts no connections", program.display());
+                let text = format!("{} did not accept connections", program.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -103,7 +103,7 @@ impl Process {
         Ok(stream)
     }
 
-    /// The folder of its data.
+    /// The folder of the server's data.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -112,7 +112,7 @@ impl Process {
         self.address.port()
     }
 
-    /// CPU nanoseconds all its threads have spent, user and system.
+    /// The CPU time of all its threads in nanoseconds, user and system.
     pub(super) fn cpu_ns(&self) -> io::Result<u64> {
         let mut spent = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -123,7 +123,7 @@ impl Process {
         Ok(spent)
     }
 
-    /// Bytes of memory it has in use.
+    /// The bytes of memory in use.
     pub(super) fn resident_bytes(&self) -> io::Result<u64> {
         let said = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = said.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nothing is to be kept, and it is ours.
+        // Killed without saving: it is our own process, and its data is not needed.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);

@@ -1,9 +1,9 @@
-//! `mayhap bench`: every kind on the user's own items, measured.
+//! `mayhap bench`: measures every kind on the user's own items.
 //!
 //! ```text
-//! input ─▶ distinct items ─┬▶ members ──▶ every kind, built in turns ─┬▶ is one lost?
-//!                          └▶ a tenth: non-members, and altered members ─┼▶ how many are answered mayhap?
-//!                                                                      └▶ lookups in turns, timed
+//! input ─▶ distinct items ─┬▶ members ─────────────────────────────┬▶ build every kind; count false negatives
+//!                          └▶ a tenth: non-members, altered members ─┼▶ count false positives
+//!                                                                  └▶ time lookups, in turns
 //! ```
 
 mod clock;
@@ -11,7 +11,7 @@ mod contender;
 mod interval;
 mod json;
 mod measure;
-mod people;
+mod sample;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
@@ -22,7 +22,7 @@ use mayhap::HashScheme;
 use mayhap::advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, advise};
 
 use self::measure::Measured;
-use self::people::People;
+use self::sample::Sample;
 use crate::error::CliError;
 use crate::input::InputArgs;
 use crate::kind_name::{self, KindName, UnknownKind};
@@ -32,61 +32,61 @@ use crate::quantity;
 /// Measure every kind of filter on your own items and rate
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The distinct items of the input are kept in memory. A tenth of them is held
-back: those are the non-members, of the same shape as the members, and the rate is
-measured on them. Where they are too few for the rate, members with a
-letter or two altered are asked about as well; none of those is in the input.
+The distinct items of the input are kept in memory. A tenth of them is held back
+as non-members, which look like the members; the FPR is measured on them. If they
+are too few for the rate, members with one or two altered letters are looked up as
+well; none of those is in the input.
 
-All kinds are built and asked in turns, round by round, so that a busy machine
-is busy for all alike. Times are CPU time, per item, the median of the rounds.
-The rate has the interval in which it lies with a certainty of 95%.
+All kinds are built and queried in turns, round by round, so that other load on the
+machine affects all of them alike. Times are CPU time per item, the median of the
+rounds. The measured FPR comes with its 95% confidence interval.
 
-Without needs, every kind that can hold these items is measured; with --deletes,
---grows, --static or --window those that suit. The kind `mayhap plan` recommends
-for these needs has a star. A bitmap takes part where all items are integers.
-The hash set is the standard library's, with the items in it; its memory is
+By default, every kind that can hold these items is measured; with --deletes,
+--grows, --static or --window, only those that suit. A star marks the kind that
+`mayhap plan` recommends. A bitmap is measured if all items are integers. The hash
+set is the standard library's, holding the items themselves; its memory is
 computed, not measured.
 
 Examples:
   mayhap bench urls.txt                            at 1%
-  mayhap bench --fpr 1-in-10000 urls.txt.gz        fewer wrong answers
-  mayhap bench --deletes ids.txt                   only kinds that can remove
-  mayhap bench --csv email --static users.csv      one column, a fixed set
+  mayhap bench --fpr 1-in-10000 urls.txt.gz        a lower FPR
+  mayhap bench --deletes ids.txt                   only kinds that support removal
+  mayhap bench --csv email --static users.csv      one column, a static set
   mayhap bench --kinds bloom,cuckoo,ribbon urls.txt
   mayhap bench --items 10M --sort lookup           no file: generated items
   mayhap bench --json urls.txt                     for programs")]
 pub(crate) struct Bench {
-    /// How many of the non-members may be answered mayhap
+    /// Target false-positive rate
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "1%", allow_hyphen_values = true)]
     fpr: f64,
-    /// Generate so many items instead of reading any
+    /// Generate this many items instead of reading files
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true, conflicts_with = "files")]
     items: Option<u64>,
-    /// Measure these kinds, comma between them (default: all that suit)
+    /// Measure these kinds, separated by commas (default: all that suit)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind_name::parse)]
     kinds: Vec<KindName>,
-    /// Only kinds that items can be removed from
+    /// Only kinds that support removal
     #[arg(long)]
     deletes: bool,
     /// Only kinds that grow
     #[arg(long)]
     grows: bool,
-    /// The set never changes: kinds that are built of all items at once suit best
+    /// The set never changes: include static kinds, which suit best
     #[arg(long = "static", conflicts_with_all = ["grows", "deletes"])]
     all_at_once: bool,
-    /// Only kinds that forget what is old
+    /// Only kinds that forget old items
     #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
     window: bool,
-    /// Hash with a secret key, as for items that non-members choose
+    /// Hash with a secret key, as for items that attackers may choose
     #[arg(long)]
     untrusted: bool,
     /// Sort by memory, lookup, build or rate
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true)]
     sort: Sort,
-    /// How often every kind is asked about some of the items
+    /// Number of lookup rounds per kind
     #[arg(long, value_name = "N", default_value = "9")]
     rounds: NonZero<u32>,
-    /// About how much memory the items and all filters may take; beyond it a sample of the items is measured
+    /// Approximate memory limit for the items and all filters; above it, a sample of the items is measured
     #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, default_value = "1GiB", allow_hyphen_values = true)]
     memory: u64,
     /// Write one JSON object
@@ -98,7 +98,7 @@ pub(crate) struct Bench {
     input: InputArgs,
 }
 
-/// What the best is best at.
+/// The order of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Sort {
     #[default]
@@ -108,12 +108,12 @@ enum Sort {
     Rate,
 }
 
-/// All that was found out.
-struct Report<'a> {
+/// All results.
+struct BenchReport<'a> {
     bench: &'a Bench,
-    people: &'a People,
+    sample: &'a Sample,
     needs: &'a Needs,
-    /// What `mayhap plan` recommends for these needs.
+    /// The kind that `mayhap plan` recommends for these needs.
     recommended: Option<Structure>,
     /// Best first.
     measured: Vec<Measured>,
@@ -125,11 +125,11 @@ struct Report<'a> {
 type LeftOut = (Structure, String);
 
 impl Bench {
-    /// Measures, and writes a table of at most `width` columns or JSON.
+    /// Measures, and writes JSON or a table of at most `width` columns.
     pub(crate) fn run(&self, out: &mut dyn Write, width: usize) -> Result<(), CliError> {
         let progress = Progress::start(self.progress);
-        let people = self.people(&progress)?;
-        let needs = self.needs(&people);
+        let sample = self.sample(&progress)?;
+        let needs = self.needs(&sample);
         let advice = advise(&needs)?;
         let (chosen, mut left_out) = self.choose(&advice)?;
         let scheme = if self.untrusted {
@@ -138,38 +138,39 @@ impl Bench {
             HashScheme::fast(0)
         };
         let (mut measured, failed) =
-            measure::measure(&chosen, &people, &needs, &scheme, self.rounds.get(), &progress);
+            measure::measure(&chosen, &sample, &needs, &scheme, self.rounds.get(), &progress);
         left_out.extend(failed);
         self.sort(&mut measured);
         drop(progress);
         if let Some(bad) = measured.iter().find(|measured| measured.members_lost > 0) {
             let name = kind_name::name_of(bad.structure);
             let what = format!(
-                "lost {} of its members, which must never happen: please report it",
+                "{} members got a no, which must never happen: please report this bug",
                 bad.members_lost
             );
             return Err(CliError::Filter { name, what });
         }
         let recommended = advice.recommended().map(|price| price.structure);
-        let report = Report { bench: self, people: &people, needs: &needs, recommended, measured, left_out };
+        let report =
+            BenchReport { bench: self, sample: &sample, needs: &needs, recommended, measured, left_out };
         if self.json { json::write(out, &report) } else { Ok(text::write(out, &report, width)?) }
     }
 
-    /// The items to measure with.
-    fn people(&self, progress: &Progress) -> Result<People, CliError> {
+    /// Reads or generates the items.
+    fn sample(&self, progress: &Progress) -> Result<Sample, CliError> {
         if let Some(items) = self.items {
-            return people::generated(items, self.fpr, self.memory);
+            return sample::generated(items, self.fpr, self.memory);
         }
         if self.input.files.is_empty() && io::stdin().is_terminal() {
             let what =
                 "give files to read, or --items N to generate items, for example `mayhap bench --items 1M`";
             return Err(CliError::Usage(what.into()));
         }
-        people::read(&self.input, self.fpr, self.memory, progress)
+        sample::read(&self.input, self.fpr, self.memory, progress)
     }
 
-    fn needs(&self, people: &People) -> Needs {
-        let mut needs = Needs::new(people.members.len() as u64, self.fpr).of(people.shape());
+    fn needs(&self, sample: &Sample) -> Needs {
+        let mut needs = Needs::new(sample.members.len() as u64, self.fpr).of(sample.shape());
         needs.untrusted = self.untrusted;
         needs.deletes = if self.deletes { Deletes::Endlessly } else { Deletes::Never };
         needs.growth = match () {
@@ -181,11 +182,11 @@ impl Bench {
         needs
     }
 
-    /// Which structures to measure, and why not the others.
+    /// Which structures to measure, and why the others are left out.
     fn choose(&self, advice: &Advice) -> Result<(Vec<Price>, Vec<LeftOut>), CliError> {
         let all = self.kinds.is_empty() && !(self.deletes || self.grows || self.all_at_once || self.window);
         let (mut chosen, mut left_out) = (Vec::new(), Vec::new());
-        // A hash set is none of ours, but what all of them are measured against.
+        // The hash set is not a kind of filter, but the baseline for all of them.
         let known = |structure: Structure| {
             structure.kind().is_some() || (structure == Structure::HashSet && self.kinds.is_empty())
         };
@@ -195,7 +196,7 @@ impl Bench {
                 KindName::BlockedBloom => matches!(price.structure, Structure::BlockedBloom(_)),
             });
             let misfit = if self.kinds.is_empty() {
-                // All that can hold the items, or all that suit.
+                // All that can hold the items, or all that suit the given needs.
                 price.misfits.iter().find(|misfit| !all || !matches!(misfit, Misfit::NeedsAllAtOnce))
             } else if named {
                 price

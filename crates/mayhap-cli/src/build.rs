@@ -1,8 +1,8 @@
-//! `mayhap build`: a filter from items, sized by what they turn out to be.
+//! `mayhap build`: builds a filter from items, sized for the items that were read.
 //!
 //! ```text
-//! items ──▶ hashes ──┬──────────────────────────────▶ filter        told how many, or it grows
-//!                    └─▶ kept + counted ─▶ choice ──▶ filter        not told: one pass, sized afterwards
+//! items ──▶ hashes ──┬──────────────────────────────▶ filter        --items given, or a kind that grows
+//!                    └─▶ kept + counted ─▶ choice ──▶ filter        otherwise: one pass, sized afterwards
 //! ```
 
 mod choice;
@@ -44,38 +44,38 @@ use crate::target::Target;
 /// Build a filter from items and save it
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is an item, or the part of it that the input options name. A line that
-comes again changes nothing.
+Each line is an item; the input options select a part of the line instead. A
+repeated line changes nothing.
 
-Without --kind it is the kind that `mayhap plan` advises, told on the standard
-error. Without --items the items are counted: every item is hashed once, the
-hashes (16 bytes each) are kept until the end, beyond --hash-memory in a
-temporary file beside OUT, and the filter is made for as many different items
-as there were. With --items they go straight into the filter, and nothing is
-kept; kinds that are built of all items at once, and kinds that count copies
-(those that can remove, unless --copies), keep the hashes anyway.
+Without --kind, the kind that `mayhap plan` recommends is used, and standard
+error says which. Without --items, the items are counted first: each is hashed
+once, and the hashes (16 bytes each) are kept until the end of the input. Above
+--hash-memory they go to a temporary file next to OUT. The filter is then sized
+for the number of distinct items. With --items, items go straight into the
+filter and no hashes are kept. Two groups of kinds keep the hashes anyway:
+static kinds, and kinds that count copies (kinds with removal, unless --copies).
 
-The filter keeps its promise or says so: more items than were told are a
-warning with the rate as it is now, or error for kinds that refuse them.
-OUT appears when it is complete, or not at all.
+More items than --items cause a warning with the current false-positive rate, or
+an error if the kind rejects them. OUT is written completely or not at all.
 
-OUT may be in a server: redis://host:port/NAME. Then the items go into one filter
-of that name, which every client of the server can ask: by MF.* in mayhap's server
-and module, by BF.* with --format redis-bloom or where the server has only that.
-In a cluster, or with --shards, it is one filter in many parts, spread over the
-nodes, in whatever the server has (--backend; plain strings of any Redis with
---backend plain), which mayhap's own programs ask. `mayhap check`, `add`, `info` and
-the other verbs know both by their address. With --force a name that is there gets
-a new filter: the old one answers until the new one is complete, then they change
-places in one step. --format redisson or guava makes the bitmap that programs in
-Java expect there.
+OUT may be on a server: redis://host:port/NAME. The items then go into one
+filter with that name. All clients of the server can query it: with MF.* on
+mayhap's server and module, with BF.* if you use --format redis-bloom or the
+server has only BF.*. In a cluster, or with --shards, the filter is split into
+shards that are spread over the nodes. The shards use what the server offers
+(see --backend; --backend plain uses strings and works on any Redis), and only
+mayhap's own programs can query them. `mayhap check`, `add`, `info` and the other
+commands recognize both forms by their address. With --force, an existing name
+gets a new filter: the old filter answers until the new one is complete, then
+they are swapped in one step. --format redisson and --format guava write the
+bitmap that Java programs expect.
 
 Examples:
-  mayhap build seen.mayhap urls.txt                at most 1% wrong, sized by itself
-  mayhap build seen.mayhap logs/*.gz --fpr 0.1%    compressed or not
-  seq 1e9 | mayhap build ids.mayhap --items 1e9    streamed, in the filter's memory
-  mayhap build block.mayhap list.txt --static      smallest: nothing is added later
-  mayhap build live.mayhap ids.txt --deletes       items can be removed again
+  mayhap build seen.mayhap urls.txt                1% false positives, sized automatically
+  mayhap build seen.mayhap logs/*.gz --fpr 0.1%    compressed input
+  seq 1e9 | mayhap build ids.mayhap --items 1e9    streamed: only the filter is in memory
+  mayhap build block.mayhap list.txt --static      smallest: no items are added later
+  mayhap build live.mayhap ids.txt --deletes       items can be removed later
   mayhap build bad.mayhap --csv email users.csv --kind ribbon
   mayhap build phones.mayhap phones.txt --items 1e9 --range 13000000000..19999999999
   mayhap build seen.bloom urls.txt --format guava --items-as utf8
@@ -85,35 +85,35 @@ Examples:
   mayhap build redis://cache.local/seen urls.txt --shards 64
   mayhap build redis://cache.local/users names.txt --format redisson --items-as kryo5")]
 pub(crate) struct Build {
-    /// The file to write; - is the standard output, redis://host[:port]/NAME a filter in a server
+    /// The file to write; `-` for standard output, redis://host[:port]/NAME for a filter on a server
     #[arg(value_name = "OUT", value_parser = place::parser())]
     out: Place,
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
     asked: NeedsArgs,
-    /// The kind of filter, in place of the advised one: bloom, blocked-bloom, cuckoo, binary-fuse, …
+    /// The kind of filter: bloom, blocked-bloom, cuckoo, binary-fuse, … [default: as `mayhap plan` recommends]
     #[arg(long, value_name = "KIND", value_parser = kind_name::parse)]
     kind: Option<KindName>,
-    /// The seed of the hash: filters to be merged need the same, and have it unless told otherwise
+    /// The seed of the hash; only filters with the same seed can be merged [default: 0]
     #[arg(long, value_name = "N", value_parser = quantity::count, conflicts_with = "untrusted")]
     seed: Option<u64>,
-    /// An item that comes twice is in twice, and to be removed twice (kinds that count copies)
+    /// Count duplicates: an item added twice must be removed twice (only kinds that count copies)
     #[arg(long)]
     copies: bool,
-    /// Memory for hashes that are kept; more of them wait in a temporary file beside OUT
+    /// Memory for the hashes that are kept; further hashes go to a temporary file next to OUT
     #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, default_value = "512MiB")]
     hash_memory: u64,
-    /// Another program's format, sized as that program does: guava, dcso, redis-bloom, …
+    /// Write another program's format, sized as that program does: guava, dcso, redis-bloom, …
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["kind", "untrusted", "seed", "copies", "probes", "deletes", "grows", "all_at_once", "window", "range"])]
     format: Option<Format>,
-    /// How that program makes bytes of items: utf8, i64le, kryo5, … (never guessed)
+    /// How that program turns items into bytes: utf8, i64le, kryo5, … (never guessed; most formats require it)
     #[arg(long, value_name = "ENCODING", requires = "format")]
     items_as: Option<ItemEncoding>,
-    /// Threads that read and hash; the filter does not depend on it
+    /// Threads that read and hash [default: one per core]; the resulting filter is the same
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// Replace OUT if it is there
+    /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
@@ -121,44 +121,44 @@ pub(crate) struct Build {
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
-    /// Write what was built as one JSON object to the standard output
+    /// Print the result as one JSON object on standard output
     #[arg(long)]
     json: bool,
-    /// In a server: the number of parts, a power of two [default: one filter; in a cluster 64 parts, or more if they would be large]
+    /// On a server: the number of shards, a power of two [default: one filter; in a cluster 64 shards, or more if they would be large]
     #[arg(long, value_name = "N", conflicts_with = "format")]
     shards: Option<u32>,
-    /// In a server: what keeps the items [default: what has the name, or the best that the server has]
+    /// On a server: where the items are stored [default: as the existing filter, or the best the server supports]
     #[arg(long, value_name = "BACKEND", value_enum, conflicts_with = "format")]
     backend: Option<far::BackendName>,
     #[command(flatten)]
     server: RemoteArgs,
 }
 
-/// Wrong answers nobody asked for otherwise.
+/// The false-positive rate if neither `--fpr` nor `--memory` is given.
 const DEFAULT_RATE: f64 = 0.01;
 
-/// A filter that was built, and what is to be said about it.
+/// A filter that was built, with the facts for the report.
 #[derive(Debug)]
 struct Built {
     filter: Filter,
     format: Format,
     /// Lines read.
     read: u64,
-    /// Of them different ones, where that was counted apart from the filter.
+    /// Distinct lines, if they were counted separately from the filter.
     distinct: Option<u64>,
-    /// The kind, as `--kind` has it; the format's own where there is one.
+    /// The kind, named as in `--kind`; for another program's format, the name of that format's filter.
     kind: String,
-    /// The rate it was built for.
+    /// The false-positive rate it was built for.
     target_fpr: f64,
-    /// Items it was told to be for, and may not keep its promise beyond.
+    /// The `--items` it was built for. With more items the rate is no longer guaranteed.
     told: Option<u64>,
-    /// Why this kind.
+    /// Why this kind was chosen.
     why: Option<String>,
-    /// Bytes that did not fit in memory meanwhile.
+    /// Bytes of hashes that were written to the temporary file.
     spilled_bytes: u64,
 }
 
-/// What all ways of building work with.
+/// The parts that every way of building needs.
 struct Work<'a> {
     args: &'a Build,
     target: &'a Target,
@@ -170,15 +170,15 @@ impl Build {
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let started = Instant::now();
         if let Place::Server(remote) = &self.out {
-            return self.build_there(remote, started);
+            return self.build_on_server(remote, started);
         }
         if self.shards.is_some() || self.backend.is_some() {
-            let what = "--shards and --backend are for filters in a server: redis://host:port/NAME";
+            let what = "--shards and --backend need a filter on a server: redis://host:port/NAME";
             return Err(CliError::Usage(what.into()));
         }
         let target = Target::new(self.out.file()?, self.force)?;
         if target == Target::Stdout && self.json {
-            let what = "--json: the filter itself goes to the standard output, name a file for it";
+            let what = "--json: standard output is used by the filter; name a file as OUT";
             return Err(CliError::Usage(what.into()));
         }
         let known = self.known_choice()?;
@@ -221,7 +221,7 @@ impl Build {
         }
     }
 
-    /// What is built, where that is known before anything is read.
+    /// The kind and size to build, if they are known before the input is read.
     fn known_choice(&self) -> Result<Option<Choice>, CliError> {
         let bitmap = self.kind == Some(KindName::Exactly(Structure::Bitmap));
         match self.asked.items {
@@ -230,17 +230,17 @@ impl Build {
                 choose(self.kind, &self.needs(items)?).map(Some)
             }
             None if self.asked.window => {
-                Err(CliError::Usage("--window: say with --items how many of the last items count".into()))
+                Err(CliError::Usage("--window needs --items: the number of latest items to keep".into()))
             }
-            // A bitmap is as large as its range, however many items there are.
+            // The size of a bitmap depends on its range only, not on the number of items.
             None if bitmap && self.asked.range.is_some() => choose(self.kind, &self.needs(1)?).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// What is asked for, if there are so many items.
+    /// The requirements for this number of items.
     fn needs(&self, items: u64) -> Result<Needs, CliError> {
-        let others = self.asked.but_for_items_and_rate();
+        let others = self.asked.without_items_and_rate();
         let known = match (self.asked.fpr, self.asked.memory) {
             (Some(target_fpr), _) => Known::ItemsAndRate { items, target_fpr },
             (None, Some(memory_bytes)) => Known::ItemsAndMemory { items, memory_bytes },
@@ -256,7 +256,7 @@ impl Build {
         }
     }
 
-    /// Are the files of the input there?
+    /// Checks that all input files exist.
     fn check_files(&self) -> Result<(), CliError> {
         let named = self.input.files.iter().filter(|file| *file != Path::new("-"));
         named.into_iter().try_for_each(|file| {

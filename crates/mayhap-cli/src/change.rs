@@ -1,4 +1,4 @@
-//! `mayhap add` and `mayhap remove`: a filter's file is replaced by one with more items in it, or fewer.
+//! `mayhap add` and `mayhap remove`: replace a filter's file by one with more or fewer items.
 
 mod far;
 mod report;
@@ -18,7 +18,7 @@ use self::report::{Changed, Report};
 use crate::Verdict;
 use crate::error::CliError;
 use crate::file_lock::FileLock;
-use crate::filling::{self, Prepared, Refused, Taking};
+use crate::filling::{self, InsertForm, Prepared, Refused};
 use crate::filter_file::{self, ForeignArgs, Opened};
 use crate::in_order::{self, in_order};
 use crate::input::InputArgs;
@@ -31,30 +31,30 @@ use crate::remote_filter::LayoutArgs;
 use crate::target::Target;
 use crate::whole_file;
 
-/// Put items into a filter that is there
+/// Add items to an existing filter
 #[derive(Args, Debug)]
 #[command(after_help = "\
-FILTER is replaced in one step when all items are in: whoever reads it sees the
-old one or the new one, and after error or Ctrl-C it is as it was. A second
-`mayhap add` waits until the first is done. Filters of other programs are saved
-in their own format.
+FILTER is replaced in one step after all items were inserted. A reader sees the
+old filter or the new one; after an error or Ctrl-C the file is unchanged. A
+second `mayhap add` waits until the first is done. Filters of other programs are
+saved in their own format.
 
 Kinds that count copies (counting-bloom, d-left, cuckoo, quotient, growing)
-take every line as one copy more, to be removed once more; with --new-only they
-leave out what is mayhap in already. Kinds that are built at once (xor,
-binary-fuse, ribbon, gcs) take nothing: build them again.
+store every line as one more copy, which must be removed separately. With
+--new-only they skip lines that are maybe in the filter already. Static kinds
+(xor, binary-fuse, ribbon, gcs) accept no new items: build them again.
 
-FILTER may be in a server: redis://host:port/NAME. Then items are added where they
-are asked about, some at a time; whatever stops the work, those before are in. A
-filter that is not there is never made by adding to it.
+FILTER may be on a server: redis://host:port/NAME. Items are then added there in
+batches. If the command stops early, the batches before that point were added.
+`add` never creates a filter: a missing name is an error.
 
 Examples:
   mayhap add seen.mayhap new-urls.txt              replace seen.mayhap
-  zcat today.gz | mayhap add seen.mayhap           from the standard input
-  mayhap add seen.mayhap new.txt -o larger.mayhap  leave seen.mayhap alone
+  zcat today.gz | mayhap add seen.mayhap           read standard input
+  mayhap add seen.mayhap new.txt -o larger.mayhap  leave seen.mayhap unchanged
   mayhap add ids.mayhap --jsonl user.id events.jsonl
-  mayhap add seen.bloom urls.txt --items-as utf8   a Guava filter stays one
-  mayhap add seen.mayhap new.txt --json            how many were new
+  mayhap add seen.bloom urls.txt --items-as utf8   a Guava filter keeps its format
+  mayhap add seen.mayhap new.txt --json            report how many were new
   mayhap add redis://localhost:6399/seen new-urls.txt
   mayhap add redis://cache.local/users --items-as kryo5 names.txt")]
 pub(crate) struct Add {
@@ -64,37 +64,39 @@ pub(crate) struct Add {
     layout: LayoutArgs,
     #[command(flatten)]
     server: RemoteArgs,
-    /// Leave out what is mayhap in already, in place of another copy of it
+    /// Skip items that are maybe in the filter already, instead of storing another copy
     ///
-    /// Not for filters that items are removed from: an item left out by mistake is gone when the other one is removed.
+    /// Do not use it if items are removed later: an item skipped because of a false positive was never stored, and is
+    /// lost when the other item is removed.
     #[arg(long)]
     new_only: bool,
-    /// Threads that read and hash; the filter does not depend on it
+    /// Threads that read and hash [default: one per core]; the resulting filter is the same
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }
 
-/// Take items out of a filter
+/// Remove items from a filter
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Remove only items that were put in, and only as often: an item that never was in
-but is answered mayhap takes the place of another, which is lost. (A bitmap is
-exact and knows better.) What is certainly not in is counted and left alone.
+Remove only items that were inserted, and only as many times as they were
+inserted. Removing a false positive deletes the entry of another item, which
+then gets a false `no`. (A bitmap is exact: it does not have this problem.)
+Items that are certainly not in the filter are counted and skipped.
 
-Items come out of counting-bloom, d-left, cuckoo, growable-cuckoo, quotient,
-growing, dual-bloom and bitmap; `mayhap build --deletes` chooses one of them.
-FILTER is replaced in one step, as with `mayhap add`.
+These kinds support removal: counting-bloom, d-left, cuckoo, growable-cuckoo,
+quotient, growing, dual-bloom and bitmap. `mayhap build --deletes` chooses one
+of them. FILTER is replaced in one step, as with `mayhap add`.
 
-FILTER may be in a server: redis://host:port/NAME, a filter of the server's by MF.*
-or CF.*. Then items are taken out there, one by one; whatever stops the work, those
-before are out.
+FILTER may be on a server: redis://host:port/NAME, if the server supports MF.* or
+CF.* for it. Items are then removed there one by one. If the command stops early,
+the items before that point were removed.
 
 Examples:
   mayhap remove coupons.mayhap redeemed.txt
   echo ada@example.org | mayhap remove subscribers.mayhap
   mayhap remove live.mayhap gone.txt -o smaller.mayhap
   mayhap remove live.mayhap --csv id gone.csv
-  mayhap remove live.mayhap gone.txt --json        how many were in
+  mayhap remove live.mayhap gone.txt --json        report how many were removed
   mayhap remove redis://localhost:6399/live gone.txt")]
 pub(crate) struct Remove {
     #[command(flatten)]
@@ -103,7 +105,7 @@ pub(crate) struct Remove {
     server: RemoteArgs,
 }
 
-/// What both have.
+/// The arguments that `add` and `remove` share.
 #[derive(Args, Debug)]
 struct ChangeArgs {
     /// The filter to change: a file, or redis://host[:port]/NAME
@@ -113,10 +115,10 @@ struct ChangeArgs {
     input: InputArgs,
     #[command(flatten)]
     foreign: ForeignArgs,
-    /// Write the new filter there, and leave FILTER as it is; - is the standard output
+    /// Write the new filter to OUT and leave FILTER unchanged; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Replace OUT if it is there
+    /// Replace OUT if it exists
     #[arg(short, long, requires = "output")]
     force: bool,
     #[command(flatten)]
@@ -124,7 +126,7 @@ struct ChangeArgs {
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
-    /// Write what was done as one JSON object to the standard output
+    /// Print the result as one JSON object on standard output
     #[arg(long)]
     json: bool,
 }
@@ -133,9 +135,9 @@ struct ChangeArgs {
 struct Change {
     filter: Filter,
     format: Format,
-    /// The file that the filter is a view of, if it is one of ours.
+    /// The file that the filter is a view of, if it is a mapped mayhap file.
     backing: Option<Backing>,
-    /// What a file of DCSO's carries besides the filter.
+    /// The extra data that a DCSO file stores after the filter.
     attached: Vec<u8>,
     target: Target,
     lock: Option<FileLock>,
@@ -146,20 +148,20 @@ struct Change {
 impl Add {
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         if let Place::Server(remote) = &self.change.filter {
-            return self.add_there(remote);
+            return self.add_on_server(remote);
         }
         let mut change = self.change.begin()?;
-        if let Some(what) = takes_nothing(&change.filter) {
+        if let Some(what) = why_immutable(&change.filter) {
             return Err(self.change.cli_error(what));
         }
         let Change { filter, progress, .. } = &mut change;
-        let taking = Taking::of(filter);
+        let insert_form = InsertForm::of(filter);
         let new_only = self.new_only && counts_copies(filter.kind());
         let (mut read, mut new) = (0, 0);
         in_order(
             self.change.input.open(progress)?,
             in_order::threads(self.threads),
-            |block| taking.prepare(block),
+            |block| insert_form.prepare(block),
             |block, prepared| {
                 let taken = match &prepared {
                     Prepared::Hashes(hashes) if new_only => insert_new(filter, hashes),
@@ -176,15 +178,15 @@ impl Add {
 
     fn refused(&self, refused: &Refused, place: String) -> CliError {
         let what = match refused.cause {
-            // What is wrong is the filter, not the line.
+            // The filter is the cause, not the line.
             InsertError::Full { .. } | InsertError::CannotGrow { .. } => {
                 return self.change.cli_error(format!(
-                    "{}; nothing was added ({place}): build a larger one, or one that grows (--grows)",
+                    "{}; nothing was added (stopped at {place}): build a larger filter, or one that grows (--grows)",
                     refused.cause
                 ));
             }
             InsertError::TooManyCopies { .. } => {
-                format!("{}; --new-only leaves out what is mayhap in already", refused.cause)
+                format!("{}; --new-only skips items that are maybe in the filter already", refused.cause)
             }
             _ => refused.cause.to_string(),
         };
@@ -195,10 +197,10 @@ impl Add {
 impl Remove {
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         if let Place::Server(remote) = &self.change.filter {
-            return self.remove_there(remote);
+            return self.remove_on_server(remote);
         }
         let mut change = self.change.begin()?;
-        if let Some(what) = gives_nothing(&change.filter) {
+        if let Some(what) = why_not_removable(&change.filter) {
             return Err(self.change.cli_error(what));
         }
         let Change { filter, progress, .. } = &mut change;
@@ -221,7 +223,7 @@ impl Remove {
 }
 
 impl ChangeArgs {
-    /// The filter, locked if its file is to be replaced.
+    /// Opens the filter, and locks its file if it will be replaced.
     fn begin(&self) -> Result<Change, CliError> {
         let started = Instant::now();
         let path = self.filter.file()?;
@@ -229,15 +231,15 @@ impl ChangeArgs {
             Some(out) => Target::new(out, self.force)?,
             None => Target::new(path, true)?,
         };
-        // Whatever is replaced, nobody else changes it meanwhile.
+        // No other process may change the file while its replacement is built.
         let lock = target.lock(self.quiet)?;
         if target == Target::Stdout && self.json {
-            let what = "--json: the filter itself goes to the standard output, name a file for it";
+            let what = "--json: standard output is used by the filter; name a file as OUT";
             return Err(CliError::Usage(what.into()));
         }
         let Opened { filter, format, backing, .. } = filter_file::open_to_change(path, &self.foreign)?;
         if !format.writes() {
-            let what = format!("{format} files are only read: `mayhap convert` makes a mayhap file of it");
+            let what = format!("{format} files cannot be written; convert it with `mayhap convert` first");
             return Err(self.cli_error(what));
         }
         let attached = self.attached(path, format)?;
@@ -245,13 +247,13 @@ impl ChangeArgs {
         Ok(Change { filter, format, backing, attached, target, lock, progress, started })
     }
 
-    /// Saves what became of the filter, and says it.
+    /// Saves the changed filter and prints the report.
     fn finish(&self, change: Change, read: u64, changed: Changed) -> Result<Verdict, CliError> {
         let Change { filter, format, backing, attached, target, lock, progress, started } = change;
         if let Some(lock) = &lock {
             lock.check()?;
         }
-        // Nothing to change is no reason to write a large file again.
+        // If the input was empty, a large file is not written again.
         let bytes = match (&target, read) {
             (Target::File(path), 0) if self.output.is_none() => {
                 let about = fs::metadata(path);
@@ -272,7 +274,7 @@ impl ChangeArgs {
         Ok(Verdict::Yes)
     }
 
-    /// What stands in a DCSO file behind the filter, for the new file to have it, too.
+    /// The extra data that a DCSO file stores after the filter, to be copied to the new file.
     fn attached(&self, path: &Path, format: Format) -> Result<Vec<u8>, CliError> {
         if !matches!(format, Format::Dcso | Format::DcsoGzip) {
             return Ok(Vec::new());
@@ -288,10 +290,10 @@ impl ChangeArgs {
     }
 }
 
-/// As much as a compressed file may unpack to.
+/// The most bytes a compressed file may unpack to.
 const UNPACKED_LIMIT: u64 = 1 << 40;
 
-/// Puts in what is certainly not in yet.
+/// Inserts the items that are certainly not in the filter yet. Returns how many.
 fn insert_new(filter: &mut Filter, hashes: &[ItemHash]) -> Result<u64, Refused> {
     let mut new = 0;
     for (index, &hash) in hashes.iter().enumerate() {
@@ -303,31 +305,31 @@ fn insert_new(filter: &mut Filter, hashes: &[ItemHash]) -> Result<u64, Refused> 
     Ok(new)
 }
 
-/// Why no item can be put into such a filter.
-fn takes_nothing(filter: &Filter) -> Option<String> {
+/// Why the filter accepts no new items, if it does not.
+fn why_immutable(filter: &Filter) -> Option<String> {
     let kind = filter.kind();
     matches!(kind, Kind::Xor | Kind::BinaryFuse | Kind::Ribbon | Kind::Gcs).then(|| {
         format!(
-            "{}; build it again, or build a kind that takes them: bloom, blocked-bloom, cuckoo, …",
+            "{}; build it again, or use a kind that accepts new items: bloom, blocked-bloom, cuckoo, …",
             InsertError::NeverChanges { kind }
         )
     })
 }
 
-/// Why no item can be taken out of such a filter.
-fn gives_nothing(filter: &Filter) -> Option<String> {
+/// Why items cannot be removed from the filter, if they cannot.
+fn why_not_removable(filter: &Filter) -> Option<String> {
     let kind = filter.kind();
     let gives = counts_copies(kind) || matches!(kind, Kind::Bitmap | Kind::DualBloom);
     (!gives).then(|| {
         format!(
-            "{}: counting-bloom, d-left, cuckoo, growable-cuckoo, quotient, growing, dual-bloom and bitmap can; \
-             `mayhap build --deletes` chooses one",
+            "{}; these kinds support it: counting-bloom, d-left, cuckoo, growable-cuckoo, quotient, growing, \
+             dual-bloom, bitmap (`mayhap build --deletes` chooses one)",
             RemoveError::CannotRemove { kind }
         )
     })
 }
 
-/// Does every copy of an item take room in such a filter?
+/// Returns `true` if the kind stores every copy of an item separately.
 pub(crate) const fn counts_copies(kind: Kind) -> bool {
     matches!(
         kind,

@@ -1,4 +1,4 @@
-//! `mayhap check`: which of these records are mayhap in the filter, which certainly are not.
+//! `mayhap check`: prints the records that are maybe in the filter, or those that are not.
 
 mod ask;
 mod distant;
@@ -15,7 +15,7 @@ use mayhap::Filter;
 use serde::Serialize;
 
 use self::ask::{Answered, Asker};
-use self::distant::{Distant, Opening};
+use self::distant::{Opening, ServerFilter};
 use self::selection::Selection;
 use self::write::{Form, Writer};
 use crate::error::CliError;
@@ -28,86 +28,86 @@ use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
 use crate::{Verdict, health, output, quantity};
 
-/// Print the lines that are mayhap in a filter, or those that certainly are not
+/// Print the lines that are maybe in a filter, or those that are certainly not
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A line that is printed is mayhap in the filter: wrong as often as the filter
-was made to be. A line that is not printed certainly is not in it. With -v it
-is the other way round.
+A printed line is maybe in the filter; the filter's false-positive rate says how
+often that is wrong. A line that is not printed is certainly not in the filter.
+With -v it is the other way round.
 
-Lines are bytes, as they are, without their end. A filter of another program
-that holds numbers takes lines that are numbers; a line that is none stops the
-work, unless --allow-misfits: then it certainly is not in.
+An item is the bytes of a line without the line ending. Some filters of other
+programs hold numbers; they accept only lines that are numbers. Any other line
+is an error; with --allow-misfits it counts as not in the filter.
 
-With -k, --csv or --jsonl it is that field which is asked about; whole lines are
-printed, those of CSV below their header. What comes from a pipe is answered as
-soon as it is there.
+With -k, --csv or --jsonl, the item is that field. Whole lines are printed, CSV
+lines below their header. Input from a pipe is answered as soon as it arrives.
 
-A filter of ours of more than 16 MiB is mapped, not read: one of many gigabytes
-answers at once. Its file must not be written to meanwhile (`mayhap add` and `build`
-put a new one in its place). If it is, the work stops as error; lines that were
-printed before are right.
+A mayhap file larger than 16 MiB is mapped, not read, so even a filter of many
+gigabytes answers immediately. Do not write to the file while it is in use;
+`mayhap add` and `build` are safe, because they replace the file. If the file
+changes, the command stops with an error; lines printed before that are correct.
 
-FILTER may be in a server: redis://host:port/NAME. What it is there is seen by
-itself: a filter of the server's (BF.*, CF.*, MF.*), one in shards, Redisson's (with
---items-as for its codec); a bitmap by hand needs --as guava. A server may be
-unable to say: then a line is neither mayhap nor no. Such lines are not printed,
-with or without -v, but counted and told as error; --annotate calls them
-not-ready. If a server is gone, lines are not ready after five seconds at most,
-and each later one is tried again without waiting: it may come back.
+FILTER may be on a server: redis://host:port/NAME. The type of the filter is
+detected: a filter of the server (BF.*, CF.*, MF.*), a sharded filter, or a
+Redisson filter (set --items-as to its codec). A bitmap of your own needs
+--as guava. If the server cannot answer for a line, the line is not ready: it is
+not printed, with or without -v, and the command counts such lines and ends with
+an error; --annotate prints `not-ready`. When a server is down, lines become not
+ready after at most 5 seconds. Later lines try the server again, briefly, until
+it is back.
 
-Exit codes: 0 a line was selected, 1 none was, 2 error.
+Exit codes: 0 a line was selected, 1 no line was selected, 2 error.
 
 Examples:
-  mayhap check seen.mayhap urls.txt               lines that are mayhap in
-  mayhap check -v seen.mayhap urls.txt.gz         lines that certainly are not
-  mayhap check -c seen.mayhap urls.txt            how many
-  mayhap check --json seen.mayhap urls.txt        how many, and how many wrongly
-  mayhap check -q seen.mayhap --item ada && echo mayhap
+  mayhap check seen.mayhap urls.txt               print lines that may be members
+  mayhap check -v seen.mayhap urls.txt.gz         print lines that are not members
+  mayhap check -c seen.mayhap urls.txt            count them
+  mayhap check --json seen.mayhap urls.txt        counts and expected false positives
+  mayhap check -q seen.mayhap --item ada && echo maybe
   tail -f access.log | mayhap check --annotate -k 1 bad.mayhap
   mayhap check -v --csv email blocked.mayhap people.csv > allowed.csv
   mayhap check users.bloom --items-as utf8 names.txt
-                                                  a filter of Guava
+                                                  a Guava filter
   mayhap check redis://localhost:6399/seen urls.txt
   mayhap check redis://cache.local/users --items-as kryo5 names.txt
-                                                  Redisson's, where it is")]
+                                                  a Redisson filter on its server")]
 pub(crate) struct Check {
-    /// The filter: ours, or one of another program; a file, or redis://host[:port]/NAME
+    /// The filter: a file of mayhap or of another program, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", value_parser = place::parser())]
     filter: Place,
     #[command(flatten)]
     input: InputArgs,
-    /// Select the lines that certainly are not in the filter
+    /// Select the lines that are certainly not in the filter
     #[arg(short = 'v', long)]
     invert_match: bool,
-    /// Print only how many lines were selected
+    /// Print only the number of selected lines
     #[arg(short, long)]
     count: bool,
-    /// Print nothing: the exit code is the answer, known at the first selected line
+    /// Print nothing, and stop at the first selected line: the exit code is the answer
     #[arg(short, long, conflicts_with_all = ["count", "json", "annotate"])]
     quiet: bool,
-    /// Ask about this item; may be given several times, and then files are read only if there are any
+    /// Check this item (repeatable); files are then read only if they are named
     #[arg(long, value_name = "TEXT")]
     item: Vec<OsString>,
-    /// Print every line behind its answer, `mayhap` or `no`, and a tab
+    /// Print all lines, each after its answer and a tab: prints `mayhap` (maybe a member) or `no`
     #[arg(long, visible_alias = "tag", conflicts_with = "count")]
     annotate: bool,
-    /// Print the number of the line in its file in front of it
+    /// Print each line after its line number in its file
     #[arg(short = 'n', long)]
     line_number: bool,
-    /// Stop after so many selected lines
+    /// Stop after N selected lines
     #[arg(short, long, value_name = "N", value_parser = quantity::count)]
     max_count: Option<u64>,
-    /// Write out what is selected at once, however little it is
+    /// Write each selected line immediately, without waiting for a full buffer
     #[arg(long)]
     line_buffered: bool,
-    /// A line that is no item of the filter, such as text where it holds numbers, certainly is not in it
+    /// Treat a line that is not a valid item (text where the filter holds numbers) as not in the filter
     #[arg(long)]
     allow_misfits: bool,
-    /// Threads that work; as many as there are cores unless told otherwise
+    /// Threads to use [default: one per core]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// Print only how many lines are in and out, as one JSON object
+    /// Print only the number of lines that are maybe and not in the filter, as one JSON object
     #[arg(long, conflicts_with = "annotate")]
     json: bool,
     #[command(flatten)]
@@ -120,22 +120,22 @@ pub(crate) struct Check {
     server: RemoteArgs,
 }
 
-/// What was counted.
+/// Totals over the lines that were asked about.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     lines: u64,
     mayhap: u64,
     not_ready: u64,
     selected: u64,
-    /// Why the last line that has no answer has none.
+    /// Why the last line without an answer has none.
     why: String,
 }
 
 impl Counts {
-    /// The first `asked` of some records, of which so many were selected.
+    /// Adds the answers to the first `asked` records; `selected` of them were selected.
     fn add(&mut self, answered: &Answered, asked: usize, selected: u64) {
         self.lines += asked as u64;
-        self.mayhap += answered.mayhaps.count_first(asked);
+        self.mayhap += answered.maybe.count_first(asked);
         self.selected += selected;
         if let Some(unready) = &answered.unready {
             self.not_ready += unready.records.count_first(asked);
@@ -143,19 +143,19 @@ impl Counts {
         }
     }
 
-    const fn noes(&self) -> u64 {
+    const fn no_count(&self) -> u64 {
         self.lines - self.mayhap - self.not_ready
     }
 }
 
-/// The counts as a program reads them. Field names are a promise.
+/// The report of `--json`. The field names are a stable interface.
 #[derive(Serialize)]
 struct Report<'a> {
     filter: String,
     lines: u64,
     mayhap: u64,
     no: u64,
-    /// Lines of which the server could not say anything; only of a filter in a server.
+    /// Lines the server could not answer for; only for a filter on a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_ready: Option<u64>,
     #[serde(flatten)]
@@ -166,17 +166,17 @@ struct Report<'a> {
 
 /// Where the filter is.
 enum Source<'a> {
-    Here(&'a Filter),
-    There(&'a Distant<'a>),
+    Local(&'a Filter),
+    OnServer(&'a ServerFilter<'a>),
 }
 
-/// How often it is wrong, where that is known.
+/// The filter's false-positive rates, if they are known.
 #[derive(Serialize)]
 struct Rates {
-    /// The rate by the model, for what is in the filter now.
+    /// The rate by the model, for the items in the filter now.
     expected_fpr: f64,
     target_fpr: f64,
-    /// How many of the mayhaps are wrong, as far as the model knows.
+    /// The number of false positives among the maybe answers, by the model.
     expected_wrong_mayhaps: f64,
     over_capacity: bool,
 }
@@ -184,14 +184,14 @@ struct Rates {
 #[derive(Serialize)]
 struct ItemReport {
     item: String,
-    /// Nothing, if the server could not say.
+    /// `None` if the server could not answer.
     mayhap: Option<bool>,
 }
 
 impl Check {
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         match self.ask() {
-            // Whoever read the answers has seen enough.
+            // The reader of the pipe has closed it, as `head` does: that is not an error.
             Err(CliError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
             done => done,
         }
@@ -206,7 +206,7 @@ impl Check {
                         output::warn(format_args!("{}: {warning}", self.filter));
                     }
                 }
-                self.ask_with(&Asker::here(&opened, self.allow_misfits), &Source::Here(&opened.filter))
+                self.ask_with(&Asker::local(&opened, self.allow_misfits), &Source::Local(&opened.filter))
             }
             Place::Server(remote) => {
                 let opening = Opening {
@@ -216,8 +216,8 @@ impl Check {
                     items_as: self.foreign.items_as,
                     quiet: self.quiet,
                 };
-                let filter = Distant::open(opening, self.annotate || self.json)?;
-                self.ask_with(&Asker::there(&filter, self.allow_misfits), &Source::There(&filter))
+                let filter = ServerFilter::open(opening, self.annotate || self.json)?;
+                self.ask_with(&Asker::on_server(&filter, self.allow_misfits), &Source::OnServer(&filter))
             }
         }
     }
@@ -232,8 +232,8 @@ impl Check {
         }
         writer.flush()?;
         let fullness = match source {
-            // One that does not answer is not asked for more.
-            Source::There(filter) if !self.quiet && counts.not_ready == 0 => {
+            // A filter that gave no answer is not asked for its fullness.
+            Source::OnServer(filter) if !self.quiet && counts.not_ready == 0 => {
                 filter.filter().ok().and_then(|filter| filter.quick_fullness())
             }
             _ => None,
@@ -243,10 +243,10 @@ impl Check {
         }
         if self.json {
             let rates = match source {
-                Source::Here(filter) => {
+                Source::Local(filter) => {
                     Some((filter.expected_fpr(), filter.target_fpr(), health::is_over_capacity(filter)))
                 }
-                Source::There(_) => {
+                Source::OnServer(_) => {
                     fullness.map(|full| (full.expected_fpr, full.target_fpr, full.is_over_capacity()))
                 }
             };
@@ -254,12 +254,12 @@ impl Check {
                 filter: self.filter.to_string(),
                 lines: counts.lines,
                 mayhap: counts.mayhap,
-                no: counts.noes(),
-                not_ready: matches!(source, Source::There(_)).then_some(counts.not_ready),
+                no: counts.no_count(),
+                not_ready: matches!(source, Source::OnServer(_)).then_some(counts.not_ready),
                 rates: rates.map(|(expected_fpr, target_fpr, over_capacity)| Rates {
                     expected_fpr,
                     target_fpr,
-                    expected_wrong_mayhaps: wrong_mayhaps(&counts, expected_fpr),
+                    expected_wrong_mayhaps: expected_false_positives(&counts, expected_fpr),
                     over_capacity,
                 }),
                 items: &items,
@@ -269,7 +269,7 @@ impl Check {
             output::to_stdout(|out, _| Ok(writeln!(out, "{}", counts.selected)?))?;
         }
         match (counts.selected, counts.not_ready) {
-            // As grep: who asks for nothing but an exit code has an answer.
+            // As grep does: with --quiet, one selected line outweighs an error.
             (1.., _) if self.quiet => Ok(Verdict::Yes),
             (_, 1..) => {
                 let (name, of) = (self.filter.to_string(), counts.lines);
@@ -298,17 +298,17 @@ impl Check {
         counts.selected >= self.most()
     }
 
-    /// What was asked for; what has no answer never is among it.
+    /// The records to print. Records without an answer are never selected.
     fn select(&self, answered: &Answered) -> Selection {
-        let mayhaps = &answered.mayhaps;
-        let selected = if self.invert_match { mayhaps.inverted() } else { mayhaps.clone() };
+        let maybe = &answered.maybe;
+        let selected = if self.invert_match { maybe.inverted() } else { maybe.clone() };
         match &answered.unready {
             Some(unready) => selected.without(&unready.records),
             None => selected,
         }
     }
 
-    /// Those of the command line.
+    /// Answers the items given with `--item`.
     fn ask_items(
         &self,
         asker: &Asker<'_>,
@@ -327,7 +327,7 @@ impl Check {
             counts.add(&answered, 1, u64::from(selected));
             writer.item(bytes, &answered, selected, counts.lines)?;
             if self.json {
-                let mayhap = answered.unready.is_none().then(|| answered.mayhaps.contains(0));
+                let mayhap = answered.unready.is_none().then(|| answered.maybe.contains(0));
                 reports.push(ItemReport { item: String::from_utf8_lossy(bytes).into_owned(), mayhap });
             }
         }
@@ -335,7 +335,7 @@ impl Check {
     }
 
     fn ask_files(&self, asker: &Asker<'_>, writer: &mut Writer, counts: &mut Counts) -> Result<(), CliError> {
-        // Where lines go to the terminal, the bar would be among them.
+        // If lines are written to the terminal, a progress bar would mix with them.
         let shows_lines = self.form() != Form::Nothing && io::stdout().is_terminal();
         let progress = if shows_lines && !self.progress.progress {
             Progress::unseen()
@@ -348,7 +348,8 @@ impl Check {
         }
         let work = |block: &_| asker.ask(block);
         let done = in_order_until(blocks, threads(self.threads), work, |block, answered: Answered| {
-            // After the answers, before any of them is used: a no that is told is one of the filter that was opened.
+            // Checked after the lookups and before any answer is used, so each printed "no" comes from the filter
+            // that was opened.
             asker.check_answers()?;
             let left = self.most().saturating_sub(counts.selected);
             let mut selected = self.select(&answered);
@@ -366,10 +367,12 @@ impl Check {
     }
 }
 
-/// How many of the mayhaps are wrong, if lines are different from each other: of the non-members among the lines, the filter
-/// says no to all but `rate`. So those that got a no are that part of the non-members, and the others follow.
-fn wrong_mayhaps(counts: &Counts, rate: f64) -> f64 {
-    let (mayhap, no) = (counts.mayhap as f64, counts.noes() as f64);
+/// The expected number of false positives among the maybe answers, if all lines are distinct.
+///
+/// The filter answers "no" to all non-members except the share `rate`. So the "no" answers are the share `1 - rate`
+/// of the non-members, and the rest of the non-members are the false positives.
+fn expected_false_positives(counts: &Counts, rate: f64) -> f64 {
+    let (mayhap, no) = (counts.mayhap as f64, counts.no_count() as f64);
     if rate >= 1.0 { mayhap } else { (no * rate / (1.0 - rate)).min(mayhap) }
 }
 
@@ -378,13 +381,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_noes_tell_how_many_mayhaps_are_wrong() {
+    fn false_positives_are_estimated_from_the_no_answers() {
         let counts = |lines, mayhap| Counts { lines, mayhap, ..Counts::default() };
-        // 990 noes at 1 % are what is left of 1,000 non-members: 10 of the mayhaps are wrong.
-        assert!((wrong_mayhaps(&counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
-        assert_eq!(wrong_mayhaps(&counts(500, 500), 0.01), 0.0);
-        assert_eq!(wrong_mayhaps(&counts(1_000, 1), 0.5), 1.0, "never more than there are");
-        assert_eq!(wrong_mayhaps(&counts(1_000, 1_000), 1.0), 1_000.0);
-        assert_eq!(wrong_mayhaps(&counts(0, 0), 0.01), 0.0);
+        // 990 "no" at 1 % come from 1,000 non-members: the other 10 are false positives.
+        assert!((expected_false_positives(&counts(1_490, 500), 0.01) - 10.0).abs() < 1e-9);
+        assert_eq!(expected_false_positives(&counts(500, 500), 0.01), 0.0);
+        assert_eq!(
+            expected_false_positives(&counts(1_000, 1), 0.5),
+            1.0,
+            "never more than the maybe answers"
+        );
+        assert_eq!(expected_false_positives(&counts(1_000, 1_000), 1.0), 1_000.0);
+        assert_eq!(expected_false_positives(&counts(0, 0), 0.01), 0.0);
     }
 }

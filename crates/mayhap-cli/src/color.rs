@@ -1,28 +1,28 @@
-//! `--color`: whether what people read is coloured.
+//! `--color`: whether text for people is coloured.
 //!
-//! Looked for before anything else is read of the command line, so that help and error keep to it, too.
+//! The flag is searched before the command line is parsed, so that it also applies to help and error texts.
 
 use std::ffi::{OsStr, OsString};
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
 
-/// When to colour.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// On a terminal, unless the variable NO_COLOR is set
+    /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
-    /// Also in pipes and files, and whatever NO_COLOR says
+    /// Always, even in pipes and files and if NO_COLOR is set
     Always,
     /// Nowhere
     Never,
 }
 
-/// For every verb.
+/// The global option `--color`.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ColorArgs {
-    /// Colour what people read: on a terminal that has not NO_COLOR set, always, or never
+    /// Colour text for people: on a terminal without NO_COLOR, always, or never
     #[arg(
         long,
         value_name = "WHEN",
@@ -31,12 +31,12 @@ pub(crate) struct ColorArgs {
         global = true,
         hide_possible_values = true
     )]
-    #[arg(help = "Colours: auto (on a terminal, unless NO_COLOR is set), always, never")]
+    #[arg(help = "Use colours: auto (on a terminal, unless NO_COLOR is set), always, never [default: auto]")]
     #[arg(hide_default_value = true, display_order = 900)]
     color: When,
 }
 
-/// Colours from here on as `arguments` ask for. What is wrong with them is told when they are read.
+/// Applies the `--color` found in `arguments`. Invalid values are reported later, when the arguments are parsed.
 pub(crate) fn choose(arguments: impl IntoIterator<Item = OsString>) {
     match asked(arguments) {
         None | Some(When::Auto) => {}
@@ -45,7 +45,7 @@ pub(crate) fn choose(arguments: impl IntoIterator<Item = OsString>) {
     }
 }
 
-/// The last `--color WHEN` or `--color=WHEN` that is an option.
+/// The last valid `--color WHEN` or `--color=WHEN` among the options.
 fn asked(arguments: impl IntoIterator<Item = OsString>) -> Option<When> {
     let mut asked = None;
     let mut arguments = arguments.into_iter().skip(1).take_while(|argument| argument != "--");
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_one_counts_and_only_as_an_option() {
+    fn the_last_color_option_counts() {
         let asked = |line: &str| asked(line.split(' ').map(OsString::from));
         assert_eq!(asked("mayhap plan"), None);
         assert_eq!(asked("mayhap --color always plan"), Some(When::Always));

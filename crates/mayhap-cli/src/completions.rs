@@ -1,4 +1,4 @@
-//! `mayhap completions`: what a shell needs in order to complete verbs, options and their values.
+//! `mayhap completions`: shell scripts that complete verbs, options and their values.
 
 use std::io::Write;
 
@@ -11,8 +11,8 @@ use crate::error::CliError;
 /// Write the completion script of a shell
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The script goes to the standard output. Write it where your shell looks for it,
-once, and again after an update of mayhap.
+The script goes to standard output. Save it where your shell looks for it, and
+again after each update of mayhap.
 
 Examples:
   bash        mayhap completions bash > ~/.local/share/bash-completion/completions/mayhap
@@ -20,7 +20,7 @@ Examples:
   fish        mayhap completions fish > ~/.config/fish/completions/mayhap.fish
   elvish      mayhap completions elvish >> ~/.config/elvish/rc.elv
   powershell  mayhap completions powershell >> $PROFILE
-  for now     source <(mayhap completions bash)")]
+  this shell  source <(mayhap completions bash)")]
 pub(crate) struct Completions {
     /// bash, zsh, fish, elvish or powershell
     #[arg(value_enum, hide_possible_values = true)]
@@ -30,7 +30,7 @@ pub(crate) struct Completions {
 impl Completions {
     /// Writes the script.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        // It must not fail half-way through: what it writes to can.
+        // clap's writer panics on errors, so it writes to memory first.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "mayhap", &mut script);
         Ok(out.write_all(&script)?)

@@ -1,4 +1,4 @@
-//! `mayhap convert`: the same filter in another format.
+//! `mayhap convert`: writes a filter in another format.
 
 mod read_back;
 
@@ -21,17 +21,17 @@ use crate::{Verdict, output, whole_file};
 /// Write a filter in another format
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Any filter that can be read can be written as one of mayhap: from then on it is
-opened at once, checked by its checksum, and remembers how its items become
-bytes. Back and to other formats it goes where items are hashed and placed alike:
-the layouts of binary fuse filters, DCSO plain and packed, bits-and-blooms binary
-and JSON, RedisBloom's dumps, a column of a Parquet file and the blob.
+Any filter that can be read can be written as a mayhap file, which opens fast, has a
+checksum and stores the encoding of the items. It can be written in its own or
+another format if both hash and place items the same way: the layouts of binary
+fuse filters, DCSO plain and gzipped, bits-and-blooms binary and JSON, RedisBloom's
+dumps, a column of a Parquet file and the blob.
 
-Everything else is refused: the bits of a filter do not say which items set them.
-Then build it from the items: `mayhap build OUT ITEMS --format FORMAT`.
+All other conversions are rejected, because a filter cannot be rehashed without its
+items. Build it from the items: `mayhap build OUT ITEMS --format FORMAT`.
 
-What was written is read back and compared before it is put in place. OUT is
-replaced only with --force; - is the standard output.
+The output is read back and compared before it is put in place. OUT is replaced
+only with --force; - is standard output.
 
 Examples:
   mayhap convert users.bloom users.mayhap --to mayhap --items-as utf8
@@ -44,7 +44,7 @@ Examples:
   mayhap convert bits.bin seen.mayhap --to mayhap --from redisson \\
       --redisson-config config.txt --items-as kryo5")]
 pub(crate) struct Convert {
-    /// The filter: ours, or one of another program
+    /// The filter: a file of mayhap or of another program
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
     /// The file to write
@@ -53,10 +53,10 @@ pub(crate) struct Convert {
     /// The format to write: mayhap, guava, redis-bloom, dcso, …
     #[arg(long, value_name = "FORMAT")]
     to: Format,
-    /// Replace OUT if it is there
+    /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
-    /// Do not say how it went
+    /// Print errors only
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Write one JSON object
@@ -68,18 +68,18 @@ pub(crate) struct Convert {
     foreign: ForeignArgs,
 }
 
-/// How it went. The field names are those of `--json`, and a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Serialize)]
-struct Report {
+struct ConvertReport {
     filter: String,
     from: &'static str,
     out: String,
     to: &'static str,
     kind: &'static str,
     bytes: u64,
-    /// So many items got the same answer from what was written as from what was read.
+    /// The number of items for which the written filter was compared with the original.
     compared_items: u64,
-    /// What Redisson keeps beside the bitmap.
+    /// The config that Redisson stores next to the bitmap.
     #[serde(skip_serializing_if = "Option::is_none")]
     redisson_config: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -90,7 +90,7 @@ impl Convert {
         let progress = Progress::start(self.progress);
         let opened = filter_file::open_to_describe(&self.filter, &self.foreign)?;
         if opened.encoding_unknown && self.to == Format::Mayhap {
-            // A file of ours remembers how items become bytes, so it must be told; for others it makes no difference.
+            // A mayhap file stores the item encoding, so it must be known; for other formats it makes no difference.
             filter_file::open(&self.filter, &self.foreign)?;
         }
         opened.check_all()?;
@@ -99,8 +99,10 @@ impl Convert {
         filter_file::write(&opened.filter, self.to, &attached, &mut written)
             .map_err(|error| self.refusal(&error, opened.format))?;
         let bytes = written.0;
-        let compared_items = read_back::compare(&opened.filter, self.to, &attached, &bytes)
-            .map_err(|what| self.cli_error(format!("as {} it does not come back: {what}", self.to)))?;
+        let compared_items =
+            read_back::compare(&opened.filter, self.to, &attached, &bytes).map_err(|what| {
+                self.cli_error(format!("the {} output does not match the input: {what}", self.to))
+            })?;
         opened.check_unchanged()?;
         let secret = matches!(opened.filter.scheme(), Some(HashScheme::Keyed { .. }));
         target.save_bytes(&bytes, secret, &progress)?;
@@ -124,7 +126,7 @@ impl Convert {
             let redisson_config = config.map(|config| {
                 config.fields().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
             });
-            let report = Report {
+            let report = ConvertReport {
                 filter: self.filter.display().to_string(),
                 from: from.name(),
                 out: target.name(),
@@ -137,7 +139,7 @@ impl Convert {
             output::to_stdout(|out, _| output::json(out, &report))?;
         } else if !self.quiet {
             output::tell(format_args!(
-                "{}: {} bytes of {}, read back and compared",
+                "{}: {} bytes, format {}, read back and compared",
                 target.name(),
                 mayhap::advise::say::count(bytes),
                 self.to
@@ -146,7 +148,7 @@ impl Convert {
                 let fields: Vec<_> =
                     config.fields().iter().map(|(name, value)| format!("{name} {value}")).collect();
                 output::tell(format_args!(
-                    "beside the bitmap belongs: HSET {{NAME}}:config {}",
+                    "store this next to the bitmap: HSET {{NAME}}:config {}",
                     fields.join(" ")
                 ));
             }
@@ -154,7 +156,7 @@ impl Convert {
         Ok(Verdict::Yes)
     }
 
-    /// What a DCSO file carries besides the filter goes along to another.
+    /// Returns the data that a DCSO file carries besides the filter, if both formats can carry it.
     fn attached(&self, from: Format) -> Result<Vec<u8>, CliError> {
         let both = [from, self.to].iter().all(|format| matches!(format, Format::Dcso | Format::DcsoGzip));
         if !both {
@@ -174,15 +176,15 @@ impl Convert {
         let to = self.to;
         self.cli_error(match error {
             WriteError::OtherPlacement { needs, got } => format!(
-                "cannot become a {to} file: that needs items placed by {needs}, this {from} filter has {got}, and \
+                "cannot be written as {to}: that format needs placement {needs}, this {from} filter has {got}, and \
                  it cannot be rehashed without its items: build it from them with `mayhap build --format {to}`"
             ),
             WriteError::OtherKind { holds, got } => format!(
-                "cannot become a {to} file: those hold {holds}, this is a {got} filter: build one from the items \
+                "cannot be written as {to}: that format holds {holds}, this is a {got} filter: build one from the items \
                  with `mayhap build --format {to}`"
             ),
-            WriteError::ReadOnly { .. } => format!("{to} files are only read, not written"),
-            error => format!("cannot become a {to} file: {error}"),
+            WriteError::ReadOnly { .. } => format!("{to} files can be read but not written"),
+            error => format!("cannot be written as {to}: {error}"),
         })
     }
 }

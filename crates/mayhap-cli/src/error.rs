@@ -1,4 +1,4 @@
-//! What can go wrong in the program; each is one line.
+//! The errors of the program. Each is printed on one line.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -10,94 +10,94 @@ use mayhap::file::FileError;
 use mayhap_server::settings::SettingsError;
 use mayhap_server::{SaveError, StartError};
 
-/// Why the program could not do what it was asked to.
+/// Why the program failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage(String),
-    /// The numbers make no sense together.
+    /// The numbers contradict each other or are out of range.
     Needs(NeedsError),
-    /// The answer could not be written.
+    /// The output could not be written.
     Write(io::Error),
-    /// Something could not be read.
+    /// A file or stream could not be read.
     Read {
         /// What.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// Something is wrong with what was read.
+    /// The input was read but is invalid.
     Input {
-        /// Where it was read, with the line where that is known.
+        /// The name of the input, with the line number if it is known.
         name: String,
         /// What.
         what: String,
     },
-    /// The bytes of a file are not such a filter of another program.
-    NotSuch {
-        /// Which file.
+    /// The bytes of a file are not a valid filter of another program's format.
+    WrongFormat {
+        /// The file.
         name: String,
-        /// What it was taken for.
+        /// The format it was read as.
         format: Format,
-        /// Why it is none.
+        /// Why it is invalid.
         what: String,
     },
     /// A filter's file could not be read or written.
     File(FileError),
-    /// There is no place for a file.
-    NoPlace {
+    /// A file could not be written.
+    CannotWrite {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// The system refused memory.
+    /// The operating system refused to allocate memory.
     NoMemory {
-        /// How much.
+        /// The size of the allocation.
         bytes: u64,
-        /// What for.
+        /// What it was for.
         what: String,
     },
-    /// A filter cannot be made of these numbers.
+    /// No filter can be built from these numbers.
     Create(CreateError),
-    /// A filter cannot do what it was asked to.
+    /// A filter does not support the operation.
     Filter {
         /// Which.
         name: String,
-        /// Why not.
+        /// Why.
         what: String,
     },
-    /// A server is not there, refuses, or makes no sense.
+    /// A server is missing, refuses a request, or sends an invalid reply.
     Server {
         /// Which.
         address: String,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// A server does not answer now. It may later.
-    Away {
+    /// A server does not answer now, but may answer later.
+    Unreachable {
         /// Which.
         address: String,
-        /// What became of the attempt.
+        /// The result of the attempt.
         what: String,
     },
-    /// A filter in a server could not answer for all lines.
+    /// A filter on a server could not answer for all lines.
     NotReady {
         /// Which.
         name: String,
-        /// How many lines have no answer.
+        /// Lines without an answer.
         lines: u64,
-        /// Of how many.
+        /// All lines that were asked about.
         of: u64,
-        /// Why the last of them has none.
+        /// Why the last of them has no answer.
         why: String,
     },
     /// The server cannot be started.
     Start(StartError),
-    /// Its settings make no sense.
+    /// The server's settings are invalid.
     Settings(SettingsError),
-    /// What it had could not be saved in the end.
+    /// The server's data could not be saved on exit.
     Save(SaveError),
     /// Ctrl-C.
     Interrupted,
@@ -111,38 +111,38 @@ impl fmt::Display for CliError {
                 Some(flag) => write!(f, "{flag}: {error}"),
                 None => error.fmt(f),
             },
-            Self::Write(error) => write!(f, "cannot write the answer: {}", said(error)),
-            Self::Read { name, cause } => write!(f, "cannot read {name}: {}", said(cause)),
-            Self::Input { name, what } | Self::NotSuch { name, what, .. } | Self::Filter { name, what } => {
+            Self::Write(error) => write!(f, "cannot write the output: {}", os_error_text(error)),
+            Self::Read { name, cause } => write!(f, "cannot read {name}: {}", os_error_text(cause)),
+            Self::Input { name, what }
+            | Self::WrongFormat { name, what, .. }
+            | Self::Filter { name, what } => {
                 write!(f, "{}: {}", one_line(name), one_line(what))
             }
-            Self::Server { address, what } | Self::Away { address, what } => {
+            Self::Server { address, what } | Self::Unreachable { address, what } => {
                 write!(f, "{address}: {}", one_line(what))
             }
             Self::NotReady { name, lines, of, why } => {
                 let (lines, of) = (say::count(*lines), say::count(*of));
-                write!(
-                    f,
-                    "{name}: not ready for {lines} of {of} lines, which got no answer: {}",
-                    one_line(why)
-                )
+                write!(f, "{name}: no answer for {lines} of {of} lines (not ready): {}", one_line(why))
             }
             Self::File(FileError::Io { action, path, cause, .. }) => {
-                write!(f, "cannot {action} {}: {}", path.display(), said(cause))
+                write!(f, "cannot {action} {}: {}", path.display(), os_error_text(cause))
             }
             Self::File(error) => error.fmt(f),
-            Self::NoPlace { path, cause } => write!(f, "cannot write {}: {}", path.display(), said(cause)),
+            Self::CannotWrite { path, cause } => {
+                write!(f, "cannot write {}: {}", path.display(), os_error_text(cause))
+            }
             Self::NoMemory { bytes, what } => {
-                write!(f, "{} bytes of memory are refused, for {what}", say::count(*bytes))
+                write!(f, "cannot allocate {} bytes of memory for {what}", say::count(*bytes))
             }
             Self::Create(error) => error.fmt(f),
             Self::Settings(error) => match cause(error) {
-                Some(cause) => write!(f, "{error}: {}", said(cause)),
+                Some(cause) => write!(f, "{error}: {}", os_error_text(cause)),
                 None => error.fmt(f),
             },
-            Self::Save(error) => write!(f, "not saved: {error}"),
+            Self::Save(error) => write!(f, "data not saved: {error}"),
             Self::Start(error) => match cause(error) {
-                Some(cause) => write!(f, "{error}: {}", said(cause)),
+                Some(cause) => write!(f, "{error}: {}", os_error_text(cause)),
                 None => error.fmt(f),
             },
             Self::Interrupted => f.write_str("interrupted"),
@@ -150,7 +150,7 @@ impl fmt::Display for CliError {
     }
 }
 
-/// A text whose line feeds, and other letters that move a cursor, are written as programs write them.
+/// `text` without trailing white space, and with line feeds and other control characters escaped.
 pub(crate) fn one_line(text: &str) -> String {
     let escaped = |letter: char| letter.is_control().then(|| letter.escape_default());
     text.trim_end()
@@ -162,17 +162,18 @@ pub(crate) fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// What the system said to make the server fail.
+/// The operating system's error that made the server fail, if that was the cause.
 fn cause(error: &dyn std::error::Error) -> Option<&io::Error> {
     error.source()?.downcast_ref()
 }
 
-/// What the system said, in the words of other programs: without the number of the error, beginning small.
-fn said(error: &io::Error) -> String {
+/// The text of an operating system error as other programs print it: without the error number, first letter in lower
+/// case.
+fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();
     let mut letters = text.chars();
-    // Not `I/O error`.
+    // Keeps `I/O error` as it is.
     match (letters.next(), letters.next()) {
         (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
             first.to_lowercase().chain([second]).chain(letters).collect()
@@ -181,7 +182,7 @@ fn said(error: &io::Error) -> String {
     }
 }
 
-/// The flag whose value is at fault, where it is one.
+/// The flag whose value is invalid, if one flag is to blame.
 fn flag(error: &NeedsError) -> Option<&'static str> {
     Some(match error {
         NeedsError::Build(BuildError::CapacityOutOfRange { .. }) => "--items",
@@ -201,15 +202,15 @@ impl std::error::Error for CliError {
         match self {
             Self::Usage(_)
             | Self::Input { .. }
-            | Self::NotSuch { .. }
+            | Self::WrongFormat { .. }
             | Self::Filter { .. }
             | Self::Server { .. }
-            | Self::Away { .. }
+            | Self::Unreachable { .. }
             | Self::NotReady { .. }
             | Self::NoMemory { .. }
             | Self::Interrupted => None,
             Self::Needs(error) => Some(error),
-            Self::Write(error) | Self::Read { cause: error, .. } | Self::NoPlace { cause: error, .. } => {
+            Self::Write(error) | Self::Read { cause: error, .. } | Self::CannotWrite { cause: error, .. } => {
                 Some(error)
             }
             Self::File(error) => Some(error),
@@ -257,7 +258,7 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// The first thing clap says, and its tip, without the usage text around them.
+/// Clap's error message and its tip, without the usage text.
 impl From<&clap::Error> for CliError {
     fn from(error: &clap::Error) -> Self {
         let said = error.render().to_string();
@@ -270,10 +271,10 @@ impl From<&clap::Error> for CliError {
     }
 }
 
-/// A text without what stands between `://` and the last `@` of an address in it.
+/// `text` without the user name and password of an address in it: the part between `://` and the last `@`.
 fn without_password(text: &str) -> String {
-    let Some((before, behind)) = text.split_once("://") else { return text.to_owned() };
-    let address = behind.find('\'').unwrap_or(behind.len());
-    let shown = behind[..address].rfind('@').map_or(behind, |at| &behind[at + 1..]);
+    let Some((before, after)) = text.split_once("://") else { return text.to_owned() };
+    let address = after.find('\'').unwrap_or(after.len());
+    let shown = after[..address].rfind('@').map_or(after, |at| &after[at + 1..]);
     format!("{before}://{shown}")
 }

@@ -1,7 +1,7 @@
-//! `mayhap explain`: why a filter answers as it does for an item.
+//! `mayhap explain`: shows why a filter answers as it does for an item.
 
+mod how_it_works;
 mod json;
-mod lesson;
 mod shown;
 mod svg;
 mod text;
@@ -25,46 +25,46 @@ use crate::remote_filter::{LayoutArgs, RemoteFilter};
 use crate::whole_file;
 use crate::{Verdict, output};
 
-/// Show why a filter answers as it does for an item: the hash, what is looked at, the reason
+/// Show why a filter answers as it does for an item: the hash, the positions, the reason
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is guessed: positions and contents come from the code that answers
-lookups. The secret key of a filter built with --untrusted is never shown; but
-show such explanations only to people who may read the filter.
+Positions and contents come from the code that answers lookups. The secret key of a
+filter built with --untrusted is never shown, but show explanations of such a
+filter only to people who may read the filter.
 
-FILTER may be in a server: redis://host:port/NAME, a filter of the server's by MF.*,
-BF.* or CF.*. It is read whole, as `mayhap pull` does it, which needs the right to
-dumps; of a filter in shards, name the shard.
+FILTER may be in a server: redis://host:port/NAME, an MF.*, BF.* or CF.* filter. The
+whole filter is read, as with `mayhap pull`, which needs permission to dump. For a
+sharded filter, give the name of the shard.
 
-A mayhap cannot tell a member from a non-member that happens to look the same.
-The explanation says how many non-members do, now.
+A maybe cannot tell a member from a non-member with the same positions. The
+explanation shows how many non-members currently get a maybe.
 
-Exit codes: 0 mayhap (for one ITEM at least), 1 certainly not, 2 error.
+Exit codes: 0 maybe (for at least one ITEM), 1 no, 2 error.
 
 Examples:
   mayhap explain urls.mayhap https://example.org/       which bits, set or clear?
   mayhap explain urls.mayhap /a /b /c                   several items
-  head -1 access.log | mayhap explain seen.mayhap -     a line of the standard input
-  mayhap explain seen.mayhap --hex 00ff10               bytes that are no text
+  head -1 access.log | mayhap explain seen.mayhap -     a line of standard input
+  mayhap explain seen.mayhap --hex 00ff10               bytes that are not text
   mayhap explain phones.mayhap 13800138000              the bit of a bitmap
-  mayhap explain urls.mayhap /a --svg a.svg             a picture of it
+  mayhap explain urls.mayhap /a --svg a.svg             a picture
   mayhap explain urls.mayhap /a --json | jq .explanations[0].reason
-  mayhap explain guava.bin ada --items-as utf8          another program's filter
+  mayhap explain guava.bin ada --items-as utf8          a filter of another program
   mayhap explain redis://localhost:6399/seen /a         a filter in a server")]
 pub(crate) struct Explain {
-    /// The filter: a .mayhap file, one of another program, or redis://host[:port]/NAME
+    /// The filter: a .mayhap file, a file of another program, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", value_parser = place::parser())]
     filter: Place,
-    /// What to ask about; each - is one line of the standard input
+    /// Items to look up; each - is one line of standard input
     #[arg(value_name = "ITEM", required = true, allow_negative_numbers = true)]
     items: Vec<OsString>,
-    /// ITEM is bytes, two hexadecimal digits each
+    /// ITEM is given as bytes, two hexadecimal digits each
     #[arg(long)]
     hex: bool,
-    /// Draw it; one ITEM only
+    /// Draw the lookup as SVG; one ITEM only
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Answer with one JSON object
+    /// Write one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -73,16 +73,16 @@ pub(crate) struct Explain {
     server: RemoteArgs,
 }
 
-/// An item, and what the filter does with it.
+/// An item, and the explanation of its lookup.
 struct Explained {
-    /// As it was given.
+    /// The item as given.
     given: Vec<u8>,
     explanation: Explanation,
 }
 
-/// The filter that explains itself.
+/// The filter to explain.
 struct Subject<'a> {
-    /// The name of its file, or its address.
+    /// Its file name or address.
     name: String,
     filter: &'a Filter,
 }
@@ -121,7 +121,7 @@ impl Explain {
         Ok(if mayhap { Verdict::Yes } else { Verdict::No })
     }
 
-    /// The filter out of its server.
+    /// Reads the filter from its server.
     fn fetch(&self, remote: &Remote) -> Result<Filter, CliError> {
         let items_as = self.foreign.items_as;
         let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items_as)?;
@@ -131,9 +131,12 @@ impl Explain {
         }
         let shard = self.items.first().and_then(|item| filter.shard_of(item.as_bytes()));
         let what = match shard {
-            Some(shard) => format!("is in shards, and {:?} is in {shard}: explain that name", self.items[0]),
-            None => "is kept in strings, which only their own layout reads: check and info take its address"
-                .into(),
+            Some(shard) => {
+                format!("is sharded, and {:?} belongs to {shard}: explain that name", self.items[0])
+            }
+            None => {
+                "is stored in plain strings and cannot be explained; check and info accept its address".into()
+            }
         };
         Err(CliError::Filter { name: remote.shown(), what })
     }
@@ -141,7 +144,7 @@ impl Explain {
     fn explain(&self, filter: &Filter, form: ItemForm, item: &OsString) -> Result<Explained, CliError> {
         let given = if item == "-" { line()? } else { item.as_bytes().to_vec() };
         let given = if self.hex { unhex(&given)? } else { given };
-        // Bytes are taken as they are, also by another program's filter.
+        // Bytes are used without an encoding, also for a filter of another program.
         let item = if self.hex { Ok(LineItem::Bytes(&given)) } else { form.item(&given) };
         let item = item.map_err(|error| CliError::Usage(error.to_string()))?;
         let explanation = filter.explain(&item);
@@ -149,7 +152,7 @@ impl Explain {
     }
 }
 
-/// One line of the standard input, without its end.
+/// Reads one line of standard input, without its end.
 fn line() -> Result<Vec<u8>, CliError> {
     let mut line = Vec::new();
     let name = || "the standard input".to_owned();
@@ -163,16 +166,16 @@ fn line() -> Result<Vec<u8>, CliError> {
     Ok(line)
 }
 
-/// The bytes these digits are.
+/// Decodes hexadecimal digits.
 fn unhex(digits: &[u8]) -> Result<Vec<u8>, CliError> {
     let digit = |&digit: &u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
     let shown = || shown::item(digits, 60);
     let (pairs, rest) = digits.as_chunks::<2>();
     if !rest.is_empty() {
-        let what = format!("--hex takes two digits for every byte, {} has {}", shown(), digits.len());
+        let what = format!("--hex needs two digits for every byte, {} has {}", shown(), digits.len());
         return Err(CliError::Usage(what));
     }
     let byte = |[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
     let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
-    bytes.ok_or_else(|| CliError::Usage(format!("--hex takes digits 0 to 9 and a to f, got {}", shown())))
+    bytes.ok_or_else(|| CliError::Usage(format!("--hex needs digits 0 to 9 and a to f, got {}", shown())))
 }

@@ -1,7 +1,8 @@
-//! One program at a time changes a filter's file.
+//! A lock: only one program at a time changes a filter's file.
 //!
-//! The file is replaced, not written into, so a lock on it alone is not enough: who waited for it may hold a lock on a file that is no
-//! longer there. And programs that know nothing of locks are found out when the new file is to take the old one's place.
+//! The file is replaced, not written in place, so a lock on it is not enough. A program that waited for the lock may
+//! hold it on a file that was replaced, so the file is checked again. Programs that ignore the lock are detected when
+//! the new file is about to replace the old one.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::CliError;
 use crate::output;
 
-/// While it lives, no other `mayhap` changes the file.
+/// While this exists, no other `mayhap` changes the file.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     path: PathBuf,
@@ -19,7 +20,7 @@ pub(crate) struct FileLock {
     found: State,
 }
 
-/// What changes when somebody replaces a file, or writes into it.
+/// The properties of a file that change when it is replaced or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     device: u64,
@@ -40,7 +41,7 @@ impl State {
 }
 
 impl FileLock {
-    /// Waits until nobody else changes `path`, and says so unless `quiet`.
+    /// Waits until no other program holds the lock on `path`. Prints that it waits, unless `quiet`.
     pub(crate) fn wait_for(path: &Path, quiet: bool) -> Result<Self, CliError> {
         let cli_error = |cause| CliError::Read { name: path.display().to_string(), cause };
         let mut said = quiet;
@@ -52,7 +53,7 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => {
                     if !said {
                         output::tell(format_args!(
-                            "waiting for another mayhap to be done with {}",
+                            "waiting for another mayhap process to finish with {}",
                             path.display()
                         ));
                         said = true;
@@ -65,21 +66,23 @@ impl FileLock {
             if held == found {
                 return Ok(Self { path: path.to_owned(), _file: file, found });
             }
-            // Whoever had the lock has replaced the file.
+            // The previous holder of the lock has replaced the file: lock the new one.
         }
     }
 
     /// `Ok` if the file is still the one that was locked.
     ///
     /// # Errors
-    /// [`CliError::Filter`] if somebody changed it who does not care for locks.
+    /// [`CliError::Filter`] if a program changed it without the lock.
     pub(crate) fn check(&self) -> Result<(), CliError> {
         let name = || self.path.display().to_string();
         let about = fs::metadata(&self.path).map_err(|cause| CliError::Read { name: name(), cause })?;
         if State::of(&about) == self.found {
             return Ok(());
         }
-        let what = "was changed by another program meanwhile, and is left as it is: run this again".into();
+        let what =
+            "was changed by another program during the work; it was not replaced, run the command again"
+                .into();
         Err(CliError::Filter { name: name(), what })
     }
 }

@@ -1,11 +1,11 @@
-//! Lines become items of one filter, and the filter takes them: for all verbs that put items in.
+//! Turns lines into items and inserts them into a filter, for all commands that insert.
 //!
 //! ```text
-//! Block ──[ Taking::prepare, many threads ]──▶ Prepared ──[ insert, one thread, in order ]──▶ Filter
+//! Block ──[ InsertForm::prepare, many threads ]──▶ Prepared ──[ insert, one thread, in order ]──▶ Filter
 //! ```
 //!
-//! Hashing and parsing cost more than inserting into a filter that fits the cache, and everything about them can be done by many
-//! threads at once. One thread inserts: then the filter does not depend on how many threads there were, to the last byte.
+//! Hashing and parsing cost more than an insert into a filter that fits in the cache, so many threads do that work.
+//! Only one thread inserts. The filter is therefore the same, byte for byte, whatever the number of threads.
 
 use mayhap::{Filter, HashScheme, InsertError, ItemHash};
 
@@ -13,39 +13,39 @@ use crate::error::CliError;
 use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem};
 
-/// In what form a filter takes its items.
+/// The form in which a filter receives its items.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Taking {
+pub(crate) enum InsertForm {
     /// As hashes.
     Hashes(HashScheme, ItemForm),
     /// As numbers: a bitmap.
     Numbers,
-    /// As they are: it hashes them in a way of its own.
+    /// As raw bytes: the filter hashes them in its own way.
     Items(ItemForm),
 }
 
-/// The items of a block, ready to be taken.
+/// The items of a block, ready to be inserted.
 #[derive(Debug)]
 pub(crate) enum Prepared {
-    /// Of every item its hash.
+    /// The hash of each item.
     Hashes(Vec<ItemHash>),
     /// The items are numbers.
     Numbers(Vec<u64>),
-    /// There was nothing to do but to look whether they are items.
+    /// The items were only validated.
     Items,
 }
 
-/// An item that a filter did not take. All items before it are in.
+/// An item that a filter rejected. All items before it were inserted.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// Which of the block.
+    /// Its index in the block.
     pub(crate) index: usize,
     /// Why.
     pub(crate) cause: InsertError,
 }
 
-impl Taking {
-    /// How `filter` takes items.
+impl InsertForm {
+    /// The form in which `filter` receives items.
     pub(crate) fn of(filter: &Filter) -> Self {
         let form = ItemForm::of(filter);
         match (filter, filter.scheme()) {
@@ -58,11 +58,11 @@ impl Taking {
     /// The items of `block` in that form.
     ///
     /// # Errors
-    /// The first line that is no item of such a filter.
+    /// The first line that is not a valid item for the filter.
     pub(crate) fn prepare(self, block: &Block) -> Result<Prepared, CliError> {
         match self {
             Self::Hashes(scheme, ItemForm::Bytes) => {
-                // Settled here, not for every item.
+                // The match is outside the loop, so each loop is compiled for one scheme.
                 let hashes = match scheme {
                     HashScheme::Fast { seed } => {
                         let scheme = HashScheme::Fast { seed };
@@ -91,14 +91,14 @@ impl Taking {
 pub(crate) fn numbers(block: &Block) -> Result<Vec<u64>, CliError> {
     let form = ItemForm::Integer { bits: 64, signed: false };
     let number = |(index, line)| match item(form, block, index, line)? {
-        // The form has checked that it fits.
+        // `form` has already checked that it fits.
         LineItem::Integer { value, .. } => Ok(value as u64),
         _ => Ok(0),
     };
     block.items().enumerate().map(number).collect()
 }
 
-/// A line as an item of this form.
+/// Parses a line as an item of this form.
 pub(crate) fn item<'a>(
     form: ItemForm,
     block: &Block,
@@ -108,10 +108,10 @@ pub(crate) fn item<'a>(
     form.item(line).map_err(|error| CliError::Input { name: block.place(index), what: error.to_string() })
 }
 
-/// Puts all items of `block` into `filter` and says how many of them were certainly new.
+/// Inserts all items of `block` into `filter`. Returns how many of them were certainly new.
 ///
 /// # Errors
-/// [`Refused`] for the first item that is not taken; those before it are in.
+/// [`Refused`] for the first item that is rejected; the items before it were inserted.
 pub(crate) fn insert(filter: &mut Filter, block: &Block, prepared: &Prepared) -> Result<u64, Refused> {
     match prepared {
         Prepared::Hashes(hashes) => insert_hashes(filter, hashes),
@@ -120,7 +120,7 @@ pub(crate) fn insert(filter: &mut Filter, block: &Block, prepared: &Prepared) ->
             let form = ItemForm::of(filter);
             let mut new = 0;
             for (index, line) in block.items().enumerate() {
-                // What is no item was refused when it was prepared.
+                // Invalid items were rejected when the block was prepared.
                 if let Ok(item) = form.item(line) {
                     new += u64::from(filter.insert(&item).map_err(|cause| Refused { index, cause })?);
                 }
@@ -130,14 +130,15 @@ pub(crate) fn insert(filter: &mut Filter, block: &Block, prepared: &Prepared) ->
     }
 }
 
-/// Puts all `hashes` in and says how many of them were certainly new.
+/// Inserts all `hashes`. Returns how many of them were certainly new.
 ///
 /// # Errors
-/// [`Refused`] for the first that is not taken; those before it are in.
+/// [`Refused`] for the first hash that is rejected; those before it were inserted.
 pub(crate) fn insert_hashes(filter: &mut Filter, hashes: &[ItemHash]) -> Result<u64, Refused> {
     let before = filter.inserted();
     filter.insert_hash_batch(hashes).map_err(|cause| {
-        // Those that keep copies have counted every item they took; the others are never full of what is in already.
+        // Kinds that store copies counted every item they accepted, which gives the index. The other kinds never
+        // reject an item that they contain.
         let index = match filter {
             Filter::ScalableBloom(_) | Filter::DualBloom(_) => {
                 hashes.iter().position(|&hash| !filter.may_contain_hash(hash)).unwrap_or(0)
@@ -148,10 +149,10 @@ pub(crate) fn insert_hashes(filter: &mut Filter, hashes: &[ItemHash]) -> Result<
     })
 }
 
-/// Puts all `numbers` into a bitmap and says how many of them were new.
+/// Inserts all `numbers` into a bitmap. Returns how many of them were new.
 ///
 /// # Errors
-/// [`Refused`] for the first that is out of its range; those before it are in.
+/// [`Refused`] for the first number outside the bitmap's range; those before it were inserted.
 pub(crate) fn insert_numbers(filter: &mut Filter, numbers: &[u64]) -> Result<u64, Refused> {
     let Filter::Bitmap(bitmap) = filter else {
         return Err(Refused { index: 0, cause: InsertError::NotANumber });

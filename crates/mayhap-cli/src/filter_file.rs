@@ -1,4 +1,4 @@
-//! Filters in files: ours through a memory map, those of other programs as their formats have them.
+//! Filters in files: mayhap's own through a memory map, others in their programs' formats.
 
 mod foreign;
 mod rdb;
@@ -21,21 +21,22 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::whole_file;
 
-/// A filter, and what its file was.
+/// A filter, and facts about its file.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) filter: Filter,
     pub(crate) format: Format,
-    /// How many bytes the file has.
+    /// The size of the file.
     pub(crate) file_bytes: u64,
-    /// Nobody said how items become bytes: the filter can be described, but not asked.
+    /// The item encoding is unknown: the filter can be described, but not queried.
     pub(crate) encoding_unknown: bool,
-    /// The file that the filter is a view of, if it is one of ours.
+    /// The file that the filter is a view of, if it is a mayhap file.
     pub(crate) backing: Option<Backing>,
 }
 
 impl Opened {
-    /// Reads every byte of a file of ours, which opening does not if it is large; those of other programs were read to the end.
+    /// Reads and checks every byte of a mayhap file, which opening a large one does not. Files of other programs were
+    /// read completely.
     pub(crate) fn check_all(&self) -> Result<(), CliError> {
         match &self.backing {
             Some(backing) => Ok(backing.verify::<Filter>()?),
@@ -43,39 +44,40 @@ impl Opened {
         }
     }
 
-    /// `Ok` if what the filter said so far is what its file said when it was opened.
+    /// `Ok` if the file has not changed since it was opened, so the filter's answers so far are correct.
     pub(crate) fn check_unchanged(&self) -> Result<(), CliError> {
         check_unchanged(self.backing.as_slice())
     }
 }
 
-/// `Ok` if none of these files was changed since it was opened.
+/// `Ok` if none of these files has changed since it was opened.
 pub(crate) fn check_unchanged(backings: &[Backing]) -> Result<(), CliError> {
     Ok(backings.iter().try_for_each(Backing::check_unchanged)?)
 }
 
-/// Whether a filter will be asked about items.
+/// Whether the filter will be queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Asking,
-    /// How items become bytes does not matter.
+    /// The item encoding does not matter.
     Describing,
 }
 
-/// Opens the filter in `path`, of whatever kind: ours at once, whatever its size. What it answers is good if
-/// [`Opened::check_unchanged`] is, afterwards.
+/// Opens the filter in `path`, of any kind. A mayhap file opens immediately, whatever its size. The answers are valid only if
+/// [`Opened::check_unchanged`] returns `Ok` afterwards.
 pub(crate) fn open(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     open_for(path, foreign, Purpose::Asking)
 }
 
-/// [`open`] for who writes the filter again. Every byte is checked first: damage must not get a new checksum.
+/// Like [`open`], for callers that write the filter again. Checks every byte first, because damage must not get a new
+/// checksum.
 pub(crate) fn open_to_change(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     let opened = open_for(path, foreign, Purpose::Asking)?;
     opened.check_all()?;
     Ok(opened)
 }
 
-/// [`open`] for who asks nothing about items: nobody needs to say how those become bytes.
+/// Like [`open`], for callers that query no items. The item encoding may be unknown.
 pub(crate) fn open_to_describe(path: &Path, foreign: &ForeignArgs) -> Result<Opened, CliError> {
     open_for(path, foreign, Purpose::Describing)
 }
@@ -88,7 +90,7 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
     let known =
         |filter, format| Opened { filter, format, file_bytes, encoding_unknown: false, backing: None };
     if matches!(foreign.from, None | Some(Format::Mayhap)) {
-        // A file that is cut is noticed afterwards, and does not end the program.
+        // A file that is truncated later is detected afterwards, and does not end the program.
         file::survive_truncation().map_err(unreadable)?;
         match file::open_backed::<Filter>(path) {
             Ok((filter, backing)) => {
@@ -103,7 +105,7 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
     let told = |error: ReadError, format: Format| {
         let (name, what) = (name.clone(), foreign::said(&error, format, &name));
         match error {
-            ReadError::Decode { .. } | ReadError::Parquet(_) => CliError::NotSuch { name, format, what },
+            ReadError::Decode { .. } | ReadError::Parquet(_) => CliError::WrongFormat { name, format, what },
             _ => CliError::Input { name, what },
         }
     };
@@ -139,15 +141,16 @@ fn open_for(path: &Path, foreign: &ForeignArgs, purpose: Purpose) -> Result<Open
     }
 }
 
-/// How every Parquet file begins.
+/// The first bytes of every Parquet file.
 const PARQUET: &[u8; 4] = b"PAR1";
 
-/// Whether a file is one of Parquet, of which only the footer and a filter are read, however large it is.
+/// Returns `true` for a Parquet file. Of such a file only the footer and one filter are read, whatever its size.
 pub(crate) fn is_parquet(path: &Path) -> bool {
     begins_with(path, &[PARQUET])
 }
 
-/// Whether a regular file begins with one of these. Nothing is read from a pipe: who reads it next would miss it.
+/// Returns `true` if a regular file begins with one of these. Pipes are not read, because the next reader would miss the
+/// bytes.
 fn begins_with<const N: usize>(path: &Path, beginnings: &[&[u8; N]]) -> bool {
     let mut begins = [0; N];
     fs::metadata(path).is_ok_and(|about| about.is_file())
@@ -161,7 +164,7 @@ enum Wanting {
     Read(ReadError),
 }
 
-/// The filter of the column that was named.
+/// The filter of the named column.
 fn parquet_column(path: &Path, foreign: &ForeignArgs) -> Result<Filter, Wanting> {
     let file = File::open(path).map_err(Wanting::File)?;
     let read = |error| Wanting::Read(ReadError::Parquet(error));
@@ -191,7 +194,7 @@ fn parquet_column(path: &Path, foreign: &ForeignArgs) -> Result<Filter, Wanting>
     Ok(Filter::BlockedBloom(filter.map_err(read)?))
 }
 
-/// The one format these bytes can be, or what to say where it is not one.
+/// The only format that these bytes can be, or the error text if there is not exactly one.
 fn told_apart(bytes: &[u8]) -> Result<Format, String> {
     match Format::sniff(bytes) {
         Sniffed::Is(format) => Ok(format),
@@ -199,17 +202,17 @@ fn told_apart(bytes: &[u8]) -> Result<Format, String> {
             [format] => Ok(format),
             _ => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
-                Err(format!("its bytes could be {}: say which with --from", names.join(" or ")))
+                Err(format!("could be {}: choose one with --from", names.join(" or ")))
             }
         },
-        _ if bytes.is_empty() => Err("an empty file is no filter".into()),
-        _ => Err("no filter that mayhap knows; `mayhap sniff` says more".into()),
+        _ if bytes.is_empty() => Err("an empty file is not a filter".into()),
+        _ => Err("not a filter in a known format; try `mayhap sniff`".into()),
     }
 }
 
-/// Saves `filter` in `path` in one step, showing how far it is; `attached` is what a DCSO file carries besides the filter, and `backings` are
-/// the files that the filter was made of, which must not have changed until the last byte is written. After Ctrl-C what was there is there,
-/// and nothing else.
+/// Saves `filter` in `path` in one step, and shows progress. `attached` is the extra data of a DCSO file. `backings` are the
+/// files that the filter was made from; they must not change until the last byte is written. After Ctrl-C the old file is
+/// unchanged and no temporary file is left.
 pub(crate) fn save_as(
     filter: &Filter,
     format: Format,
@@ -242,7 +245,7 @@ pub(crate) fn save_as(
             })
         }),
     };
-    // What is saved is saved, whoever asked to end meanwhile.
+    // The file is complete: a request to end is ignored from here on.
     if saved.is_err() {
         changed.map_or(Ok(()), Err)?;
         interrupt::check()?;
@@ -253,7 +256,7 @@ pub(crate) fn save_as(
     }
 }
 
-/// Replaces `path` by these bytes in one step; only its owner may read a new file that is `secret`.
+/// Replaces `path` by these bytes in one step. A new file that is `secret` can be read only by its owner.
 pub(crate) fn save_bytes(
     bytes: &[u8],
     secret: bool,

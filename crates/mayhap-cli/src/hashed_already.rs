@@ -1,11 +1,11 @@
-//! Tables of the standard library whose keys are hashes, which need no hashing.
+//! Hash tables of the standard library whose keys are hashes already.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// For `HashMap` and `HashSet` of hashes.
 pub(crate) type HashedAlready = BuildHasherDefault<AsItIs>;
 
-/// A hash is its own hash.
+/// A hasher that returns the key itself, which is a hash.
 #[derive(Debug, Default)]
 pub(crate) struct AsItIs(u64);
 

@@ -1,4 +1,4 @@
-//! What is wrong with a filter that still answers: it holds more than it was made for, or its *no* is not certain.
+//! Warnings about a filter that still answers: it holds more than its capacity, or its *no* is not certain.
 
 use mayhap::advise::say;
 use mayhap::{BloomPlacement, Filter};
@@ -6,19 +6,16 @@ use mayhap_command::Health;
 
 pub(crate) use mayhap_command::health::capacity_is_guessed;
 
-/// Whether so much is in `filter` that it is wrong more often than it was made to be.
+/// Returns `true` if `filter` holds so much that its false-positive rate exceeds the target.
 pub(crate) fn is_over_capacity(filter: &Filter) -> bool {
     let of = if capacity_is_guessed(filter) { Health::of_guess } else { Health::of };
     of(filter.target_fpr(), filter.expected_fpr()) != Health::Ok
 }
 
-/// The warning for a filter past its capacity: items in it, capacity, rate now, target rate.
+/// The warning for a filter above its capacity: items in it, capacity, rate now, target rate.
 pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, target_fpr: f64) -> String {
-    let rates = format!(
-        "non-members are answered mayhap at a rate of {}, not {}",
-        say::rate(expected_fpr),
-        say::rate(target_fpr)
-    );
+    let rates =
+        format!("the false-positive rate is {}, not {}", say::rate(expected_fpr), say::rate(target_fpr));
     if inserted <= capacity {
         return format!("over its rate: {rates}");
     }
@@ -29,29 +26,29 @@ pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, tar
         format!("{times:.1} times as many")
     };
     format!(
-        "over capacity: it was made for {} and holds {}, {more}, so {rates}",
+        "over capacity: made for {}, holds {} ({more}); {rates}",
         say::items(capacity),
         say::count(inserted),
     )
 }
 
-/// Whether the items were not counted: the file of such a filter has no place for a count, and what is known follows from its bits.
+/// Returns `true` if the number of items is only estimated, from the bits: the file of such a filter stores no count.
 pub(crate) fn count_is_guessed(filter: &Filter) -> bool {
     let redisson = |bloom: &mayhap::Bloom| bloom.placement() == BloomPlacement::Redisson;
     capacity_is_guessed(filter) || matches!(filter, Filter::Bloom(bloom) if redisson(bloom))
 }
 
-/// Whether the filter was made for no number of items and no rate: the file does not say one, or it grows as it needs.
+/// Returns `true` if the filter has no fixed capacity and rate: the file does not store them, or the filter grows.
 pub(crate) fn has_no_capacity(filter: &Filter) -> bool {
     capacity_is_guessed(filter) || matches!(filter, Filter::Fingerprints(_))
 }
 
-/// What its users should know, in plain words.
+/// The warnings for the users of the filter.
 pub(crate) fn warnings(filter: &Filter) -> Vec<String> {
     let mut warnings = Vec::new();
     if is_over_capacity(filter) && capacity_is_guessed(filter) {
         warnings.push(format!(
-            "more than half full: non-members are answered mayhap at a rate of {}",
+            "more than half full: the false-positive rate is {}",
             say::rate(filter.expected_fpr())
         ));
     } else if is_over_capacity(filter) {
@@ -63,7 +60,7 @@ pub(crate) fn warnings(filter: &Filter) -> Vec<String> {
         && scalable.inserted() >= scalable.capacity()
     {
         warnings.push(format!(
-            "full: it holds the {} it was made for, does not grow, and refuses what is new",
+            "full: it holds its capacity of {}, does not grow, and rejects new items",
             say::items(scalable.capacity())
         ));
     }
@@ -71,7 +68,7 @@ pub(crate) fn warnings(filter: &Filter) -> Vec<String> {
         && dual.removed() > 0
     {
         warnings.push(format!(
-            "items were removed, so a no is not certain: some {} of the items put in before are hidden",
+            "items were removed, so a no is not certain: about {} of the items in the filter get a false no",
             say::rate(dual.expected_false_no())
         ));
     }

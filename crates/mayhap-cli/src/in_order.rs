@@ -1,4 +1,4 @@
-//! Many threads work on blocks; their results come in the order of the input.
+//! Several threads process blocks; the results arrive in the order of the input.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -10,18 +10,18 @@ use std::thread;
 use crate::error::CliError;
 use crate::input::{Block, Blocks};
 
-/// More than any machine has cores for, and no more than a system gives.
+/// The most threads: more than machines have cores, and few enough for any system.
 const MOST_THREADS: usize = 256;
 
-/// As many threads as `asked`, or as the machine has cores for.
+/// The number of threads: `asked`, or one per core.
 pub(crate) fn threads(asked: Option<NonZero<usize>>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get).min(MOST_THREADS)
 }
 
-/// Calls `work` on every block, by `threads` threads, and `then` here with each block and its result, in order.
+/// Calls `work` on every block, in `threads` threads, and `then` in this thread with each block and its result, in order.
 ///
 /// # Errors
-/// The first in the order of the input: of the input itself, of `work`, or of `then`.
+/// The first error in the order of the input: of the input itself, of `work`, or of `then`.
 pub(crate) fn in_order<T: Send>(
     blocks: Blocks,
     threads: usize,
@@ -31,10 +31,10 @@ pub(crate) fn in_order<T: Send>(
     in_order_until(blocks, threads, work, |block, done| then(block, done).map(ControlFlow::Continue))
 }
 
-/// [`in_order`] until `then` has enough: what was read ahead is left alone.
+/// Like [`in_order`], until `then` breaks. Blocks that were read ahead are dropped.
 ///
 /// # Errors
-/// As [`in_order`], of what was taken.
+/// As [`in_order`], for the blocks that were passed to `then`.
 pub(crate) fn in_order_until<T: Send>(
     mut blocks: Blocks,
     threads: usize,
@@ -57,7 +57,7 @@ pub(crate) fn in_order_until<T: Send>(
     // Held by one thread at a time, while it waits for a block.
     let todo_out = &Mutex::new(todo_out);
     thread::scope(|scope| {
-        // Gone when this ends, however it does: then the threads end, too.
+        // Dropped when this function ends, in whatever way. The threads then end, too.
         let todo = todo;
         for started in 0..threads {
             let done_in = done_in.clone();
@@ -71,11 +71,11 @@ pub(crate) fn in_order_until<T: Send>(
                     }
                 }
             };
-            // Fewer do as well. Where there is not even one, this thread's work would be lost, and that is said.
+            // Fewer threads than requested are enough. If not even one starts, the command fails.
             match thread::Builder::new().spawn_scoped(scope, worker) {
                 Ok(_) => {}
                 Err(cause) if started == 0 => {
-                    return Err(CliError::Usage(format!("cannot start a thread ({cause}): use -j 1")));
+                    return Err(CliError::Usage(format!("cannot start a thread ({cause}); use -j 1")));
                 }
                 Err(_) => break,
             }
@@ -84,8 +84,8 @@ pub(crate) fn in_order_until<T: Send>(
         let mut early = BTreeMap::new();
         let mut input = Ok(true);
         loop {
-            // So many are under way at most: what comes too early for `then` must not pile up. And nobody waits for input while
-            // there are results: a line that was typed is answered before the next one is.
+            // Limits the blocks in progress, so that results that are too early for `then` do not pile up. It never
+            // waits for input while there are results: a typed line is answered before the next one is read.
             while matches!(input, Ok(true)) && sent < taken + 2 * threads as u64 {
                 let next = if sent == taken {
                     blocks.next_without_items()
@@ -97,7 +97,7 @@ pub(crate) fn in_order_until<T: Send>(
                 };
                 match next {
                     Ok(Some(block)) => {
-                        // The threads live as long as this does.
+                        // The threads live as long as this function.
                         let _ = todo.send((sent, block));
                         sent += 1;
                     }

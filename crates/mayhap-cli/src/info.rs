@@ -1,8 +1,9 @@
-//! `mayhap info`: what a filter is, what is in it, and how wrong it is by now.
+//! `mayhap info`: describes a filter, its contents and its current false-positive rate.
 
 mod abilities;
 mod bits;
 mod facts;
+pub(crate) mod lines;
 mod parquet;
 mod text;
 
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 use self::bits::Counting;
 use self::facts::Facts;
-use self::parquet::Columns;
+use self::parquet::ParquetColumns;
 use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
 use crate::place::{self, Place};
@@ -23,38 +24,38 @@ use crate::remote::RemoteArgs;
 use crate::remote_filter::{LayoutArgs, RemoteFilter, ServerFacts};
 use crate::{Verdict, output};
 
-/// Say what a filter is, what is in it, and how often it is wrong by now
+/// Describe a filter: kind, capacity, contents and current false-positive rate
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`wrong now` is the rate by the model for what is in the filter; beside it stands
-the rate it was made for. A filter that holds more than it was made for is told
-so, and one whose bits do not agree with its count.
+`FPR now` is the false-positive rate that the model gives for the current
+contents; `capacity` shows the target rate. A warning is printed for a filter over
+its capacity, and for one whose bits do not agree with its item count.
 
-Bits are counted in filters of up to 64 MiB; in larger ones with --fill, which
-reads all of the file. Without it a filter of any size is described at once. (A
-quotient, growing or d-left filter is read when it is opened, whatever is asked.)
+Bits are counted in filters of up to 64 MiB; larger ones need --fill, which reads
+the whole file. Without --fill, info is fast at any size.
+(A quotient, growing or d-left filter is always read in full.)
 
-Of a filter in a server (redis://host:port/NAME) it is said what it is there, and
-what the server says of it; of one in shards, how full they are and which are not
-ready.
+For a filter in a server (redis://host:port/NAME), info shows its type and what the
+server reports about it; for a sharded filter, how full the shards are and which
+are not ready.
 
-A secret key is never shown. Of a Parquet file the filters in it are listed; one
-of them is described with --column.
+Secret keys are never shown. For a Parquet file, info lists the filters in it; use
+--column to describe one.
 
 Examples:
   mayhap info seen.mayhap
   mayhap info *.mayhap
-  mayhap info --fill huge.mayhap                  counts the bits, too
+  mayhap info --fill huge.mayhap                  also count the bits
   mayhap info --json seen.mayhap | jq '.filters[0].expected_fpr'
   mayhap info words.bloom                         a filter of another program
-  mayhap info orders.parquet                      filters inside of a file
+  mayhap info orders.parquet                      filters in a Parquet file
   mayhap info orders.parquet --column customer --row-group 0
   mayhap info redis://localhost:6399/seen         a filter in a server")]
 pub(crate) struct Info {
-    /// Filters: ours, or those of other programs; files, or redis://host[:port]/NAME
+    /// Filters of mayhap or of other programs: files, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", required = true, value_parser = place::parser())]
     filters: Vec<Place>,
-    /// Count the bits that are set, however large the filter: reads all of it
+    /// Count the set bits even in a large filter (reads the whole file)
     #[arg(long)]
     fill: bool,
     /// Write one JSON object
@@ -68,17 +69,17 @@ pub(crate) struct Info {
     server: RemoteArgs,
 }
 
-/// What there is to say about one file.
+/// The description of one filter or file.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Description {
     Filter(Box<Facts>),
-    Parquet(Columns),
+    Parquet(ParquetColumns),
     Server(Box<ServerFacts>),
 }
 
 #[derive(Serialize)]
-struct Report {
+struct InfoReport {
     filters: Vec<Description>,
 }
 
@@ -90,7 +91,7 @@ impl Info {
             let described_one = match place {
                 Place::File(path) => self.describe(path),
                 Place::Server(remote) => {
-                    // No item is asked about, so nobody needs to say how they become bytes.
+                    // No item is looked up, so the encoding of items does not matter.
                     let items_as = self.foreign.items_as;
                     let items = Some(items_as.unwrap_or(ItemEncoding::Bytes));
                     RemoteFilter::open(remote, &self.server, &self.layout, items)
@@ -100,7 +101,7 @@ impl Info {
             };
             match described_one {
                 Ok(description) => described.push(description),
-                // The others are described all the same; one line says what went wrong, and more are warnings.
+                // The others are still described. The first error is returned; later ones are warnings.
                 Err(error) if first_error.is_none() => first_error = Some(error),
                 Err(error) => output::warn(error),
             }
@@ -124,7 +125,7 @@ impl Info {
 
     fn write(&self, filters: Vec<Description>, out: &mut dyn Write, width: usize) -> Result<(), CliError> {
         if self.json {
-            return output::json(out, &Report { filters });
+            return output::json(out, &InfoReport { filters });
         }
         for (index, description) in filters.iter().enumerate() {
             if index > 0 {

@@ -1,13 +1,13 @@
-//! What is read: files or the standard input, unpacked, cut into records, in blocks of whole ones, and the item in each.
+//! The input: files or standard input, unpacked, split into records, grouped into blocks, with the item of each record.
 //!
 //! ```text
-//! file, pipe ─▶ unpacked bytes ─▶ whole records ─▶ Block ══ channel ══▶ items ─▶ the verb
+//! file, pipe ─▶ unpacked bytes ─▶ whole records ─▶ Block ══ channel ══▶ items ─▶ the command
 //!   (source)     (compression)   (lines, csv, reader)       (Blocks)   (item, fields, csv, json)
 //! ```
 //!
-//! A thread of its own reads, so that the verb works while the next block arrives, and so that Ctrl-C finds somebody at home
-//! while nothing arrives at all. Items are looked for by whoever takes the blocks: the threads of
-//! [`in_order`](crate::in_order), where there are several.
+//! A separate thread reads. The command works while the next block arrives, and Ctrl-C works while the input is silent.
+//! The thread that receives a block finds the items in it; with several threads these are the threads of
+//! [`in_order`](crate::in_order).
 
 mod block;
 mod compression;
@@ -44,43 +44,44 @@ use crate::error::CliError;
 use crate::output;
 use crate::progress::Progress;
 
-/// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
+/// The section of `--help` for these options. It is set on each option: set on the struct, it would also apply to the
+/// options that follow in a command.
 const HEADING: &str = "Input";
 
-/// Where records come from and what in them is the item.
+/// Where records come from, and which part of a record is the item.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct InputArgs {
-    /// Files to read, compressed (gzip, zstd, bzip2, xz) or not; none or -: the standard input
+    /// Files to read, compressed (gzip, zstd, bzip2, xz) or not; without FILE, or with `-`, standard input
     #[arg(help_heading = HEADING, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Records end with a zero byte, as `find -print0` writes them
+    /// Records end with a zero byte, as written by `find -print0`
     #[arg(help_heading = HEADING, short = '0', long)]
     null: bool,
-    /// Lines end with CR LF: the CR is no part of the item
+    /// Lines end with CR LF; the CR is not part of the item
     #[arg(help_heading = HEADING, long, conflicts_with = "null")]
     crlf: bool,
-    /// White space at both ends is no part of the item
+    /// Remove white space at both ends of the item
     #[arg(help_heading = HEADING, long)]
     trim: bool,
-    /// The item is field N of each line, counted from 1; fields are apart by blanks, or as -t says
+    /// The item is field N of each line, counted from 1; fields are separated by blanks, or by -t
     #[arg(help_heading = HEADING, short, long, value_name = "N", group = "item_field")]
     key: Option<NonZero<usize>>,
-    /// The byte between fields for -k (then empty fields count) and for --csv: `,`, `;`, `tab`
+    /// The byte that separates fields for -k (empty fields then count) and --csv: `,`, `;`, `tab` [default for --csv: `,`]
     #[arg(help_heading = HEADING, short = 't', long, value_name = "C", value_parser = delimiter, requires = "item_field", conflicts_with = "jsonl")]
     delimiter: Option<u8>,
-    /// The item is this column of CSV: its name in the first line, or its number
+    /// The item is this CSV column: its name in the first line, or its number counted from 1
     #[arg(help_heading = HEADING, long, value_name = "COLUMN", group = "item_field", conflicts_with = "null")]
     csv: Option<String>,
-    /// The first line of CSV is a record like the others; COLUMN is a number
+    /// The CSV has no header line; COLUMN must be a number
     #[arg(help_heading = HEADING, long, requires = "csv")]
     no_header: bool,
-    /// The item is this field of each line of JSON: `user.id`, `tags.0`
+    /// The item is this field of each JSON line: `user.id`, `tags.0`
     #[arg(help_heading = HEADING, long, value_name = "FIELD.PATH", group = "item_field")]
     jsonl: Option<Path>,
-    /// Skip records without that field or column, which are an error otherwise; they are counted
+    /// Skip records without that field or column and report how many; without this flag they are an error
     #[arg(help_heading = HEADING, long, requires = "item_field")]
     skip_missing: bool,
-    /// Take compressed files as they are
+    /// Read compressed files as they are, without unpacking
     #[arg(help_heading = HEADING, long)]
     no_decompress: bool,
     /// Records that were skipped.
@@ -89,7 +90,7 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Begins to read. All files are looked at first: a wrong name is told at once, not after an hour.
+    /// Begins to read. All files are checked first, so that a wrong file name is reported immediately, not after an hour.
     pub(crate) fn open(&self, progress: &Progress) -> Result<Blocks, CliError> {
         let asked = self.asked()?;
         let sources = source::find_all(&self.files)?;
@@ -97,7 +98,7 @@ impl InputArgs {
         Ok(reader::start(sources, asked, progress))
     }
 
-    /// What ends a record, here and in what is written.
+    /// The end of a record, in the input and in the output.
     pub(crate) fn terminator(&self) -> Terminator {
         match () {
             () if self.null => Terminator::Null,
@@ -106,12 +107,12 @@ impl InputArgs {
         }
     }
 
-    /// How many records were skipped since the input was opened last, because they have no item.
+    /// The number of records skipped since the input was last opened, because they have no item.
     pub(crate) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// Says on the standard error how many records were skipped, if any were.
+    /// Prints on standard error how many records were skipped, if any.
     pub(crate) fn warn_of_skipped(&self) {
         let (records, what) = match (self.skipped(), &self.key, &self.csv, &self.jsonl) {
             (0, ..) => return,
@@ -131,11 +132,13 @@ impl InputArgs {
                 Column::Known(Rule::Field { delimiter: self.delimiter, number: number.get() })
             }
             (_, Some(_), _) if self.delimiter == Some(b'"') => {
-                return Err(CliError::Usage("-t: the quote cannot be what is between fields of CSV".into()));
+                return Err(CliError::Usage("-t: a quote cannot separate CSV fields".into()));
             }
             (_, Some(name), _) if self.no_header => {
                 let number = csv::number(name).ok_or_else(|| {
-                    CliError::Usage(format!("--csv: with --no-header a column is a number, got {name:?}"))
+                    CliError::Usage(format!(
+                        "--csv: with --no-header a column must be a number, got {name:?}"
+                    ))
                 })?;
                 Column::Known(Rule::Csv { delimiter: comma(), name: name.clone(), number })
             }
@@ -153,7 +156,8 @@ impl InputArgs {
     }
 }
 
-/// The first bytes of a file, `most` of them at most, unpacked; and how it was packed, if it was. What cannot be unpacked ends.
+/// Returns at most `most` unpacked bytes from the start of a file, and the name of its compression, if any. The bytes end
+/// early where the file cannot be unpacked.
 pub(crate) fn first_bytes(
     path: &std::path::Path,
     most: usize,
@@ -171,13 +175,13 @@ pub(crate) fn first_bytes(
     Ok((unpacked.packing(), first))
 }
 
-/// One byte, or the name of one that is hard to type.
+/// Parses one byte, or the name of one that is hard to type.
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
-        b"\n" | b"\r" => Err("lines end there: it cannot be between fields, too".into()),
+        b"\n" | b"\r" => Err("a line ending cannot separate fields".into()),
         &[byte] => Ok(byte),
-        [] => Err("it is empty, write for example , or tab".into()),
-        _ => Err("it must be one byte, for example , or ; or tab".into()),
+        [] => Err("the delimiter is empty; give one byte, for example , or ; or tab".into()),
+        _ => Err("the delimiter must be one byte, for example , or ; or tab".into()),
     }
 }

@@ -1,8 +1,8 @@
-//! Ctrl-C (and the polite request to end that `kill` sends).
+//! Ctrl-C (SIGINT) and SIGTERM.
 //!
-//! Nothing the program does leaves anything behind when it ends at once, so that is what it does, but for the few places
-//! that have something to put right first: those are [`polite`], ask [`check`] often, and end with [`CliError::Interrupted`].
-//! A second Ctrl-C ends those at once, too.
+//! The program can end at any moment without leaving anything half done, so by default it ends immediately. A few places
+//! have to clean up first: those call [`polite`], call [`check`] often, and end with [`CliError::Interrupted`]. A second
+//! Ctrl-C ends those immediately, too.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -19,22 +19,22 @@ use crate::input::Message;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static POLITE: AtomicUsize = AtomicUsize::new(0);
-/// When the request was heard first.
+/// When the first signal arrived.
 static FIRST: Mutex<Option<Instant>> = Mutex::new(None);
-/// Whoever waits for input is woken.
+/// The channels of threads that wait for input; each is woken by a signal.
 static WAITING: Mutex<Vec<SyncSender<Message>>> = Mutex::new(Vec::new());
 
-/// Signals that come so soon after the first are the same request.
+/// Signals within this time after the first count as the same request.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
-/// From now on the signals come here.
+/// Begins to handle the signals.
 pub(crate) fn listen() -> io::Result<()> {
-    // A file that has grown to its limit is an error where it is written, not the end.
+    // Without this, writing past the file size limit ends the program. With it, the write returns an error.
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            // `timeout` sends a signal to the program and to its group: one request, heard twice.
+            // `timeout` signals the program and its process group, so one request arrives twice.
             let again = {
                 let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
                 let again = first.is_some_and(|first| first.elapsed() >= ONE_REQUEST);
@@ -47,7 +47,7 @@ pub(crate) fn listen() -> io::Result<()> {
             }
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             for waiting in waiting.drain(..) {
-                // A full channel has something in it to wake up for.
+                // If the channel is full, its receiver is about to wake up anyway.
                 let _ = waiting.try_send(Err(CliError::Interrupted));
             }
         }
@@ -55,20 +55,20 @@ pub(crate) fn listen() -> io::Result<()> {
     Ok(())
 }
 
-/// From now on the program ends with this code where it would abort: when the system refuses a small piece of memory that is not asked for by
-/// itself. The standard library has said how many bytes it was then. Large pieces are errors of their own. Not for a server, whose owner
-/// wants to see where it was.
+/// Makes the program exit with this code instead of aborting. It aborts if the system refuses a small allocation that is
+/// not checked by itself; the standard library has then printed how many bytes were requested. Large allocations are
+/// checked and return an error. Not for a server, whose operator needs to see where it failed.
 pub(crate) fn end_instead_of_aborting(code: u8) -> io::Result<()> {
     let always = Arc::new(AtomicBool::new(true));
     signal_hook::flag::register_conditional_shutdown(SIGABRT, code.into(), always)?;
     Ok(())
 }
 
-/// As long as it lives, Ctrl-C only asks to end.
+/// While this lives, Ctrl-C only sets the request to end.
 #[derive(Debug)]
 pub(crate) struct Polite(());
 
-/// Something begins that must be put right before the program ends.
+/// Begins work that must be cleaned up before the program ends.
 pub(crate) fn polite() -> Polite {
     POLITE.fetch_add(1, Ordering::SeqCst);
     Polite(())
@@ -80,18 +80,18 @@ impl Drop for Polite {
     }
 }
 
-/// Whether somebody asked to end.
+/// Returns `true` after a request to end.
 pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
 /// # Errors
-/// [`CliError::Interrupted`] if somebody asked to end.
+/// [`CliError::Interrupted`] after a request to end.
 pub(crate) fn check() -> Result<(), CliError> {
     if requested() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-/// Returns when somebody asks to end. Be [`polite`] before.
+/// Waits for a request to end. Call [`polite`] before.
 pub(crate) fn wait() {
     let (sender, asked) = std::sync::mpsc::sync_channel(1);
     wake(sender);
@@ -100,9 +100,9 @@ pub(crate) fn wait() {
     }
 }
 
-/// The request cannot be granted: the next one is heard as if it were the first.
+/// Rejects the request to end. The next signal counts as the first again.
 pub(crate) fn refuse() {
-    // The same request, heard once more, must not pass for another.
+    // A repetition of the same request must not count as the next one.
     *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     thread::sleep(ONE_REQUEST);
     let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +110,7 @@ pub(crate) fn refuse() {
     *first = None;
 }
 
-/// Sends word through `waiting` when somebody asks to end.
+/// Sends a message through `waiting` at a request to end.
 pub(crate) fn wake(waiting: SyncSender<Message>) {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(waiting);
 }

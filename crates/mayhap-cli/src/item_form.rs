@@ -1,4 +1,5 @@
-//! What a line is to a filter: bytes for our own, whatever the other program had for one of its filters, a number for a bitmap.
+//! How a line becomes an item: bytes for mayhap's own filters, a number for a bitmap, and for other programs' filters
+//! the type that the program uses.
 
 use std::fmt;
 
@@ -11,14 +12,14 @@ pub(crate) enum ItemForm {
     Bytes,
     /// Text, which the filter encodes.
     Text,
-    /// A decimal integer, of so many bits and with a sign or without.
+    /// A decimal integer of this size, signed or unsigned.
     Integer {
         /// 32 or 64.
         bits: u32,
-        /// Below zero as well?
+        /// Whether negative numbers are allowed.
         signed: bool,
     },
-    /// The bits of a floating-point number, of 32 or 64 bits.
+    /// A floating-point number of 32 or 64 bits, stored as its bits.
     Float {
         /// 32 or 64.
         bits: u32,
@@ -28,7 +29,7 @@ pub(crate) enum ItemForm {
 /// A line as an item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LineItem<'a> {
-    /// As it is.
+    /// The bytes as they are.
     Bytes(&'a [u8]),
     /// Text.
     Text(&'a str),
@@ -36,21 +37,21 @@ pub(crate) enum LineItem<'a> {
     Integer {
         /// Its value.
         value: i128,
-        /// Bits of its type.
+        /// The bits of its type.
         bits: u32,
     },
-    /// The little-endian bytes of a floating-point number, and how many of them count.
+    /// The little-endian bytes of a floating-point number, and how many of them are used.
     Float([u8; 8], usize),
 }
 
-/// A line that is no item of the filter.
+/// A line that is not a valid item for the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoSuchItem {
     got: String,
     form: ItemForm,
 }
 
-/// As much of a line as a message shows.
+/// The most bytes of a line that an error message shows.
 const SHOWN: usize = 60;
 
 impl fmt::Display for NoSuchItem {
@@ -58,18 +59,18 @@ impl fmt::Display for NoSuchItem {
         let want = match self.form {
             ItemForm::Bytes => "bytes".into(),
             ItemForm::Text => "text in UTF-8".into(),
-            ItemForm::Integer { bits, signed: true } => format!("an integer of {bits} bits"),
+            ItemForm::Integer { bits, signed: true } => format!("a signed {bits}-bit integer"),
             ItemForm::Integer { bits, signed: false } => format!("an integer from 0 to 2^{bits} - 1"),
             ItemForm::Float { .. } => "a number".into(),
         };
-        write!(f, "{:?} is not {want}, which is what the filter holds", self.got)
+        write!(f, "{:?} is not {want}, which this filter requires", self.got)
     }
 }
 
 impl std::error::Error for NoSuchItem {}
 
 impl ItemForm {
-    /// What lines are to `filter`.
+    /// The form of the items of `filter`.
     pub(crate) fn of(filter: &Filter) -> Self {
         match (filter, filter.items()) {
             (Filter::Bitmap(_), _) => Self::Integer { bits: 64, signed: false },
@@ -78,7 +79,7 @@ impl ItemForm {
         }
     }
 
-    /// What lines are to a filter whose items are encoded so.
+    /// The form of items with this encoding.
     pub(crate) fn of_encoding(encoding: ItemEncoding) -> Self {
         match encoding {
             ItemEncoding::Utf8
@@ -97,10 +98,10 @@ impl ItemForm {
         }
     }
 
-    /// The item a line is.
+    /// Parses a line as an item.
     ///
     /// # Errors
-    /// [`NoSuchItem`] for a line that is none.
+    /// [`NoSuchItem`] if the line is not a valid item.
     #[inline]
     pub(crate) fn item(self, line: &[u8]) -> Result<LineItem<'_>, NoSuchItem> {
         if self == Self::Bytes {
@@ -162,12 +163,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_what_the_filter_holds_or_nothing() {
+    fn valid_lines_are_parsed_and_others_rejected() {
         let integer = ItemForm::Integer { bits: 32, signed: true };
         assert_eq!(integer.item(b"-7"), Ok(LineItem::Integer { value: -7, bits: 32 }));
         assert_eq!(
             integer.item(b"4294967296").unwrap_err().to_string(),
-            "\"4294967296\" is not an integer of 32 bits, which is what the filter holds"
+            "\"4294967296\" is not a signed 32-bit integer, which this filter requires"
         );
         assert!(ItemForm::Integer { bits: 64, signed: false }.item(b"-1").is_err());
         assert!(ItemForm::Text.item(b"\xff").is_err());

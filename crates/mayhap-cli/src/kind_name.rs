@@ -8,9 +8,9 @@ use mayhap::{BlockedLayout, BlockedShape};
 /// A kind as `--kind` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KindName {
-    /// Exactly this.
+    /// This structure.
     Exactly(Structure),
-    /// A blocked Bloom filter, in the layout that fits best.
+    /// A blocked Bloom filter, in the best layout for the needs.
     BlockedBloom,
 }
 
@@ -25,19 +25,19 @@ const ALIASES: [(&str, &str); 7] = [
     ("golomb", "gcs"),
 ];
 
-/// No such kind.
+/// The kind is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownKind;
 
 impl fmt::Display for UnknownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no such kind, the known ones are {}", names().collect::<Vec<_>>().join(", "))
+        write!(f, "unknown kind; known kinds: {}", names().collect::<Vec<_>>().join(", "))
     }
 }
 
 impl std::error::Error for UnknownKind {}
 
-/// The kind of this name.
+/// Parses the name of a kind.
 pub(crate) fn parse(text: &str) -> Result<KindName, UnknownKind> {
     let text = text.to_ascii_lowercase().replace([' ', '_'], "-");
     let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text.as_str(), |(_, name)| name);
@@ -48,7 +48,7 @@ pub(crate) fn parse(text: &str) -> Result<KindName, UnknownKind> {
 }
 
 impl KindName {
-    /// The structure of this name; of the blocked ones that which fits.
+    /// The structure with this name. For a blocked Bloom filter, the layout that fits the needs best.
     pub(crate) fn structure(self, needs: &Needs) -> Result<Structure, NeedsError> {
         match self {
             Self::Exactly(structure) => Ok(structure),
@@ -69,8 +69,8 @@ impl KindName {
     }
 }
 
-/// How the set comes to be for who named `structure`: a window is asked for with its kind, and what is built of all items at once has
-/// them all.
+/// The growth that `structure` implies when it is named with `--kind`: a window for the window kind, and all items at
+/// build time for static kinds.
 pub(crate) const fn growth_of(structure: Structure, asked: Growth) -> Growth {
     match structure {
         Structure::Window => Growth::Window,
@@ -79,12 +79,12 @@ pub(crate) const fn growth_of(structure: Structure, asked: Growth) -> Growth {
     }
 }
 
-/// How `--kind` calls a structure.
+/// The name of a structure for `--kind`.
 pub(crate) fn name_of(structure: Structure) -> String {
     structure.name().replace(' ', "-")
 }
 
-/// Every name, aliases apart.
+/// All names except aliases.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     buildable().flat_map(|structure| {
         let any_layout = structure == Structure::BlockedBloom(BlockedLayout::Split256);
@@ -92,7 +92,7 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     })
 }
 
-/// All but those that are no filters of ours.
+/// All structures that mayhap can build a filter of.
 fn buildable() -> impl Iterator<Item = Structure> {
     Structure::all().filter(|structure| structure.kind().is_some())
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_read_and_said_alike() {
+    fn every_name_is_parsed_and_printed_alike() {
         assert!(names().count() >= 18);
         for name in names().filter(|name| name != "blocked-bloom") {
             let KindName::Exactly(structure) = parse(&name).unwrap() else { panic!("{name}") };
@@ -112,7 +112,7 @@ mod tests {
         for (alias, name) in ALIASES {
             assert_eq!(parse(alias), parse(name), "{alias}");
         }
-        assert_eq!(parse("hash-set"), Err(UnknownKind), "none of ours");
+        assert_eq!(parse("hash-set"), Err(UnknownKind), "not a filter of mayhap");
         assert!(UnknownKind.to_string().contains("binary-fuse"));
     }
 }

@@ -1,7 +1,8 @@
-//! The program `mayhap`: have I seen this before?
+//! The program `mayhap`: builds, queries and serves membership filters.
 //!
-//! One file per verb. Each has its arguments and `run`, which writes to what it is given and returns [`CliError`] for
-//! everything that goes wrong; only here are streams, exit codes and `mayhap: …` on the standard error known.
+//! One file per command. Each file has the command's arguments and a `run` function, which writes to the stream it is
+//! given and returns every failure as a [`CliError`]. Only this file handles the standard streams, the exit codes and
+//! the `mayhap: …` line on standard error.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -53,24 +54,24 @@ use clap::{Parser, Subcommand};
 
 use crate::error::CliError;
 
-/// Have I seen this before? A no is certain, a mayhap is wrong at most as often as you allow.
+/// Membership filters: has this item been seen before? "No" is certain; "maybe" is wrong at most as often as you allow.
 #[derive(Parser)]
 #[command(name = "mayhap", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
-Exit codes: 0 yes, or all went well; 1 no; 2 error (one line on the standard
-error); 130 interrupted.
+Exit codes: 0 success, or the answer is maybe; 1 the answer is no; 2 error (one
+line on standard error); 130 interrupted.
 
 Examples:
-  mayhap serve                                     the server, for Redis clients
-  mayhap plan --items 1e9 --fpr 1%                 which filter, how large?
-  mayhap build seen.mayhap urls.txt.gz             a filter of these lines
-  mayhap check seen.mayhap more.txt                lines that are mayhap in it
-  mayhap check -v seen.mayhap more.txt             lines that certainly are not
-  mayhap uniq urls.txt > distinct.txt              every line once
-  mayhap info seen.mayhap                          how full, how often wrong
-  mayhap push seen.mayhap redis://host:6399/seen   into a running server
+  mayhap serve                                     run a server for Redis clients
+  mayhap plan --items 1e9 --fpr 1%                 choose a kind of filter and its size
+  mayhap build seen.mayhap urls.txt.gz             build a filter from these lines
+  mayhap check seen.mayhap more.txt                print lines that may be in it
+  mayhap check -v seen.mayhap more.txt             print lines that are not in it
+  mayhap uniq urls.txt > distinct.txt              print every line once
+  mayhap info seen.mayhap                          show its fill and error rate
+  mayhap push seen.mayhap redis://host:6399/seen   copy it into a running server
   mayhap bench urls.txt                            measure every kind on your file
-  mayhap man --dir ~/.local/share/man/man1         the manual")]
+  mayhap man --dir ~/.local/share/man/man1         install the manual pages")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -102,36 +103,36 @@ enum Verb {
     Man(man::Man),
 }
 
-/// What a verb answers, for the exit code.
+/// The result of a command, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// All went well, and where there was a question the answer is yes.
+    /// Success; if the command asked a question, the answer is maybe.
     Yes,
     /// The answer is no.
     No,
 }
 
-/// Grep's number for a no.
+/// The exit code that grep uses for "no line selected".
 const NO: u8 = 1;
-/// Grep's number for error.
+/// The exit code that grep uses for errors.
 const ERROR: u8 = 2;
-/// What shells say of programs that end by Ctrl-C.
+/// The exit code that shells use for programs ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     color::choose(std::env::args_os());
     let done = match Cli::try_parse() {
         Ok(cli) => interrupt::listen().map_err(CliError::from).and_then(|()| run(&cli.verb)),
-        Err(error) => answer_instead(&error).map(|()| Verdict::Yes),
+        Err(error) => print_help_or_fail(&error).map(|()| Verdict::Yes),
     };
     match done {
         Ok(Verdict::Yes) => ExitCode::SUCCESS,
         Ok(Verdict::No) => ExitCode::from(NO),
         Err(CliError::Interrupted) => ExitCode::from(INTERRUPTED),
-        // Whoever read the answer has seen enough.
+        // The reader of the pipe has closed it, as `head` does: that is not an error.
         Err(CliError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            // If even this cannot be written there is nobody left to tell.
+            // If standard error cannot be written either, the exit code alone has to do.
             let _ = writeln!(anstream::stderr(), "mayhap: {error}");
             ExitCode::from(ERROR)
         }
@@ -168,12 +169,13 @@ fn run(verb: &Verb) -> Result<Verdict, CliError> {
     }
 }
 
-/// Help and version are answers; everything else clap says is an error, told in one line.
-fn answer_instead(error: &clap::Error) -> Result<(), CliError> {
+/// Prints help and version texts. All other clap errors become a one-line [`CliError`].
+fn print_help_or_fail(error: &clap::Error) -> Result<(), CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::unless_reader_left(error.print()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(CliError::Usage(
-            "say what to do, for example `mayhap plan --items 1e9 --fpr 1%`; see `mayhap --help`".into(),
+            "no command given; try for example `mayhap plan --items 1e9 --fpr 1%`, or see `mayhap --help`"
+                .into(),
         )),
         _ => Err(CliError::from(error)),
     }
@@ -185,9 +187,9 @@ mod tests {
 
     use super::*;
 
-    /// Clap looks at a verb only when it is used, and at none in a release build.
+    /// Clap checks a command only when it is used, and never in a release build.
     #[test]
-    fn no_two_options_of_a_verb_get_in_each_others_way() {
+    fn option_names_of_each_command_do_not_conflict() {
         Cli::command().debug_assert();
     }
 }

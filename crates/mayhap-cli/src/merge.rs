@@ -1,4 +1,4 @@
-//! `mayhap merge`: one filter that holds what several hold.
+//! `mayhap merge`: the union of several filters.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,16 +19,16 @@ use crate::output;
 use crate::progress::{self, Progress, ProgressArgs};
 use crate::target::Target;
 
-/// Make one filter of several: it holds what any of them holds
+/// Merge filters into one that holds the items of all
 #[derive(Args, Debug)]
 #[command(after_help = "\
-All filters must be of one kind, of one size and with one seed: build them with
-the same --kind, --items, --fpr and --seed. The result is as large as each of
-them, so choose --items for all items together. Where copies are counted its
-count is the sum of theirs; the others count anew, by how full they are.
+All filters must have the same kind, size and seed: build them with the same
+--kind, --items, --fpr and --seed. The result is as large as each input, so choose
+--items for the items of all filters. In kinds that count copies, the item count is
+the sum of the inputs; in the others it is estimated from the fill.
 
-bloom, blocked-bloom, counting-bloom, d-left, quotient, gcs and bitmap merge;
-dual-bloom as long as nothing was removed. The others do not.
+bloom, blocked-bloom, counting-bloom, d-left, quotient, gcs and bitmap can be
+merged; dual-bloom only if nothing was removed. The others cannot.
 
 Examples:
   mayhap build mon.mayhap mon.txt --kind bloom --items 1e7
@@ -36,9 +36,9 @@ Examples:
   mayhap merge week.mayhap mon.mayhap tue.mayhap
   mayhap merge all.mayhap shard-*.mayhap --json
   mayhap merge week.mayhap week.mayhap wed.mayhap --force
-  mayhap merge both.bloom a.bloom b.bloom --items-as utf8   of Guava, stays so")]
+  mayhap merge both.bloom a.bloom b.bloom --items-as utf8   stays a Guava file")]
 pub(crate) struct Merge {
-    /// The file to write; - is the standard output
+    /// The file to write; - is standard output
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// Filters to merge
@@ -46,7 +46,7 @@ pub(crate) struct Merge {
     filters: Vec<PathBuf>,
     #[command(flatten)]
     foreign: ForeignArgs,
-    /// Replace OUT if it is there
+    /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
@@ -54,20 +54,20 @@ pub(crate) struct Merge {
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
-    /// Write what was done as one JSON object to the standard output
+    /// Write the result as one JSON object to standard output
     #[arg(long)]
     json: bool,
 }
 
-/// What is said about the merged filter. The names of the fields are a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Debug, Serialize)]
-struct Report {
+struct MergeReport {
     out: String,
     kind: &'static str,
     filters: usize,
-    /// Items in all of them, as they count.
+    /// The sum of the item counts of all inputs.
     items_in_parts: u64,
-    /// Items in the merged filter, as it counts.
+    /// The item count of the merged filter.
     items: u64,
     capacity: u64,
     target_fpr: f64,
@@ -76,17 +76,17 @@ struct Report {
     file_bytes: u64,
     seconds: f64,
     over_capacity: bool,
-    /// What its users should know, in plain words.
+    /// Warnings for the users of the filter.
     warnings: Vec<String>,
 }
 
-/// All filters as one.
+/// The merged filter.
 struct Merged {
     filter: Filter,
     format: Format,
-    /// The file of the first, which it is a view of where nothing was added.
+    /// The file of the first filter, which the result is a view of if nothing was added.
     backing: Option<Backing>,
-    /// How many were in all of them.
+    /// The sum of the item counts.
     items: u64,
 }
 
@@ -95,7 +95,7 @@ impl Merge {
         let started = Instant::now();
         let target = Target::new(&self.out, self.force)?;
         if target == Target::Stdout && self.json {
-            let what = "--json: the filter itself goes to the standard output, name a file for it";
+            let what = "--json: the filter itself goes to standard output; give a file name for it";
             return Err(CliError::Usage(what.into()));
         }
         let lock = target.lock(self.quiet)?;
@@ -106,7 +106,7 @@ impl Merge {
         }
         let file_bytes = target.save_view(&filter, format, &[], backing.as_slice(), &progress)?;
         drop(progress);
-        let report = Report {
+        let report = MergeReport {
             out: target.name(),
             kind: filter.kind().name(),
             filters: self.filters.len(),
@@ -122,7 +122,7 @@ impl Merge {
             warnings: health::warnings(&filter),
         };
         if !self.quiet {
-            report.tell();
+            report.print();
         }
         if self.json {
             output::to_stdout(|out, _| output::json(out, &report))?;
@@ -130,7 +130,7 @@ impl Merge {
         Ok(Verdict::Yes)
     }
 
-    /// All filters as one.
+    /// Merges all filters.
     fn merged(&self, progress: &Progress) -> Result<Merged, CliError> {
         let mut merged: Option<Merged> = None;
         progress.phase("merging", None);
@@ -141,7 +141,7 @@ impl Merge {
             match &mut merged {
                 None if !next_format.writes() => {
                     let what = format!(
-                        "{next_format} files are only read: `mayhap convert` makes a mayhap file of it"
+                        "{next_format} files can only be read: `mayhap convert` turns it into a mayhap file"
                     );
                     return Err(self.cli_error(path, what));
                 }
@@ -150,7 +150,8 @@ impl Merge {
                     merged = Some(Merged { filter, format, backing, items });
                 }
                 Some(Merged { format, .. }) if *format != next_format => {
-                    let what = format!("{next_format} format, {} is {format}", self.filters[0].display());
+                    let what =
+                        format!("is a {next_format} file, but {} is {format}", self.filters[0].display());
                     return Err(self.cli_error(path, what));
                 }
                 Some(merged) => {
@@ -161,7 +162,7 @@ impl Merge {
                 }
             }
         }
-        merged.ok_or_else(|| CliError::Usage("name the filters to merge".into()))
+        merged.ok_or_else(|| CliError::Usage("give the filters to merge".into()))
     }
 
     fn refusal(&self, error: &MergeError) -> String {
@@ -181,14 +182,14 @@ impl Merge {
     }
 }
 
-impl Report {
-    fn tell(&self) {
+impl MergeReport {
+    fn print(&self) {
         for warning in &self.warnings {
             output::warn(format_args!("{}: {warning}", self.out));
         }
         let took = progress::duration(Duration::from_secs_f64(self.seconds));
         output::tell(format_args!(
-            "{}: {} of {} filters, {}, {}, wrong for {}, {took}",
+            "{}: {} from {} filters, {}, {}, FPR {}, {took}",
             self.out,
             self.kind,
             self.filters,

@@ -1,4 +1,4 @@
-//! `mayhap module`: where the module for Redis and Valkey is, and how it is loaded.
+//! `mayhap module`: prints the path of the module for Redis and Valkey, and how to load it.
 
 use std::env;
 use std::io::Write;
@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::output;
 
-/// Say where the module for Redis and Valkey is, and how to load it
+/// Print where the module for Redis and Valkey is, and how to load it
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The module brings BF.*, CF.* and MF.* into a Redis (7 or later) or a Valkey: what
-`mayhap serve` answers, with the replication, the cluster and the snapshots of that
-server. It is looked for beside this program, where cargo puts both, and in
+The module adds the BF.*, CF.* and MF.* commands of `mayhap serve` to Redis (7 or
+later) or Valkey, with the replication, cluster and snapshots of that server.
+This command looks for it next to this program, where cargo puts both, and in
 ../lib/mayhap.
 
 Examples:
@@ -33,13 +33,13 @@ pub(crate) struct Module {
     json: bool,
 }
 
-/// What a program reads. Field names are a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Serialize)]
-struct Report<'a> {
+struct ModuleReport<'a> {
     path: &'a str,
-    /// The line of redis.conf.
+    /// The line for redis.conf.
     config_line: String,
-    /// The command for a server that runs.
+    /// The command for a running server.
     command: String,
 }
 
@@ -52,14 +52,14 @@ impl Module {
         }
         let (config_line, command) = (format!("loadmodule {path}"), format!("MODULE LOAD {path}"));
         if self.json {
-            return output::json(out, &Report { path: &path, config_line, command });
+            return output::json(out, &ModuleReport { path: &path, config_line, command });
         }
         writeln!(out, "The module is {path}")?;
-        writeln!(out, "  with the server   redis-server --loadmodule {path}")?;
+        writeln!(out, "  at startup        redis-server --loadmodule {path}")?;
         writeln!(out, "  or in redis.conf  {config_line}")?;
         writeln!(out, "  while it runs     redis-cli {command}")?;
-        writeln!(out, "                    (where `enable-module-command` of redis.conf allows it)")?;
-        Ok(writeln!(out, "  is it there?      redis-cli MF.PLAN 1000000 0.01")?)
+        writeln!(out, "                    (if `enable-module-command` in redis.conf allows it)")?;
+        Ok(writeln!(out, "  to test it        redis-cli MF.PLAN 1000000 0.01")?)
     }
 }
 
@@ -67,7 +67,7 @@ fn name() -> String {
     format!("{}mayhap_module{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX)
 }
 
-/// Where it may be: beside the program, or where packages put what programs load.
+/// Where the module may be: next to the program, or in the library folder of packages.
 fn folders() -> Result<Vec<PathBuf>, CliError> {
     let program = env::current_exe().and_then(|path| path.canonicalize());
     let program =
@@ -83,8 +83,8 @@ fn find(folders: &[PathBuf]) -> Option<PathBuf> {
 
 fn not_built() -> String {
     format!(
-        "{} is neither beside this program nor in ../lib/mayhap: `cargo build --release -p mayhap-module` makes it in the \
-         folder of the sources (it needs libclang, on Debian `apt install libclang-dev`)",
+        "{} is neither next to this program nor in ../lib/mayhap: `cargo build --release -p mayhap-module` builds it in the \
+         source folder (needs libclang, on Debian `apt install libclang-dev`)",
         name()
     )
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_folder_that_has_it_is_taken() {
+    fn the_first_folder_with_the_module_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("bin"), folder.path().join("lib"));
         let folders = [first.clone(), second.clone()];

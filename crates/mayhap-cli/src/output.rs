@@ -1,4 +1,4 @@
-//! The standard output: coloured and as wide as the terminal where it is one, quiet when its reader leaves.
+//! Standard output: with colours and the width of the terminal if it is one. A closed pipe is not an error.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,19 +10,19 @@ use crate::error::CliError;
 
 /// Headings.
 pub(crate) const HEADING: Style = Style::new().bold();
-/// What is recommended.
+/// The style of recommended entries.
 pub(crate) const BEST: Style = AnsiColor::Green.on_default().bold();
-/// What is there for completeness.
+/// The style of entries listed for completeness.
 pub(crate) const ASIDE: Style = Style::new().dimmed();
 
-/// Columns written to where there is no terminal and `COLUMNS` does not say how many.
+/// The width if there is no terminal and `COLUMNS` is not set.
 const UNKNOWN_WIDTH: usize = 100;
-/// Lines longer than this are hard to read, however wide the terminal.
+/// The largest width. Longer lines are hard to read, however wide the terminal.
 const WIDEST: usize = 110;
-/// A terminal narrower than this gets lines that it has to break.
+/// The smallest width. A narrower terminal has to wrap the lines.
 const NARROWEST: usize = 60;
 
-/// Runs `write` with the standard output and its width. That the reader left, as `head` does, is not an error.
+/// Runs `write` with standard output and its width. A reader that closes the pipe early, as `head` does, is not an error.
 pub(crate) fn to_stdout(
     write: impl FnOnce(&mut dyn Write, usize) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -37,10 +37,10 @@ pub(crate) fn to_stdout(
     }
 }
 
-/// Bytes gathered before they are written.
+/// The size of the output buffer.
 const RECORDS_BYTES: usize = 1 << 18;
 
-/// The standard output for records, byte for byte: no colours, and nobody looks for line ends in them. It must be flushed.
+/// Standard output for records, byte for byte: without colours and without line buffering. It must be flushed.
 pub(crate) fn records() -> Result<BufWriter<File>, CliError> {
     let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     Ok(BufWriter::with_capacity(RECORDS_BYTES, file))
@@ -52,19 +52,19 @@ pub(crate) fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result
     Ok(writeln!(out)?)
 }
 
-/// Says something on the standard error that is not error: `mayhap: warning: …`.
+/// Prints a warning on standard error: `mayhap: warning: …`.
 pub(crate) fn warn(what: impl std::fmt::Display) {
-    // If it cannot be said there is nobody to tell.
+    // If standard error cannot be written, the warning is lost.
     let _ = writeln!(anstream::stderr(), "mayhap: warning: {what}");
 }
 
-/// Says on the standard error how it went: `mayhap: …`.
+/// Prints a message on standard error: `mayhap: …`.
 pub(crate) fn tell(what: impl std::fmt::Display) {
-    // If it cannot be said there is nobody to tell.
+    // If standard error cannot be written, the message is lost.
     let _ = writeln!(anstream::stderr(), "mayhap: {what}");
 }
 
-/// `Ok` for a pipe nobody reads any more.
+/// Returns `Ok` for a pipe whose reader has left.
 pub(crate) fn unless_reader_left(written: io::Result<()>) -> Result<(), CliError> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -72,7 +72,7 @@ pub(crate) fn unless_reader_left(written: io::Result<()>) -> Result<(), CliError
     }
 }
 
-/// Writes `text` broken into lines of at most `width` columns, the first after `first`, the others after as many spaces.
+/// Writes `text` in lines of at most `width` columns. The first line begins with `first`, the others with as many spaces.
 pub(crate) fn paragraph(out: &mut dyn Write, text: &str, first: &str, width: usize) -> io::Result<()> {
     let indent = " ".repeat(first.len());
     let options = textwrap::Options::new(width)

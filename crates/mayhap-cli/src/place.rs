@@ -1,4 +1,4 @@
-//! Where a filter is: in a file, or in a running server.
+//! The location of a filter: a file or a running server.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,7 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use crate::error::CliError;
 use crate::remote::Remote;
 
-/// Where a filter is.
+/// The location of a filter.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// In a file.
@@ -18,7 +18,7 @@ pub(crate) enum Place {
     Server(Box<Remote>),
 }
 
-/// What clap reads it with: an address if it looks like one, else the name of a file, whatever its bytes are.
+/// The value parser: text that looks like an address is an address; anything else is a file name, of any bytes.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Place> {
     OsStringValueParser::new().try_map(Place::new)
 }
@@ -30,28 +30,28 @@ impl Place {
                 address.parse().map(|remote| Self::Server(Box::new(remote)))
             }
             None if is_address(&text.to_string_lossy()) => {
-                Err("an address is text: write other bytes of a name as %XX".into())
+                Err("an address must be text: write other bytes of a name as %XX".into())
             }
             _ => Ok(Self::File(text.into())),
         }
     }
 
-    /// The file, for those who have no use for a server.
+    /// Returns the file, for commands that do not support servers.
     ///
     /// # Errors
-    /// It is in a server.
+    /// The filter is in a server.
     pub(crate) fn file(&self) -> Result<&Path, CliError> {
         match self {
             Self::File(path) => Ok(path),
             Self::Server(remote) => {
-                let what = "is in a server: `mayhap pull` takes it into a file".into();
+                let what = "is in a server: `mayhap pull` copies it into a file".into();
                 Err(CliError::Filter { name: remote.shown(), what })
             }
         }
     }
 }
 
-/// Does it begin with a scheme, whether that is one we know or not?
+/// Whether it begins with a scheme, known or not.
 fn is_address(text: &str) -> bool {
     let of_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
     text.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(of_scheme))
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_from_the_name_of_a_file() {
+    fn addresses_are_distinguished_from_file_names() {
         for file in ["seen.mayhap", "redis", "redis:seen", "a/redis://x", "://x", ""] {
             assert!(matches!(Place::new(file.into()), Ok(Place::File(_))), "{file}");
         }
@@ -81,7 +81,7 @@ mod tests {
             assert!(matches!(Place::new(address.into()), Ok(Place::Server(_))), "{address}");
         }
         assert!(Place::new("redis://localhost".into()).unwrap_err().contains("no name"));
-        // What nobody would call a file is not looked for among files.
+        // Text with an unknown scheme is an invalid address, not a file name.
         for address in ["http://localhost/seen", "redis://localhost:99999/seen", "reddis://localhost/seen"] {
             assert!(Place::new(address.into()).unwrap_err().contains("redis://"), "{address}");
         }

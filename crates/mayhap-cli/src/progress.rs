@@ -1,4 +1,4 @@
-//! How far long work has come: a bar on a terminal, plain lines where `--progress` asks for them, else nothing.
+//! The progress of long work: a bar on a terminal, plain lines with `--progress`, otherwise nothing.
 
 mod estimate;
 
@@ -17,23 +17,23 @@ use self::estimate::Estimate;
 /// Whether progress is shown.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct ProgressArgs {
-    /// Show progress as plain lines, one a second, also where there is no terminal
+    /// Show progress as plain lines, one per second, even if standard error is not a terminal
     #[arg(long)]
     pub(crate) progress: bool,
 }
 
-/// How often a bar moves, and how often there is a line.
+/// The interval between updates of the bar, and between lines.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Long work that is shown while it lasts.
+/// Work in progress. It is shown until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     state: Arc<State>,
     shown: Option<JoinHandle<()>>,
 }
 
-/// What is known of the work; whoever does it counts here.
+/// The counters that the working threads update.
 #[derive(Debug)]
 struct State {
     phase: Mutex<Phase>,
@@ -42,7 +42,7 @@ struct State {
     ended: AtomicBool,
 }
 
-/// A part of the work with an end of its own.
+/// One part of the work, with its own total.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     /// `reading`, `saving`, ….
@@ -56,14 +56,14 @@ struct Phase {
 pub(crate) struct Reading(Arc<State>);
 
 impl Reading {
-    /// So many bytes more.
+    /// Adds `bytes` to the bytes read.
     pub(crate) fn add(&self, bytes: u64) {
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 impl Progress {
-    /// Work begins, and is shown as `args` and the standard error have it.
+    /// Starts to show progress, as `args` and the type of standard error decide.
     pub(crate) fn start(args: ProgressArgs) -> Self {
         let phase = Phase { name: "reading", total_items: None, total_bytes: None };
         let state = Arc::new(State::new(phase));
@@ -75,13 +75,13 @@ impl Progress {
         Self { state, shown }
     }
 
-    /// Work that is not shown: where records go to the same terminal, a bar would run through them.
+    /// Progress that is not shown: a bar would mix with records on the same terminal.
     pub(crate) fn unseen() -> Self {
         let phase = Phase { name: "reading", total_items: None, total_bytes: None };
         Self { state: Arc::new(State::new(phase)), shown: None }
     }
 
-    /// Another part of the work begins, of so many bytes where that is known.
+    /// Begins the next part of the work, with its total bytes if they are known.
     pub(crate) fn phase(&self, name: &'static str, total_bytes: Option<u64>) {
         let mut phase = self.state.phase();
         *phase = Phase { name, total_items: None, total_bytes };
@@ -89,29 +89,29 @@ impl Progress {
         self.state.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Input begins to be read, of so many bytes where that is known.
+    /// Begins to read input, with its total bytes if they are known.
     pub(crate) fn reading(&self, total_bytes: Option<u64>) -> Reading {
         self.state.phase().total_bytes = total_bytes;
         Reading(Arc::clone(&self.state))
     }
 
-    /// There are this many items to come, as far as somebody knows.
+    /// Sets the expected number of items.
     pub(crate) fn expect_items(&self, items: u64) {
         self.state.phase().total_items = Some(items);
     }
 
-    /// So many items more are done.
+    /// Adds to the number of finished items.
     pub(crate) fn add_items(&self, items: u64) {
         self.state.items.fetch_add(items, Ordering::Relaxed);
     }
 
-    /// So many bytes of this part are done.
+    /// Adds to the finished bytes of this part.
     pub(crate) fn done_bytes(&self, bytes: u64) {
         self.state.bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
-/// The bar goes, and what the verb says comes in its place.
+/// Removes the bar, to make room for the command's messages.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl State {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which part, what is done of it, and the part of it that is, where the whole is known.
+    /// The current part, its finished items and bytes, and its finished share if the total is known.
     fn now(&self) -> (Phase, u64, u64, Option<f64>) {
         let phase = *self.phase();
         let (items, bytes) = (self.items.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
@@ -148,7 +148,7 @@ impl State {
         (phase, items, bytes, done)
     }
 
-    /// Calls `show` every so often with what there is to say, and how much is done, until the work ends.
+    /// Calls `show` at each interval with the text and the finished share, until the work ends.
     fn watch(&self, every: Duration, mut show: impl FnMut(&str, Option<f64>)) {
         let mut estimate = Estimate::default();
         let (mut phase_name, mut since) = ("", Instant::now());
@@ -172,7 +172,7 @@ impl State {
 fn show_lines(state: Arc<State>) -> impl FnOnce() {
     move || {
         state.watch(LINE_EVERY, |line, _| {
-            // Who does not listen misses nothing else.
+            // A failed write of a progress line is ignored.
             let _ = writeln!(io::stderr(), "mayhap: {line}");
         });
     }
@@ -229,13 +229,13 @@ fn line(
     }
 }
 
-/// Three digits are all that is true of a speed.
+/// Rounds a speed to three significant digits.
 fn rounded(number: f64) -> u64 {
     let unit = 10_f64.powf((number.max(1.0).log10().floor() - 2.0).max(0.0));
     ((number / unit).round() * unit) as u64
 }
 
-/// A time as people say it: `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration for readers: `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_is_known_and_no_more() {
+    fn a_line_contains_only_known_values() {
         let phase = |total_bytes, total_items| Phase { name: "reading", total_items, total_bytes };
         let second = Duration::from_secs(1);
         let said = |phase, items, bytes, done, left| line(phase, items, bytes, done, second, left);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_as_people_say_them() {
+    fn durations_are_readable() {
         let said = |milliseconds| duration(Duration::from_millis(milliseconds));
         assert_eq!(
             [said(85), said(12_000), said(200_000), said(7_500_000)],

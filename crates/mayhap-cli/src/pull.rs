@@ -1,4 +1,4 @@
-//! `mayhap pull`: a filter of a running server into a file.
+//! `mayhap pull`: copies a filter from a running server into a file.
 
 pub(crate) mod fetch;
 
@@ -18,20 +18,21 @@ use crate::remote_filter::Server;
 use crate::target::Target;
 use crate::{Verdict, output};
 
-/// Take a filter out of a running server: mayhap's, or a Redis with RedisBloom
+/// Copy a filter from a running server into a file: mayhap's, or a Redis with RedisBloom
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The filter is read in pieces, checked, and written to FILE in one step; the server
-keeps it. If it is written to meanwhile, what was in it when the pull began is in
-the file; if it grew or moved its items, the pull begins anew.
+keeps it. If clients write to it during the pull, the file has at least the items
+from the beginning of the pull; if the filter grew or moved items, the pull starts
+again.
 
---format redisbloom writes a dump that RedisBloom loads, for filters that came by
-BF.* or CF.*; else FILE is a filter of mayhap, which all other verbs open at once.
-A filter with a secret key takes the key along, so only its owner may read FILE.
+--format redisbloom writes a dump that RedisBloom can load, for BF.* and CF.*
+filters; otherwise FILE is a mayhap file. A filter with a secret key is written with
+the key, so FILE is readable only by its owner.
 
-FILE is replaced only with --force; - is the standard output. The password may be
-in the address, in REDISCLI_AUTH or in a file. The port is 6379 unless it is given;
-mayhap's server listens on 6399.
+FILE is replaced only with --force; - is standard output. Give the password in the
+address, in REDISCLI_AUTH or in a file. The default port is 6379; mayhap's server
+listens on 6399.
 
 Examples:
   mayhap pull redis://localhost:6399/seen seen.mayhap
@@ -39,7 +40,7 @@ Examples:
   mayhap pull redis://localhost:6399/seen - | gzip > seen.mayhap.gz
   mayhap pull redis://localhost:6399/seen seen.mayhap && mayhap info seen.mayhap")]
 pub(crate) struct Pull {
-    /// Where from: redis://[user:password@]host[:port]/NAME
+    /// Source: redis://[user:password@]host[:port]/NAME
     #[arg(value_name = "ADDRESS")]
     remote: Remote,
     /// The file to write
@@ -48,10 +49,10 @@ pub(crate) struct Pull {
     /// The format to write: mayhap, redisbloom, redis-dump, …
     #[arg(long, value_name = "FORMAT", default_value = "mayhap")]
     format: Written,
-    /// Replace FILE if it is there
+    /// Replace FILE if it exists
     #[arg(short, long)]
     force: bool,
-    /// Do not say how it went
+    /// Print errors only
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Write one JSON object
@@ -63,12 +64,12 @@ pub(crate) struct Pull {
     progress: ProgressArgs,
 }
 
-/// What is written.
+/// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
-    /// RedisBloom's dump, of a Bloom or a cuckoo filter.
+    /// RedisBloom's dump of a Bloom or cuckoo filter.
     RedisBloom,
-    /// One of the formats.
+    /// Another format.
     As(Format),
 }
 
@@ -80,9 +81,9 @@ impl FromStr for Written {
     }
 }
 
-/// How it went. The field names are those of `--json`, and a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Serialize)]
-struct Report {
+struct PullReport {
     from: String,
     out: String,
     format: &'static str,
@@ -96,7 +97,7 @@ impl Pull {
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let target = Target::new(&self.out, self.force)?;
         if self.json && target == Target::Stdout {
-            return Err(CliError::Usage("the filter goes to the standard output, so --json cannot".into()));
+            return Err(CliError::Usage("--json: the filter itself goes to standard output".into()));
         }
         let progress = Progress::start(self.progress);
         let mut connection = self.remote.connect(&self.server)?;
@@ -119,7 +120,7 @@ impl Pull {
         let bytes = target.save(&filter, format, &[], &progress)?;
         drop(progress);
         if self.json {
-            let report = Report {
+            let report = PullReport {
                 from: self.remote.shown(),
                 out: target.name(),
                 format: format.name(),
@@ -131,7 +132,7 @@ impl Pull {
             output::to_stdout(|out, _| output::json(out, &report))?;
         } else if !self.quiet {
             output::tell(format_args!(
-                "{}: {} in {} of {format}, as {} has it",
+                "{}: {} in {} of {format}, from {}",
                 target.name(),
                 say::items(filter.inserted()),
                 say::bytes(bytes),
@@ -141,20 +142,20 @@ impl Pull {
         Ok(Verdict::Yes)
     }
 
-    /// What it is that is asked where it is, and cannot be taken out.
+    /// The error for a filter that can only be queried in its server.
     fn not_to_be_had(&self, kind: &str) -> Result<CliError, CliError> {
         let server = Server::connect(&self.remote, &self.server)?;
         Ok(self.cli_error(&match kind {
             "string" if server.is_sharded()? => {
-                "is a filter in shards, which stays where it is: check, add and info take its address".into()
+                "is a sharded filter, which cannot be pulled: check, add and info accept its address".into()
             }
             "string" if server.has_redisson_config()? => {
-                "is a bitmap of Redisson's, which stays where it is: check, add and info take its address, with --items-as".into()
+                "is a Redisson bitmap, which cannot be pulled: check, add and info accept its address, with --items-as".into()
             }
-            "string" => "holds a string, which is no filter of the server's: a bitmap with Guava's placement is asked where it is, by \
+            "string" => "holds a string, which is not a filter of the server: query a bitmap with Guava's placement with \
                          check --as guava"
                 .to_owned(),
-            kind => format!("holds a {kind}, which is no filter"),
+            kind => format!("holds a {kind}, which is not a filter"),
         }))
     }
 

@@ -1,4 +1,4 @@
-//! `mayhap push`: a filter file into a running server.
+//! `mayhap push`: copies a filter file into a running server.
 
 pub(crate) mod bitmap;
 mod pieces;
@@ -20,28 +20,27 @@ use crate::remote::{Family, Remote, RemoteArgs};
 use crate::remote_filter::{AskedWith, Layout};
 use crate::{Verdict, output};
 
-/// Put a filter into a running server: mayhap's, or a Redis with RedisBloom
+/// Copy a filter into a running server: mayhap's, or a Redis with RedisBloom
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The filter goes in pieces to a temporary name ({NAME}:loading:…), which takes its
-real name in one step once the server has confirmed all of it. Whoever asks
-meanwhile gets the old filter, or none, never half of the new one. After Ctrl-C
-the temporary name is removed; if even that fails it goes away by itself.
+The filter is sent in pieces to a temporary name ({NAME}:loading:…), which is
+renamed in one step once the server has confirmed everything. Until then, clients
+see the old filter or none, never half of the new one. Ctrl-C removes the temporary
+name; if that fails, the name expires.
 
 Filters in RedisBloom's layout (`mayhap build --format redis-bloom` or
-redis-cuckoo, or pulled from there) go to any server that has BF.LOADCHUNK or
-CF.LOADCHUNK. All other kinds go by MF.LOAD, which mayhap's server and module have.
+redis-cuckoo, or pulled from there) can be sent to any server with BF.LOADCHUNK or
+CF.LOADCHUNK. All other kinds need MF.LOAD, which mayhap's server and module have.
 
-A Redis without a module takes what programs in Java keep there: filters in
-Redisson's layout as its bitmap and its config, both in one step; filters of
-Guava's as a bitmap by hand, with --as guava (the server does not say what it is:
-note the words to ask it with, which are told). Redisson's go so by themselves where there is no
-MF.LOAD, or with --as redisson.
+A Redis without a module accepts the bitmaps of Java programs: a filter in
+Redisson's layout is stored as its bitmap and config, both in one step; a Guava
+filter is stored as a plain bitmap with --as guava. The server does not store the
+parameters of such a bitmap: keep the flags that push prints. Redisson's layout is
+used if the server has no MF.LOAD, or with --as redisson.
 
-A name that is taken is replaced only with --force; its expiry goes with it. The
-password may be in the address, in REDISCLI_AUTH or in a file: addresses can be
-seen by others on this machine. The port is 6379 unless it is given; mayhap's
-server listens on 6399.
+An existing name is replaced only with --force, and loses its expiry. Give the
+password in the address, in REDISCLI_AUTH or in a file; other users of this machine
+can see addresses. The default port is 6379; mayhap's server listens on 6399.
 
 Examples:
   mayhap push seen.mayhap redis://localhost:6399/seen
@@ -51,16 +50,16 @@ Examples:
   mayhap push words.bloom redis://localhost:6399/words --items-as utf8
   mayhap push words.bloom redis://cache.local/words --items-as utf8 --as guava")]
 pub(crate) struct Push {
-    /// The filter: ours, or one of another program
+    /// The filter: a file of mayhap or of another program
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// Where to: redis://[user:password@]host[:port]/NAME
+    /// Destination: redis://[user:password@]host[:port]/NAME
     #[arg(value_name = "ADDRESS")]
     remote: Remote,
-    /// Replace what has that name
+    /// Replace an existing value of that name
     #[arg(short, long)]
     force: bool,
-    /// Do not say how it went
+    /// Print errors only
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Write one JSON object
@@ -72,17 +71,17 @@ pub(crate) struct Push {
     progress: ProgressArgs,
     #[command(flatten)]
     foreign: ForeignArgs,
-    /// Put it there as a bitmap of this layout, for programs in Java
+    /// Store it as a bitmap of this layout, for Java programs
     #[arg(long = "as", value_name = "LAYOUT", value_enum)]
     layout: Option<Layout>,
-    /// With --as guava: set a bit behind the last one, which says that the bitmap is whole
+    /// With --as guava: set the bit after the last one, which marks the bitmap as complete
     #[arg(long, requires = "layout")]
     marker: bool,
 }
 
-/// How it went. The field names are those of `--json`, and a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Serialize)]
-struct Report {
+struct PushReport {
     filter: String,
     from: &'static str,
     to: String,
@@ -91,9 +90,9 @@ struct Report {
     inserted: u64,
     bytes: u64,
     pieces: u64,
-    /// What had the name before is gone.
+    /// Whether a previous value of the name was replaced.
     replaced: bool,
-    /// What a bitmap with Guava's placement is asked with.
+    /// The flags to query a bitmap with Guava's placement.
     #[serde(flatten)]
     asked_with: Option<AskedWith>,
 }
@@ -107,13 +106,13 @@ impl Push {
         let progress = Progress::start(self.progress);
         let mut connection = self.remote.connect(&self.server)?;
         let family = Family::of_filter(&opened.filter);
-        // Asked, not tried: a Redis repeats what it does not know, and the bytes of a filter are no text.
+        // Look for the command before sending: Redis echoes unknown commands, and the bytes of a filter are not text.
         if !connection.has_command(family.load_command())? {
             drop(progress);
             return match bitmap::layout_of(&opened.filter) {
                 Some(Layout::Redisson) => self.push_bitmap(&opened, Layout::Redisson),
                 Some(Layout::Guava) => {
-                    let what = "the server has no MF.LOAD; --as guava puts it there as a bitmap by hand";
+                    let what = "the server has no MF.LOAD; --as guava stores the filter as a bitmap";
                     Err(self.cli_error(what))
                 }
                 None => Err(send::cannot_take(&connection, family, opened.filter.kind())),
@@ -121,7 +120,7 @@ impl Push {
         }
         let there = connection.type_of(self.remote.name())?;
         if there != "none" && !self.force {
-            return Err(self.cli_error("is there already: --force replaces it"));
+            return Err(self.cli_error("exists already; --force replaces it"));
         }
         let goal = Goal { remote: &self.remote, args: &self.server, family, force: self.force };
         let sent = goal.send(&mut connection, (&opened.filter, opened.format), &self.filter, &progress)?;
@@ -132,7 +131,7 @@ impl Push {
     fn open(&self) -> Result<Opened, CliError> {
         let opened = filter_file::open_to_describe(&self.filter, &self.foreign)?;
         if opened.encoding_unknown {
-            // The server answers for it, so it must be told how items become bytes.
+            // The server answers lookups, so it must know the item encoding.
             filter_file::open(&self.filter, &self.foreign)?;
         }
         opened.check_all()?;
@@ -149,7 +148,7 @@ impl Push {
     ) -> Result<Verdict, CliError> {
         let Opened { filter, format, .. } = opened;
         if self.json {
-            let report = Report {
+            let report = PushReport {
                 filter: self.filter.display().to_string(),
                 from: Format::name(*format),
                 to: self.remote.shown(),
@@ -171,7 +170,7 @@ impl Push {
                 if replaced { "is now" } else { "is" },
             ));
             if let Some(words) = asked_with {
-                output::tell(format_args!("{}: ask it with {words}", self.remote.shown()));
+                output::tell(format_args!("{}: query it with {words}", self.remote.shown()));
             }
         }
         Ok(Verdict::Yes)

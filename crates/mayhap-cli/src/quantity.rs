@@ -1,61 +1,59 @@
-//! Numbers as people write them: `1e9`, `1_000_000`, `10M`, `64MiB`, `1%`, `1-in-1M`, `0..999`.
+//! Numbers as users write them: `1e9`, `1_000_000`, `10M`, `64MiB`, `1%`, `1-in-1M`, `0..999`.
 
 use std::fmt;
 
-/// Why a text is no quantity. The text itself and where it stood are told by who asked for it.
+/// Why a text is not a quantity. The caller adds the text and the flag.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub(crate) enum QuantityError {
-    /// Nothing there.
+    /// The text is empty.
     Empty,
-    /// Not a number with a unit behind it.
+    /// Not a number followed by a unit.
     NotANumber {
-        /// What could be written instead.
+        /// A valid example.
         example: &'static str,
     },
-    /// A number and something unknown behind it.
+    /// A number followed by an unknown unit.
     UnknownUnit {
-        /// What stood there.
+        /// The unknown unit.
         unit: String,
-        /// What could.
+        /// The known units.
         known: &'static str,
-        /// What was probably meant.
+        /// The unit that was probably meant.
         meant: Option<&'static str>,
     },
-    /// A number of things below zero.
+    /// A count below zero.
     Negative,
-    /// Half a thing.
+    /// A count that is not a whole number.
     NotWhole,
-    /// More than can be counted.
+    /// The number is too large.
     TooLarge {
-        /// The most.
+        /// The largest allowed number.
         limit: u64,
     },
-    /// A rate that is no rate.
+    /// A rate outside the range.
     RateOutOfRange,
-    /// Not two ends with `..` between them.
+    /// Not two numbers with `..` between them.
     NotARange,
 }
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("it is empty"),
-            Self::NotANumber { example } => write!(f, "not a number, write for example {example}"),
+            Self::Empty => f.write_str("the value is empty"),
+            Self::NotANumber { example } => write!(f, "not a number; write for example {example}"),
             Self::UnknownUnit { unit, meant: Some(meant), .. } => {
                 write!(f, "unknown unit {unit:?}, did you mean {meant}?")
             }
             Self::UnknownUnit { unit, known, meant: None } => {
-                write!(f, "unknown unit {unit:?}, the known ones are {known}")
+                write!(f, "unknown unit {unit:?}; known units: {known}")
             }
-            Self::Negative => f.write_str("it must not be negative"),
-            Self::NotWhole => f.write_str("it must be a whole number"),
-            Self::TooLarge { limit } => write!(f, "it must be at most {limit}"),
-            Self::RateOutOfRange => {
-                f.write_str("a rate lies between 0 and 1, that is 0% and 100%, without either")
-            }
+            Self::Negative => f.write_str("must not be negative"),
+            Self::NotWhole => f.write_str("must be a whole number"),
+            Self::TooLarge { limit } => write!(f, "must be at most {limit}"),
+            Self::RateOutOfRange => f.write_str("a rate must be greater than 0 and less than 1 (100%)"),
             Self::NotARange => {
-                f.write_str("a range is LOW..HIGH, for example 0..4294967295; both ends are included")
+                f.write_str("a range is LOW..HIGH with both ends included, for example 0..4294967295")
             }
         }
     }
@@ -66,7 +64,7 @@ impl std::error::Error for QuantityError {}
 const COUNT_UNITS: &str = "k, M, G and T";
 const BYTE_UNITS: &str = "B; K, M, G, T or KiB, MiB, GiB, TiB (1024); kB, MB, GB, TB (1000)";
 
-/// A number of things: `1e9`, `1_000_000`, `1,000,000`, `10M`, `1.5k`.
+/// Parses a count: `1e9`, `1_000_000`, `1,000,000`, `10M`, `1.5k`.
 pub(crate) fn count(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text, "1e9 or 10M")?;
     let scale = match unit {
@@ -89,8 +87,8 @@ pub(crate) fn count(text: &str) -> Result<u64, QuantityError> {
     digits.times(10_u64.pow(scale))?.whole()
 }
 
-/// An amount of memory in bytes: `64MiB`, `64M`, `1.5GB`, `1e9`. `K`, `M`, `G` and `T` alone are the binary units, as everywhere
-/// in the shell; part of a byte does not count.
+/// Parses an amount of memory in bytes: `64MiB`, `64M`, `1.5GB`, `1e9`. `K`, `M`, `G` and `T` alone are the binary units, as
+/// usual in the shell. A fraction of a byte is dropped.
 pub(crate) fn bytes(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text, "64MiB or 1GB")?;
     let scale = match unit {
@@ -122,7 +120,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, QuantityError> {
     Decimal::parse(number, "64MiB or 1GB")?.times(scale)?.floor()
 }
 
-/// A rate strictly between 0 and 1: `0.01`, `1e-6`, `1%`, `1-in-1M`, `1/1000`.
+/// Parses a rate strictly between 0 and 1: `0.01`, `1e-6`, `1%`, `1-in-1M`, `1/1000`.
 pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
     const EXAMPLE: &str = "0.01, 1% or 1-in-1M";
     let text = text.trim();
@@ -142,7 +140,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(QuantityError::RateOutOfRange) }
 }
 
-/// A range of integers, both ends included: `13000000000..19999999999`, `0..=255`.
+/// Parses a range of integers, both ends included: `13000000000..19999999999`, `0..=255`.
 pub(crate) fn range(text: &str) -> Result<(u64, u64), QuantityError> {
     let (low, high) = text.split_once("..").ok_or(QuantityError::NotARange)?;
     let high = high.strip_prefix('=').unwrap_or(high);
@@ -152,7 +150,7 @@ pub(crate) fn range(text: &str) -> Result<(u64, u64), QuantityError> {
     Ok((count(low)?, count(high)?))
 }
 
-/// `text` as a number and the unit behind it.
+/// Splits `text` into a number and the unit after it.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), QuantityError> {
     let text = text.trim();
     if text.is_empty() {
@@ -160,14 +158,14 @@ fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str),
     }
     let unit_from = unit_start(text);
     let (number, unit) = text.split_at(unit_from);
-    // A lone `e` behind the digits is an exponent somebody forgot; a hyphen without digits may be the next flag.
+    // An `e` after the digits is an incomplete exponent. A hyphen without digits may be the next flag.
     if !number.contains(|letter: char| letter.is_ascii_digit()) || matches!(unit, "e" | "E") {
         return Err(QuantityError::NotANumber { example });
     }
     Ok((number.trim(), unit.trim()))
 }
 
-/// Where the number ends: at the first letter or sign that is not part of an exponent.
+/// The end of the number: the first letter or sign that is not part of an exponent.
 fn unit_start(text: &str) -> usize {
     let mut previous = ' ';
     for (at, letter) in text.char_indices() {
@@ -183,7 +181,7 @@ fn unit_start(text: &str) -> usize {
     text.len()
 }
 
-/// A decimal number kept exactly: `digits` times ten to the `exponent`.
+/// An exact decimal number: `digits` times ten to the power of `exponent`.
 #[derive(Clone, Copy, Debug)]
 struct Decimal {
     digits: u128,
@@ -191,7 +189,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Exponents past this make any number endless or nothing.
+    /// Larger exponents make any number infinite or zero.
     const MAX_EXPONENT: i32 = 400;
 
     fn parse(text: &str, example: &'static str) -> Result<Self, QuantityError> {
@@ -231,7 +229,7 @@ impl Decimal {
         self.floor()
     }
 
-    /// The number without what is behind the point.
+    /// The number rounded down.
     fn floor(self) -> Result<u64, QuantityError> {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let floor = match (self.exponent < 0, power) {
@@ -244,14 +242,14 @@ impl Decimal {
         floor.and_then(|floor| u64::try_from(floor).ok()).ok_or(too_large)
     }
 
-    /// The nearest floating-point number, as if it had been written in source.
+    /// The nearest floating-point number, as for a literal in source code.
     fn value(self) -> f64 {
         format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
     }
 }
 
-/// `text` without the marks between its thousands; nothing if it is not digits. Underscores may stand anywhere between digits,
-/// commas only before groups of three, so that `1,5` is not taken for fifteen.
+/// `text` without the separators between its thousands; `None` if it is not digits. Underscores may be anywhere between
+/// digits, commas only before groups of three, so that `1,5` is not read as fifteen.
 fn ungrouped(text: &str) -> Option<String> {
     let text = if text.contains('_') && !text.starts_with('_') && !text.ends_with('_') {
         text.replace('_', "")
@@ -275,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_people_write_them() {
+    fn counts_in_every_form() {
         let written = [
             ("1e9", 1_000_000_000),
             ("1E9", 1_000_000_000),
@@ -292,7 +290,7 @@ mod tests {
             ("100e-2", 1),
             ("0", 0),
             ("18446744073709551615", u64::MAX),
-            ("9007199254740993", 9_007_199_254_740_993), // no float has this one
+            ("9007199254740993", 9_007_199_254_740_993), // not representable as a float
         ];
         for (text, number) in written {
             assert_eq!(count(text), Ok(number), "{text}");
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_count_is_told_apart() {
+    fn invalid_counts_have_distinct_errors() {
         let not_a_number = Err(QuantityError::NotANumber { example: "1e9 or 10M" });
         for text in [
             "nan", "inf", "M", "1,5", "1,0000", "_1", "1__", ".", "1.2.3", "e9", "1e", "1E", "1e+", "--json",
@@ -330,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_both_sorts_of_units() {
+    fn bytes_accept_binary_and_decimal_units() {
         let written = [
             ("64MiB", 64 << 20),
             ("64Mi", 64 << 20),
@@ -349,7 +347,7 @@ mod tests {
         for (text, number) in written {
             assert_eq!(bytes(text), Ok(number), "{text}");
         }
-        // Millibits are not meant, but millions or mebi? Only who wrote it knows.
+        // Ambiguous: millions or mebi?
         let said = |error: Result<u64, QuantityError>| error.unwrap_err().to_string();
         assert_eq!(
             said(bytes("64mb")),
@@ -357,7 +355,7 @@ mod tests {
         );
         assert_eq!(said(bytes("64m")), "unknown unit \"m\", did you mean MiB?");
         assert_eq!(said(count("10m")), "unknown unit \"m\", did you mean M?");
-        assert!(said(bytes("64 apples")).contains("the known ones are B; K, M"));
+        assert!(said(bytes("64 apples")).contains("known units: B; K, M"));
         assert!(matches!(bytes("1e30"), Err(QuantityError::TooLarge { .. })));
         assert_eq!(bytes("-1"), Err(QuantityError::Negative));
     }

@@ -1,4 +1,4 @@
-//! A filter in a running server, ours or a Redis: `redis://[user:password@]host[:port]/name`, and `rediss://` for TLS.
+//! A filter in a running server, mayhap's or Redis: `redis://[user:password@]host[:port]/name`, and `rediss://` for TLS.
 
 mod connection;
 mod family;
@@ -11,59 +11,59 @@ use std::str::FromStr;
 use clap::Args;
 use redis::{ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates};
 
-pub(crate) use self::connection::{Connection, said_of};
+pub(crate) use self::connection::{Connection, error_text};
 pub(crate) use self::family::Family;
 pub(crate) use self::temporary::TemporaryName;
 
 use crate::error::{CliError, one_line};
 
-/// How addresses begin.
+/// The schemes of addresses.
 const SCHEMES: [&str; 7] = ["redis", "rediss", "valkey", "valkeys", "redis+unix", "valkey+unix", "unix"];
 /// The variable that redis-cli reads a password from.
 const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
 
-/// So many nodes of a cluster are asked where a name is.
+/// The most redirections to follow in a cluster.
 const MOST_MOVES: u32 = 5;
-/// Where a Redis listens, unless it is told otherwise; an address without a port means it.
+/// The default port of Redis, used if an address has no port.
 const REDIS_PORT: u16 = 6379;
-/// Where mayhap's server does.
+/// The default port of mayhap's server.
 const MAYHAP_PORT: u16 = mayhap_server::settings::PORT;
 /// Longer names are cut in messages.
 const MOST_SHOWN: usize = 1024;
-/// Of a longer one, what is shown.
+/// The number of bytes shown of a longer name.
 const SHOWN_OF_LONG: usize = 60;
 
-/// Where a filter is: a server, and its name there.
+/// The address of a filter: a server, and the filter's name there.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
     info: ConnectionInfo,
     name: Vec<u8>,
-    /// The server as messages call it: without a password.
+    /// The server as messages name it: without the password.
     address: String,
-    /// The address names no port, so that it is Redis's.
+    /// The address has no port, so Redis's default is used.
     has_no_port: bool,
 }
 
-/// How a server is talked to.
+/// Options for the connection to a server.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct RemoteArgs {
     /// Read the password from the first line of this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     password_file: Option<PathBuf>,
-    /// TLS (rediss://): trust what the authorities in this PEM file signed, in place of those of the system
+    /// TLS (rediss://): trust the CA certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     tls_ca: Option<PathBuf>,
-    /// TLS: a certificate to show to the server, in PEM
+    /// TLS: client certificate, in PEM
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// TLS: its private key, in PEM
+    /// TLS: private key of the client certificate, in PEM
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
 
 impl RemoteArgs {
-    /// What the files hold.
+    /// Reads the certificate files.
     fn certificates(&self) -> Result<TlsCertificates, CliError> {
         let read = |path: &PathBuf| {
             fs::read(path).map_err(|cause| CliError::Read { name: path.display().to_string(), cause })
@@ -84,7 +84,7 @@ impl Remote {
         &self.name
     }
 
-    /// As messages call it: `redis://host:port/name`.
+    /// The address as messages name it: `redis://host:port/name`.
     pub(crate) fn shown(&self) -> String {
         let name = shown_name(&self.name);
         match self.address.starts_with("unix:") {
@@ -93,12 +93,12 @@ impl Remote {
         }
     }
 
-    /// What went wrong, with the ports that an address without one can mean.
+    /// Appends the default ports to an error, if the address has no port.
     pub(crate) fn with_ports(&self, what: String) -> String {
         match self.has_no_port {
             true => format!(
-                "{what}; the address has no port, which means {REDIS_PORT}, Redis's, and mayhap's server listens on {MAYHAP_PORT}: write \
-                 the one that is meant"
+                "{what}; the address has no port, so {REDIS_PORT} (Redis) is used; mayhap's server listens on {MAYHAP_PORT} by \
+                 default: add the port to the address"
             ),
             false => what,
         }
@@ -107,7 +107,7 @@ impl Remote {
     /// Connects to the server.
     ///
     /// # Errors
-    /// It is not there, or does not let us in.
+    /// The server cannot be reached or refuses the login.
     pub(crate) fn connect(&self, args: &RemoteArgs) -> Result<Connection, CliError> {
         let (mut info, certificates) = self.login(args)?;
         let mut address = self.address.clone();
@@ -120,7 +120,7 @@ impl Remote {
                 error => error,
             })?;
             let Some((host, port)) = connection.moved(&self.name)? else { return Ok(connection) };
-            // An empty host is the one that said it.
+            // An empty host is the host of the node that answered.
             let (here, elsewhere) = match info.addr() {
                 ConnectionAddr::Tcp(here, _) => (here, None),
                 ConnectionAddr::TcpTls { host, insecure, tls_params, .. } => {
@@ -140,20 +140,19 @@ impl Remote {
             };
             info = info.set_addr(there);
         }
-        let what =
-            format!("{} is on another node, said {MOST_MOVES} nodes of its cluster", shown_name(&self.name));
+        let what = format!("{}: more than {MOST_MOVES} redirections in the cluster", shown_name(&self.name));
         Err(CliError::Server { address, what })
     }
 
-    /// The server as messages call it.
+    /// The server as messages name it.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// What is needed to be let in: the address with the password, and certificates if it is to be encrypted.
+    /// What a login needs: the address with the password, and the certificates for TLS.
     ///
     /// # Errors
-    /// A file that was named cannot be read.
+    /// A given file cannot be read.
     pub(crate) fn login(
         &self,
         args: &RemoteArgs,
@@ -164,7 +163,7 @@ impl Remote {
             let text = read.map_err(|cause| CliError::Read { name: path.display().to_string(), cause })?;
             let Some(password) = text.lines().next().filter(|line| !line.is_empty()) else {
                 let name = path.display().to_string();
-                return Err(CliError::Input { name, what: "its first line is no password".into() });
+                return Err(CliError::Input { name, what: "its first line has no password".into() });
             };
             settings = settings.set_password(password);
         } else if settings.password().is_none()
@@ -185,54 +184,59 @@ impl FromStr for Remote {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const FORM: &str = "not of the form redis://[user:password@]host[:port]/name";
-        let (scheme, behind) = text.split_once("://").ok_or(FORM)?;
+        let (scheme, after_scheme) = text.split_once("://").ok_or(FORM)?;
         if !SCHEMES.contains(&scheme) {
-            return Err(format!("{scheme}:// is no server of filters: redis://, rediss:// or redis+unix://"));
+            return Err(format!("{scheme}:// is not supported: use redis://, rediss:// or redis+unix://"));
         }
         let mut url = redis::parse_redis_url(text).ok_or(FORM)?;
         let socket = matches!(url.scheme(), "unix" | "redis+unix" | "valkey+unix");
-        // The client library has a word for not looking at the server's certificate at all.
+        // The client library accepts a fragment that disables the check of the server's certificate.
         if matches!(url.scheme(), "rediss" | "valkeys") && url.fragment().is_some() {
             return Err(
-                "the server's certificate is always checked: leave out what stands behind the # (or write # as %23)".into()
+                "the server's certificate is always checked: remove the part after the # (or write # as %23)"
+                    .into(),
             );
         }
         if url.fragment().is_some() {
-            return Err("an address has nothing behind a #: write # as %23".into());
+            return Err("an address cannot have a part after a #: write # as %23".into());
         }
         let known: &[&str] =
             if socket { &["name", "db", "user", "pass", "protocol"] } else { &["db", "protocol"] };
         if let Some((field, _)) = url.query_pairs().find(|(field, _)| !known.contains(&&**field)) {
             return Err(format!(
-                "no field of an address: ?{field}; there is ?db=N, and a ? in a name is %3F"
+                "unknown field in the address: ?{field}; only ?db=N is known, and a ? in a name is %3F"
             ));
         }
         let name = if socket {
             let named = url.query_pairs().find(|(field, _)| field == "name");
             let name = named.map(|(_, name)| name.into_owned().into_bytes());
-            name.ok_or("no name of a filter: redis+unix:///path/of/the/socket?name=NAME")?
+            name.ok_or("the filter has no name: redis+unix:///path/of/the/socket?name=NAME")?
         } else {
-            // As it was written: what reads addresses takes away dots and line feeds.
-            let path =
-                behind.split('?').next().unwrap_or_default().split_once('/').map_or("", |(_, path)| path);
+            // Read from the text as given: the URL parser drops dots and line feeds.
+            let path = after_scheme
+                .split('?')
+                .next()
+                .unwrap_or_default()
+                .split_once('/')
+                .map_or("", |(_, path)| path);
             let odd = |segment: &str| matches!(segment, "" | "." | "..");
             if !path.is_empty() && path.split('/').any(odd) {
                 return Err(
-                    "a part of the name is empty, . or ..: write / as %2F and . as %2E where they are meant so".into()
+                    "a part of the name is empty, . or ..: write / as %2F and . as %2E if they belong to the name".into()
                 );
             }
             let name = percent_decoded(path);
-            // To the client library the path is the number of a database.
+            // The client library reads the path as the number of a database.
             let database = url.query_pairs().find(|(field, _)| field == "db").map(|(_, db)| db.into_owned());
             url.set_path(&database.unwrap_or_default());
             name
         };
         if name.is_empty() {
-            return Err("no name of a filter: redis://host:port/NAME".into());
+            return Err("the filter has no name: redis://host:port/NAME".into());
         }
         let has_no_port = !socket && url.port().is_none();
         let mut address = url.clone();
-        // What is left is for people to read.
+        // The rest is for messages.
         let _ = address.set_username("");
         let _ = address.set_password(None);
         address.set_query(None);
@@ -248,7 +252,7 @@ impl FromStr for Remote {
     }
 }
 
-/// A name as messages have it: on one line, and no longer than people read.
+/// A name for messages: on one line, and shortened.
 fn shown_name(name: &[u8]) -> String {
     let (shown, rest) = match name.len() {
         long if long > MOST_SHOWN => (&name[..SHOWN_OF_LONG], format!("… ({long} bytes)")),
@@ -257,7 +261,7 @@ fn shown_name(name: &[u8]) -> String {
     one_line(&String::from_utf8_lossy(shown)) + &rest
 }
 
-/// `%20` and the like as the bytes they stand for.
+/// Replaces `%20` and the like with the bytes they stand for.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
     let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::with_capacity(text.len()), 0);
@@ -331,19 +335,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_apart() {
+    fn invalid_addresses_are_rejected_with_the_reason() {
         for (text, what) in [
             ("seen.mayhap", "not of the form"),
-            ("http://localhost/seen", "no server of filters"),
+            ("http://localhost/seen", "is not supported"),
             ("redis://localhost:99999/seen", "not of the form"),
             ("redis://localhost/seen#1", "%23"),
             ("redis://localhost/seen?d=1", "?db=N"),
             ("redis://localhost/a/../b", "%2E"),
             ("redis://localhost/a//b", "%2F"),
             ("redis://localhost/./b", "%2E"),
-            ("redis://localhost", "no name"),
-            ("redis://localhost:6399/", "no name"),
-            ("redis+unix:///run/mayhap.sock", "no name"),
+            ("redis://localhost", "has no name"),
+            ("redis://localhost:6399/", "has no name"),
+            ("redis+unix:///run/mayhap.sock", "has no name"),
             ("rediss://localhost/seen#insecure", "certificate"),
             ("redis://localhost/seen?db=x", "database"),
             ("redis://0.0.0.0/seen", "wildcard"),

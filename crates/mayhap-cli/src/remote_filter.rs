@@ -1,13 +1,14 @@
-//! A filter that stays in its server and is asked there: one of the server's own, one in shards, one of Redisson's, or a bitmap that was made by hand.
+//! A filter that stays in its server and is queried there. It is one of the server's own filters, a sharded filter, a Redisson filter, or a
+//! bitmap that an application writes itself.
 //!
 //! ```text
 //! TYPE      MBbloom--, MBbloomCF, mayhap---   BF.*, CF.*, MF.*            (named)
 //!           string  `mayhap-remote …`         one filter in many shards   (mayhap-remote)
-//!           string, or none; NAME:config      Redisson's
-//!           string                            nobody knows, unless --as says it
+//!           string, or none; NAME:config      Redisson
+//!           string                            unknown, unless --as names the layout
 //! ```
 //!
-//! What a server can say of an item is *mayhap*, *no*, or that it cannot say: [`Answer`].
+//! The server answers *maybe*, *no* or *not ready* for each item: [`Answer`].
 
 mod facts;
 mod layout;
@@ -21,7 +22,7 @@ use mayhap::{Filter, Item as _, ItemEncoding};
 use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
 use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{
-    Access, Added, Additions, Answer, Answers, Backend, Link, LinkOptions, RedissonFilter, RemoteError,
+    Access, Answer, Answers, Backend, Inserted, Insertions, Link, LinkOptions, RedissonFilter, RemoteError,
     Request, ShardedFilter,
 };
 use serde::Serialize;
@@ -36,16 +37,16 @@ use crate::health;
 use crate::item_form::{ItemForm, LineItem};
 use crate::progress::Progress;
 use crate::pull::fetch;
-use crate::remote::{Family, Remote, RemoteArgs, said_of};
+use crate::remote::{Family, Remote, RemoteArgs, error_text};
 
-/// How a descriptor of a filter in shards begins.
+/// The first bytes of the descriptor of a sharded filter.
 const DESCRIPTOR: &[u8] = b"mayhap-remote ";
 
-/// A server, and what its filters are asked with.
+/// A connection to a server, and the name of the filter on it.
 pub(crate) struct Server {
     runtime: Runtime,
     link: Link,
-    /// The filter as messages call it.
+    /// The filter as messages name it.
     shown: String,
     name: Vec<u8>,
     address: String,
@@ -65,7 +66,7 @@ enum Kind {
     Guava(GuavaBitmap),
 }
 
-/// How full a filter is. The names of the fields are a promise.
+/// How full a filter is. The field names are those of `--json` and must not change.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Fullness {
     #[serde(skip)]
@@ -75,47 +76,48 @@ pub(crate) struct Fullness {
     #[serde(skip)]
     pub(crate) target_fpr: f64,
     pub(crate) expected_fpr: f64,
-    /// Whether that is too much, of a filter of the server's own.
+    /// Whether the server itself reports the filter as over capacity; `None` if the server does not know the filter.
     #[serde(skip)]
     pub(crate) server_says: Option<bool>,
 }
 
 impl Fullness {
-    /// So much is in that it is wrong more often than it was made to be.
+    /// Whether the filter holds more items than its target rate allows.
     pub(crate) fn is_over_capacity(&self) -> bool {
         self.server_says.unwrap_or(self.items > self.capacity && self.expected_fpr > self.target_fpr)
     }
 
-    /// What is not as it was asked for.
+    /// Returns a warning if the filter is over its capacity.
     pub(crate) fn warning(&self) -> Option<String> {
         if self.server_says.is_some() {
             return self.health();
         }
-        let (told, got) = (say::count(self.capacity), say::count(self.items));
+        let (asked, got) = (say::count(self.capacity), say::count(self.items));
         let (now, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
-        self.is_over_capacity()
-            .then(|| format!("told {told}, got {got} different or more: wrong for {now} instead of {target}"))
+        self.is_over_capacity().then(|| {
+            format!("sized for {asked}, got {got} or more distinct items: FPR {now} instead of {target}")
+        })
     }
 
-    /// The same in the words that are used for a file.
+    /// Returns the warning in the words used for files.
     pub(crate) fn health(&self) -> Option<String> {
         let Self { items, capacity, expected_fpr, target_fpr, .. } = *self;
         self.is_over_capacity().then(|| health::over_capacity(items, capacity, expected_fpr, target_fpr))
     }
 }
 
-/// How long a server may take.
+/// The time limit for requests to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
-    /// As long as a cluster may take to replace a node that is gone.
+    /// As long as a cluster may take to replace a failed node.
     None,
-    /// A few seconds: what is asked next is answered only then.
+    /// A few seconds, because later lines wait for the answer.
     Little,
-    /// Next to nothing, because it did not answer before.
+    /// Almost no time, because the server did not answer before.
     Great,
 }
 
-/// How long requests are sent again where lines wait for their answers.
+/// The time during which a request is retried while lines wait for its answer.
 const LINES_WAIT: Duration = Duration::from_secs(5);
 
 impl Haste {
@@ -129,34 +131,34 @@ impl Haste {
     }
 }
 
-/// What a server said of some items, in their order.
-pub(crate) struct Told<A> {
+/// The answers of a server for a batch of items, in their order.
+pub(crate) struct Replies<A> {
     pub(crate) answers: Vec<A>,
-    /// Why the last of those is not ready that are not.
+    /// The reason of the last *not ready*, if there is one.
     pub(crate) why: Option<String>,
-    /// It is because nobody answers, however long one waits.
+    /// The server cannot be reached; waiting longer does not help.
     pub(crate) unreachable: bool,
 }
 
-impl<A> Told<A> {
+impl<A> Replies<A> {
     fn new(answers: Vec<A>, error: Option<&RemoteError>) -> Self {
         let unreachable = matches!(error, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }));
         Self { answers, why: error.map(ToString::to_string), unreachable }
     }
 }
 
-impl<A: Copy> Told<A> {
-    /// The same for each of `items`, since there is no answer.
+impl<A: Copy> Replies<A> {
+    /// The same answer for each of `items`, because the server does not answer.
     pub(crate) fn not_ready(answer: A, items: usize, why: String) -> Self {
         Self { answers: vec![answer; items], why: Some(why), unreachable: true }
     }
 }
 
 impl Server {
-    /// Connects to it.
+    /// Connects to the server.
     ///
     /// # Errors
-    /// It is not there, or does not let us in.
+    /// The server cannot be reached or refuses the login.
     pub(crate) fn connect(remote: &Remote, args: &RemoteArgs) -> Result<Self, CliError> {
         Self::connect_in(Haste::None, remote, args)
     }
@@ -165,7 +167,7 @@ impl Server {
         let (info, certificates) = remote.login(args)?;
         let mut options = haste.options();
         options.certificates = certificates;
-        // Threads of the program wait for answers; one more sees to it that they come.
+        // Threads of the program wait for answers; one more thread drives the connection.
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|cause| CliError::Usage(format!("cannot start a thread ({cause})")))?;
         let address = remote.address().to_owned();
@@ -174,19 +176,19 @@ impl Server {
                 CliError::Server { address, what } => {
                     CliError::Server { address, what: remote.with_ports(what) }
                 }
-                CliError::Away { address, what } => CliError::Away { address, what: remote.with_ports(what) },
+                CliError::Unreachable { address, what } => CliError::Unreachable { address, what: remote.with_ports(what) },
                 error => error,
             }
         })?;
         Ok(Self { runtime, link, shown: remote.shown(), name: remote.name().to_vec(), address })
     }
 
-    /// What becomes of something that is asked of the server.
+    /// Waits for the result of a request.
     pub(crate) fn wait<T>(&self, asked: impl Future<Output = Result<T, RemoteError>>) -> Result<T, CliError> {
         self.runtime.block_on(asked).map_err(|cause| self.cli_error(&cause))
     }
 
-    /// [`wait`](Self::wait), for those who know what to do about some errors.
+    /// [`wait`](Self::wait), for callers that handle some errors themselves.
     pub(crate) fn attempt<T>(
         &self,
         asked: impl Future<Output = Result<T, RemoteError>>,
@@ -194,7 +196,7 @@ impl Server {
         self.runtime.block_on(asked)
     }
 
-    /// What `TYPE` says.
+    /// Returns the reply to `TYPE`.
     pub(crate) fn type_of_name(&self) -> Result<String, CliError> {
         let reply = self.wait(self.link.ask_one(Request::read("TYPE", &self.name)))?;
         match reply {
@@ -203,14 +205,14 @@ impl Server {
         }
     }
 
-    /// The commands by which what `TYPE` calls so is asked, if it is a filter of the server's own.
+    /// Returns the command family for a `TYPE` reply, if it is the type of one of the server's own filters.
     pub(crate) fn family_of_type(kind: &str) -> Option<Family> {
         Named::of_type(kind).map(|named| named.family())
     }
 
-    /// Its name as text, for filters of Java's.
+    /// The name as text, for filters of Java programs.
     pub(crate) fn name_as_text(&self) -> Result<&str, CliError> {
-        let what = "the name is no text in UTF-8, as names in Java are";
+        let what = "the name is not valid UTF-8, as names in Java are";
         std::str::from_utf8(&self.name).map_err(|_| self.odd(what.into()))
     }
 
@@ -222,7 +224,7 @@ impl Server {
         &self.name
     }
 
-    /// How full a filter in shards is, if all of it says so.
+    /// Returns how full a sharded filter is, if all shards report it.
     pub(crate) fn fullness(&self, filter: &ShardedFilter) -> Option<Fullness> {
         let report = self.wait(filter.info()).ok()?;
         Some(Fullness {
@@ -234,7 +236,7 @@ impl Server {
         })
     }
 
-    /// Which of these commands does it know, as far as it says?
+    /// Returns which of these commands the server has, according to `COMMAND INFO`.
     pub(crate) fn knows<const N: usize>(&self, commands: [&str; N]) -> Result<[bool; N], CliError> {
         let mut command = redis::cmd("COMMAND");
         command.arg("INFO").arg(&commands[..]);
@@ -243,17 +245,17 @@ impl Server {
         Ok(std::array::from_fn(|index| known.get(index).is_some_and(|known| *known != Value::Nil)))
     }
 
-    /// Can bitmaps of programs in Java be written to there?
+    /// Checks that the server can write bitmaps of Java programs.
     ///
     /// # Errors
-    /// They cannot.
+    /// It cannot.
     pub(crate) fn check_for_bitmaps(&self) -> Result<(), CliError> {
         let [scripts] = self.knows(["EVAL"])?;
-        let what = "this server has no scripts (EVAL), which bitmaps of Redisson and Guava are written by: a Redis or Valkey has them";
+        let what = "this server has no scripts (EVAL), which are needed to write bitmaps of Redisson and Guava; Redis and Valkey have them";
         if scripts { Ok(()) } else { Err(self.odd(what.into())) }
     }
 
-    /// A bitmap that is longer than its measurements need has others: it would deny its items.
+    /// Rejects a bitmap that is longer than its dimensions need: the dimensions are wrong, and lookups would miss members.
     fn check_length(&self, shape: GuavaShape) -> Result<(), CliError> {
         if self.type_of_name()? != "string" {
             return Ok(());
@@ -261,15 +263,15 @@ impl Server {
         let Value::Int(bytes) = self.wait(self.link.ask_one(Request::read("STRLEN", &self.name)))? else {
             return Ok(());
         };
-        // With the marker, whether it is looked at or not.
+        // Including the marker bit, whether it is read or not.
         let needed = (shape.bits() + 1).div_ceil(8);
         if bytes as u64 <= needed {
             return Ok(());
         }
         let words = shape.bits().next_multiple_of(64);
         Err(self.odd(format!(
-            "has {} bytes, and a bitmap of {} bits has {}: its measurements are others; what `mayhap build` and `push` make has whole \
-             words, as Guava's own ({} bits here), and they tell the words to ask with (--bits, --probes, --strategy)",
+            "has {} bytes, but a bitmap of {} bits has {}: the dimensions are wrong. Bitmaps from `mayhap build` and `push` have whole \
+             words, like Guava's own ({} bits here); both commands print the flags to query with (--bits, --probes, --strategy)",
             say::count(bytes as u64),
             say::count(shape.bits()),
             say::count(needed),
@@ -290,18 +292,18 @@ impl Server {
         }
     }
 
-    /// Something about the filter.
+    /// An error about the filter.
     pub(crate) fn odd(&self, what: String) -> CliError {
         CliError::Filter { name: self.shown.clone(), what }
     }
 
-    /// What one of these errors is to people.
+    /// Turns a remote error into an error message.
     pub(crate) fn cli_error(&self, cause: &RemoteError) -> CliError {
         match cause {
             RemoteError::Connect { .. } | RemoteError::Patience { .. } => cli_error(&self.address, cause),
             RemoteError::Refused { code, text } if matches!(code.as_str(), "NOAUTH" | "WRONGPASS") => {
                 let what = format!(
-                    "does not let us in: {text} (a password is in the address, REDISCLI_AUTH or --password-file)"
+                    "login refused: {text} (give the password in the address, in REDISCLI_AUTH or with --password-file)"
                 );
                 CliError::Server { address: self.address.clone(), what }
             }
@@ -314,19 +316,19 @@ fn cli_error(address: &str, cause: &RemoteError) -> CliError {
     let (what, may_come_back) = match cause {
         RemoteError::Connect { cause, .. } => {
             let is_io = cause.is_io_error() || cause.is_timeout() || cause.is_connection_dropped();
-            (said_of(cause, LinkOptions::default().connecting), is_io)
+            (error_text(cause, LinkOptions::default().connecting), is_io)
         }
         cause => (cause.to_string(), matches!(cause, RemoteError::Patience { .. })),
     };
     let address = address.to_owned();
-    if may_come_back { CliError::Away { address, what } } else { CliError::Server { address, what } }
+    if may_come_back { CliError::Unreachable { address, what } } else { CliError::Server { address, what } }
 }
 
 impl RemoteFilter {
-    /// The filter of this name, told by what the server says of it, or as `layout` says.
+    /// Opens the filter of this name. Detects its type from the server's replies, unless `layout` names it.
     ///
     /// # Errors
-    /// There is none, it is not told what it is or how its items become bytes, or the server does not answer.
+    /// There is no filter of this name, its type or its item encoding is unknown, or the server does not answer.
     pub(crate) fn open(
         remote: &Remote,
         args: &RemoteArgs,
@@ -336,7 +338,7 @@ impl RemoteFilter {
         Self::open_in(Haste::None, remote, args, layout, items_as)
     }
 
-    /// [`open`](Self::open) with so much haste.
+    /// [`open`](Self::open) with this time limit.
     pub(crate) fn open_in(
         haste: Haste,
         remote: &Remote,
@@ -370,18 +372,18 @@ impl RemoteFilter {
         Err(server.odd(match kind.as_str() {
             "none" => remote.with_ports("there is no filter of this name".into()),
             "string" => {
-                "holds a string: if it is a bitmap with Guava's placement, say so with --as guava, and its \
-                         measurements with --bits and --probes or --expected-insertions and --fpp"
+                "holds a string: if it is a bitmap with Guava's placement, pass --as guava and its dimensions \
+                         (--bits and --probes, or --expected-insertions and --fpp)"
                     .into()
             }
-            kind => format!("holds a {kind}, which is no filter"),
+            kind => format!("holds a {kind}, which is not a filter"),
         }))
     }
 
-    /// The whole filter out of the server, for those who look at its bits.
+    /// Reads the whole filter from the server, for commands that look at its bits.
     ///
     /// # Errors
-    /// It cannot be read, or is no filter: [`CliError::NotSuch`] if what came is damaged.
+    /// It cannot be read or is not a filter; [`CliError::WrongFormat`] if the data is damaged.
     pub(crate) fn fetch(
         &self,
         remote: &Remote,
@@ -390,25 +392,26 @@ impl RemoteFilter {
     ) -> Result<(Filter, Format), CliError> {
         let family = match &self.filter {
             Kind::Named(named) => named.family(),
-            Kind::Sharded(_) => return Err(self.server.odd("is in shards, and in no single filter".into())),
+            Kind::Sharded(_) => return Err(self.server.odd("is sharded; it is not a single filter".into())),
             Kind::Redisson(_) | Kind::Guava(_) => {
-                return Err(self.server.odd("is a bitmap of Java's, which stays where it is".into()));
+                return Err(self
+                    .server
+                    .odd("is a bitmap of a Java program, which cannot be read as a filter".into()));
             }
         };
         let mut connection = remote.connect(args)?;
         if !connection.has_command(family.dump_command())? {
-            let what =
-                format!("the server has no {}, so that it cannot be read whole", family.dump_command());
+            let what = format!("the server has no {}, so the filter cannot be read", family.dump_command());
             return Err(self.server.odd(what));
         }
         let filter = fetch::filter(&mut connection, remote, family, progress)?;
         Ok((filter, family.format()))
     }
 
-    /// Is all of it there? For what cannot be [fetched](Self::fetch): what is missing, and whose layout it is.
+    /// For filters that cannot be [fetched](Self::fetch): returns the name of the layout, and which parts are missing.
     ///
     /// # Errors
-    /// The server does not say.
+    /// The server does not report it.
     pub(crate) fn missing(&self) -> Result<(&'static str, Option<String>), CliError> {
         let server = &self.server;
         match &self.filter {
@@ -423,12 +426,12 @@ impl RemoteFilter {
         }
     }
 
-    /// Is it one filter of the server's own?
+    /// Whether it is one of the server's own filters.
     pub(crate) const fn is_named(&self) -> bool {
         matches!(self.filter, Kind::Named(_))
     }
 
-    /// The name of the shard that an item is in, where it is one of the server's own filters.
+    /// The name of the shard that stores `item`, if the shards are filters of the server's own.
     pub(crate) fn shard_of(&self, item: &[u8]) -> Option<String> {
         let Kind::Sharded(filter) = &self.filter else { return None };
         let report = self.server.wait(filter.info()).ok()?;
@@ -439,46 +442,46 @@ impl RemoteFilter {
         Some(String::from_utf8_lossy(keys.first()?).into_owned())
     }
 
-    /// What lines are to it.
+    /// How lines are turned into items of this filter.
     pub(crate) fn form(&self) -> ItemForm {
         self.form
     }
 
-    /// As messages call it.
+    /// The filter as messages name it.
     pub(crate) fn shown(&self) -> &str {
         &self.server.shown
     }
 
-    /// Is it asked in great haste from now on?
+    /// Sets whether later requests get almost no time.
     pub(crate) fn hurry(&self, hurried: bool) {
         self.server.link.set_hurried(hurried);
     }
 
-    /// The answers for these items.
-    pub(crate) fn ask(&self, items: &[LineItem<'_>]) -> Told<Answer> {
-        let told = |answers: Answers| Told::new(answers.as_slice().to_vec(), answers.error());
+    /// Looks up these items.
+    pub(crate) fn ask(&self, items: &[LineItem<'_>]) -> Replies<Answer> {
+        let replies = |answers: Answers| Replies::new(answers.as_slice().to_vec(), answers.error());
         let runtime = &self.server.runtime;
         match &self.filter {
             Kind::Named(named) => runtime.block_on(named.ask(&self.server, items)),
-            Kind::Sharded(filter) => told(runtime.block_on(filter.ask(&as_bytes(items)))),
-            Kind::Redisson(filter) => told(runtime.block_on(filter.ask(items))),
-            Kind::Guava(bitmap) => told(runtime.block_on(bitmap.ask(items))),
+            Kind::Sharded(filter) => replies(runtime.block_on(filter.may_contain(&as_bytes(items)))),
+            Kind::Redisson(filter) => replies(runtime.block_on(filter.may_contain(items))),
+            Kind::Guava(bitmap) => replies(runtime.block_on(bitmap.may_contain(items))),
         }
     }
 
     /// Adds these items.
-    pub(crate) fn add(&self, items: &[LineItem<'_>], copies: Copies) -> Told<Added> {
-        let told = |added: Additions| Told::new(added.as_slice().to_vec(), added.error());
+    pub(crate) fn add(&self, items: &[LineItem<'_>], copies: Copies) -> Replies<Inserted> {
+        let replies = |inserted: Insertions| Replies::new(inserted.as_slice().to_vec(), inserted.error());
         let runtime = &self.server.runtime;
         match &self.filter {
             Kind::Named(named) => runtime.block_on(named.add(&self.server, items, copies)),
-            Kind::Sharded(filter) => told(runtime.block_on(filter.add(&as_bytes(items)))),
-            Kind::Redisson(filter) => told(runtime.block_on(filter.add(items))),
-            Kind::Guava(bitmap) => told(runtime.block_on(bitmap.add(items))),
+            Kind::Sharded(filter) => replies(runtime.block_on(filter.insert(&as_bytes(items)))),
+            Kind::Redisson(filter) => replies(runtime.block_on(filter.insert(items))),
+            Kind::Guava(bitmap) => replies(runtime.block_on(bitmap.insert(items))),
         }
     }
 
-    /// Takes these items out, one by one. Was each in?
+    /// Removes these items, one by one. Returns whether each was a member.
     pub(crate) fn remove(&self, items: &[&[u8]]) -> Vec<Result<bool, RemoteError>> {
         match &self.filter {
             Kind::Named(named) => self.server.runtime.block_on(named.remove(&self.server, items)),
@@ -486,7 +489,7 @@ impl RemoteFilter {
         }
     }
 
-    /// Can the server take items out of it?
+    /// Checks that the server can remove items from it.
     ///
     /// # Errors
     /// It cannot.
@@ -494,19 +497,19 @@ impl RemoteFilter {
         let what = match &self.filter {
             Kind::Named(named) if named.family() != Family::Bloom => return Ok(()),
             Kind::Named(_) => {
-                "a Bloom filter gives nothing out (BF.*): items can be removed from filters of CF.*, and of MF.* that were made for it"
+                "cannot remove items from a Bloom filter (BF.*); CF.* filters and the MF.* kinds for removals can"
             }
             Kind::Sharded(_) => {
-                "a filter in shards gives nothing out: build it again without the items, with --force"
+                "cannot remove items from a sharded filter: build it again without the items, with --force"
             }
             Kind::Redisson(_) | Kind::Guava(_) => {
-                "a Bloom filter gives nothing out: build it again without the items, with --force"
+                "cannot remove items from a Bloom filter: build it again without the items, with --force"
             }
         };
         Err(self.server.odd(what.into()))
     }
 
-    /// Can the server add to it?
+    /// Checks that the server can add items to it.
     ///
     /// # Errors
     /// It cannot.
@@ -517,7 +520,7 @@ impl RemoteFilter {
         }
     }
 
-    /// How full it is, where that and what it was made for is known.
+    /// Returns how full it is, if its contents and its capacity are known.
     pub(crate) fn fullness(&self) -> Option<Fullness> {
         let server = &self.server;
         match &self.filter {
@@ -538,7 +541,7 @@ impl RemoteFilter {
         }
     }
 
-    /// The same where that takes a request or two: not where the server has to count bits for it.
+    /// [`fullness`](Self::fullness), but only if one or two requests are enough and the server need not count bits.
     pub(crate) fn quick_fullness(&self) -> Option<Fullness> {
         match &self.filter {
             Kind::Named(_) | Kind::Sharded(_) => self.fullness(),
@@ -546,10 +549,10 @@ impl RemoteFilter {
         }
     }
 
-    /// What is known of it; how its items become bytes only if somebody says it.
+    /// Returns what is known about the filter; `items_as` is the item encoding, if a flag gave it.
     ///
     /// # Errors
-    /// The server does not say.
+    /// The server does not report it.
     pub(crate) fn facts(&self, items_as: Option<ItemEncoding>) -> Result<ServerFacts, CliError> {
         let mut facts = match &self.filter {
             Kind::Named(named) => named.facts(&self.server)?,
@@ -573,17 +576,17 @@ impl RemoteFilter {
     }
 }
 
-/// Items as the bytes they are.
+/// The bytes of each item.
 fn as_bytes(items: &[LineItem<'_>]) -> Vec<Vec<u8>> {
     items.iter().map(|item| item.with_bytes(<[u8]>::to_vec)).collect()
 }
 
-/// What becomes of an item that is mayhap in already, in a filter that counts copies.
+/// What to do with an item that may be a member already, in a filter that counts copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copies {
-    /// One more.
+    /// Add another copy.
     Another,
-    /// None more.
+    /// Add only new items.
     NewOnly,
 }
 
@@ -594,8 +597,8 @@ fn needs_encoding(
 ) -> Result<ItemEncoding, CliError> {
     items_as.ok_or_else(|| {
         server.odd(format!(
-            "nothing in the server says how {whose} made bytes of items: give --items-as (kryo5 for Redisson's default, utf8, i64le, \
-             …; docs/formats.md has the one for each)"
+            "the server does not store how {whose} encoded the items: give --items-as (kryo5 for Redisson's default, utf8, i64le, \
+             …; docs/formats.md lists the encodings)"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! `mayhap repair`: what of a server's damaged folder can be kept?
+//! `mayhap repair`: recovers data from a damaged folder of a server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,27 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::{Verdict, output};
 
-/// Names that were kept and are listed; `--json` lists all.
+/// The most recovered names to print; `--json` lists all.
 const MOST_KEPT: usize = 1_000;
 
-/// Show what of a server's damaged folder can be kept
+/// Recover what is intact in a server's damaged data folder
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Reads a folder of `mayhap serve` as far as it is as it was written: every name of
-the last snapshot but for those that are damaged, and every change in the log but
-for those that are. Nothing in the folder is changed.
+Reads the intact parts of a data folder of `mayhap serve`: every name of the last
+snapshot and every change in the log, except the damaged ones. The folder itself is
+not changed.
 
-With --into all that can be kept is written to a new folder, which a server
-starts with: `mayhap serve --dir NEW`. A name of which data is lost answers
-NOTREADY there, until a client makes it again (BF.RESERVE, MF.BUILD, RESTORE, ...)
-or deletes it. Changes that are missing in the log may have been to any name: then
-all names are lost, but for those that were made after the last missing change.
-Where names are lost and nothing says which, every name that is not there answers
-NOTREADY as well.
+With --into, everything that can be recovered is written to a new folder, which a
+server can use: `mayhap serve --dir NEW`. A name that lost data answers NOTREADY
+there until a client creates it again (BF.RESERVE, MF.BUILD, RESTORE, ...) or
+deletes it. Changes missing from the log may affect any name; then all names count
+as lost, except those created after the last missing change. If names are lost and
+it is unknown which, every name that does not exist answers NOTREADY as well.
 
-With --accept-loss nothing is marked: names keep what is left of them, and answer
+With --accept-loss, no name is marked: names keep the data that is left, and answer
 *no* for members that are lost.
 
-Exit codes: 0 nothing is lost, 1 something is, 2 error.
+Exit codes: 0 nothing is lost, 1 data is lost, 2 error.
 
 Examples:
   mayhap repair ./mayhap-data
@@ -42,13 +41,13 @@ Examples:
   mayhap repair ./mayhap-data --into ./mayhap-kept --accept-loss
   mayhap repair --json ./mayhap-data")]
 pub(crate) struct Repair {
-    /// The folder of a server, which must not be running
+    /// The data folder of a server, which must not be running
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Write what can be kept to this folder, which must be empty or new
+    /// Write what can be recovered to this folder, which must be empty or new
     #[arg(long, value_name = "NEW")]
     into: Option<PathBuf>,
-    /// Keep what is left of names that lost changes, and forget names that lost everything
+    /// Keep what is left of names that lost changes, and drop names that lost everything
     #[arg(long)]
     accept_loss: bool,
     /// Write one JSON object, with every name
@@ -56,7 +55,7 @@ pub(crate) struct Repair {
     json: bool,
 }
 
-/// What was found. The field names are those of `--json`, and a promise.
+/// The result. The field names are those of `--json` and must not change.
 #[derive(Debug, Serialize)]
 struct Found {
     folder: String,
@@ -65,11 +64,11 @@ struct Found {
     changes_played: u64,
     changes_missing: u64,
     damage: Vec<FoundDamage>,
-    /// Names that answer as they did.
+    /// Names with all their data.
     kept: Vec<KeptName>,
     /// Names that answer *not ready*.
     not_ready: Vec<LostName>,
-    /// Are names lost of which nothing says which? Then those that are not there answer *not ready* as well.
+    /// Whether unknown names are lost. Then every name that does not exist answers *not ready* as well.
     unknown_names: bool,
     kept_in: Option<String>,
 }
@@ -103,14 +102,14 @@ impl From<&Damage> for FoundDamage {
 }
 
 impl Repair {
-    /// Says what there is, and writes it elsewhere if asked to.
+    /// Prints what can be recovered, and writes it to `--into` if given.
     pub(crate) fn run(&self) -> Result<Verdict, CliError> {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
-            return Err(cli_error(&self.folder, &"there is no such folder"));
+            return Err(cli_error(&self.folder, &"the folder does not exist"));
         }
         let refused = |error: &dyn fmt::Display| cli_error(&self.folder, error);
-        // As long as it is held, no server uses the folder.
+        // While this lock is held, no server uses the folder.
         let _held = Saving::open(Some(&self.folder), 0).map_err(|error| refused(&error))?;
         let engine = Engine::new(mayhap_command::Limits::default(), Arc::new(System));
         let files = Files::open(&self.folder).map_err(|error| refused(&error))?;
@@ -124,7 +123,7 @@ impl Repair {
             if self.json {
                 return Ok(writeln!(out, "{}", serde_json::to_string(&found).unwrap_or_default())?);
             }
-            writeln!(out, "{shown}: {} names, {} changes played", found.names, found.changes_played)?;
+            writeln!(out, "{shown}: {} names, {} changes replayed", found.names, found.changes_played)?;
             for damage in &salvage.damage {
                 writeln!(out, "  damaged    {damage}")?;
             }
@@ -137,7 +136,7 @@ impl Repair {
             if found.unknown_names {
                 writeln!(
                     out,
-                    "  not ready  names that are not listed: some are lost, and nothing says which"
+                    "  not ready  all names not listed here: some are lost, and it is unknown which"
                 )?;
                 writeln!(out, "             compare this list with the names that your programs use")?;
             }
@@ -148,9 +147,9 @@ impl Repair {
                 writeln!(out, "  kept       {more} more: --json lists all")?;
             }
             match (found.intact, &found.kept_in) {
-                (_, Some(into)) => writeln!(out, "kept in {into}: mayhap serve --dir {into}")?,
-                (true, None) => writeln!(out, "everything is as it was written")?,
-                (false, None) => writeln!(out, "to keep the rest: mayhap repair {shown} --into NEW")?,
+                (_, Some(into)) => writeln!(out, "written to {into}: mayhap serve --dir {into}")?,
+                (true, None) => writeln!(out, "nothing is damaged")?,
+                (false, None) => writeln!(out, "to recover the rest: mayhap repair {shown} --into NEW")?,
             }
             Ok(out.flush()?)
         })?;
@@ -195,12 +194,12 @@ fn cli_error(folder: &Path, what: &dyn fmt::Display) -> CliError {
     CliError::Input { name: folder.display().to_string(), what: what.to_string() }
 }
 
-/// Writes everything to a folder that has nothing yet.
+/// Writes everything to a new or empty folder.
 fn keep(engine: &Engine, into: &Path) -> Result<(), CliError> {
     let refused = |error: &dyn fmt::Display| cli_error(into, error);
     let files = Files::open(into).map_err(|error| refused(&error))?;
     if std::fs::read_dir(into).map_err(|error| refused(&error))?.next().is_some() {
-        return Err(refused(&"it must be empty: nothing is written over"));
+        return Err(refused(&"the folder must be empty: nothing is overwritten"));
     }
     snapshot::save(engine, &files).map(drop).map_err(|error| refused(&error))
 }

@@ -1,4 +1,4 @@
-//! `mayhap serve`: the server. Its flags are the settings of the server, one by one.
+//! `mayhap serve`: the server. Its flags are the server's settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,32 +18,33 @@ use crate::output::{self, HEADING};
 const ABOUT: &str = "Serve filters to every Redis client";
 
 const AFTER_HELP: &str = "\
-Every flag but --config, --print-config, --no-http and --load is also a variable
-of the environment (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
-(max-memory). A flag wins over a variable, a variable over the file. `CONFIG SET`
-changes some of them while it runs.
+Every flag except --config, --print-config, --no-http and --load is also an
+environment variable (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
+(max-memory). A flag overrides a variable, a variable overrides the file. `CONFIG
+SET` changes some settings at run time.
 
-Every change is in a log in --dir before its reply leaves, so that the end of the
-process loses nothing. --fsync says what a power loss may take: nothing (always),
-the last second (everysec), or what the system had not written yet (no). When
-the log has become long a snapshot makes it short again, in the background; SAVE,
-BGSAVE and --save-interval write one as well. A full disk refuses changes until
-there is room; lookups go on.
+Every change is written to a log in --dir before its reply is sent, so a crash of
+the process loses nothing. --fsync limits the loss at a power failure: nothing
+(always), the last second (everysec), or what the system has not written yet (no).
+When the log gets long, a snapshot in the background shortens it; SAVE, BGSAVE and
+--save-interval write one as well. If the disk is full, changes are rejected until
+there is room; lookups continue.
 
-Ctrl-C or a polite `kill` stops it: nothing new is accepted, what was received
-is answered, the log is closed. If it cannot be closed the server says so and goes
-on: the second one ends it all the same. A second one while it stops ends it at once.
+Ctrl-C or `kill` (SIGTERM) stops the server: it accepts no new connections, answers
+the requests it has received and closes the log. If the log cannot be closed, the
+server reports it and keeps running; a second signal stops it anyway. A second
+signal during the shutdown exits immediately.
 
 Examples:
   mayhap serve                                     127.0.0.1:6399, data in ./mayhap-data
-  redis-cli -p 6399 BF.ADD seen ada                the first thing to try
-  mayhap serve --port 6379 --dir /var/lib/mayhap   where Redis would be
+  redis-cli -p 6399 BF.ADD seen ada                a first command
+  mayhap serve --port 6379 --dir /var/lib/mayhap   the port of Redis
   mayhap serve --max-memory 4GiB --no-http
   mayhap serve --unix-socket /run/mayhap.sock --port off
-  mayhap serve --bind 0.0.0.0 --password-file pw   for other machines, too
+  mayhap serve --bind 0.0.0.0 --password-file pw   reachable from other machines
   mayhap serve --users users.acl --port off --tls-port 6399 --tls-cert c.pem --tls-key k.pem
   mayhap serve --load dump.rdb                     the filters of a Redis server
-  mayhap serve --print-config > mayhap.toml        all settings, to be changed
+  mayhap serve --print-config > mayhap.toml        all settings, to edit
   mayhap serve --config mayhap.toml";
 
 /// Serve filters to every Redis client.
@@ -75,7 +76,7 @@ impl Args for Serve {
             .arg(
                 Arg::new("no-http")
                     .long("no-http")
-                    .help("No HTTP: as --http-port off")
+                    .help("Disable HTTP, same as --http-port off")
                     .action(ArgAction::SetTrue),
             )
             .arg(
@@ -95,7 +96,7 @@ impl Args for Serve {
             .arg(
                 Arg::new("print-config")
                     .long("print-config")
-                    .help("Print all settings as a TOML file, and do not serve")
+                    .help("Print all settings as a TOML file and exit")
                     .action(ArgAction::SetTrue),
             )
     }
@@ -136,7 +137,7 @@ impl FromArgMatches for Serve {
 }
 
 impl Serve {
-    /// Serves until somebody asks it to end.
+    /// Serves until it is asked to stop.
     pub(crate) fn run(&self) -> Result<(), CliError> {
         let settings = self.settings()?;
         if self.print_config {
@@ -153,16 +154,16 @@ impl Serve {
             if stop.stop_once_saved().is_err() {
                 interrupt::refuse();
                 interrupt::wait();
-                // What it can still save it does.
+                // Still saves what it can.
                 stop.stop();
             }
         });
-        // The system takes all memory back at once; filter by filter that would take a second for each million of them.
+        // Exit without freeing memory: the system frees it immediately, while freeing a million filters takes a second.
         std::mem::forget(Arc::clone(running.shared()));
         running.wait().map_err(CliError::Save)
     }
 
-    /// Flags, then the environment, then the file, then what is usual.
+    /// Merges flags, environment, file and defaults, in this order of precedence.
     fn settings(&self) -> Result<Settings, CliError> {
         let mut settings = Settings::of_program();
         let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
@@ -183,7 +184,7 @@ impl Serve {
     }
 }
 
-/// A SIGHUP has the certificates read again, where there are any. What goes wrong is in the log.
+/// Reloads the certificates on SIGHUP, if there are any. Errors go to the log.
 fn read_certificates_on_request(running: &Running) {
     if running.tls_addresses().is_empty() {
         return;
@@ -194,7 +195,7 @@ fn read_certificates_on_request(running: &Running) {
     }
 }
 
-/// Where it listens, and what to try first.
+/// Prints where the server listens, and a first command to try.
 fn greet(running: &Running) -> Result<(), CliError> {
     output::to_stdout(|out, _| {
         let settings = running.shared().settings();

@@ -1,4 +1,4 @@
-//! `mayhap sniff`: what is this file?
+//! `mayhap sniff`: detects the format of a file.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,42 +14,42 @@ use crate::filter_file;
 use crate::input;
 use crate::{Verdict, output, whole_file};
 
-/// Say what a file is or could be, and how to open it
+/// Detect what format a file is in, and how to open it
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Few formats have a mark of their own. The others are told by their lengths and
-fields: `could be` is mostly right, and several names are several chances. Where
-one is a filter of LevelDB or rbloom, or the bitmap of Redisson, which has nothing
-to tell it by, even that is little: ask for an item that is in.
+Few formats begin with a signature. The others are recognized by their lengths
+and fields: `could be` is usually right, and several names mean that each is
+possible. LevelDB and rbloom filters and Redisson bitmaps have almost nothing to
+recognize them by: to confirm one, check an item that is known to be in it.
 
-Of files of more than 1 GiB only the marks are looked for. Pipes and devices are
-refused.
+In files larger than 1 GiB, only signatures are looked for. Pipes and devices are
+rejected.
 
-Exit codes: 0 all could be filters, 1 one is something else, 2 error.
+Exit codes: 0 all files could be filters, 1 a file is something else, 2 error.
 
 Examples:
   mayhap sniff unknown.bin
   mayhap sniff --json *.bloom
-  mayhap sniff urls.txt.gz                        text is told apart, too")]
+  mayhap sniff urls.txt.gz                        text is recognized, too")]
 pub(crate) struct Sniff {
     /// Files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Write one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What a file is. The field names are those of `--json`, and a promise.
+/// The findings about one file. The field names are those of `--json` and a stable interface.
 #[derive(Debug, Serialize)]
 struct Found {
     file: String,
     bytes: u64,
     /// It is, or could be, a filter.
     known: bool,
-    /// What it could be, the likeliest first.
+    /// The possible formats, likeliest first.
     formats: Vec<Candidate>,
-    /// What it is if it is no filter, or of what kind it is.
+    /// A description of the file: its type if it is not a filter, else the kind of filter.
     what: String,
 }
 
@@ -57,9 +57,9 @@ struct Found {
 struct Candidate {
     format: &'static str,
     about: &'static str,
-    /// It has the mark of this format.
+    /// The file has the signature of this format.
     certain: bool,
-    /// What must be told to open it.
+    /// The flags needed to open it.
     flags: Vec<&'static str>,
 }
 
@@ -68,9 +68,9 @@ struct Report {
     files: Vec<Found>,
 }
 
-/// Files up to this size are read whole, for their lengths tell most.
+/// Files up to this size are read whole, because the length is the best clue to the format.
 const WHOLE_BYTES: u64 = 1 << 30;
-/// So much of a file tells whether it is text.
+/// The number of bytes that decide whether a file is text.
 const TEXT_BYTES: usize = 1 << 16;
 
 impl Sniff {
@@ -97,7 +97,8 @@ fn sniff(path: &Path) -> Result<Found, CliError> {
     if about.is_dir() {
         return Err(cli_error(io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    // Its length tells most, and it is read more than once: a device has no end, and a pipe has no second time.
+    // The length is needed, and the file is read more than once. Devices have no length, and pipes can be read only
+    // once.
     if !about.is_file() {
         return Err(cli_error(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
     }
@@ -135,7 +136,7 @@ fn sniff(path: &Path) -> Result<Found, CliError> {
         Sniffed::CouldBe(formats) => formats,
         Sniffed::Unknown => Vec::new(),
     };
-    // These two fit many a file that is no filter at all.
+    // These two match many files that are not filters.
     let hardly = could_be.iter().all(|format| matches!(format, Format::LevelDb | Format::Rbloom));
     if !hardly {
         let what = could_be[0].about().into();
@@ -145,13 +146,13 @@ fn sniff(path: &Path) -> Result<Found, CliError> {
     let text = is_text(&first);
     let what = match (packing, text) {
         (Some(packing), true) => format!("a {packing} file of text, not a filter; build one with `mayhap build OUT {name}`"),
-        (Some(packing), false) => format!("a {packing} file, not of text and not a filter that mayhap knows"),
+        (Some(packing), false) => format!("a {packing} file, neither text nor a known filter format"),
         (None, true) => format!("text, not a filter; build one with `mayhap build OUT {name}`"),
         (None, false) if !could_be.is_empty() => could_be[0].about().into(),
         (None, false) if bytes > WHOLE_BYTES => {
-            "nothing with a mark; files of more than 1 GiB are not looked at closer: say what it is with --from".into()
+            "no known signature; files larger than 1 GiB are not examined further: name the format with --from".into()
         }
-        (None, false) => "nothing that mayhap knows; the bitmap of Redisson has nothing to tell it by".into(),
+        (None, false) => "not a known format; a Redisson bitmap cannot be recognized, because it has no header".into(),
     };
     let formats = if packing.is_none() && !text { could_be } else { Vec::new() };
     Ok(found(formats.into_iter().map(|format| candidate(format, false)).collect(), what))
@@ -175,7 +176,7 @@ fn flag(argument: Argument) -> &'static str {
     }
 }
 
-/// Text has no control characters but white space; its end may be in the middle of a letter.
+/// Returns `true` for UTF-8 without control characters except white space. The last character may be cut off.
 fn is_text(bytes: &[u8]) -> bool {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -195,7 +196,7 @@ impl Found {
             let flags: Vec<String> =
                 from.into_iter().chain(candidate.flags.iter().map(|&flag| flag.to_owned())).collect();
             if flags.is_empty() {
-                "opens as it is".to_owned()
+                "opens without flags".to_owned()
             } else {
                 format!("open it with {}", flags.join(" "))
             }
@@ -203,7 +204,7 @@ impl Found {
         let lines: Vec<String> = match &self.formats[..] {
             [] => vec![format!("{name}: {}", self.what)],
             [only] if only.certain => vec![format!("{name}: {}; {}", self.what, opened(only, false))],
-            // Named or not, it is the one that is tried.
+            // With or without its name, this format is the one that is tried.
             [only] => {
                 vec![format!("{name}: could be {} ({}); {}", only.format, only.about, opened(only, false))]
             }
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_told_from_bytes() {
+    fn text_and_binary_are_distinguished() {
         assert!(is_text("grüße\n\tada\r\n".as_bytes()));
         assert!(!is_text(&"é".as_bytes()[..1]) && is_text("aé".as_bytes().split_last().unwrap().1));
         assert!(!is_text(b"\x00abc") && !is_text(b"\xffabc") && !is_text(b""));

@@ -1,4 +1,4 @@
-//! Where a filter goes: a file that appears whole or not at all, or the standard output.
+//! The destination of a filter: a file, which is written completely or not at all, or standard output.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -15,46 +15,46 @@ use crate::filter_file;
 use crate::output;
 use crate::progress::Progress;
 
-/// A place for a filter, known to be one before hours of work go into the filter.
+/// A destination for a filter. It is checked before the work begins, which may take hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The standard output.
+    /// Standard output.
     Stdout,
     /// A file.
     File(PathBuf),
-    /// A filter in a server, of this address: whoever builds for it sends it, too.
+    /// A filter on a server, with this address. The builder sends the items itself.
     Server(String),
 }
 
 impl Target {
-    /// `out`, or the standard output if it is `-`. A file that is there is replaced only if `force` says so.
+    /// `out`, or standard output if it is `-`. An existing file is replaced only with `force`.
     pub(crate) fn new(out: &Path, force: bool) -> Result<Self, CliError> {
         if out == Path::new("-") {
             return if io::stdout().is_terminal() {
                 Err(CliError::Usage(
-                    "a filter is not for a terminal: name a file, or pipe it somewhere".into(),
+                    "cannot write a filter to a terminal: name a file, or pipe the output".into(),
                 ))
             } else {
                 Ok(Self::Stdout)
             };
         }
         let cli_error = |what: &str| CliError::Filter { name: out.display().to_string(), what: what.into() };
-        let cannot = |cause| CliError::NoPlace { path: out.to_owned(), cause };
+        let cannot = |cause| CliError::CannotWrite { path: out.to_owned(), cause };
         match fs::metadata(out) {
             Ok(about) if about.is_dir() => return Err(cli_error("is a directory: name a file in it")),
             Ok(about) if !about.is_file() => return Err(cli_error("is not a regular file")),
-            Ok(_) if !force => return Err(cli_error("is there already: --force replaces it")),
+            Ok(_) if !force => return Err(cli_error("exists already; --force replaces it")),
             Ok(_) => {}
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(cannot(cause)),
         }
         let target = Self::File(out.to_owned());
-        // Whether the folder is there and may be written to is better known now than in the end.
+        // Checks now, before the work, that the directory exists and can be written.
         tempfile::tempfile_in(target.folder()).map_err(cannot)?;
         Ok(target)
     }
 
-    /// Keeps others from changing the file that is there, if one is.
+    /// Locks the existing file, if there is one, so that no other process changes it.
     pub(crate) fn lock(&self, quiet: bool) -> Result<Option<FileLock>, CliError> {
         match self {
             Self::File(path) if path.exists() => FileLock::wait_for(path, quiet).map(Some),
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// As messages call it.
+    /// The name for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "standard output".into(),
@@ -71,12 +71,13 @@ impl Target {
         }
     }
 
-    /// Where what does not fit in memory may wait: beside the file, for there must be room for that, too.
+    /// The directory for temporary data that does not fit in memory. It is the directory of the file, which needs
+    /// free space anyway.
     pub(crate) fn folder(&self) -> PathBuf {
         match self {
             Self::Stdout | Self::Server(_) => env::temp_dir(),
             Self::File(path) => {
-                // A link is followed when the file is replaced.
+                // A symbolic link is followed, as when the file is replaced.
                 let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
                 match path.parent() {
                     Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -86,7 +87,7 @@ impl Target {
         }
     }
 
-    /// Writes `filter` there and says how many bytes that were; `attached` is what a DCSO file carries besides the filter.
+    /// Writes `filter` and returns the number of bytes. `attached` is the extra data of a DCSO file.
     pub(crate) fn save(
         &self,
         filter: &Filter,
@@ -97,7 +98,7 @@ impl Target {
         self.save_view(filter, format, attached, &[], progress)
     }
 
-    /// [`save`](Self::save) of a filter that is a view of files, `backings`, which must not have changed.
+    /// Like [`save`](Self::save), for a filter that is a view of the files `backings`. They must not have changed.
     pub(crate) fn save_view(
         &self,
         filter: &Filter,
@@ -127,7 +128,7 @@ impl Target {
         }
     }
 
-    /// Writes a filter there that is bytes already; `secret` if a key is among them.
+    /// Writes an encoded filter; `secret` if the bytes contain a key.
     pub(crate) fn save_bytes(&self, bytes: &[u8], secret: bool, progress: &Progress) -> Result<(), CliError> {
         match self {
             Self::Stdout => {
@@ -142,10 +143,10 @@ impl Target {
 }
 
 fn not_a_file(address: &str) -> CliError {
-    CliError::Filter { name: address.to_owned(), what: "is in a server, not in a file".into() }
+    CliError::Filter { name: address.to_owned(), what: "is on a server, not in a file".into() }
 }
 
-/// Counts what is written.
+/// Counts the bytes written.
 struct Counted<'a, W> {
     out: W,
     bytes: u64,

@@ -1,7 +1,7 @@
-//! `mayhap uniq`: every line once, in the order of their first appearance.
+//! `mayhap uniq`: writes every line once, in the order of first appearance.
 //!
 //! ```text
-//! Block ─▶ hashes ─▶ Memory: seen before? ─▶ Kept: runs of kept lines ─▶ the standard output
+//! Block ─▶ hashes ─▶ Memory: seen before? ─▶ Kept: runs of kept lines ─▶ standard output
 //!                    (fingerprints or window)          └▶ suspects
 //! ```
 
@@ -34,72 +34,72 @@ use crate::input::{Block, Blocks, InputArgs};
 use crate::progress::{Progress, ProgressArgs};
 use crate::{interrupt, output, quantity, whole_file};
 
-/// Drop lines seen before, anywhere in the input; the first of each is kept, in order
+/// Drop duplicate lines anywhere in the input; the first of each is kept, in input order
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is sorted and nothing waits for the end of the input. A line is remembered by a
-64-bit fingerprint in 9 to 11 bytes, however long it is: a billion lines are all
-told apart in 97 of 100 runs. When --memory is used up, all fingerprints are cut in half
-where they lie, and there is room for as many again: to 32 bits, which drops at most one
-new line in 18 million wrongly, then, if --fpr allows it, to 16 bits: at most one in 1,250.
-When that is full too, new lines are still kept but not remembered: they may come again.
-(--strict stops instead.)
+Lines are written as they arrive; the input is not sorted. Each line is remembered by a
+64-bit fingerprint, which takes 9 to 11 bytes whatever the length of the line. With a billion
+distinct lines, 97 of 100 runs drop none by mistake. When --memory is used up, all
+fingerprints are shortened in place, which makes room for as many again: first to 32 bits,
+which drops at most 1 new line in 18 million by mistake, then, if --fpr allows it, to 16 bits,
+at most 1 in 1,250. When that is full too, new lines are still kept but not remembered, so
+later copies of them are kept as well. (--strict stops instead.)
 
-At the end the standard error says how many lines were kept, how they were remembered, how
-many lines must be expected to be dropped wrongly, and how many at the most.
+At the end, standard error reports how many lines were kept, how they were remembered, and
+how many were dropped by mistake: the expected number and an upper bound.
 
-With -k, --csv or --jsonl lines are the same if that field is; whole lines are written, those of
-CSV below their header (but not with --count).
-A window forgets: what came longer ago than N lines (or so long) is kept again, at the latest
-after a third more. Seeing a line again begins its time anew.
+With -k, --csv or --jsonl, two lines are duplicates if that field is equal. Whole lines are
+written, CSV lines below their header (except with --count).
+A window forgets lines: a line last seen more than N lines (or that time) ago may be kept
+again, and is certainly kept again after a third more. Each repetition restarts its time.
 
 Examples:
   mayhap uniq urls.txt > distinct.txt
   zcat access.*.gz | mayhap uniq --memory 64MiB --fpr 0.1% > distinct.txt
-  tail -f app.log | mayhap uniq                          each message once, at once
-  mayhap uniq --state seen.mayhap today.txt              only what no earlier run has seen
+  tail -f app.log | mayhap uniq                          each message once, immediately
+  mayhap uniq --state seen.mayhap today.txt              only lines no earlier run has seen
   mayhap uniq --window 1h events.fifo                    again if not seen for an hour
-  mayhap uniq --count words.txt | sort -rn | head        the most frequent
-  mayhap uniq --repeated ids.txt                         only those that come twice
+  mayhap uniq --count words.txt | sort -rn | head        the most frequent lines
+  mayhap uniq --repeated ids.txt                         only lines that occur twice or more
   mayhap uniq --csv email people.csv                     one row for each address
 
-Exactly, in little memory:
+Exact result in little memory:
   mayhap uniq --memory 64MiB --suspects doubtful.txt big.txt > out.txt
   LC_ALL=C comm -13 <(LC_ALL=C sort -u out.txt) <(LC_ALL=C sort -u doubtful.txt) >> out.txt")]
 pub(crate) struct Uniq {
     #[command(flatten)]
     input: InputArgs,
-    /// How much memory it may take (default: a quarter of the machine's); below 16 MiB, for what is remembered alone
+    /// Memory limit [default: a quarter of the machine's memory; 64MiB for --window TIME]. Below 16MiB, the limit counts the remembered lines only
     #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, allow_hyphen_values = true)]
     memory: Option<u64>,
-    /// How many new lines may be dropped wrongly once --memory is used up
+    /// The share of new lines that may be dropped by mistake after --memory is used up
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "1e-6", allow_hyphen_values = true)]
     fpr: f64,
-    /// Stop when --memory is used up and --fpr would be broken or lines no longer remembered
+    /// Stop with an error if --memory is used up and either --fpr would be exceeded or lines could no longer be remembered
     #[arg(long)]
     strict: bool,
-    /// Remember across runs: read FILE if it is there, write it at the end, also after Ctrl-C
+    /// Remember lines across runs: read FILE if it exists, and write it at the end, also after Ctrl-C
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Remember only the last N lines, or so long: 1000, 1e6, 30s, 15m, 1h, 7d
+    /// Remember only the last N lines, or only the lines of the last TIME: 1000, 1e6, 30s, 15m, 1h, 7d
     #[arg(long, value_name = "N|TIME", value_parser = window::length, allow_hyphen_values = true)]
     window: Option<WindowLength>,
-    /// Write each line once with how often it came in front, at the end; the lines have to fit --memory
+    /// At the end, write each line once after its number of occurrences; all distinct lines must fit in --memory
     #[arg(short, long, conflicts_with_all = ["state", "window", "suspects", "inverse"])]
     count: bool,
-    /// Write only lines that come more than once, each once
+    /// Write only lines that occur more than once, each once
     #[arg(short = 'd', long, conflicts_with_all = ["state", "window", "suspects", "inverse"])]
     repeated: bool,
-    /// Write the lines that would be dropped, and drop the others
+    /// Write only the lines that would be dropped
     #[arg(short = 'v', long)]
     inverse: bool,
-    /// Write lines to FILE that were dropped by cut fingerprints alone, so that a second pass can tell
+    /// Write to FILE the lines dropped only because of a shortened fingerprint, for a second, exact pass
     #[arg(long, value_name = "FILE", conflicts_with_all = ["window", "inverse"])]
     suspects: Option<PathBuf>,
-    /// Write lines as soon as they were read, also while there are more to read
+    /// Write lines as soon as they are read, even if more input is waiting
     #[arg(long)]
     line_buffered: bool,
-    /// Threads that find and hash lines [default: 1]; what is kept does not depend on it
+    /// Threads that find and hash lines [default: 1]; the output is the same
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]
@@ -108,13 +108,13 @@ pub(crate) struct Uniq {
     progress: ProgressArgs,
 }
 
-/// Lines hashed and looked up at a time.
+/// Lines that are hashed and looked up together.
 const BATCH: usize = 1024;
 
 impl Uniq {
-    /// Writes the lines to the standard output and the report to the standard error.
+    /// Writes the lines to standard output and the report to standard error.
     pub(crate) fn run(&self) -> Result<(), CliError> {
-        // What was read is finished, saved and reported before the program ends.
+        // On Ctrl-C, the lines read until then are still written, saved and reported.
         let _polite = interrupt::polite();
         self.check_files()?;
         if self.count {
@@ -132,7 +132,7 @@ impl Uniq {
         let progress = Progress::start(self.progress);
         let blocks = self.input.open(&progress)?;
         let read = read_all(blocks, self.threads(), &progress, &mut memory, &mut kept, suspects.as_mut());
-        // Lines nobody got must not count as seen: after a failed write nothing is saved.
+        // Lines that were not written must not count as seen: after a failed write, no state is saved.
         let interrupted = match read {
             Ok(()) => false,
             Err(CliError::Interrupted) => true,
@@ -154,7 +154,7 @@ impl Uniq {
         if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
 
-    /// What is written must not be what is read, nor one file two things.
+    /// Checks that no output file is also an input, and that no file is used for two outputs.
     fn check_files(&self) -> Result<(), CliError> {
         let written =
             [("--state", &self.state), ("--suspects", &self.suspects), ("--report", &self.report.report)];
@@ -164,16 +164,16 @@ impl Uniq {
         for (index, &(flag, path)) in written.iter().enumerate() {
             let others = inputs.clone().chain(written[..index].iter().copied());
             if let Some((other, _)) = others.into_iter().find(|(_, other)| whole_file::is_same(path, other)) {
-                return Err(CliError::Usage(format!("{flag}: {} is {other}, too", path.display())));
+                return Err(CliError::Usage(format!("{flag}: {} is also {other}", path.display())));
             }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new(".")).metadata();
-            folder.map_err(|cause| CliError::NoPlace { path: path.to_owned(), cause })?;
+            folder.map_err(|cause| CliError::CannotWrite { path: path.to_owned(), cause })?;
         }
         Ok(())
     }
 
-    /// One, unless told otherwise: mostly reading and remembering take longer than hashing.
+    /// The number of threads. One by default, because reading and remembering usually take longer than hashing.
     fn threads(&self) -> usize {
         in_order::threads(self.threads.or(NonZero::new(1)))
     }
@@ -196,7 +196,7 @@ impl Uniq {
         }
     }
 
-    /// The lines themselves are held, and written at the end.
+    /// `--count`: holds the lines themselves in memory and writes them at the end.
     fn count(&self) -> Result<(), CliError> {
         let progress = Progress::start(self.progress);
         let blocks = self.input.open(&progress)?;
@@ -218,7 +218,7 @@ impl Uniq {
         };
         drop(progress);
         match counts.write(&mut output::records()?, self.repeated) {
-            // Who has seen enough does not want to hear more.
+            // The reader of the pipe has closed it: end without a report.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             written => written?,
         }
@@ -228,7 +228,7 @@ impl Uniq {
     }
 }
 
-/// Reads all blocks and writes what is to be kept of them.
+/// Reads all blocks and writes the lines to be kept.
 fn read_all(
     mut blocks: Blocks,
     threads: usize,
@@ -254,7 +254,7 @@ fn read_all(
             let judged = batches.try_for_each(|(index, hashes)| {
                 judge(block, index * BATCH, hashes, memory, kept, suspects.as_deref_mut())
             });
-            // What was judged before something went wrong is good.
+            // The lines judged before an error are still written.
             kept.end(block)?;
             judged?;
             progress.add_items(block.len() as u64);
@@ -278,7 +278,7 @@ fn read_all(
     Ok(())
 }
 
-/// Notes which of the lines with these hashes are kept; they begin with line `first` of the block.
+/// Notes which of these lines are kept. `first` is the index of the first of them in the block.
 fn judge(
     block: &Block,
     first: usize,
@@ -298,7 +298,7 @@ fn judge(
 fn hash_all(block: &Block, range: std::ops::Range<usize>, scheme: &HashScheme, hashes: &mut Vec<ItemHash>) {
     hashes.clear();
     match *scheme {
-        // Which scheme it is, is settled outside of the loop.
+        // The match is outside the loop, so each loop is compiled for one scheme.
         HashScheme::Fast { seed } => {
             let scheme = HashScheme::Fast { seed };
             hashes.extend(range.map(|index| scheme.hash(block.item(index))));

@@ -1,4 +1,4 @@
-//! `mayhap verify`: is a filter's file intact, to the last byte?
+//! `mayhap verify`: checks every byte of a filter.
 
 use std::io;
 use std::path::Path;
@@ -20,31 +20,31 @@ use crate::{Verdict, interrupt, output};
 /// Check every byte of filters
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A file of mayhap has checksums of its header and of everything behind it: all of
-it is read, and a single flipped bit is found. Opening a filter of more than 16 MiB,
-as `check` does, looks at the header alone.
+A mayhap file has checksums of its header and of its contents. verify reads the
+whole file and detects a single flipped bit. Other commands, such as `check`, check
+only the header of a filter above 16 MiB.
 
-Files of other programs mostly have no checksum. They are read whole, and what
-cannot be is found; a flipped bit among the bits of a filter cannot be.
+Most files of other programs have no checksum. verify reads them in full and finds
+invalid structures, but not a flipped bit in the contents of a filter.
 
-A filter in a server (redis://host:port/NAME) is read whole, as `mayhap pull` does
-it, and checked on arrival; that needs the right to dumps. Of one in shards every
-shard is asked whether it is complete.
+A filter in a server (redis://host:port/NAME) is read in full, as with `mayhap
+pull`, and then checked; this needs permission to dump. For a sharded filter,
+verify checks that every shard is complete.
 
-Exit codes: 0 all are intact, 1 one is damaged, 2 one cannot be read.
+Exit codes: 0 all intact, 1 at least one damaged, 2 at least one cannot be read.
 
 Examples:
   mayhap verify seen.mayhap
   mayhap verify *.mayhap && cp *.mayhap /backup/
   mayhap verify --json seen.mayhap
-  mayhap verify --progress huge.mayhap            a line a second
+  mayhap verify --progress huge.mayhap            progress every second
   mayhap verify words.bloom                       a filter of another program
   mayhap verify redis://localhost:6399/seen       a filter in a server")]
 pub(crate) struct Verify {
-    /// Filters: ours, or those of other programs; files, or redis://host[:port]/NAME
+    /// Filters of mayhap or of other programs: files, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", required = true, value_parser = place::parser())]
     filters: Vec<Place>,
-    /// Print nothing: the exit code is the answer
+    /// Print nothing; the exit code is the answer
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     /// Write one JSON object
@@ -58,23 +58,23 @@ pub(crate) struct Verify {
     server: RemoteArgs,
 }
 
-/// What became of the check of one file. The field names are those of `--json`, and a promise.
+/// The result for one filter. The field names are those of `--json` and must not change.
 #[derive(Debug, Serialize)]
 struct Found {
     file: String,
     format: &'static str,
     intact: bool,
-    /// There is a checksum, and it was compared.
+    /// The format has a checksum, and it was compared.
     checksum: bool,
-    /// What is wrong with it.
+    /// The damage, if any.
     damage: Option<String>,
-    /// `file` or `filter`, for people.
+    /// `file` or `filter`, for the text.
     #[serde(skip)]
     what: &'static str,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct VerifyReport {
     files: Vec<Found>,
 }
 
@@ -91,7 +91,7 @@ impl Verify {
             match found {
                 Ok(found) => files.push(found),
                 Err(CliError::Interrupted) => return Err(CliError::Interrupted),
-                // The others are checked all the same; one line says what went wrong, and more are warnings.
+                // The others are still checked. The first error is returned; later ones are warnings.
                 Err(error) if first_error.is_none() => first_error = Some(error),
                 Err(error) => output::warn(error),
             }
@@ -99,10 +99,10 @@ impl Verify {
         drop(progress);
         let all_intact = files.iter().all(|found| found.intact);
         if self.json {
-            output::to_stdout(|out, _| output::json(out, &Report { files }))?;
+            output::to_stdout(|out, _| output::json(out, &VerifyReport { files }))?;
         } else if !self.quiet {
             output::to_stdout(|out, _| {
-                files.iter().try_for_each(|found| Ok(writeln!(out, "{}", found.said())?))
+                files.iter().try_for_each(|found| Ok(writeln!(out, "{}", found.described())?))
             })?;
         }
         match first_error {
@@ -112,7 +112,7 @@ impl Verify {
         }
     }
 
-    /// A filter in a server.
+    /// Checks a filter in a server.
     fn check_there(&self, remote: &Remote, progress: &Progress) -> Result<Found, CliError> {
         let found = |format: &'static str, damage: Option<String>| Found {
             file: remote.shown(),
@@ -122,7 +122,7 @@ impl Verify {
             damage,
             what: "filter",
         };
-        // No item is asked about, so the encoding of items does not matter.
+        // No item is looked up, so the encoding of items does not matter.
         let items = Some(self.foreign.items_as.unwrap_or(ItemEncoding::Bytes));
         let filter = RemoteFilter::open(remote, &self.server, &LayoutArgs::default(), items)?;
         if !filter.is_named() {
@@ -131,7 +131,7 @@ impl Verify {
         }
         match filter.fetch(remote, &self.server, progress) {
             Ok((_, format)) => Ok(found(format.name(), None)),
-            Err(CliError::NotSuch { format, what, .. }) => Ok(found(format.name(), Some(what))),
+            Err(CliError::WrongFormat { format, what, .. }) => Ok(found(format.name(), Some(what))),
             Err(error) => Err(error),
         }
     }
@@ -168,14 +168,14 @@ impl Verify {
         }
         match filter_file::open_to_describe(path, &self.foreign) {
             Ok(opened) => Ok(found(opened.format, None)),
-            // Told what it is, it is that and damaged; otherwise it may be anything.
-            Err(CliError::NotSuch { format, what, .. }) => Ok(found(format, Some(what))),
+            // If --from names the format, the file is a damaged one of it; otherwise it may be anything.
+            Err(CliError::WrongFormat { format, what, .. }) => Ok(found(format, Some(what))),
             Err(error) => Err(error),
         }
     }
 }
 
-/// A file of ours that was cut off is damaged, not unknown.
+/// Whether it is a truncated mayhap file, which is damaged rather than unknown.
 fn begins_like_ours(path: &Path) -> bool {
     let unknown = |error| !matches!(error, FileError::Decode { cause: DecodeError::BadMagic, .. });
     let long_enough = std::fs::metadata(path).is_ok_and(|about| about.len() >= 8);
@@ -183,15 +183,12 @@ fn begins_like_ours(path: &Path) -> bool {
 }
 
 impl Found {
-    fn said(&self) -> String {
+    fn described(&self) -> String {
         match (&self.damage, self.checksum) {
             (Some(damage), _) => format!("{}: damaged: {damage}", self.file),
             (None, true) => format!("{}: intact", self.file),
             (None, false) => {
-                format!(
-                    "{}: reads as a whole {} {}, which has no checksum",
-                    self.file, self.format, self.what
-                )
+                format!("{}: readable {} {} (the format has no checksum)", self.file, self.format, self.what)
             }
         }
     }

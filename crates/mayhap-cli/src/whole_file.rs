@@ -1,4 +1,5 @@
-//! Whole files in memory: filters of other programs, read within limits; pictures, pages and reports, there whole or not at all.
+//! Whole files in memory: filters of other programs, read within limits; images, pages and reports, written completely or
+//! not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,24 +11,24 @@ use mayhap::file::{self, Readers};
 use crate::error::CliError;
 use crate::interrupt;
 
-/// The most bytes a pipe may bring: it does not say how many there will be.
+/// The most bytes read from a pipe, whose length is not known beforehand.
 const PIPE_BYTES: u64 = 1 << 30;
-/// Memory is taken in such pieces where it is not known how much will come.
+/// The step in which memory is allocated if the length is not known.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// All bytes of a file, or of a pipe that was given on purpose (`<(…)`). Devices are refused: they have no end.
+/// Reads all bytes of a file, or of a pipe given on purpose (`<(…)`). Devices are rejected, because they have no end.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     read_limited(path, PIPE_BYTES, true)
 }
 
-/// All text of a file of at most `limit` bytes.
+/// Reads all text of a file of at most `limit` bytes.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, CliError> {
     let bytes = read_limited(path, limit, false)?;
     String::from_utf8(bytes)
-        .map_err(|_| CliError::Input { name: path.display().to_string(), what: "not text in UTF-8".into() })
+        .map_err(|_| CliError::Input { name: path.display().to_string(), what: "not UTF-8 text".into() })
 }
 
-/// `limit` is for what does not say its size before it is read, and for files as well unless they may be `larger`.
+/// `limit` applies to inputs of unknown length, and to files unless they may be `larger`.
 fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliError> {
     let unreadable = |cause| CliError::Read { name: path.display().to_string(), cause };
     let about = fs::metadata(path).map_err(unreadable)?;
@@ -52,7 +53,7 @@ fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliErr
             reserve(&mut bytes, more).map_err(unreadable)?;
         }
         let (end, room) = (bytes.len(), bytes.capacity().min(bytes.len() + PIECE_BYTES));
-        // Within the capacity: this takes no memory.
+        // Within the capacity, so this allocates nothing.
         bytes.resize(room, 0);
         match file.read(&mut bytes[end..]) {
             Ok(0) => {
@@ -71,23 +72,23 @@ fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliErr
     Ok(bytes)
 }
 
-/// Room for `more` bytes; memory that is refused is an error.
+/// Reserves `more` bytes. A refused allocation is an error.
 fn reserve(bytes: &mut Vec<u8>, more: u64) -> io::Result<()> {
     let refused = || {
-        let what = format!("{} bytes of memory are refused", mayhap::advise::say::count(more));
+        let what = format!("cannot allocate {} bytes of memory", mayhap::advise::say::count(more));
         io::Error::new(io::ErrorKind::OutOfMemory, what)
     };
     bytes.try_reserve_exact(usize::try_from(more).map_err(|_| refused())?).map_err(|_| refused())
 }
 
-/// Bytes that are written to memory; memory that is refused is an error of the writer, and does not end the program.
+/// A writer to memory. A refused allocation is an error of the writer and does not end the program.
 #[derive(Debug, Default)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Write for Bytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.capacity() - self.0.len() < bytes.len() {
-            // Half as much again, so that many small writes do not mean moving every time.
+            // Grows by half, so that many small writes do not copy everything each time.
             let more = bytes.len().max(self.0.len() / 2).max(PIECE_BYTES) as u64;
             reserve(&mut self.0, more).or_else(|_| reserve(&mut self.0, bytes.len() as u64))?;
         }
@@ -100,7 +101,7 @@ impl Write for Bytes {
     }
 }
 
-/// Do both names lead to one file? What is not there yet is the same if the names are.
+/// Returns `true` if both names lead to the same file. Files that do not exist are the same if their names are.
 pub(crate) fn is_same(path: &Path, other: &Path) -> bool {
     match (fs::metadata(path), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
@@ -108,12 +109,12 @@ pub(crate) fn is_same(path: &Path, other: &Path) -> bool {
     }
 }
 
-/// Writes `bytes` to `path`, in one step where that is a file. A pipe or a device just takes them.
+/// Writes `bytes` to `path`. A file is replaced in one step; a pipe or a device is written directly.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     let takes_bytes = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
     if takes_bytes {
         let written = OpenOptions::new().write(true).open(path).and_then(|mut out| out.write_all(bytes));
-        return written.map_err(|cause| CliError::NoPlace { path: path.to_owned(), cause });
+        return written.map_err(|cause| CliError::CannotWrite { path: path.to_owned(), cause });
     }
     let _polite = interrupt::polite();
     let written = file::replace(path, Readers::AsUsual, |_| Ok(()), |out| out.write_all(bytes));

@@ -19,8 +19,8 @@ fn run(arguments: &[&str]) -> Output {
 
 fn answer(arguments: &[&str]) -> String {
     let output = run(arguments);
-    let trouble = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), trouble.as_str()), (Some(0), ""), "{arguments:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -28,8 +28,8 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&answer(&[arguments, &["--json"]].concat())).expect("one JSON object")
 }
 
-/// The one line it says when something is wrong.
-fn trouble(arguments: &[&str]) -> String {
+/// The one line of a run that fails.
+fn error_line(arguments: &[&str]) -> String {
     let output = run(arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
@@ -38,7 +38,7 @@ fn trouble(arguments: &[&str]) -> String {
     said
 }
 
-/// A file of its own for each test.
+/// A file for one test.
 fn file(name: &str, text: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench");
     fs::create_dir_all(&folder).unwrap();
@@ -56,10 +56,10 @@ fn urls(count: u64) -> String {
     (0..count).map(|number| format!("https://example.org/page/{number}\n")).collect()
 }
 
-/// Every kind is there, none loses a member, and each rate is what its own model says.
+/// Every kind is measured, none has false negatives, and each rate matches its model.
 #[test]
-fn all_kinds_on_a_file_keep_their_promises() {
-    // Every line twice: what is measured are the distinct ones.
+fn all_kinds_on_a_file_match_their_models() {
+    // Every line twice: only distinct items are measured.
     let text = urls(40_000).repeat(2);
     let report = json(&["bench", "--rounds", "3", "--fpr", "2%", &file("all.txt", &text)]);
     assert_eq!((&report["source"], &report["records"]), (&"files".into(), &80_000.into()));
@@ -70,7 +70,7 @@ fn all_kinds_on_a_file_keep_their_promises() {
         (3_600..4_400).contains(&(non_members - altered)),
         "a tenth is held back: {non_members} {altered}"
     );
-    assert_eq!(non_members, 50_000, "enough for a thousand wrong answers");
+    assert_eq!(non_members, 50_000, "enough for a thousand false positives");
     let kinds = report["kinds"].as_array().unwrap();
     assert!(kinds.len() >= 14, "only {} kinds", kinds.len());
     let mut judged = 0;
@@ -79,7 +79,7 @@ fn all_kinds_on_a_file_keep_their_promises() {
         assert_eq!(kind["members_lost"], 0, "{kind:#}");
         let (low, observed, high) =
             (number("observed_fpr_low"), number("observed_fpr"), number("observed_fpr_high"));
-        // Its model, two per cent off at most, within a band that one run in a million leaves.
+        // Its model may be off by two per cent; one run in a million leaves this band.
         let expected = number("expected_fpr");
         if kind["kind"] == "hash-set" {
             assert_eq!((kind["wrong_answers"].as_u64(), expected, high), (Some(0), 0.0, 0.0));
@@ -87,7 +87,7 @@ fn all_kinds_on_a_file_keep_their_promises() {
         }
         assert!(low < observed && observed < high, "{kind:#}");
         let wrong = kind["wrong_answers"].as_u64().unwrap();
-        // Kinds with widths of their own are far better than asked: too few wrong answers to judge.
+        // Kinds with fixed widths are far below the target: too few false positives to judge.
         if expected * non_members as f64 >= 300.0 {
             let band = mayhap_testkit::band_with_model_error(non_members, expected, 1e-6, 0.02);
             assert!(band.contains(&wrong), "{wrong} wrong answers, not {band:?}: {kind:#}");
@@ -109,7 +109,7 @@ fn all_kinds_on_a_file_keep_their_promises() {
     assert!(kinds.iter().any(|kind| kind["lookup_ratio"] == 1.0));
 }
 
-/// The star is `plan`'s own.
+/// The star marks the recommendation of `plan`.
 #[test]
 fn the_star_is_what_plan_recommends() {
     let report = json(&["bench", "--rounds", "1", "--items", "300000", "--fpr", "0.1%"]);
@@ -143,7 +143,7 @@ fn needs_choose_kinds() {
     assert_eq!(named, ["binary-fuse", "blocked-bloom-line", "blocked-bloom-split", "dual-bloom"]);
 }
 
-/// Integers take part in a bitmap, which is never wrong.
+/// Integers can be measured in a bitmap, which has no false positives.
 #[test]
 fn integers_have_a_bitmap() {
     let text: String = (0..20_000).map(|number| format!("{}\n", 13_000_000_000_u64 + number * 7)).collect();
@@ -156,12 +156,12 @@ fn integers_have_a_bitmap() {
     assert!(row.contains("exact"), "{row}");
     let text = answer(&["bench", "--rounds", "1", &file("words.txt", &urls(1_000))]);
     assert!(text.replace('\n', " ").contains("bitmap (needs integers in a known range)"), "{text}");
-    // Of few words the best filter is none, and it takes part.
+    // For a few words a hash set is best, and it is measured, too.
     assert!(text.contains("\n* hash-set "), "{text}");
 }
 
 #[test]
-fn what_takes_too_much_memory_is_sampled_and_said() {
+fn items_above_the_memory_limit_are_sampled_and_reported() {
     let input = file("large.txt", &urls(60_000));
     let report = json(&["bench", "--rounds", "1", "--kinds", "bloom", "--memory", "2MiB", &input]);
     let sampled = report["sampled_one_in"].as_u64().unwrap();
@@ -173,11 +173,11 @@ fn what_takes_too_much_memory_is_sampled_and_said() {
     let text = answer(&["bench", "--rounds", "1", "--kinds", "bloom", "--memory", "2MiB", &input]);
     let flowing = text.replace('\n', " ");
     assert!(flowing.contains(&format!("a sample: one in {sampled} of the distinct items")), "{text}");
-    assert!(trouble(&["bench", "--items", "1e9"]).contains("limit is 1.00 GiB (--memory)"));
+    assert!(error_line(&["bench", "--items", "1e9"]).contains("limit is 1.00 GiB (--memory)"));
 }
 
 #[test]
-fn the_table_fits_and_explains_itself() {
+fn the_table_fits_and_has_a_legend() {
     let input = file("table.txt", &urls(2_000));
     for width in ["60", "80", "100", "110"] {
         let output = mayhap(&["bench", "--rounds", "1", &input]).env("COLUMNS", width).output().unwrap();
@@ -185,13 +185,13 @@ fn the_table_fits_and_explains_itself() {
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= width.parse().unwrap(), "{widest} columns of {width}\n{text}");
         assert!(text.starts_with("Measured with 1,"), "{text}");
-        assert!(text.contains("No member was lost.") && text.contains("CPU nanoseconds"), "{text}");
+        assert!(text.contains("No false negatives.") && text.contains("CPU nanoseconds"), "{text}");
         assert!(!text.contains('\u{1b}'));
     }
 }
 
 #[test]
-fn other_orders() {
+fn the_table_can_be_sorted_by_other_columns() {
     let input = file("order.txt", &urls(3_000));
     for (order, field) in
         [("build", "build_ns_per_item"), ("rate", "observed_fpr"), ("lookup", "lookup_ratio")]
@@ -205,7 +205,7 @@ fn other_orders() {
 
 #[test]
 fn few_items_and_odd_ones() {
-    // One item, and bytes that are no text, and an empty line, and no final newline.
+    // One item; bytes that are not text; an empty line; no final newline.
     for (name, text) in
         [("one.txt", &b"a\n"[..]), ("odd.txt", b"\xff\xfe\n\n\x80\r\nx"), ("two.txt", b"7\n8")]
     {
@@ -219,16 +219,16 @@ fn few_items_and_odd_ones() {
 }
 
 #[test]
-fn trouble_is_one_line() {
+fn errors_are_one_line() {
     let empty = file("empty.txt", "");
-    assert!(trouble(&["bench", &empty]).contains("the input is empty"));
-    assert!(trouble(&["bench", "/no/such/file"]).contains("cannot read /no/such/file: no such file"));
-    assert!(trouble(&["bench", env!("CARGO_TARGET_TMPDIR")]).contains("directory"));
-    assert!(trouble(&["bench", "--items", "0"]).contains("at least 1 item, got 0"));
-    assert!(trouble(&["bench", "--kinds", "bloom,sieve", &empty]).contains("no such kind"));
-    assert!(trouble(&["bench", "--items", "5", &empty]).contains("--items"));
+    assert!(error_line(&["bench", &empty]).contains("the input is empty"));
+    assert!(error_line(&["bench", "/no/such/file"]).contains("cannot read /no/such/file: no such file"));
+    assert!(error_line(&["bench", env!("CARGO_TARGET_TMPDIR")]).contains("directory"));
+    assert!(error_line(&["bench", "--items", "0"]).contains("at least 1 item, got 0"));
+    assert!(error_line(&["bench", "--kinds", "bloom,sieve", &empty]).contains("no such kind"));
+    assert!(error_line(&["bench", "--items", "5", &empty]).contains("--items"));
     assert!(
-        trouble(&["bench", "--kinds", "bitmap", &file("word.txt", "word\n")])
+        error_line(&["bench", "--kinds", "bitmap", &file("word.txt", "word\n")])
             .contains("nothing to measure: bitmap")
     );
     let full = Command::new("sh")
@@ -242,12 +242,12 @@ fn trouble_is_one_line() {
     assert_eq!(full.status.code(), Some(2));
     assert_eq!(
         String::from_utf8_lossy(&full.stderr),
-        "mayhap: cannot write the answer: no space left on device\n"
+        "mayhap: cannot write the output: no space left on device\n"
     );
 }
 
 #[test]
-fn the_standard_input_will_do() {
+fn items_can_come_from_standard_input() {
     let mut child = mayhap(&["bench", "--rounds", "1", "--kinds", "bloom", "--json", "--progress"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! `mayhap build` as its users run it: the real program, real files, and the filters it leaves, asked by the library.
+//! `mayhap build` as users run it: the real program and real files. The library queries the filters that it writes.
 
 mod program;
 
@@ -16,7 +16,7 @@ use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
 
-/// A folder of its own for every test, empty when it begins.
+/// A new empty directory for each test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
         command
     }
 
-    /// Runs it well, and returns what it said on both streams.
+    /// Runs a command that must succeed. Returns standard output and standard error.
     fn run(&self, arguments: &str) -> (String, String) {
         let output = self.mayhap(arguments).output().unwrap();
         said_well(&output, arguments)
@@ -49,8 +49,8 @@ impl Folder {
         serde_json::from_str(&self.run(&format!("{arguments} --json")).0).expect("one JSON object")
     }
 
-    /// The one line it says when something is wrong; nothing is left behind then.
-    fn trouble(&self, arguments: &str) -> String {
+    /// The one-line error of a command that must fail and leave no files.
+    fn error_line(&self, arguments: &str) -> String {
         let before = self.names();
         let output = self.mayhap(arguments).output().unwrap();
         assert_eq!(self.names(), before, "{arguments}");
@@ -82,7 +82,7 @@ fn one_line(output: &Output, arguments: &str) -> String {
     said["mayhap: ".len()..].trim_end().to_owned()
 }
 
-/// Members `0..count`, one a line.
+/// Members `0..count`, one per line.
 fn members(count: u64) -> Vec<u8> {
     (0..count).flat_map(|i| [member(i), b"\n".to_vec()].concat()).collect()
 }
@@ -102,16 +102,17 @@ fn wrong_answers(filter: &Filter, non_members: u64) -> u64 {
     (0..non_members).filter(|&i| filter.may_contain(&non_member(i))).count() as u64
 }
 
-/// As often wrong as the filter says it is: exact binomial tails, one in a million a side; 2 % is the stated error of the models.
+/// Checks that the false-positive rate is the one the filter reports: exact binomial tails, one in a million per side; 2 % is
+/// the stated error of the models.
 fn keeps_its_word(filter: &Filter, what: &str) {
-    // Enough of them that the few of a low rate can be judged.
+    // Enough non-members that a low rate can be judged.
     let non_members = NON_MEMBERS.max((500.0 / filter.expected_fpr()) as u64);
     let band = band_with_model_error(non_members, filter.expected_fpr(), 1e-6, 0.02);
     let wrong = wrong_answers(filter, non_members);
     assert!(band.contains(&wrong), "{what}: wrong {wrong} times, {band:?} would be right");
 }
 
-/// Every kind that has a name and takes any items.
+/// Every kind that has a name and accepts any items.
 const KINDS: [&str; 16] = [
     "bloom",
     "blocked-bloom",
@@ -132,7 +133,7 @@ const KINDS: [&str; 16] = [
 ];
 
 #[test]
-fn every_kind_by_name_is_built_holds_its_items_and_keeps_its_rate() {
+fn every_named_kind_holds_its_items_and_meets_its_rate() {
     const ITEMS: u64 = 20_000;
     let folder = Folder::new("kinds");
     folder.write("items.txt", members(ITEMS));
@@ -148,7 +149,7 @@ fn every_kind_by_name_is_built_holds_its_items_and_keeps_its_rate() {
             let filter = folder.open("out.mayhap");
             holds_all(&filter, ITEMS);
             let target = if told { 0.02 } else { 0.01 };
-            // What was counted by itself keeps its promise to the last digit; what was told is as the fill of that size turns out.
+            // A filter sized by its own count meets the rate exactly. With --items, the rate depends on the actual fill.
             let slack = if told { 1.02 } else { 1.000_001 };
             assert!(filter.expected_fpr() <= target * slack, "{line}: {}", filter.expected_fpr());
             keeps_its_word(&filter, &line);
@@ -162,10 +163,10 @@ fn every_kind_by_name_is_built_holds_its_items_and_keeps_its_rate() {
     }
 }
 
-/// Three in ten lines are repeats. Sized by lines the filter would be for 143 000; sized by what was told of half of them it would break its
-/// promise.
+/// Three in ten lines are duplicates. Sized by lines, the filter would have a capacity of 143 000; sized by --items of half of
+/// them, it would miss its rate.
 #[test]
-fn repeats_do_not_inflate_a_filter_that_counts_by_itself() {
+fn duplicates_do_not_enlarge_a_filter_that_counts_distinct_items() {
     const ITEMS: u64 = 100_000;
     let folder = Folder::new("repeats");
     let mut lines = members(ITEMS);
@@ -183,7 +184,7 @@ fn repeats_do_not_inflate_a_filter_that_counts_by_itself() {
         let distinct = report["items_distinct"].as_u64().unwrap();
         assert!((99_000..=ITEMS).contains(&distinct), "{kind}: {distinct}");
     }
-    // What counts copies was given each item once, so it is gone when it is removed once.
+    // A kind that counts copies got each item once, so one removal removes it.
     folder.run("build out.mayhap items.txt --force --kind cuckoo");
     let mut filter = folder.open("out.mayhap");
     assert_eq!(filter.inserted(), ITEMS);
@@ -192,13 +193,13 @@ fn repeats_do_not_inflate_a_filter_that_counts_by_itself() {
         filter.may_contain(&member(i * 7))
     });
     assert!(strays.count() < 40, "at 1 % some ten of a thousand still answer mayhap");
-    // Unless copies were asked for.
+    // Unless --copies is given.
     folder.run("build out.mayhap items.txt --force --kind cuckoo --copies");
     assert_eq!(folder.open("out.mayhap").inserted(), 143_000);
 }
 
 #[test]
-fn what_does_not_fit_in_memory_waits_in_a_file_that_leaves_nothing_and_changes_nothing() {
+fn hashes_beyond_the_memory_limit_go_to_a_file_that_is_removed() {
     let folder = Folder::new("spill");
     folder.write("items.txt", [members(30_000), members(9_000)].concat());
     for kind in ["bloom", "cuckoo", "binary-fuse", "counting-bloom"] {
@@ -214,7 +215,7 @@ fn what_does_not_fit_in_memory_waits_in_a_file_that_leaves_nothing_and_changes_n
 }
 
 #[test]
-fn threads_change_the_time_and_nothing_else() {
+fn the_number_of_threads_does_not_change_the_filter() {
     let folder = Folder::new("threads");
     // Several blocks, and two files.
     folder.write("one.txt", members(60_000)).write("two.txt", members(45_000));
@@ -230,7 +231,7 @@ fn threads_change_the_time_and_nothing_else() {
 }
 
 #[test]
-fn without_a_kind_it_is_the_advised_one_and_says_so() {
+fn without_a_kind_the_recommended_one_is_built_and_named() {
     let folder = Folder::new("advised");
     folder.write("items.txt", members(5_000));
     for (asked, kind) in [
@@ -254,12 +255,12 @@ fn without_a_kind_it_is_the_advised_one_and_says_so() {
     }
     let (_, said) = folder.run("build out.mayhap items.txt -f --quiet");
     assert_eq!(said, "");
-    // Five thousand items are few enough for a hash set, which is no filter.
+    // Five thousand items are few enough for a hash set, which is not a filter.
     assert!(folder.run("build out.mayhap items.txt -f").1.contains("would fit a hash-set of "));
 }
 
 #[test]
-fn a_filter_that_grows_needs_no_count_and_no_memory_for_one() {
+fn a_growing_filter_needs_no_count_and_keeps_no_hashes() {
     let folder = Folder::new("grows");
     folder.write("items.txt", members(50_000));
     let report = folder
@@ -273,7 +274,7 @@ fn a_filter_that_grows_needs_no_count_and_no_memory_for_one() {
 }
 
 #[test]
-fn memory_is_a_limit_or_gives_the_rate() {
+fn memory_is_a_limit_or_determines_the_rate() {
     let folder = Folder::new("memory");
     folder.write("items.txt", members(50_000));
     for asked in ["", "--items 50000", "--kind bloom", "--kind blocked", "--kind cuckoo --items 50000"] {
@@ -286,19 +287,20 @@ fn memory_is_a_limit_or_gives_the_rate() {
         assert!((0.000_1..0.04).contains(&filter.expected_fpr()), "{asked}: {}", filter.expected_fpr());
         holds_all(&filter, 50_000);
     }
-    let said = folder.trouble("build other.mayhap items.txt --memory 8KiB --fpr 1%");
+    let said = folder.error_line("build other.mayhap items.txt --memory 8KiB --fpr 1%");
     assert!(
         said.starts_with("nothing fits in 8.00 KiB: the smallest that meets the other needs, "),
         "{said}"
     );
-    let said = folder.trouble("build other.mayhap items.txt --memory 8KiB --fpr 1% --kind bloom --items 5e4");
+    let said =
+        folder.error_line("build other.mayhap items.txt --memory 8KiB --fpr 1% --kind bloom --items 5e4");
     assert_eq!(said, "--kind bloom: takes 58.6 KiB, limit is 8.00 KiB");
-    let said = folder.trouble("build other.mayhap items.txt --memory 1KiB");
+    let said = folder.error_line("build other.mayhap items.txt --memory 1KiB");
     assert!(said.starts_with("--memory: 1.00 KiB are too few for a useful "), "{said}");
 }
 
 #[test]
-fn more_items_than_told_are_a_warning_with_the_rate_as_it_is() {
+fn more_items_than_stated_cause_a_warning_with_the_actual_rate() {
     let folder = Folder::new("over");
     folder.write("items.txt", members(14_000));
     let (_, said) = folder.run("build out.mayhap items.txt --items 10000 --kind bloom");
@@ -307,53 +309,56 @@ fn more_items_than_told_are_a_warning_with_the_rate_as_it_is() {
     let filter = folder.open("out.mayhap");
     keeps_its_word(&filter, "over capacity");
     let rate = mayhap::advise::say::rate(filter.expected_fpr());
-    assert!(warning.ends_with(&format!(" different or more: wrong for {rate} instead of 1%")), "{warning}");
+    assert!(
+        warning.ends_with(&format!(" distinct items: the false-positive rate is {rate}, not 1%")),
+        "{warning}"
+    );
     assert_eq!(
         folder.json("build out.mayhap items.txt -f --items 10000 --kind bloom")["over_capacity"],
         true
     );
     assert_eq!(folder.run("build out.mayhap items.txt -f --items 10000 --kind bloom --quiet").1, "");
-    // Told more than came: no word of it.
+    // Fewer items than --items: no warning.
     assert!(!folder.run("build out.mayhap items.txt -f --items 20000 --kind bloom").1.contains("warning"));
-    // Static kinds are sized by what came, whatever was told.
+    // Static kinds are sized by the actual items, whatever --items is.
     assert!(!folder.run("build out.mayhap items.txt -f --items 10 --kind ribbon").1.contains("warning"));
 }
 
 #[test]
-fn kinds_that_refuse_when_full_leave_nothing() {
+fn kinds_that_reject_items_when_full_leave_no_file() {
     let folder = Folder::new("full");
     folder.write("items.txt", members(14_000));
     for kind in ["cuckoo", "quotient", "d-left"] {
-        let said = folder.trouble(&format!("build out.mayhap items.txt --items 10000 --kind {kind}"));
+        let said = folder.error_line(&format!("build out.mayhap items.txt --items 10000 --kind {kind}"));
         assert_eq!(
             said,
             format!(
-                "out.mayhap: told 10,000 items, got 14,000 different: a {kind} has no room for them, raise --items or \
-                 leave it out"
+                "out.mayhap: --items is 10,000, but there are 14,000 distinct items, too many for this {kind}: raise --items or \
+                 omit it"
             )
         );
         let said =
-            folder.trouble(&format!("build out.mayhap items.txt --items 10000 --kind {kind} --copies"));
+            folder.error_line(&format!("build out.mayhap items.txt --items 10000 --kind {kind} --copies"));
         assert!(said.starts_with("items.txt, line 1") && said.contains("filter is full with 1"), "{said}");
-        assert!(said.ends_with("sized for 10000; raise --items or leave it out"), "{said}");
+        assert!(said.ends_with("sized for 10000; raise --items or omit it"), "{said}");
     }
-    // The line is the one: everything before it fits.
-    let said = folder.trouble("build out.mayhap items.txt --items 10000 --kind cuckoo --copies");
+    // The named line is the right one: everything before it fits.
+    let said = folder.error_line("build out.mayhap items.txt --items 10000 --kind cuckoo --copies");
     let line: u64 =
         said["items.txt, line ".len()..].split(':').next().unwrap().replace(',', "").parse().unwrap();
     folder.write("fits.txt", members(line - 1)).write("does-not.txt", members(line));
     folder.run("build out.mayhap fits.txt --items 10000 --kind cuckoo --copies");
-    folder.trouble("build other.mayhap does-not.txt --items 10000 --kind cuckoo --copies");
-    // Copies have a limit of their own.
+    folder.error_line("build other.mayhap does-not.txt --items 10000 --kind cuckoo --copies");
+    // Copies have a separate limit.
     folder.write("same.txt", "again\n".repeat(50));
-    let said = folder.trouble("build other.mayhap same.txt --items 100 --kind cuckoo --copies");
+    let said = folder.error_line("build other.mayhap same.txt --items 100 --kind cuckoo --copies");
     let limit: u64 = said.rsplit(' ').next().unwrap().parse().unwrap();
     assert_eq!(said, format!("same.txt, line {}: too many copies of one item, limit is {limit}", limit + 1));
     folder.run("build other.mayhap same.txt --items 100 --kind cuckoo");
 }
 
 #[test]
-fn numbers_become_a_bitmap_where_that_is_smaller() {
+fn numbers_become_a_bitmap_if_that_is_smaller() {
     let folder = Folder::new("numbers");
     folder.write("ids.txt", numbers(1_000_000..=1_050_000));
     let holds = |filter: &Filter| {
@@ -377,34 +382,37 @@ fn numbers_become_a_bitmap_where_that_is_smaller() {
         assert!(holds(&folder.open("out.mayhap")), "{asked}");
     }
     let (_, said) = folder.run("build out.mayhap ids.txt -f --kind bitmap");
-    assert!(said.starts_with("mayhap: kind: bitmap of 1000000 to 1050000, as found\n"), "{said}");
-    assert!(said.contains(" never wrong, "), "{said}");
-    // In a range so wide a filter is smaller, and lines are text again.
+    assert!(
+        said.starts_with("mayhap: kind: bitmap of 1000000 to 1050000, as found in the input\n"),
+        "{said}"
+    );
+    assert!(said.contains(" exact (no false positives), "), "{said}");
+    // For a very wide range a filter is smaller, and lines are text again.
     let report = folder.json("build out.mayhap ids.txt -f --range 0..999999999999");
     assert_eq!(report["kind"], "blocked-bloom-split");
     assert!(folder.open("out.mayhap").may_contain("1000007"));
 
-    let said = folder.trouble("build other.mayhap ids.txt --kind bitmap --range 0..1000009");
+    let said = folder.error_line("build other.mayhap ids.txt --kind bitmap --range 0..1000009");
     assert_eq!(said, "ids.txt, line 11: 1000010 is out of range, the bitmap is for 0 to 1000009");
     folder.write("words.txt", "7\nseven\n");
-    let said = folder.trouble("build other.mayhap words.txt --kind bitmap");
+    let said = folder.error_line("build other.mayhap words.txt --kind bitmap");
     assert!(said.starts_with("words.txt, line 2: \"seven\" is not an integer from 0 to 2^64 - 1"), "{said}");
     folder.write("far.txt", "1\n18446744073709551615\n").write("empty.txt", "");
-    let said = folder.trouble("build other.mayhap far.txt --kind bitmap");
+    let said = folder.error_line("build other.mayhap far.txt --kind bitmap");
     assert!(said.contains("must be between"), "{said}");
-    let said = folder.trouble("build other.mayhap far.txt --kind bitmap --memory 1GiB");
+    let said = folder.error_line("build other.mayhap far.txt --kind bitmap --memory 1GiB");
     assert_eq!(
         said,
-        "other.mayhap: a bitmap from 1 to 18446744073709551615 takes 2.00 EiB, limit is 1.00 GiB"
+        "other.mayhap: a bitmap from 1 to 18446744073709551615 needs 2.00 EiB, limit is 1.00 GiB"
     );
-    let said = folder.trouble("build other.mayhap empty.txt --kind bitmap");
-    assert_eq!(said, "other.mayhap: there are no numbers: say with --range which there can be");
-    let said = folder.trouble("build other.mayhap --range 1..9");
-    assert!(said.starts_with("--range: say with --items how many there are or --kind bitmap"), "{said}");
+    let said = folder.error_line("build other.mayhap empty.txt --kind bitmap");
+    assert_eq!(said, "other.mayhap: the input has no numbers; give their range with --range");
+    let said = folder.error_line("build other.mayhap --range 1..9");
+    assert!(said.starts_with("--range: give --items or --kind bitmap, because "), "{said}");
 }
 
 #[test]
-fn other_programs_filters_are_built_as_they_build_them() {
+fn other_programs_filters_are_built_as_those_programs_build_them() {
     const ITEMS: u64 = 5_000;
     let folder = Folder::new("formats");
     folder.write("items.txt", [members(ITEMS), members(1_000)].concat());
@@ -441,7 +449,7 @@ fn other_programs_filters_are_built_as_they_build_them() {
         let wrong = (1_000_000..1_060_000_u64).filter(|id| filter.may_contain(id)).count();
         assert!((150..330).contains(&wrong), "{name}: 1 in 256 of 60,000 are 234, not {wrong}");
     }
-    // Exactly the bytes the library makes of the same items.
+    // Exactly the bytes that the library writes for the same items.
     let (name, format) = ("guava", Format::Guava);
     folder.run(&format!("build out.bloom items.txt -f --format {name} --items-as utf8 --items 6000"));
     let items = (0..ITEMS).chain(0..1_000).map(|i| String::from_utf8(member(i)).unwrap());
@@ -451,21 +459,26 @@ fn other_programs_filters_are_built_as_they_build_them() {
     assert_eq!(fs::read(folder.path("out.bloom")).unwrap(), bytes);
 
     assert!(
-        folder.trouble("build x items.txt --format guava").starts_with("--format guava: say with --items-as")
+        folder
+            .error_line("build x items.txt --format guava")
+            .starts_with("--format guava: --items-as is required")
     );
-    assert_eq!(folder.trouble("build x items.txt --format rbloom"), "--format: rbloom filters are only read");
+    assert_eq!(
+        folder.error_line("build x items.txt --format rbloom"),
+        "--format: rbloom filters can be read, but not written"
+    );
     assert!(
-        folder.trouble("build x items.txt --format guava --items-as utf8 --kind bloom").contains("--kind")
+        folder.error_line("build x items.txt --format guava --items-as utf8 --kind bloom").contains("--kind")
     );
-    assert!(folder.trouble("build x items.txt --items-as utf8").contains("--format"));
-    let said = folder.trouble("build x --format bits-and-blooms --items-as utf8");
-    assert!(said.starts_with("--format: say with --items how many"), "{said}");
-    let said = folder.trouble("build x items.txt --format fuse-go --items-as u64le");
+    assert!(folder.error_line("build x items.txt --items-as utf8").contains("--format"));
+    let said = folder.error_line("build x --format bits-and-blooms --items-as utf8");
+    assert!(said.starts_with("--format: give --items, because "), "{said}");
+    let said = folder.error_line("build x items.txt --format fuse-go --items-as u64le");
     assert!(said.starts_with("items.txt, line 1: ") && said.contains("is not an integer"), "{said}");
 }
 
 #[test]
-fn items_chosen_by_non_members_get_a_key_that_nobody_else_reads() {
+fn untrusted_items_get_a_secret_key_in_a_private_file() {
     let folder = Folder::new("untrusted");
     folder.write("items.txt", members(2_000));
     folder.run("build one.mayhap items.txt --untrusted --kind bloom");
@@ -481,11 +494,11 @@ fn items_chosen_by_non_members_get_a_key_that_nobody_else_reads() {
     }
     folder.run("build seed.mayhap items.txt --seed 42 --kind bloom");
     assert_eq!(format!("{:?}", folder.open("seed.mayhap").scheme().unwrap()), "fast(seed 0x2a)");
-    assert!(folder.trouble("build x items.txt --seed 1 --untrusted").contains("--untrusted"));
+    assert!(folder.error_line("build x items.txt --seed 1 --untrusted").contains("--untrusted"));
 }
 
 #[test]
-fn ugly_input_is_read_or_named() {
+fn unusual_input_is_read_or_reported() {
     let folder = Folder::new("ugly");
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(b"packed\nalso\n").unwrap();
@@ -508,48 +521,48 @@ fn ugly_input_is_read_or_named() {
 
     for kind in ["bloom", "cuckoo", "ribbon", "binary-fuse", "gcs", "xor"] {
         let (_, said) = folder.run(&format!("build out.mayhap -f empty.txt --kind {kind}"));
-        assert!(said.contains("mayhap: warning: out.mayhap: there were no items\n"), "{said}");
+        assert!(said.contains("mayhap: warning: out.mayhap: the input has no items\n"), "{said}");
         assert!(!folder.open("out.mayhap").may_contain("anything"), "{kind}");
     }
-    assert_eq!(folder.trouble("build x missing.txt"), "cannot read missing.txt: no such file or directory");
-    assert_eq!(folder.trouble("build x ."), "cannot read .: is a directory");
+    assert_eq!(
+        folder.error_line("build x missing.txt"),
+        "cannot read missing.txt: no such file or directory"
+    );
+    assert_eq!(folder.error_line("build x ."), "cannot read .: is a directory");
 }
 
 #[test]
-fn what_makes_no_sense_is_told_before_anything_is_read() {
+fn invalid_arguments_are_reported_before_anything_is_read() {
     let folder = Folder::new("refusals");
     folder.write("items.txt", members(10)).write("there.mayhap", "mine");
     assert_eq!(
-        folder.trouble("build there.mayhap items.txt"),
-        "there.mayhap: is there already: --force replaces it"
+        folder.error_line("build there.mayhap items.txt"),
+        "there.mayhap: exists already; --force replaces it"
     );
     assert_eq!(fs::read(folder.path("there.mayhap")).unwrap(), b"mine");
     for (line, said) in [
         ("build . items.txt", ".: is a directory: name a file in it"),
         ("build /dev/full items.txt", "/dev/full: is not a regular file"),
         ("build no/x items.txt", "cannot write no/x: no such file or directory"),
-        ("build x --window", "--window: say with --items how many of the last items count"),
+        ("build x --window", "--window needs --items: the number of latest items to keep"),
         ("build x items.txt --kind bloom --items 10 --deletes", "--kind bloom: cannot delete"),
         ("build x items.txt --kind bloom --items 10 --grows", "--kind bloom: cannot grow"),
         ("build x items.txt --kind cuckoo --items 10 --window", "--kind cuckoo: never forgets old items"),
         ("build x items.txt --items 0", "--items: capacity must be between 1 and 4398046511104, got 0"),
-        (
-            "build - items.txt --json",
-            "--json: the filter itself goes to the standard output, name a file for it",
-        ),
+        ("build - items.txt --json", "--json: standard output is used by the filter; name a file as OUT"),
     ] {
-        assert_eq!(folder.trouble(line), said, "{line}");
+        assert_eq!(folder.error_line(line), said, "{line}");
     }
-    let said = folder.trouble("build x items.txt --kind blom");
-    assert!(said.contains("'blom'") && said.contains("the known ones are bitmap, bloom, "), "{said}");
-    let said = folder.trouble("build x --deletes items.txt");
+    let said = folder.error_line("build x items.txt --kind blom");
+    assert!(said.contains("'blom'") && said.contains("known kinds: bitmap, bloom, "), "{said}");
+    let said = folder.error_line("build x --deletes items.txt");
     assert!(said.contains("files stand before --deletes"), "{said}");
-    assert!(folder.trouble("build x items.txt --fpr 1e-300 --items 10").starts_with("--fpr: "));
-    assert!(folder.trouble("build x items.txt -j 0").contains("--threads"));
+    assert!(folder.error_line("build x items.txt --fpr 1e-300 --items 10").starts_with("--fpr: "));
+    assert!(folder.error_line("build x items.txt -j 0").contains("--threads"));
 }
 
 #[test]
-fn the_standard_output_gets_the_filter_and_nothing_else() {
+fn standard_output_gets_only_the_filter() {
     let folder = Folder::new("stdout");
     folder.write("items.txt", members(3_000));
     let output = folder.mayhap("build - items.txt --kind bloom").output().unwrap();
@@ -558,7 +571,7 @@ fn the_standard_output_gets_the_filter_and_nothing_else() {
     holds_all(&Filter::decode(&output.stdout).unwrap(), 3_000);
     let full = File::options().write(true).open("/dev/full").unwrap();
     let output = folder.mayhap("build - items.txt --kind bloom").stdout(full).output().unwrap();
-    assert!(one_line(&output, "full").ends_with("cannot write the answer: no space left on device"));
+    assert!(one_line(&output, "full").ends_with("cannot write the output: no space left on device"));
 }
 
 fn said_well_bytes(output: &Output) {
@@ -566,11 +579,11 @@ fn said_well_bytes(output: &Output) {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there() {
+fn a_full_disk_leaves_the_old_file() {
     let folder = Folder::new("full-disk");
     folder.write("items.txt", members(100_000)).write("out.mayhap", "the old one");
     let limited = |arguments: &str| {
-        // No file may be longer than 64 blocks of 512 bytes (or of 1024): what a full disk does, to this program only.
+        // Files are limited to 64 blocks of 512 (or 1024) bytes, which acts as a full disk for this program only.
         let line = format!("ulimit -f 64; exec '{}' {arguments}", env!("CARGO_BIN_EXE_mayhap"));
         let mut command = Command::new("sh");
         command.args(["-c", &line]).current_dir(&folder.0).stdin(Stdio::null());
@@ -579,7 +592,7 @@ fn a_full_disk_leaves_what_was_there() {
     let output = limited("build out.mayhap items.txt -f --items 1e6 --kind bloom --quiet");
     let said = one_line(&output, "limited");
     assert!(said.starts_with("cannot write ") && said.ends_with(": file too large"), "{said}");
-    // So does a temporary file that grows too long.
+    // The same for a temporary file that grows too long.
     let output = limited("build out.mayhap items.txt -f --kind bloom --hash-memory 1KiB --quiet");
     let said = one_line(&output, "limited");
     assert!(
@@ -591,7 +604,7 @@ fn a_full_disk_leaves_what_was_there() {
 }
 
 #[test]
-fn ctrl_c_leaves_what_was_there() {
+fn ctrl_c_leaves_the_old_file() {
     let folder = Folder::new("ctrl-c");
     folder.write("out.mayhap", "the old one");
     for asked in ["--items 1e6", "--hash-memory 1KiB"] {
@@ -603,7 +616,7 @@ fn ctrl_c_leaves_what_was_there() {
             .unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(&members(50_000)).unwrap();
-        // It is listening by the time it has said how far it is.
+        // Once it prints progress, it handles signals.
         let mut said = [0; 8];
         std::io::Read::read_exact(child.stderr.as_mut().unwrap(), &mut said).unwrap();
         assert_eq!(&said, b"mayhap: ");
@@ -617,7 +630,7 @@ fn ctrl_c_leaves_what_was_there() {
     }
 }
 
-/// How it ended, within some seconds; nothing if by a signal.
+/// The exit code, within some seconds; `None` if a signal ended it.
 fn wait(child: &mut std::process::Child) -> Option<i32> {
     for _ in 0..600 {
         if let Some(status) = child.try_wait().unwrap() {
@@ -626,11 +639,11 @@ fn wait(child: &mut std::process::Child) -> Option<i32> {
         std::thread::sleep(Duration::from_millis(50));
     }
     let _ = child.kill();
-    panic!("it does not end");
+    panic!("the program does not end");
 }
 
 #[test]
-fn progress_is_told_in_plain_lines_where_asked() {
+fn progress_is_printed_as_plain_lines_on_request() {
     let folder = Folder::new("progress");
     folder.write("items.txt", members(20_000));
     let (_, said) = folder.run("build out.mayhap items.txt --items 20000 --progress");
@@ -641,7 +654,7 @@ fn progress_is_told_in_plain_lines_where_asked() {
 }
 
 #[test]
-fn the_help_teaches() {
+fn the_help_has_examples() {
     let folder = Folder::new("help");
     for verb in ["build", "add", "remove", "merge"] {
         let (help, _) = folder.run(&format!("{verb} --help"));

@@ -1,4 +1,4 @@
-//! `mayhap add`, `remove` and `merge` as their users run them: the real program, real files.
+//! `mayhap add`, `remove` and `merge` as users run them: the real program and real files.
 
 mod program;
 
@@ -14,7 +14,7 @@ use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
 
-/// A folder of its own for every test, empty when it begins.
+/// A new empty directory for each test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ impl Folder {
         command
     }
 
-    /// Runs it well, and returns what it said on the standard error.
+    /// Runs a command that must succeed. Returns standard error.
     fn run(&self, arguments: &str) -> String {
         let output = self.mayhap(arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -55,8 +55,8 @@ impl Folder {
         serde_json::from_slice(&output.stdout).expect("one JSON object")
     }
 
-    /// The one line it says when something is wrong; no file has changed then, and none is left.
-    fn trouble(&self, arguments: &str) -> String {
+    /// The one-line error of a command that must fail, change no file and leave none.
+    fn error_line(&self, arguments: &str) -> String {
         let before = self.files();
         let output = self.mayhap(arguments).output().unwrap();
         assert!(self.files() == before, "{arguments} changed something");
@@ -97,7 +97,7 @@ fn holds(filter: &Filter, range: std::ops::Range<u64>) {
 }
 
 fn keeps_its_word(filter: &Filter, what: &str) {
-    // Enough of them that the few of a low rate can be judged.
+    // Enough non-members that a low rate can be judged.
     let non_members = ((500.0 / filter.expected_fpr()) as u64).max(60_000);
     let band = band_with_model_error(non_members, filter.expected_fpr(), 1e-6, 0.02);
     let wrong = (0..non_members).filter(|&i| filter.may_contain(&non_member(i))).count() as u64;
@@ -120,7 +120,7 @@ const TAKING: [&str; 11] = [
 const GIVING: [&str; 6] = ["counting-bloom", "d-left", "cuckoo", "growable-cuckoo", "quotient", "growing"];
 
 #[test]
-fn what_is_added_in_two_runs_is_what_is_built_in_one() {
+fn two_additions_give_the_same_filter_as_one_build() {
     let folder = Folder::new("add");
     folder.write("one.txt", members(0..6_000)).write("two.txt", members(6_000..10_000));
     for kind in TAKING {
@@ -136,14 +136,14 @@ fn what_is_added_in_two_runs_is_what_is_built_in_one() {
         assert_eq!(new + before, 4_000);
         assert!(new > 3_850, "{kind}: {report}");
         assert_eq!(report["over_capacity"], false, "{kind}: {report}");
-        // The same hashes in the same order: the same filter, to the last byte.
+        // The same hashes in the same order: the same filter, byte for byte.
         folder.run(&format!("build once.mayhap one.txt two.txt -f {build} --copies"));
         assert!(folder.read("seen.mayhap") == folder.read("once.mayhap"), "{kind}");
     }
 }
 
 #[test]
-fn what_is_removed_is_gone_and_nothing_else_is() {
+fn only_the_removed_items_are_gone() {
     let folder = Folder::new("remove");
     folder.write("items.txt", members(0..10_000)).write("gone.txt", members(0..4_000));
     folder.write(
@@ -163,9 +163,9 @@ fn what_is_removed_is_gone_and_nothing_else_is() {
         let still = (0..4_000).filter(|&i| filter.may_contain(&member(i))).count();
         assert!(still < 30, "{kind}: {still} of 4000 still answer mayhap, at 0.1 % some 4 should");
         let said = folder.run("remove seen.mayhap never.txt");
-        assert!(said.contains(" items removed, ") && said.contains(" certainly not in; "), "{said}");
+        assert!(said.contains(" items removed, ") && said.contains(" not in the filter; "), "{said}");
     }
-    // An exact one knows better than to take out what is not in.
+    // An exact structure does not remove non-members.
     folder.write("ids.txt", "1\n2\n3\n").write("two.txt", "2\n9\n77\n");
     folder.run("build ids.mayhap ids.txt --kind bitmap --range 0..63");
     let report = folder.json("remove ids.mayhap two.txt");
@@ -175,20 +175,20 @@ fn what_is_removed_is_gone_and_nothing_else_is() {
 }
 
 #[test]
-fn copies_are_counted_unless_only_new_items_are_wanted() {
+fn copies_are_counted_unless_new_only() {
     let folder = Folder::new("copies");
     folder.write("items.txt", members(0..1_000)).write("same.txt", "again\n".repeat(20));
     folder.run("build seen.mayhap items.txt --kind cuckoo --items 3000");
     folder.run("add seen.mayhap items.txt");
     assert_eq!(folder.open("seen.mayhap").inserted(), 2_000);
     let said = folder.run("add seen.mayhap items.txt --new-only");
-    assert!(said.contains("1,000 items added, 1,000 of them mayhap there before; 2,000 items now"), "{said}");
-    let said = folder.trouble("add seen.mayhap same.txt");
+    assert!(said.contains("1,000 items added, 1,000 of them maybe there before; 2,000 items now"), "{said}");
+    let said = folder.error_line("add seen.mayhap same.txt");
     let limit = said.split("limit is ").nth(1).unwrap().split(';').next().unwrap().parse::<u64>().unwrap();
     assert_eq!(
         said,
         format!(
-            "same.txt, line {}: too many copies of one item, limit is {limit}; --new-only leaves out what is mayhap in already",
+            "same.txt, line {}: too many copies of one item, limit is {limit}; --new-only skips items that are maybe in the filter already",
             limit + 1
         )
     );
@@ -197,61 +197,61 @@ fn copies_are_counted_unless_only_new_items_are_wanted() {
 }
 
 #[test]
-fn kinds_that_cannot_say_which_can() {
+fn kinds_that_cannot_change_name_those_that_can() {
     let folder = Folder::new("cannot");
     folder.write("items.txt", members(0..500));
     for kind in ["xor", "binary-fuse", "ribbon", "gcs"] {
         folder.run(&format!("build {kind}.mayhap items.txt --kind {kind}"));
-        let said = folder.trouble(&format!("add {kind}.mayhap items.txt"));
+        let said = folder.error_line(&format!("add {kind}.mayhap items.txt"));
         assert_eq!(
             said,
             format!(
-                "{kind}.mayhap: a {kind} is built of all its items at once and takes no more; build it again, or build a \
-                 kind that takes them: bloom, blocked-bloom, cuckoo, …"
+                "{kind}.mayhap: this {kind} filter is immutable: it is built once, from all items; build it again, or use a \
+                 kind that accepts new items: bloom, blocked-bloom, cuckoo, …"
             )
         );
     }
     for kind in ["bloom", "blocked-bloom", "scalable-bloom", "ribbon"] {
         folder.run(&format!("build {kind}.mayhap items.txt -f --kind {kind}"));
-        let said = folder.trouble(&format!("remove {kind}.mayhap items.txt"));
+        let said = folder.error_line(&format!("remove {kind}.mayhap items.txt"));
         assert!(
             said.starts_with(&format!(
-                "{kind}.mayhap: a {kind} cannot remove items: counting-bloom, d-left, "
+                "{kind}.mayhap: a {kind} cannot remove items; these kinds support it: counting-bloom, "
             )),
             "{said}"
         );
     }
     folder.run("build window.mayhap items.txt --kind window --items 100");
-    assert!(folder.trouble("remove window.mayhap items.txt").contains("a window cannot remove items"));
+    assert!(folder.error_line("remove window.mayhap items.txt").contains("a window cannot remove items"));
 }
 
 #[test]
-fn past_its_capacity_a_filter_is_a_warning_or_refuses() {
+fn a_filter_over_capacity_warns_or_rejects() {
     let folder = Folder::new("over");
     folder.write("items.txt", members(0..1_000)).write("more.txt", members(1_000..2_000));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
     let said = folder.run("add seen.mayhap more.txt");
     let rate = mayhap::advise::say::rate(folder.open("seen.mayhap").expected_fpr());
     let warning = said.lines().next().unwrap();
-    let over = "mayhap: warning: seen.mayhap: over capacity: it was made for 1,000 items and holds 1,9";
+    let over = "mayhap: warning: seen.mayhap: over capacity: made for 1,000 items, holds 1,9";
     assert!(warning.starts_with(over), "{said}");
     assert!(warning.contains(&format!("answered mayhap at a rate of {rate}, not 1%")), "{said}");
     assert_eq!(folder.run("add seen.mayhap more.txt --quiet"), "");
     folder.run("build seen.mayhap items.txt -f --kind cuckoo --items 1000");
-    let said = folder.trouble("add seen.mayhap more.txt");
+    let said = folder.error_line("add seen.mayhap more.txt");
     assert!(
         said.starts_with("seen.mayhap: filter is full with 1") && said.contains("(more.txt, line "),
         "{said}"
     );
     assert!(
-        said.contains("sized for 1000; nothing was added (")
-            && said.ends_with("): build a larger one, or one that grows (--grows)"),
+        said.contains("sized for 1000; nothing was added (stopped at ")
+            && said.ends_with("): build a larger filter, or one that grows (--grows)"),
         "{said}"
     );
 }
 
 #[test]
-fn elsewhere_leaves_the_filter_alone_and_in_place_keeps_its_rights() {
+fn output_elsewhere_leaves_the_filter_and_in_place_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new("elsewhere");
     folder.write("items.txt", members(0..100)).write("more.txt", members(100..200));
@@ -261,8 +261,8 @@ fn elsewhere_leaves_the_filter_alone_and_in_place_keeps_its_rights() {
     assert_eq!(folder.read("seen.mayhap"), old);
     holds(&folder.open("larger.mayhap"), 0..200);
     assert_eq!(
-        folder.trouble("add seen.mayhap more.txt -o larger.mayhap"),
-        "larger.mayhap: is there already: --force replaces it"
+        folder.error_line("add seen.mayhap more.txt -o larger.mayhap"),
+        "larger.mayhap: exists already; --force replaces it"
     );
     folder.run("add seen.mayhap more.txt -o larger.mayhap --force");
     let output = folder.mayhap("add seen.mayhap more.txt -o -").output().unwrap();
@@ -275,21 +275,21 @@ fn elsewhere_leaves_the_filter_alone_and_in_place_keeps_its_rights() {
     assert_eq!(folder.files().len(), 4, "nothing is left aside");
 }
 
-/// A verb that waits for more input, so that it can be watched.
+/// A command that waits for more input, so that it can be observed.
 fn waiting(folder: &Folder, arguments: &str) -> Child {
     let mut command = folder.mayhap(arguments);
     command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
-fn two_that_add_at_the_same_time_both_do() {
+fn two_concurrent_additions_both_succeed() {
     let folder = Folder::new("two");
     folder.write("items.txt", members(0..100)).write("second.txt", members(200..300));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
     let mut first = waiting(&folder, "add seen.mayhap --progress");
     let mut input = first.stdin.take().unwrap();
     input.write_all(&members(100..150)).unwrap();
-    // Its first line comes when it has the filter.
+    // Its first line is printed when it holds the filter.
     let mut said = BufReader::new(first.stderr.take().unwrap());
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
@@ -298,7 +298,7 @@ fn two_that_add_at_the_same_time_both_do() {
     let mut second_said = BufReader::new(second.stderr.take().unwrap());
     line.clear();
     second_said.read_line(&mut line).unwrap();
-    assert_eq!(line, "mayhap: waiting for another mayhap to be done with seen.mayhap\n");
+    assert_eq!(line, "mayhap: waiting for another mayhap process to finish with seen.mayhap\n");
     assert!(second.try_wait().unwrap().is_none());
     input.write_all(&members(150..200)).unwrap();
     drop(input);
@@ -307,7 +307,7 @@ fn two_that_add_at_the_same_time_both_do() {
 }
 
 #[test]
-fn who_does_not_care_for_locks_is_found_out() {
+fn a_change_without_the_lock_is_detected() {
     let folder = Folder::new("changed");
     folder.write("items.txt", members(0..100));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
@@ -325,13 +325,13 @@ fn who_does_not_care_for_locks_is_found_out() {
     let last = said.lines().last().unwrap().unwrap();
     assert_eq!(
         last,
-        "mayhap: seen.mayhap: was changed by another program meanwhile, and is left as it is: run this again"
+        "mayhap: seen.mayhap: was changed by another program during the work; it was not replaced, run the command again"
     );
     assert_eq!(folder.read("seen.mayhap"), theirs);
 }
 
 #[test]
-fn ctrl_c_leaves_the_filter_as_it_was() {
+fn ctrl_c_leaves_the_filter_unchanged() {
     let folder = Folder::new("ctrl-c");
     folder.write("items.txt", members(0..100));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
@@ -347,7 +347,7 @@ fn ctrl_c_leaves_the_filter_as_it_was() {
 }
 
 #[test]
-fn other_programs_filters_stay_theirs() {
+fn other_programs_filters_keep_their_format() {
     let folder = Folder::new("foreign");
     folder.write("items.txt", members(0..500)).write("more.txt", members(500..900));
     let texts = |range: std::ops::Range<u64>| range.map(|i| String::from_utf8(member(i)).unwrap());
@@ -361,19 +361,19 @@ fn other_programs_filters_stay_theirs() {
         let name = format.name();
         folder.run(&format!("build theirs items.txt -f --format {name} {flags} --items 1000"));
         folder.run(&format!("add theirs more.txt {flags}"));
-        // The bytes their program would have written.
+        // The bytes that their program would have written.
         let expected = format.build(texts(0..900), 1_000, 0.01, ItemEncoding::Utf8).unwrap();
         let mut bytes = Vec::new();
         format.write(&expected, &mut bytes).unwrap();
         assert!(folder.read("theirs") == bytes, "{name}");
     }
-    // RedisBloom's cuckoo filter gives items back.
+    // RedisBloom's cuckoo filter supports removal.
     folder.run("build theirs items.txt -f --format redis-cuckoo --items 1000");
     let report = folder.json("remove theirs items.txt");
     assert_eq!(report["items_not_in"], 0);
     let options = ReadOptions::default();
     assert_eq!(Format::RedisCuckoo.read(&folder.read("theirs"), &options).unwrap().inserted(), 0);
-    // What somebody attached to a DCSO file is still there.
+    // Data attached to a DCSO file is kept.
     let filter = dcso::create(1_000, 0.01).unwrap();
     for packing in [Packing::Plain, Packing::Gzip] {
         let mut bytes = Vec::new();
@@ -384,12 +384,12 @@ fn other_programs_filters_stay_theirs() {
         assert_eq!((read.data.as_slice(), read.packing), (&b"from the feed of Monday"[..], packing));
         assert!(texts(0..500).all(|item| read.filter.may_contain(item.as_str())));
     }
-    let said = folder.trouble("add items.txt more.txt");
+    let said = folder.error_line("add items.txt more.txt");
     assert!(said.starts_with("items.txt: "), "{said}");
 }
 
 #[test]
-fn merged_filters_hold_what_all_held() {
+fn merged_filters_hold_the_items_of_all() {
     let folder = Folder::new("merge");
     folder.write("one.txt", members(0..4_000)).write("two.txt", members(4_000..8_000));
     folder.write("both.txt", members(0..8_000));
@@ -407,7 +407,7 @@ fn merged_filters_hold_what_all_held() {
         assert_eq!(report["items_in_parts"], parts);
         assert!((7_800..=8_100).contains(&filter.inserted()), "{kind}: {}", filter.inserted());
     }
-    // Sets that never change, too; each item keeps its bits, so that twice the items are wrong twice as often.
+    // Static kinds, too. Each item keeps its bits, so twice the items double the false-positive rate.
     folder.run("build one.mayhap one.txt -f --kind gcs");
     folder.run("build two.mayhap two.txt -f --kind gcs");
     let said = folder.run("merge all.mayhap one.mayhap two.mayhap -f");
@@ -417,7 +417,7 @@ fn merged_filters_hold_what_all_held() {
 }
 
 #[test]
-fn what_does_not_merge_is_told_why() {
+fn filters_that_cannot_be_merged_are_rejected_with_the_reason() {
     let folder = Folder::new("merge-refusals");
     folder.write("items.txt", members(0..1_000)).write("more.txt", members(1_000..2_000));
     for (name, asked) in [
@@ -454,23 +454,25 @@ fn what_does_not_merge_is_told_why() {
         ("bloom.mayhap guava.bloom --items-as utf8", "guava.bloom: guava format, bloom.mayhap is mayhap"),
         ("missing.mayhap bloom.mayhap", "cannot "),
     ] {
-        let told = folder.trouble(&format!("merge out.mayhap {line}"));
+        let told = folder.error_line(&format!("merge out.mayhap {line}"));
         assert!(told.starts_with(said), "{line}: {told}");
     }
-    assert!(folder.trouble("merge out.mayhap").contains("FILTER"));
+    assert!(folder.error_line("merge out.mayhap").contains("FILTER"));
     assert_eq!(
-        folder.trouble("merge bloom.mayhap bloom.mayhap bloom.mayhap"),
-        "bloom.mayhap: is there already: --force replaces it"
+        folder.error_line("merge bloom.mayhap bloom.mayhap bloom.mayhap"),
+        "bloom.mayhap: exists already; --force replaces it"
     );
-    // Damage is noticed before anything is written.
+    // Damage is detected before anything is written.
     let mut damaged = folder.read("bloom.mayhap");
     damaged[60] ^= 1;
     folder.write("damaged.mayhap", damaged);
-    assert!(folder.trouble("merge out.mayhap bloom.mayhap damaged.mayhap").starts_with("damaged.mayhap: "));
-    assert!(folder.trouble("add damaged.mayhap items.txt").starts_with("damaged.mayhap: "));
-    // Too many for one is a warning.
+    assert!(
+        folder.error_line("merge out.mayhap bloom.mayhap damaged.mayhap").starts_with("damaged.mayhap: ")
+    );
+    assert!(folder.error_line("add damaged.mayhap items.txt").starts_with("damaged.mayhap: "));
+    // Too many items for one filter cause a warning.
     folder.run("build more.mayhap more.txt --kind bloom --items 1000");
     let said = folder.run("merge bloom.mayhap bloom.mayhap more.mayhap --force");
-    let over = "mayhap: warning: bloom.mayhap: over capacity: it was made for 1,000 items and holds 1,9";
+    let over = "mayhap: warning: bloom.mayhap: over capacity: made for 1,000 items, holds 1,9";
     assert!(said.starts_with(over) && said.contains(", not 1%"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! `mayhap check` as its users run it: the real program, real files, its output and its exit codes.
+//! `mayhap check` as users run it: the real program, real files, its output and its exit codes.
 
 mod program;
 
@@ -15,7 +15,7 @@ use mayhap::{
 };
 use serde_json::Value;
 
-use program::{run, said, trouble};
+use program::{error_line, run, said};
 
 fn folder(name: &str) -> PathBuf {
     program::empty_folder("check", name)
@@ -99,7 +99,7 @@ fn every_kind_finds_its_members_and_answers_as_the_library_does() {
     let members: String = (0..ITEMS).map(|number| member(number) + "\n").collect();
     let non_members: Vec<String> = (0..20_000).map(non_member).collect();
     fs::write(folder.join("members.txt"), &members).unwrap();
-    fs::write(folder.join("strangers.txt"), non_members.join("\n")).unwrap(); // the last one without an end
+    fs::write(folder.join("non-members.txt"), non_members.join("\n")).unwrap(); // the last one without an end
     for (name, filter) in every_kind() {
         let path = format!("{name}.mayhap");
         file::save(&filter, folder.join(&path)).unwrap();
@@ -111,19 +111,19 @@ fn every_kind_finds_its_members_and_answers_as_the_library_does() {
 
         let wrong: Vec<&str> =
             non_members.iter().filter(|item| filter.may_contain(*item)).map(String::as_str).collect();
-        let (code, out, _) = run(&folder, &["check", &path, "strangers.txt"]);
+        let (code, out, _) = run(&folder, &["check", &path, "non-members.txt"]);
         assert_eq!(out.lines().collect::<Vec<_>>(), wrong, "{name}");
         assert_eq!(code, i32::from(wrong.is_empty()), "{name}");
-        let (code, out, _) = run(&folder, &["check", "-v", "-j1", &path, "strangers.txt"]);
+        let (code, out, _) = run(&folder, &["check", "-v", "-j1", &path, "non-members.txt"]);
         assert_eq!((code, out.lines().count()), (0, non_members.len() - wrong.len()), "{name}");
-        let counts = json(&folder, &["check", "--json", &path, "strangers.txt"]);
+        let counts = json(&folder, &["check", "--json", &path, "non-members.txt"]);
         assert_eq!(counts["lines"], non_members.len(), "{name}");
         assert_eq!(
             (&counts["mayhap"], &counts["no"]),
             (&Value::from(wrong.len()), &Value::from(non_members.len() - wrong.len()))
         );
-        // As many as that are expected: the noes tell how many non-members there were.
-        let expected = counts["expected_wrong_mayhaps"].as_f64().unwrap();
+        // The report estimates the false positives from the number of "no" answers.
+        let expected = counts["expected_wrong_maybe"].as_f64().unwrap();
         let rate = filter.expected_fpr();
         let model = (counts["no"].as_f64().unwrap() * rate / (1.0 - rate)).min(wrong.len() as f64);
         assert!((expected - model).abs() < 1e-6, "{name}: {expected} {model}");
@@ -131,7 +131,7 @@ fn every_kind_finds_its_members_and_answers_as_the_library_does() {
 }
 
 #[test]
-fn many_blocks_come_in_order_by_any_number_of_threads() {
+fn many_blocks_stay_in_order_for_any_number_of_threads() {
     let folder = folder("blocks");
     let mut filter = BlockedBloom::for_capacity(100_000, 0.01, 5).unwrap();
     let lines: Vec<String> = (0..200_000_u64)
@@ -148,7 +148,7 @@ fn many_blocks_come_in_order_by_any_number_of_threads() {
         let (code, out, _) = run(&folder, &["check", threads, "seen.mayhap", "lines.txt"]);
         assert!(code == 0 && out == expected, "{threads}");
     }
-    // From several files and the standard input, one behind the other.
+    // From several files and standard input, one after another.
     let mut child = mayhap(&folder, &["check", "-c", "seen.mayhap", "lines.txt", "-", "lines.txt"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -160,7 +160,7 @@ fn many_blocks_come_in_order_by_any_number_of_threads() {
 }
 
 #[test]
-fn what_is_asked_for_is_what_is_printed() {
+fn each_output_option_prints_what_it_promises() {
     let folder = folder("forms");
     small_bloom(&folder);
     fs::write(folder.join("names.txt"), "ada\nlinus\n\ngrace\nada\nken").unwrap();
@@ -185,7 +185,7 @@ fn what_is_asked_for_is_what_is_printed() {
 }
 
 #[test]
-fn items_of_the_command_line_are_answered_at_once() {
+fn items_on_the_command_line_are_answered() {
     let folder = folder("items");
     small_bloom(&folder);
     let ask = |arguments: &[&str]| run(&folder, &[&["check", "seen.mayhap"], arguments].concat());
@@ -208,7 +208,7 @@ fn items_of_the_command_line_are_answered_at_once() {
 }
 
 #[test]
-fn ugly_input_is_what_it_is() {
+fn unusual_lines_are_items_as_they_are() {
     let folder = folder("ugly");
     let mut filter = Bloom::for_capacity(100, 0.0001, 1).unwrap();
     filter.insert(b"caf\xe9".as_slice());
@@ -227,21 +227,28 @@ fn ugly_input_is_what_it_is() {
     assert_eq!(run(&folder, &["check", "seen.mayhap", "empty.txt"]), (1, String::new(), String::new()));
     assert_eq!(run(&folder, &["check", "-c", "seen.mayhap", "empty.txt"]), (1, "0\n".into(), String::new()));
     assert_eq!(
-        trouble(&folder, &["check", "seen.mayhap", "not-there.txt"]),
+        error_line(&folder, &["check", "seen.mayhap", "not-there.txt"]),
         "mayhap: cannot read not-there.txt: no such file or directory\n"
     );
-    assert_eq!(trouble(&folder, &["check", "seen.mayhap", "."]), "mayhap: cannot read .: is a directory\n");
     assert_eq!(
-        trouble(&folder, &["check", "not-there.mayhap", "crlf.txt"]),
+        error_line(&folder, &["check", "seen.mayhap", "."]),
+        "mayhap: cannot read .: is a directory\n"
+    );
+    assert_eq!(
+        error_line(&folder, &["check", "not-there.mayhap", "crlf.txt"]),
         "mayhap: cannot read not-there.mayhap: no such file or directory\n"
     );
-    assert!(trouble(&folder, &["check", ".", "crlf.txt"]).contains(": "), "a directory is no filter");
-    assert!(trouble(&folder, &["check", "crlf.txt", "crlf.txt"]).contains("no filter that mayhap knows"));
-    assert!(trouble(&folder, &["check", "empty.txt", "crlf.txt"]).contains("an empty file is no filter"));
+    assert!(error_line(&folder, &["check", ".", "crlf.txt"]).contains(": "), "a directory is no filter");
+    assert!(
+        error_line(&folder, &["check", "crlf.txt", "crlf.txt"]).contains("not a filter in a known format")
+    );
+    assert!(
+        error_line(&folder, &["check", "empty.txt", "crlf.txt"]).contains("an empty file is not a filter")
+    );
 }
 
 #[test]
-fn a_reader_that_leaves_and_a_full_disk_are_told_apart() {
+fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
     let folder = folder("pipes");
     small_bloom(&folder);
     fs::write(folder.join("many.txt"), "ada\n".repeat(500_000)).unwrap();
@@ -262,13 +269,13 @@ fn a_reader_that_leaves_and_a_full_disk_are_told_apart() {
         let (code, _, error) = said(&output);
         assert_eq!(
             (code, error.as_str()),
-            (2, "mayhap: cannot write the answer: no space left on device\n"),
+            (2, "mayhap: cannot write the output: no space left on device\n"),
             "{flag}"
         );
     }
 }
 
-/// What is typed is answered before more is typed, and `-q` does not wait for the end.
+/// A typed line is answered before the next is typed, and `-q` does not wait for the end of the input.
 #[test]
 fn answers_do_not_wait_for_the_end_of_the_input() {
     let folder = folder("live");
@@ -300,7 +307,7 @@ fn answers_do_not_wait_for_the_end_of_the_input() {
 }
 
 #[test]
-fn a_filter_over_capacity_is_told_once_and_by_how_much() {
+fn a_filter_over_capacity_causes_one_warning_with_the_numbers() {
     let folder = folder("over");
     let mut filter = Bloom::for_capacity(1_000, 0.01, 3).unwrap();
     (0..5_000).for_each(|number| {
@@ -311,15 +318,10 @@ fn a_filter_over_capacity_is_told_once_and_by_how_much() {
     let (_, _, error) = run(&folder, &["check", "over.mayhap", "lines.txt"]);
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(
-        error.starts_with(
-            "mayhap: warning: over.mayhap: over capacity: it was made for 1,000 items and holds "
-        ),
+        error.starts_with("mayhap: warning: over.mayhap: over capacity: made for 1,000 items, holds "),
         "{error}"
     );
-    assert!(
-        error.contains("non-members are answered mayhap at a rate of ") && error.contains(", not 1%"),
-        "{error}"
-    );
+    assert!(error.contains("; the false-positive rate is ") && error.contains(", not 1%"), "{error}");
     assert_eq!(run(&folder, &["check", "-q", "over.mayhap", "lines.txt"]).2, "", "--quiet is quiet");
     assert_eq!(json(&folder, &["check", "--json", "over.mayhap", "lines.txt"])["over_capacity"], true);
 
@@ -332,12 +334,12 @@ fn a_filter_over_capacity_is_told_once_and_by_how_much() {
 }
 
 #[test]
-fn a_damaged_filter_is_no_answer() {
+fn a_damaged_filter_is_an_error() {
     let folder = folder("damaged");
     let good = small_bloom(&folder).encode();
     let damaged = |name: &str, bytes: &[u8]| {
         fs::write(folder.join(name), bytes).unwrap();
-        trouble(&folder, &["check", name, "--item", "ada"])
+        error_line(&folder, &["check", name, "--item", "ada"])
     };
     let mut header = good.clone();
     header[60] ^= 1;
@@ -349,13 +351,13 @@ fn a_damaged_filter_is_no_answer() {
     assert!(damaged("newer.mayhap", &newer).contains("format version 9 is not known"));
 }
 
-/// Its words are a hole in the file: whoever reads all of them reads four gibibytes, and whoever maps them none.
+/// The words of the filter are a hole in the file. A program that reads them reads 4 GiB; one that maps them reads nothing.
 #[test]
-fn a_filter_of_four_gibibytes_answers_at_once() {
+fn a_filter_of_four_gibibytes_answers_immediately() {
     let folder = folder("huge");
     let path = folder.join("huge.mayhap");
     let (bits, header_bytes) = (1_u64 << 35, 192);
-    // The header of a filter so large, from one so small: bits, payload and checksum are patched in.
+    // The header of a large filter, made from a small one: bits, payload and checksum are patched.
     let small = Bloom::with_shape(mayhap::BloomShape::exactly(512, 7, 50).unwrap(), 1).unwrap();
     let mut header = small.encode()[..header_bytes].to_vec();
     header[48..56].copy_from_slice(&3_000_000_000_u64.to_le_bytes());
@@ -369,7 +371,7 @@ fn a_filter_of_four_gibibytes_answers_at_once() {
     file.set_len(header_bytes as u64 + bits / 8).unwrap();
     drop(file);
     for arguments in [&["check", "huge.mayhap", "--item", "ada"][..], &["info", "huge.mayhap"]] {
-        // The best of some: a busy machine is slow at times, but reading so much is slow every time.
+        // The best of several runs: a busy machine is slow at times, but reading 4 GiB is slow every time.
         let took = (0..5).map(|_| {
             let started = Instant::now();
             let (code, out, error) = run(&folder, arguments);
@@ -383,7 +385,7 @@ fn a_filter_of_four_gibibytes_answers_at_once() {
 }
 
 #[test]
-fn a_bitmap_takes_numbers_and_nothing_else() {
+fn a_bitmap_accepts_only_numbers() {
     let folder = folder("bitmap");
     let mut filter = Filter::Bitmap(Bitmap::of_range(13_000_000_000, 13_000_009_999).unwrap());
     filter.insert(&13_000_000_007_u64).unwrap();
@@ -391,14 +393,14 @@ fn a_bitmap_takes_numbers_and_nothing_else() {
     fs::write(folder.join("phones.txt"), "13000000007\n13000000008\n5\n").unwrap();
     assert_eq!(run(&folder, &["check", "phones.mayhap", "phones.txt"]).1, "13000000007\n");
     fs::write(folder.join("mixed.txt"), "13000000008\nada\n13000000007\n-5\n").unwrap();
-    let said = trouble(&folder, &["check", "phones.mayhap", "mixed.txt"]);
+    let said = error_line(&folder, &["check", "phones.mayhap", "mixed.txt"]);
     assert!(said.contains("mixed.txt, line 2: \"ada\" is not an integer from 0 to 2^64 - 1"), "{said}");
     assert!(said.contains("--allow-misfits"), "{said}");
     let (code, out, _) =
         run(&folder, &["check", "--allow-misfits", "--annotate", "phones.mayhap", "mixed.txt"]);
     assert_eq!((code, out.as_str()), (0, "no\t13000000008\nno\tada\nmayhap\t13000000007\nno\t-5\n"));
     assert!(
-        trouble(&folder, &["check", "phones.mayhap", "--item", "ada"])
+        error_line(&folder, &["check", "phones.mayhap", "--item", "ada"])
             .contains("--item: \"ada\" is not an integer")
     );
 }
@@ -407,15 +409,15 @@ fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors")
 }
 
-/// A list of lines, `prefix` and a number each.
+/// Lines of `prefix` and a number.
 fn lines(folder: &Path, name: &str, prefix: &str, numbers: std::ops::Range<u64>) {
     fs::write(folder.join(name), numbers.map(|number| format!("{prefix}{number}\n")).collect::<String>())
         .unwrap();
 }
 
-/// Filters that other programs wrote answer as those programs said, false positives included.
+/// Filters that other programs wrote give the answers of those programs, false positives included.
 #[test]
-fn filters_of_other_programs_answer_as_those_do() {
+fn filters_of_other_programs_answer_as_those_programs_do() {
     let folder = folder("foreign");
     lines(&folder, "items.txt", "item-", 0..1_000);
     lines(&folder, "absent.txt", "absent-", 0..10_000);
@@ -446,15 +448,15 @@ fn filters_of_other_programs_answer_as_those_do() {
             assert_eq!(count(absent), wrong, "{vector}");
         }
     }
-    // Numbers, as a program of Java put them in.
+    // Numbers, as inserted by a Java program.
     lines(&folder, "longs.txt", "", 0..10_000);
     lines(&folder, "other-longs.txt", "", 10_000..30_000);
     let longs = vectors().join("guava/mitz64_long_n10000_p0.001.bin");
-    for (file, mayhaps) in [("longs.txt", "10000\n"), ("other-longs.txt", "7\n")] {
+    for (file, maybe) in [("longs.txt", "10000\n"), ("other-longs.txt", "7\n")] {
         let arguments = ["check", "-c", longs.to_str().unwrap(), "--items-as", "i64le", file];
-        assert_eq!(run(&folder, &arguments).1, mayhaps, "{file}");
+        assert_eq!(run(&folder, &arguments).1, maybe, "{file}");
     }
-    // Numbers: those of xor_singleheader, which are hashes of 1 to 1,000.
+    // The numbers of xor_singleheader, which are hashes of 1 to 1,000.
     let key = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     fs::write(folder.join("keys.txt"), (1..=1_000).map(|n| format!("{}\n", key(n))).collect::<String>())
         .unwrap();
@@ -466,15 +468,15 @@ fn filters_of_other_programs_answer_as_those_do() {
 }
 
 #[test]
-fn what_a_file_does_not_say_is_asked_for_by_its_flag() {
+fn facts_missing_in_a_file_are_requested_by_flag() {
     let folder = folder("flags");
     let ask = |vector: &str, flags: &[&str]| {
         let path = vectors().join(vector);
-        trouble(&folder, &[&["check", path.to_str().unwrap(), "--item", "1"], flags].concat())
+        error_line(&folder, &[&["check", path.to_str().unwrap(), "--item", "1"], flags].concat())
     };
     assert!(
         ask("guava/mitz64_n1000_p0.01.bin", &[])
-            .contains("guava files do not say how items became bytes: give --items-as")
+            .contains("guava files do not store how items become bytes: give --items-as")
     );
     assert!(
         ask("redisson/kryo5_n1000_p0.01.bin", &["--from", "redisson"])
@@ -496,11 +498,11 @@ fn what_a_file_does_not_say_is_asked_for_by_its_flag() {
     assert!(ask("dcso/words.bloom", &["--from", "nonsense"]).contains("format \"nonsense\" is not known"));
     assert!(
         ask("dcso/words.bloom", &["--from", "guava", "--items-as", "utf8"])
-            .contains("not a whole guava file")
+            .contains("not a valid guava file")
     );
 }
 
-/// A filter of 18 MB, which is mapped, with the first thousand members in it.
+/// A filter of 18 MB, which is mapped, with the first thousand members.
 fn large_filter(folder: &Path) -> PathBuf {
     let mut filter = Bloom::for_capacity(15_000_000, 0.01, 5).unwrap();
     (0..1_000).for_each(|number| _ = filter.insert(&*member(number)));
@@ -509,7 +511,7 @@ fn large_filter(folder: &Path) -> PathBuf {
     path
 }
 
-/// `check` with a pipe that stays open, after it has answered for a member.
+/// `check` with a pipe that stays open, after it has answered for one member.
 struct Asking {
     child: std::process::Child,
     answers: std::io::BufReader<std::process::ChildStdout>,
@@ -528,7 +530,7 @@ impl Asking {
         asking
     }
 
-    /// The answer for one line; nothing if the program ends instead.
+    /// The answer for one line; `None` if the program ends instead.
     fn ask(&mut self, line: &str) -> String {
         use std::io::BufRead as _;
         let asked = writeln!(self.child.stdin.as_mut().unwrap(), "{line}");
@@ -538,7 +540,7 @@ impl Asking {
         answer
     }
 
-    /// Asks for the other members: none of them is answered no, and the program says why it ends.
+    /// Asks for the other members. No member gets "no", and the program reports why it ends.
     fn end(mut self) -> String {
         for number in 3..1_000 {
             let answer = self.ask(&member(number));
@@ -556,7 +558,7 @@ impl Asking {
 }
 
 #[test]
-fn a_filter_that_is_cut_while_it_is_asked_is_trouble_and_never_a_signal() {
+fn a_filter_truncated_while_in_use_is_an_error_and_no_crash() {
     let folder = folder("cut");
     for flags in [["-j", "1"], ["-j", "4"]] {
         let path = large_filter(&folder);
@@ -564,18 +566,19 @@ fn a_filter_that_is_cut_while_it_is_asked_is_trouble_and_never_a_signal() {
         let from = fs::metadata(&path).unwrap().len();
         fs::File::options().write(true).open(&path).unwrap().set_len(4_096).unwrap();
         let error = asking.end();
-        let expected =
-            format!("mayhap: large.mayhap: file was cut to 4096 bytes while it was in use, it had {from}\n");
+        let expected = format!(
+            "mayhap: large.mayhap: file was truncated from {from} to 4096 bytes while it was in use\n"
+        );
         assert_eq!(error, expected);
     }
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_filter_that_is_overwritten_while_it_is_asked_is_trouble_and_never_a_no() {
+fn a_filter_overwritten_while_in_use_is_an_error_and_no_false_no() {
     let folder = folder("overwritten");
     let path = large_filter(&folder);
-    // As many bytes, another filter: without its members.
+    // Another filter of the same size, without these members.
     let mut other = Filter::Bloom(Bloom::for_capacity(15_000_000, 0.01, 5).unwrap());
     other.insert("one").unwrap();
     let other = other.encode();
@@ -588,7 +591,7 @@ fn a_filter_that_is_overwritten_while_it_is_asked_is_trouble_and_never_a_no() {
 }
 
 #[test]
-fn a_filter_that_another_takes_the_place_of_goes_on_answering() {
+fn a_filter_whose_file_is_replaced_continues_to_answer() {
     let folder = folder("replaced");
     let path = large_filter(&folder);
     let mut asking = Asking::begin(&folder, &[]);
@@ -600,6 +603,6 @@ fn a_filter_that_another_takes_the_place_of_goes_on_answering() {
     }
     drop(asking.child.stdin.take());
     assert!(asking.child.wait().unwrap().success());
-    // A small one was read when it was opened: nothing that is done to it matters.
+    // A small filter was read when it was opened, so changes to its file do not matter.
     fs::remove_dir_all(&folder).unwrap();
 }

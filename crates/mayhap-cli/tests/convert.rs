@@ -11,7 +11,7 @@ use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Bloom, Filter, ItemEncoding, file};
 use serde_json::Value;
 
-use program::{run, trouble};
+use program::{error_line, run};
 
 fn folder(name: &str) -> PathBuf {
     program::empty_folder("convert", name)
@@ -31,9 +31,9 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// To a file of ours and back: the very bytes the other program wrote.
+/// To a mayhap file and back: the same bytes that the other program wrote.
 #[test]
-fn what_another_program_wrote_comes_back_byte_for_byte() {
+fn files_of_other_programs_survive_a_round_trip_byte_for_byte() {
     let folder = folder("and-back");
     let redisson = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
     let redisson = ["--from", "redisson", "--items-as", "kryo5", "--redisson-config", redisson];
@@ -68,14 +68,14 @@ fn what_another_program_wrote_comes_back_byte_for_byte() {
         assert_eq!((code, error.as_str()), (0, ""), "{name}");
         assert!(fs::read(folder.join("theirs")).unwrap() == fs::read(vector(name)).unwrap(), "{name}");
     }
-    // Of what the file forgot, ours remembers the encoding: no flag is needed any more.
+    // The mayhap file stores the encoding, so the flag is no longer needed.
     let (_, out, _) = run(&folder, &["check", "ours.mayhap", "--item", "item-7"]);
     assert_eq!(out, "item-7\n");
-    assert_eq!(files(&folder), ["ours.mayhap", "theirs"], "nothing is left beside them");
+    assert_eq!(files(&folder), ["ours.mayhap", "theirs"], "other files remain");
 }
 
 #[test]
-fn formats_that_place_alike_become_each_other() {
+fn formats_with_the_same_placement_convert_to_each_other() {
     let folder = folder("alike");
     let convert = |from: &str, out: &str, to: &str, flags: &[&str]| {
         let (code, _, error) = run(&folder, &[&["convert", from, out, "--to", to], flags].concat());
@@ -90,7 +90,7 @@ fn formats_that_place_alike_become_each_other() {
         run(&folder, &["check", "-c", "fuse.xorf", "--from", "fuse-xorf", "--items-as", "u64le", "keys"]);
     assert_eq!(out, "1000\n");
 
-    // What stands in a DCSO file behind the filter goes along.
+    // The data after the filter in a DCSO file is kept.
     convert(&vector("dcso/words_data.bloom"), "words.gz", "dcso-gzip", &[]);
     convert("words.gz", "words.bloom", "dcso", &[]);
     assert!(
@@ -112,40 +112,40 @@ fn formats_that_place_alike_become_each_other() {
 }
 
 #[test]
-fn what_cannot_move_is_refused_with_the_way_out() {
+fn impossible_conversions_are_rejected_with_an_alternative() {
     let folder = folder("refused");
     let mut ours = Bloom::for_capacity(100, 0.01, 1).unwrap();
     ours.insert("ada");
     file::save(&ours, folder.join("seen.mayhap")).unwrap();
-    let to = |format: &str| trouble(&folder, &["convert", "seen.mayhap", "out", "--to", format]);
+    let to = |format: &str| error_line(&folder, &["convert", "seen.mayhap", "out", "--to", format]);
     let said = to("guava");
-    assert!(said.contains("seen.mayhap: cannot become a guava file"), "{said}");
+    assert!(said.contains("seen.mayhap: cannot be written as guava"), "{said}");
     assert!(
         said.contains(
             "cannot be rehashed without its items: build it from them with `mayhap build --format guava`"
         ),
         "{said}"
     );
-    assert!(to("redis-bloom").contains("those hold scalable-bloom filters, this is a bloom filter"));
-    assert!(to("rbloom").contains("rbloom files are only read, not written"));
+    assert!(to("redis-bloom").contains("that format holds scalable-bloom filters, this is a bloom filter"));
+    assert!(to("rbloom").contains("rbloom files can be read but not written"));
     assert!(to("nonsense").contains("format \"nonsense\" is not known"));
-    assert!(trouble(&folder, &["convert", "seen.mayhap", "out"]).contains("--to <FORMAT>"));
+    assert!(error_line(&folder, &["convert", "seen.mayhap", "out"]).contains("--to <FORMAT>"));
     let guava = vector("guava/mitz64_n1000_p0.01.bin");
-    assert!(trouble(&folder, &["convert", &guava, "out", "--to", "mayhap"]).contains("give --items-as"));
-    assert!(trouble(&folder, &["convert", &guava, "out", "--to", "spark"]).contains("Guava's murmur3"));
+    assert!(error_line(&folder, &["convert", &guava, "out", "--to", "mayhap"]).contains("give --items-as"));
+    assert!(error_line(&folder, &["convert", &guava, "out", "--to", "spark"]).contains("Guava's murmur3"));
     assert_eq!(files(&folder), ["seen.mayhap"], "nothing was written");
 }
 
 #[test]
-fn a_file_that_is_there_stays_unless_told() {
+fn an_existing_file_is_replaced_only_with_force() {
     let folder = folder("there");
     let words = vector("dcso/words.bloom");
     fs::write(folder.join("out"), "precious").unwrap();
-    assert!(trouble(&folder, &["convert", &words, "out", "--to", "mayhap"]).contains("--force"));
+    assert!(error_line(&folder, &["convert", &words, "out", "--to", "mayhap"]).contains("--force"));
     assert_eq!(fs::read(folder.join("out")).unwrap(), b"precious");
     assert_eq!(run(&folder, &["convert", &words, "out", "--to", "mayhap", "--force"]).0, 0);
     assert!(
-        trouble(&folder, &["convert", &words, "no/such/folder/out", "--to", "mayhap"])
+        error_line(&folder, &["convert", &words, "no/such/folder/out", "--to", "mayhap"])
             .contains("no/such/folder/out")
     );
     let (_, out, _) = run(&folder, &["convert", &words, "again", "--to", "dcso", "--json"]);
@@ -165,7 +165,7 @@ fn a_file_that_is_there_stays_unless_told() {
 }
 
 #[test]
-fn redisson_is_told_what_belongs_beside_the_bitmap() {
+fn the_redisson_config_is_printed_with_the_bitmap() {
     let folder = folder("redisson");
     let filter = Format::Redisson.build(["ada"], 1_000, 0.01, ItemEncoding::Kryo5).unwrap();
     file::save(&filter, folder.join("seen.mayhap")).unwrap();
@@ -177,7 +177,7 @@ fn redisson_is_told_what_belongs_beside_the_bitmap() {
         ),
         "{error}"
     );
-    // And what was said is what is asked for.
+    // The printed config opens the bitmap.
     let config = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
     let arguments =
         ["check", "bits", "--from", "redisson", "--items-as", "kryo5", "--redisson-config", config];
@@ -193,7 +193,7 @@ fn redisson_is_told_what_belongs_beside_the_bitmap() {
 }
 
 #[test]
-fn sniff_names_what_it_is_and_how_to_open_it() {
+fn sniff_names_the_format_and_how_to_open_it() {
     let folder = folder("sniff");
     let mut ours = Bloom::for_capacity(100, 0.01, 1).unwrap();
     ours.insert("ada");
@@ -201,7 +201,7 @@ fn sniff_names_what_it_is_and_how_to_open_it() {
     let sniff = |name: &str| run(&folder, &["sniff", name]);
     assert_eq!(
         sniff("seen.mayhap"),
-        (0, "seen.mayhap: a bloom filter of mayhap; opens as it is\n".into(), String::new())
+        (0, "seen.mayhap: a bloom filter of mayhap; opens without flags\n".into(), String::new())
     );
     let (code, out, _) = sniff(&vector("guava/mitz64_n1000_p0.01.bin"));
     assert_eq!(code, 0);
@@ -212,7 +212,7 @@ fn sniff_names_what_it_is_and_how_to_open_it() {
     assert!(
         sniff(&vector("dcso/words.bloom"))
             .1
-            .ends_with("could be dcso (DCSO's .bloom file); opens as it is\n")
+            .ends_with("could be dcso (DCSO's .bloom file); opens without flags\n")
     );
     assert!(sniff(&vector("dcso/words_gzip.bloom.gz")).1.contains("could be dcso-gzip"));
     assert!(
@@ -243,21 +243,21 @@ fn sniff_names_what_it_is_and_how_to_open_it() {
     assert!(sniff("names.zst").1.starts_with("names.zst: a zstd file of text"));
     fs::write(folder.join("empty"), "").unwrap();
     assert_eq!(sniff("empty"), (1, "empty: an empty file\n".into(), String::new()));
-    assert!(trouble(&folder, &["sniff", "not-there"]).contains("no such file"));
-    assert!(trouble(&folder, &["sniff", "."]).contains("is a directory"));
+    assert!(error_line(&folder, &["sniff", "not-there"]).contains("no such file"));
+    assert!(error_line(&folder, &["sniff", "."]).contains("is a directory"));
 
     let (code, out, _) = run(
         &folder,
         &["sniff", "--json", "seen.mayhap", "urls.txt", &vector("guava/mitz64_n1000_p0.01.bin")],
     );
     let report: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(code, 1, "one of them is none");
+    assert_eq!(code, 1, "one of them is not a filter");
     assert_eq!((&report["files"][0]["known"], &report["files"][1]["known"]), (&true.into(), &false.into()));
     assert_eq!(report["files"][0]["formats"][0]["certain"], true);
     assert_eq!(report["files"][2]["formats"][0]["flags"][0], "--items-as ENCODING");
 }
 
-/// Ten gibibytes that are a hole: only their beginning is looked at.
+/// A sparse file of ten gibibytes: only its beginning is read.
 #[test]
 fn sniff_does_not_read_huge_files() {
     let folder = folder("huge");
@@ -274,17 +274,17 @@ fn a_filter_of_a_redis_dump_file_is_chosen_by_its_key() {
     let folder = folder("rdb");
     let rdb = vector("redisbloom_rdb/redisbloom.rdb");
     let convert = ["convert", &rdb, "seen.mayhap", "--to", "mayhap", "--force"];
-    let told = trouble(&folder, &convert);
-    assert!(told.contains("rdb file with 3 filters: choose one with --rdb-key: "), "{told}");
-    let told = trouble(&folder, &[&convert[..], &["--rdb-key", "none"]].concat());
-    assert!(told.contains("rdb file without a filter under key none; it holds "), "{told}");
+    let told = error_line(&folder, &convert);
+    assert!(told.contains("rdb file has 3 filters: choose one with --rdb-key: "), "{told}");
+    let told = error_line(&folder, &[&convert[..], &["--rdb-key", "none"]].concat());
+    assert!(told.contains("rdb file has no filter under key none; it holds "), "{told}");
     for (key, kind, member) in
         [("bloom3", "scalable-bloom", "vector-499"), ("cuckoo", "scalable-cuckoo", "vector-199")]
     {
         let (code, _, error) = run(&folder, &[&convert[..], &["--rdb-key", key]].concat());
         assert_eq!(code, 0, "{error}");
         assert_eq!(file::open::<Filter>(folder.join("seen.mayhap")).unwrap().kind().name(), kind);
-        // Asked where it is, without a file of ours in between.
+        // Queried directly, without a mayhap file in between.
         fs::write(folder.join("items"), format!("{member}\nnobody-42\n")).unwrap();
         let (code, out, error) = run(&folder, &["check", &rdb, "items", "--rdb-key", key]);
         assert_eq!((code, out), (0, format!("{member}\n")), "{error}");

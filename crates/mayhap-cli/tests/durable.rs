@@ -1,9 +1,10 @@
-//! What was acknowledged is there after the end: of the process (`kill -9`), and of the machine's power.
+//! Acknowledged changes survive the end of the process (`kill -9`) and a power loss of the machine.
 //!
-//! The power goes like this: the data is on an ext4 of its own, in a file; the file system is told to stop without writing what it
-//! has not written yet, as it is when the current fails. That takes root and a loop device; where there are none, the test says so.
+//! The power loss is simulated: the data is on a separate ext4 file system in a file. The file system is told to stop without
+//! writing its pending data, as in a power loss. This takes root and a loop device; without them, the test prints that it is
+//! skipped.
 //!
-//! `MAYHAP_KILLS` and `MAYHAP_POWER_LOSSES` are the rounds of each policy.
+//! `MAYHAP_KILLS` and `MAYHAP_POWER_LOSSES` are the rounds for each policy.
 
 #[path = "durable/kinds.rs"]
 mod kinds;
@@ -19,14 +20,14 @@ use std::time::{Duration, Instant};
 
 use program::server::Server;
 
-/// Clients that write at the same time.
+/// Clients that write concurrently.
 const WRITERS: usize = 8;
-/// Requests of a writer that are on their way together, at most.
+/// The most requests of a writer in flight.
 const DEPTH: u64 = 8;
-/// Items that are asked about with one request.
+/// Items looked up with one request.
 const ASKED: u64 = 500;
 
-/// What a writer writes to.
+/// The values that a writer writes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sort {
     Bloom,
@@ -40,7 +41,7 @@ impl Sort {
         [Self::Bloom, Self::Mayhap, Self::Cuckoo, Self::List][writer % 4]
     }
 
-    /// Two writers share all but the lists.
+    /// Two writers share all values except the lists.
     fn name(self, writer: usize) -> String {
         match self {
             Self::Bloom => "bloom".to_owned(),
@@ -68,14 +69,14 @@ const MADE: [&str; 5] = [
     "MF.RESERVE list:7 KIND growing CAPACITY 100 FPR 0.0001",
 ];
 
-/// What was acknowledged to one writer.
+/// The acknowledged changes of one writer.
 #[derive(Clone, Debug, Default)]
 struct Acknowledged {
     /// Its items have the numbers below this one.
     items: u64,
-    /// Items that were sent, whether or not they were answered.
+    /// Items that were sent, answered or not.
     sent: u64,
-    /// When how many were acknowledged, in this round.
+    /// The times and numbers of acknowledgements in this round.
     times: Vec<(Instant, u64)>,
 }
 
@@ -112,11 +113,11 @@ fn write(stream: TcpStream, writer: usize, done: &mut Acknowledged) {
             let mut line = String::new();
             match replies.read_line(&mut line) {
                 Ok(_) if line.ends_with("\r\n") => {
-                    // The disk went before the process did: nothing is acknowledged any more.
+                    // The disk failed before the process: nothing is acknowledged any longer.
                     if line.starts_with("-READONLY ") {
                         return;
                     }
-                    // A new item may look like one that is there; it is acknowledged all the same.
+                    // A new item may be a false positive; it is acknowledged all the same.
                     assert!(line == ":1\r\n" || line == ":0\r\n", "writer {writer}: {line}");
                     done.items += 1;
                 }
@@ -127,7 +128,7 @@ fn write(stream: TcpStream, writer: usize, done: &mut Acknowledged) {
     }
 }
 
-/// Numbers of this writer's items below `end` that are not there.
+/// The numbers below `end` of this writer's items that are missing.
 fn missing(server: &Server, writer: usize, from: u64, end: u64) -> Vec<u64> {
     let sort = Sort::of(writer);
     let (command, name) = (format!("{}.MEXISTS", sort.family()), sort.name(writer));
@@ -156,14 +157,14 @@ fn missing(server: &Server, writer: usize, from: u64, end: u64) -> Vec<u64> {
     missing
 }
 
-/// How many items the cuckoo filter counts: as many as were put in, and none twice.
+/// The number of items the cuckoo filter counts. It must equal the number inserted, without duplicates.
 fn counted(server: &Server) -> u64 {
     let info = server.ask("CF.INFO cuckoo");
     let mut lines = info.lines().skip_while(|line| !line.ends_with("Number of items inserted"));
     lines.nth(1).and_then(|line| line.strip_prefix(':')).unwrap().parse().unwrap()
 }
 
-/// Has eight clients write for as long as `end` takes, with snapshots now and then.
+/// Lets eight clients write while `end` runs, with occasional snapshots.
 fn write_until(server: &Server, all: &mut [Acknowledged], end: impl FnOnce()) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -198,14 +199,14 @@ fn make_filters(server: &Server) {
     }
 }
 
-/// A number that is different in every round and for every purpose.
+/// A number that differs for every round and purpose.
 fn chance(seed: u64) -> u64 {
     let mut chance = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     chance ^= chance >> 31;
     chance.wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
 }
 
-/// Looks for everything that was acknowledged in this round; at the end of all rounds, in all of them.
+/// Checks everything that was acknowledged in this round; after the last round, in all rounds.
 fn lost(
     server: &Server,
     before: &[Acknowledged],
@@ -223,7 +224,7 @@ fn lost(
     lost
 }
 
-/// What was on its way counts as sent: it may have gone in.
+/// Requests in flight count as sent: they may have been applied.
 fn check_count(server: &Server, all: &[Acknowledged], on_their_way: &mut u64) {
     let cuckoos = || all.iter().enumerate().filter(|(writer, _)| Sort::of(*writer) == Sort::Cuckoo);
     let acknowledged: u64 = cuckoos().map(|(_, done)| done.items).sum();
@@ -261,17 +262,17 @@ fn kill_again_and_again(policy: &str, default_rounds: u64) {
 }
 
 #[test]
-fn kill_9_loses_nothing_that_was_acknowledged_with_always() {
+fn kill_9_loses_no_acknowledged_change_with_always() {
     kill_again_and_again("always", 6);
 }
 
 #[test]
-fn kill_9_loses_nothing_that_was_acknowledged_with_everysec() {
+fn kill_9_loses_no_acknowledged_change_with_everysec() {
     kill_again_and_again("everysec", 3);
 }
 
 #[test]
-fn kill_9_loses_nothing_that_was_acknowledged_with_no() {
+fn kill_9_loses_no_acknowledged_change_with_no() {
     kill_again_and_again("no", 2);
 }
 
@@ -303,9 +304,9 @@ impl Image {
         run(Command::new("mount").args(["-o", "loop"]).arg(&self.file).arg(&self.folder))
     }
 
-    /// What will take the power away at a word.
+    /// The process that cuts the power on request.
     fn switch(&self) -> Switch {
-        // `EXT4_IOC_SHUTDOWN` with `NOLOGFLUSH`: whatever is not on the disk by then never will be.
+        // `EXT4_IOC_SHUTDOWN` with `NOLOGFLUSH`: data that is not on the disk by then is lost.
         let shutdown =
             "my $how = pack('L', 2); open(F, '<', $ARGV[0]) or die $!; $| = 1; print qq(ready\\n); <STDIN>;
             ioctl(F, 0x8004587d, $how) or die $!; print qq(gone\\n)";
@@ -332,14 +333,14 @@ impl Image {
     }
 }
 
-/// Takes the power away at once: the program that does is loaded already.
+/// Cuts the power immediately: the program that does it is loaded already.
 struct Switch {
     perl: std::process::Child,
     said: BufReader<std::process::ChildStdout>,
 }
 
 impl Switch {
-    /// When it was still on.
+    /// The last time at which the power was on.
     fn lose_power(mut self) -> Instant {
         let on = Instant::now();
         self.perl.stdin.take().unwrap().write_all(b"\n").unwrap();
@@ -357,12 +358,12 @@ impl Drop for Image {
     }
 }
 
-/// For a machine where a test cannot have a file system of its own.
+/// Prints that this machine does not allow a test to mount a file system.
 fn not_tried(why: &str) {
     eprintln!("not tried, for this machine has no file system to spare: {why}");
 }
 
-/// How long the slowest sync of the log took so far; it may be the one that is still going on.
+/// The longest sync of the log so far, including one that is still running.
 fn longest_sync(server: &Server) -> Duration {
     let info = server.ask("INFO persistence");
     let field = |name| {
@@ -397,7 +398,7 @@ fn lose_power_again_and_again(policy: &str, default_rounds: u64) {
             server.signal("-KILL");
         });
         drop(server);
-        // A machine without power acknowledges nothing: what came while it was being taken away does not count.
+        // A machine without power acknowledges nothing, so acknowledgements during the cut do not count.
         for (done, before) in all.iter_mut().zip(&before) {
             let counted = done.times.iter().rfind(|(when, _)| *when <= gone);
             done.items = counted.map_or(before.items, |(_, items)| *items);
@@ -413,21 +414,21 @@ fn lose_power_again_and_again(policy: &str, default_rounds: u64) {
         );
         for (writer, mut missing) in lost {
             lost_in_all += missing.len();
-            // Only the last ones are gone, and only of the last second.
+            // Only the last changes are lost, and only those of the last second.
             missing.sort_unstable();
             let oldest = missing[0];
             let when =
                 all[writer].times.iter().find(|(_, items)| *items > oldest).map_or(gone, |(when, _)| *when);
             worst = worst.max(gone.saturating_duration_since(when));
         }
-        // What was lost is to be written anew, or later rounds would miss it again.
+        // Lost items are written again; otherwise later rounds would miss them, too.
         for (writer, done) in all.iter_mut().enumerate() {
             if let Some(first) = missing(&server, writer, before[writer].items, done.items).first() {
                 done.items = *first;
             }
         }
     }
-    // Syncs begin twice a second. A machine whose syncs take longer than the rest of that second can do no better.
+    // A sync begins twice per second. If syncs take longer than the rest of that second, no better bound is possible.
     let bound = Duration::from_secs(1).max(Duration::from_millis(500) + 2 * slowest_sync);
     assert!(
         worst <= bound,
@@ -442,7 +443,7 @@ fn lose_power_again_and_again(policy: &str, default_rounds: u64) {
 }
 
 #[test]
-fn a_power_loss_loses_nothing_that_was_acknowledged_with_always() {
+fn a_power_loss_loses_no_acknowledged_change_with_always() {
     lose_power_again_and_again("always", 2);
 }
 
@@ -451,7 +452,7 @@ fn a_power_loss_loses_at_most_the_last_second_with_everysec() {
     lose_power_again_and_again("everysec", 2);
 }
 
-/// A connection that asks one thing after the other.
+/// A connection with one request at a time.
 struct Asking {
     stream: TcpStream,
     replies: BufReader<TcpStream>,
@@ -463,7 +464,7 @@ impl Asking {
         Self { replies: BufReader::new(stream.try_clone().unwrap()), stream }
     }
 
-    /// The first line of the reply; nothing if the connection is closed.
+    /// The first line of the reply; `None` if the connection is closed.
     fn ask(&mut self, words: &[&str]) -> String {
         let mut sent = Vec::new();
         request(words, &mut sent);
@@ -475,7 +476,7 @@ impl Asking {
     }
 }
 
-/// Changes are refused with `error`, and everything else goes on.
+/// Changes are rejected with `error`, and everything else continues.
 fn assert_only_changes_are_refused(server: &Server, error: &str) {
     let mut asking = Asking::of(server);
     for words in
@@ -493,21 +494,21 @@ fn assert_only_changes_are_refused(server: &Server, error: &str) {
 }
 
 #[test]
-fn a_full_disk_refuses_changes_until_there_is_room_and_forgets_nothing() {
+fn a_full_disk_rejects_changes_until_there_is_room_and_loses_nothing() {
     for policy in ["always", "everysec"] {
         let folder = program::empty_folder("durable", &format!("full-{policy}"));
         let image = match Image::make(&folder, "16M") {
             Ok(image) => image,
             Err(why) => return not_tried(&why),
         };
-        // What is to be made room of.
+        // A file that will be deleted to make room.
         std::fs::write(image.folder.join("ballast"), vec![1; 6 << 20]).unwrap();
         let server = start(&image.folder, policy);
         make_filters(&server);
         let mut asking = Asking::of(&server);
         let mut acknowledged = 0;
         let refused = loop {
-            // Strings fill a disk sooner than hashes do.
+            // Strings fill a disk faster than hashes.
             let (name, value) = (format!("text:{acknowledged}"), "x".repeat(10_000));
             let added = asking.ask(&["BF.ADD", "bloom", &item(0, acknowledged)]);
             let reply = if added.starts_with(':') { asking.ask(&["SET", &name, &value]) } else { added };
@@ -547,7 +548,7 @@ fn a_full_disk_refuses_changes_until_there_is_room_and_forgets_nothing() {
 }
 
 #[test]
-fn a_disk_that_fails_is_not_written_to_again_and_nothing_is_acknowledged() {
+fn a_failed_disk_is_not_written_again_and_nothing_is_acknowledged() {
     for policy in ["always", "everysec"] {
         let folder = program::empty_folder("durable", &format!("fails-{policy}"));
         let image = match Image::make(&folder, "64M") {
@@ -558,20 +559,20 @@ fn a_disk_that_fails_is_not_written_to_again_and_nothing_is_acknowledged() {
         make_filters(&server);
         let mut asking = Asking::of(&server);
         assert_eq!(asking.ask(&["BF.ADD", "bloom", &item(0, 0)]), ":1\r\n");
-        // With everysec, it must be safe before the disk goes.
+        // With everysec, the data must be on the disk before the disk fails.
         std::thread::sleep(Duration::from_millis(if policy == "always" { 0 } else { 2_500 }));
-        // Reads and writes of this file system fail from now on.
+        // From now on, reads and writes of this file system fail.
         image.lose_power();
         let refused = asking.ask(&["BF.ADD", "bloom", "too late"]);
         assert!(refused.starts_with("-READONLY "), "{policy}: {refused}");
         assert_only_changes_are_refused(&server, "READONLY");
-        // What cannot be saved is served on: not even the connections are closed. The second one ends it, and it says that something was wrong.
+        // Data that cannot be saved is still served, and connections stay open. The second signal ends the server with an error.
         server.signal("-TERM");
         std::thread::sleep(Duration::from_millis(1_000));
         assert_eq!(asking.ask(&["BF.EXISTS", "bloom", &item(0, 0)]), ":1\r\n");
         let (code, log, _) = server.stop();
         assert_ne!(code, 0, "{log}");
-        assert!(log.contains("it does not end, for what it has cannot be saved"), "{log}");
+        assert!(log.contains("shutdown aborted: unsaved changes could not be written"), "{log}");
         image.unmount().unwrap();
         image.mount().unwrap();
         let server = start(&image.folder, policy);
@@ -580,7 +581,7 @@ fn a_disk_that_fails_is_not_written_to_again_and_nothing_is_acknowledged() {
     }
 }
 
-/// Turns one bit of a file over.
+/// Flips one bit of a file.
 fn damage(path: &Path, offset: usize) {
     let mut bytes = std::fs::read(path).unwrap();
     bytes[offset] ^= 4;
@@ -588,7 +589,7 @@ fn damage(path: &Path, offset: usize) {
 }
 
 #[test]
-fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
+fn damage_is_reported_by_name_and_repair_keeps_the_rest() {
     let folder = program::empty_folder("durable", "repair");
     let server = start(&folder, "everysec");
     make_filters(&server);
@@ -596,20 +597,20 @@ fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
         assert_eq!(server.ask(&format!("SET text:{number} before")), "+OK\r\n");
     }
     assert_eq!(server.ask("SAVE"), "+OK\r\n");
-    // Each in a frame of its own.
+    // Each in a separate frame.
     for number in 0..50 {
         assert_eq!(server.ask(&format!("SET later:{number} after")), "+OK\r\n");
     }
     assert_eq!(server.stop().0, 0);
     let (code, out, _) = program::run(&folder, &["repair", "data"]);
-    assert!(code == 0 && out.contains("everything is as it was written"), "{out}");
+    assert!(code == 0 && out.contains("nothing is damaged"), "{out}");
 
     let data = folder.join("data");
     let names = program::names(&data);
     let log = names.iter().rfind(|name| name.starts_with("log-")).unwrap();
     let bytes = std::fs::metadata(data.join(log)).unwrap().len() as usize;
     damage(&data.join(log), bytes / 2);
-    let refused = program::trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    let refused = program::error_line(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
     assert!(
         refused.contains(log) && refused.contains("at byte") && refused.contains("mayhap repair"),
         "{refused}"
@@ -624,9 +625,9 @@ fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
         out.contains(&format!("damaged    {part} at byte")) && out.contains("missing    1 change"),
         "{out}"
     );
-    // A change that is missing may have been to any name: all are lost that were not made after it.
+    // The missing change may concern any name, so all names not created after it are lost.
     assert!(out.contains("not ready  text:0: changes to it are lost"), "{out}");
-    assert!(out.contains("not ready  names that are not listed"), "{out}");
+    assert!(out.contains("not ready  all names not listed here"), "{out}");
     assert!(out.contains("kept       later:49 (string, 0 items)"), "{out}");
     let after: Vec<Vec<u8>> = names.iter().map(|name| std::fs::read(data.join(name)).unwrap()).collect();
     let lock = names.iter().position(|name| name == "mayhap.lock");
@@ -644,7 +645,7 @@ fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
     let (kept, lost) = (listed("kept"), listed("not_ready"));
     assert!(kept.contains(&"later:49".to_owned()) && lost.contains(&"text:0".to_owned()), "{json}");
     assert_eq!(kept.iter().chain(&lost).filter(|name| name.starts_with("later:")).count(), 49, "{json}");
-    // A folder that has something is never written to.
+    // A directory that is not empty is never written to.
     let (code, _, error) = program::run(&folder, &["repair", "data", "--into", "kept"]);
     assert!(code == 2 && error.contains("must be empty"), "{error}");
 
@@ -675,7 +676,7 @@ fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
     let (code, said, _) = server.stop();
     assert!(code == 0 && said.contains("SCAN 0 TYPE lost lists them"), "{said}");
 
-    // Who accepts the loss has all that is left, as it was.
+    // After accepting the loss, everything that is left is unchanged.
     let (code, out, _) = program::run(&folder, &["repair", "data", "--into", "accepted", "--accept-loss"]);
     assert!(code == 1 && !out.contains("not ready"), "{out}");
     let mut command = program::server::serve(&folder);
@@ -689,7 +690,7 @@ fn damage_is_refused_by_name_and_repair_keeps_the_rest() {
 }
 
 #[test]
-fn the_newest_file_of_the_log_is_missed_at_the_start() {
+fn a_missing_newest_log_file_is_detected_at_start() {
     let folder = program::empty_folder("durable", "newest");
     let server = start(&folder, "always");
     assert_eq!(server.ask("BF.ADD seen ada"), ":1\r\n");
@@ -698,17 +699,17 @@ fn the_newest_file_of_the_log_is_missed_at_the_start() {
     let names = program::names(&data);
     let log = names.iter().rfind(|name| name.starts_with("log-")).unwrap();
     std::fs::remove_file(data.join(log)).unwrap();
-    let refused = program::trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    let refused = program::error_line(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
     assert!(refused.contains(log) && refused.contains("mayhap repair"), "{refused}");
     let (code, out, _) = program::run(&folder, &["repair", "data", "--into", "kept"]);
-    assert!(code == 1 && out.contains(&format!("damaged    {log} at byte 0: it is not there")), "{out}");
+    assert!(code == 1 && out.contains(&format!("damaged    {log} at byte 0: the file is missing")), "{out}");
     let mut command = program::server::serve(&folder);
     command.args(["--port", "0", "--http-port", "0", "--dir", "kept"]);
     let server = Server::start(command);
     assert!(server.ask("BF.EXISTS seen ada").starts_with("-NOTREADY "));
 }
 
-/// Asks it to end until it does; its exit code, and its log. Two signals that come close together count as one.
+/// Sends signals until the server ends. Returns its exit code and its log. Two signals close together count as one.
 fn end_at_any_price(mut server: Server) -> (i32, String) {
     let begun = Instant::now();
     let status = loop {
@@ -725,7 +726,7 @@ fn end_at_any_price(mut server: Server) -> (i32, String) {
 }
 
 #[test]
-fn nothing_is_acknowledged_once_the_folder_is_gone() {
+fn nothing_is_acknowledged_after_the_directory_is_gone() {
     for (policy, what) in [("always", "folder"), ("everysec", "folder"), ("no", "folder"), ("always", "log")]
     {
         let folder = program::empty_folder("durable", &format!("gone-{policy}-{what}"));
@@ -746,22 +747,19 @@ fn nothing_is_acknowledged_once_the_folder_is_gone() {
             if reply.starts_with("-READONLY ") {
                 break;
             }
-            // With other policies the log looks twice a second.
+            // With the other policies, the log checks twice per second.
             assert!(policy != "always", "{reply}");
             assert!(begun.elapsed() < Duration::from_secs(20), "{policy}: {reply}");
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(server.ask("BF.EXISTS seen ada"), ":1\r\n");
         assert_eq!(server.http("GET /ready", "", "").0, 503);
-        // What it has cannot be kept: it goes on, and ends at the second signal with an error.
+        // Its data cannot be saved: it continues, and ends at the second signal with an error.
         server.signal("-TERM");
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(server.ask("BF.EXISTS seen ada"), ":1\r\n");
         let (code, log) = end_at_any_price(server);
-        assert!(
-            code != 0 && log.contains("is not in its folder any more"),
-            "{policy}, {what}: {code}, {log}"
-        );
+        assert!(code != 0 && log.contains("is no longer in its folder"), "{policy}, {what}: {code}, {log}");
     }
     // Also if nothing was changed since.
     let folder = program::empty_folder("durable", "gone-idle");
@@ -769,5 +767,5 @@ fn nothing_is_acknowledged_once_the_folder_is_gone() {
     assert_eq!(server.ask("BF.ADD seen ada"), ":1\r\n");
     std::fs::remove_dir_all(folder.join("data")).unwrap();
     let (code, log) = end_at_any_price(server);
-    assert!(code != 0 && log.contains("is not in its folder any more"), "{code}, {log}");
+    assert!(code != 0 && log.contains("is no longer in its folder"), "{code}, {log}");
 }

@@ -29,7 +29,7 @@ fn members() -> impl Iterator<Item = String> {
     (0..MEMBERS).map(member)
 }
 
-/// A folder of the test's own.
+/// A folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -53,7 +53,7 @@ fn fingerprints(cuts: u32) -> Filter {
     Filter::Fingerprints(set)
 }
 
-/// One of every kind that looks up in its own way, under the name of its file.
+/// One filter of every kind with its own form of lookup, under the name of its file.
 fn filters() -> Vec<(&'static str, Filter)> {
     let blocked = |layout, rate| {
         let shape = BlockedShape::with_layout(layout, MEMBERS, rate).unwrap();
@@ -121,7 +121,7 @@ fn run(arguments: &[&str]) -> Output {
     mayhap(arguments).output().expect("the program starts")
 }
 
-/// What it says, and with which exit code; nothing on the standard error.
+/// Exit code and output of a run; standard error is empty.
 fn answer(arguments: &[&str]) -> (i32, String) {
     let output = run(arguments);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
@@ -133,8 +133,8 @@ fn json(arguments: &[&str]) -> (i32, Value) {
     (code, serde_json::from_str(&said).expect("one JSON object"))
 }
 
-/// The one line it says when something is wrong.
-fn trouble(arguments: &[&str]) -> String {
+/// The one line of a run that fails.
+fn error_line(arguments: &[&str]) -> String {
     let output = run(arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
@@ -143,7 +143,7 @@ fn trouble(arguments: &[&str]) -> String {
     said
 }
 
-/// Two items of which the first is mayhap in and the second certainly not.
+/// Two items: the first gets a maybe, the second a no.
 fn items(filter: &Filter) -> (String, String) {
     if filter.kind() == Kind::Bitmap {
         return ("5007".into(), "5008".into());
@@ -157,7 +157,7 @@ fn items(filter: &Filter) -> (String, String) {
 }
 
 #[test]
-fn every_kind_explains_itself_in_words_numbers_and_a_picture() {
+fn every_kind_is_explained_in_text_json_and_a_picture() {
     let folder = folder("every-kind");
     for (name, filter, path) in saved(&folder) {
         let path = path.to_str().unwrap();
@@ -196,11 +196,11 @@ fn every_kind_explains_itself_in_words_numbers_and_a_picture() {
     }
 }
 
-/// A picture, taken apart by the smallest reader of XML that notices what is not well-formed.
+/// A picture, parsed by a minimal XML reader that notices what is not well-formed.
 struct Picture {
     /// Elements with their attributes.
     elements: Vec<(String, BTreeMap<String, String>)>,
-    /// What is written in it.
+    /// All text in it.
     texts: Vec<String>,
     width: f64,
     height: f64,
@@ -243,7 +243,7 @@ impl Picture {
         self.elements[element].1[name].parse().unwrap()
     }
 
-    /// Everything is inside, and no text reaches over the edge in the widest of common fonts.
+    /// Everything is inside the picture, and no text crosses the edge in the widest of common fonts.
     fn check(&self, name: &str) {
         let mut texts = self.texts.iter();
         for (index, (element, attributes)) in self.elements.iter().enumerate() {
@@ -283,13 +283,13 @@ impl Picture {
         self.texts.join(" ")
     }
 
-    /// How many groups have this class.
+    /// The number of groups with this class.
     fn count(&self, class: &str) -> usize {
         let groups = self.elements.iter().filter(|(name, _)| name == "g");
         groups.filter(|(_, attributes)| attributes.get("class").is_some_and(|there| there == class)).count()
     }
 
-    /// Everything the lookup looks at is marked.
+    /// Everything the lookup reads is marked.
     fn shows(&self, name: &str, lookup: &mayhap::explain::Lookup) {
         use mayhap::explain::Lookup;
         let (mut set, mut clear) = (0, 0);
@@ -382,11 +382,11 @@ fn items_come_as_arguments_as_lines_and_as_bytes() {
     assert_eq!(answer(&[path, "--hex", "ff00"]).0, 0);
     assert_eq!(answer(&[path, "--hex", "FF01"]).0, 1);
     assert_eq!(answer(&[path, "grace"]).0, 1);
-    // One yes among several is a yes, as for grep.
+    // As with grep, one maybe among several items is a success.
     let (code, several) = json(&[path, "grace", "ada"]);
     assert_eq!((code, several["explanations"].as_array().unwrap().len()), (0, 2));
     let (code, text) = answer(&[path, "grace", "linus"]);
-    assert_eq!((code, text.matches("certainly not in: ").count()), (1, 2));
+    assert_eq!((code, text.matches("no: ").count()), (1, 2));
     let (_, bytes) = json(&[path, "--hex", "ff00"]);
     assert_eq!(bytes["explanations"][0]["item"], Value::Null);
     assert_eq!(bytes["explanations"][0]["item_hex"], "ff00");
@@ -404,19 +404,19 @@ fn items_come_as_arguments_as_lines_and_as_bytes() {
     };
     assert_eq!(piped(b"ada\ngrace\n", &[path, "-"]).0, 0);
     assert_eq!(piped(b"ada", &[path, "-"]).0, 0, "no final newline");
-    assert_eq!(piped(b"\xff\x00\n", &[path, "-"]).0, 0, "bytes that are no text");
+    assert_eq!(piped(b"\xff\x00\n", &[path, "-"]).0, 0, "bytes that are not text");
     assert_eq!(piped(b"\n", &[path, "-"]).0, 0, "an empty line is an item");
     assert_eq!(piped(b"grace\nada\n", &[path, "-", "-"]).0, 0, "one line for each");
     let (code, said) = piped(b"", &[path, "-"]);
     assert_eq!((code, said.as_str()), (2, "mayhap: the standard input: there is no line left to explain\n"));
 
-    assert!(trouble(&[path, "--hex", "abc"]).contains("two digits for every byte"));
-    assert!(trouble(&[path, "--hex", "zz"]).contains("digits 0 to 9 and a to f"));
-    assert!(trouble(&[path]).contains("ITEM"));
+    assert!(error_line(&[path, "--hex", "abc"]).contains("two digits for every byte"));
+    assert!(error_line(&[path, "--hex", "zz"]).contains("digits 0 to 9 and a to f"));
+    assert!(error_line(&[path]).contains("ITEM"));
 }
 
 #[test]
-fn a_bitmap_takes_numbers_and_other_programs_items_are_encoded() {
+fn a_bitmap_needs_numbers_and_items_of_other_programs_are_encoded() {
     let folder = folder("forms");
     let path = folder.join("ids.mayhap");
     let mut ids = Bitmap::new(100).unwrap();
@@ -425,11 +425,11 @@ fn a_bitmap_takes_numbers_and_other_programs_items_are_encoded() {
     let ids = path.to_str().unwrap();
     let (code, text) = answer(&[ids, "42"]);
     assert!(
-        code == 0 && text.contains("in, certainly: bit 42 is set") && text.contains("never wrong"),
+        code == 0 && text.contains("yes: bit 42 is set") && text.contains("no false positives"),
         "{text}"
     );
     assert!(answer(&[ids, "100"]).1.contains("numbers from 0 to 99"));
-    assert!(trouble(&[ids, "ada"]).contains("\"ada\" is not an integer"));
+    assert!(error_line(&[ids, "ada"]).contains("\"ada\" is not an integer"));
 
     let guava = folder.join("guava.bin");
     let filter = Format::Guava.build(["ada"], 100, 0.01, ItemEncoding::Utf16Le).unwrap();
@@ -442,7 +442,7 @@ fn a_bitmap_takes_numbers_and_other_programs_items_are_encoded() {
     let (_, json) = json(&[guava, "ada", "--items-as", "utf16le"]);
     assert_eq!(json["explanations"][0]["hashed_hex"], "610064006100");
     assert_eq!(json["explanations"][0]["encoding"], "utf16le");
-    assert!(trouble(&[guava, "ada"]).contains("--items-as"));
+    assert!(error_line(&[guava, "ada"]).contains("--items-as"));
 
     let wide = folder.join("go.bloom");
     let filter = Format::BitsAndBlooms.build(["ada"], 100, 0.01, ItemEncoding::Utf8).unwrap();
@@ -481,7 +481,7 @@ fn the_secret_key_is_never_shown() {
 }
 
 #[test]
-fn a_picture_is_there_whole_or_not_at_all() {
+fn a_picture_is_written_completely_or_not_at_all() {
     let folder = folder("pictures");
     let path = folder.join("seen.mayhap");
     let mut seen = Bloom::for_capacity(100, 0.01, 0).unwrap();
@@ -491,48 +491,50 @@ fn a_picture_is_there_whole_or_not_at_all() {
     let before = fs::read_dir(&folder).unwrap().count();
 
     let nowhere = folder.join("no/such/folder/a.svg");
-    let said = trouble(&[path, "ada", "--svg", nowhere.to_str().unwrap()]);
+    let said = error_line(&[path, "ada", "--svg", nowhere.to_str().unwrap()]);
     assert!(said.contains("cannot write") && said.contains("a.svg"), "{said}");
     assert!(!nowhere.exists());
-    let said = trouble(&[path, "ada", "--svg", folder.to_str().unwrap()]);
+    let said = error_line(&[path, "ada", "--svg", folder.to_str().unwrap()]);
     assert!(said.contains("is a directory"), "{said}");
-    let said = trouble(&[path, "ada", "--svg", "/dev/full"]);
+    let said = error_line(&[path, "ada", "--svg", "/dev/full"]);
     assert!(said.contains("cannot write /dev/full: no space left on device"), "{said}");
-    assert!(trouble(&[path, "ada", "grace", "--svg", "a.svg"]).contains("--svg draws one ITEM, got 2"));
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), before, "nothing is left behind");
+    assert!(error_line(&[path, "ada", "grace", "--svg", "a.svg"]).contains("--svg draws one ITEM, got 2"));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), before, "a temporary file remains");
 
     let ugly = "<a href=\"x\">&amp;\u{7}\u{1b}[31m \u{202e}é漢字 ".repeat(20);
     let picture = folder.join("ugly.svg");
     assert_eq!(answer(&[path, &ugly, "--svg", picture.to_str().unwrap()]).0, 1);
     Picture::read(&picture).check("ugly");
-    // Again, in place of the first.
+    // Again, replacing the first.
     assert_eq!(answer(&[path, "ada", "--svg", picture.to_str().unwrap()]).0, 0);
-    assert!(Picture::read(&picture).words().contains("mayhap in"));
+    assert!(Picture::read(&picture).words().contains("maybe"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), before + 1);
 
     let terminal = answer(&[path, &ugly]).1;
-    assert!(!terminal.contains(['\u{7}', '\u{1b}']), "nothing an item says reaches the terminal as it is");
+    assert!(!terminal.contains(['\u{7}', '\u{1b}']), "control characters of an item are escaped");
 }
 
 #[test]
-fn what_is_no_filter_is_trouble() {
-    let folder = folder("trouble");
+fn files_that_are_not_filters_are_errors() {
+    let folder = folder("not_filters");
     let missing = folder.join("none.mayhap");
-    assert!(trouble(&[missing.to_str().unwrap(), "ada"]).contains("none.mayhap: no such file or directory"));
-    assert!(trouble(&[folder.to_str().unwrap(), "ada"]).contains("not a regular file"));
+    assert!(
+        error_line(&[missing.to_str().unwrap(), "ada"]).contains("none.mayhap: no such file or directory")
+    );
+    assert!(error_line(&[folder.to_str().unwrap(), "ada"]).contains("not a regular file"));
     let damaged = folder.join("damaged.mayhap");
     let mut seen = Bloom::for_capacity(100, 0.01, 0).unwrap();
     seen.insert("ada");
     let mut bytes = seen.encode();
     bytes[100] ^= 1;
     fs::write(&damaged, &bytes).unwrap();
-    assert!(trouble(&[damaged.to_str().unwrap(), "ada"]).contains("damaged"));
+    assert!(error_line(&[damaged.to_str().unwrap(), "ada"]).contains("damaged"));
     fs::write(&damaged, b"").unwrap();
-    trouble(&[damaged.to_str().unwrap(), "ada"]);
+    error_line(&[damaged.to_str().unwrap(), "ada"]);
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_trouble_and_a_full_disk_is() {
+fn a_closed_pipe_is_not_an_error_but_a_full_disk_is() {
     let path = folder("streams").join("seen.mayhap");
     let mut seen = Bloom::for_capacity(100, 0.01, 0).unwrap();
     seen.insert("ada");
@@ -546,11 +548,11 @@ fn a_reader_that_leaves_is_no_trouble_and_a_full_disk_is() {
     let output = mayhap(&[path, "ada"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "mayhap: cannot write the answer: no space left on device\n");
+    assert_eq!(said, "mayhap: cannot write the output: no space left on device\n");
 }
 
 #[test]
-fn the_help_teaches() {
+fn help_has_options_and_examples() {
     let help = answer(&["--help"]).1;
     for word in ["Examples:", "--svg <FILE.svg>", "--hex", "Exit codes: 0 mayhap", "each - is one line"] {
         assert!(help.contains(word), "{word} in {help}");

@@ -1,4 +1,4 @@
-//! What people do to programs: files named twice, damaged filters, far too little memory, many processes at once.
+//! Misuse: files named twice, damaged filters, far too little memory, many processes at the same time.
 
 mod program;
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use program::{mayhap_in, names, run, said, trouble};
+use program::{error_line, mayhap_in, names, run, said};
 use serde_json::Value;
 
 fn folder(name: &str) -> PathBuf {
@@ -17,7 +17,7 @@ fn numbers(range: std::ops::Range<u64>) -> String {
     range.map(|number| format!("{number}\n")).collect()
 }
 
-/// All lines differ, so whatever is dropped is dropped wrongly.
+/// All lines are distinct, so every dropped line is a mistake.
 fn lost(folder: &Path, arguments: &[&str]) -> (u64, u64) {
     let arguments = [&["uniq", "--quiet", "--report", "report.json", "numbers.txt"], arguments].concat();
     let (code, _, error) = run(folder, &arguments);
@@ -28,7 +28,7 @@ fn lost(folder: &Path, arguments: &[&str]) -> (u64, u64) {
 }
 
 #[test]
-fn uniq_loses_no_more_than_it_says_however_little_memory_it_has() {
+fn uniq_stays_within_its_bound_for_any_memory_limit() {
     let folder = folder("loss");
     fs::write(folder.join("numbers.txt"), numbers(0..300_000)).unwrap();
     let mut all_lost = 0;
@@ -48,29 +48,31 @@ fn uniq_loses_no_more_than_it_says_however_little_memory_it_has() {
 }
 
 #[test]
-fn nothing_is_written_over_what_is_read() {
+fn inputs_are_never_overwritten() {
     let folder = folder("over");
     let lines = numbers(0..10);
     fs::write(folder.join("in.txt"), &lines).unwrap();
     for flag in ["--suspects", "--report", "--state"] {
-        let said = trouble(&folder, &["uniq", "in.txt", flag, "./in.txt"]);
-        assert_eq!(said, format!("mayhap: {flag}: ./in.txt is an input, too\n"));
+        let said = error_line(&folder, &["uniq", "in.txt", flag, "./in.txt"]);
+        assert_eq!(said, format!("mayhap: {flag}: ./in.txt is also an input\n"));
     }
-    let said = trouble(&folder, &["uniq", "in.txt", "--state", "s", "--report", "s"]);
-    assert_eq!(said, "mayhap: --report: s is --state, too\n");
-    let said = trouble(&folder, &["uniq", "in.txt", "--report", "no/such/folder"]);
+    let said = error_line(&folder, &["uniq", "in.txt", "--state", "s", "--report", "s"]);
+    assert_eq!(said, "mayhap: --report: s is also --state\n");
+    let said = error_line(&folder, &["uniq", "in.txt", "--report", "no/such/folder"]);
     assert!(said.contains("cannot write no/such/folder"), "{said}");
     assert_eq!(run(&folder, &["build", "f.mayhap", "in.txt"]).0, 0);
     let filter = fs::read(folder.join("f.mayhap")).unwrap();
-    assert!(trouble(&folder, &["explain", "f.mayhap", "7", "--svg", "f.mayhap"]).contains("is the filter"));
+    assert!(
+        error_line(&folder, &["explain", "f.mayhap", "7", "--svg", "f.mayhap"]).contains("is the filter")
+    );
     assert_eq!(fs::read(folder.join("f.mayhap")).unwrap(), filter);
     assert_eq!(fs::read_to_string(folder.join("in.txt")).unwrap(), lines);
-    // A device is written to, not replaced.
+    // A device is written directly, not replaced.
     assert_eq!(run(&folder, &["uniq", "in.txt", "--suspects", "/dev/null", "--report", "/dev/null"]).0, 0);
     assert_eq!(names(&folder), ["f.mayhap", "in.txt"]);
 }
 
-/// A damaged filter that is written again would have a good checksum, and lost items.
+/// A damaged filter that is written again would get a valid checksum, with items lost.
 #[test]
 fn damage_gets_no_new_checksum() {
     let folder = folder("damage");
@@ -85,7 +87,7 @@ fn damage_gets_no_new_checksum() {
         &["convert", "f.mayhap", "g.mayhap", "--to", "mayhap"],
         &["uniq", "--state", "f.mayhap", "in.txt"],
     ] {
-        let said = trouble(&folder, verb);
+        let said = error_line(&folder, verb);
         assert!(said.contains("f.mayhap"), "{verb:?}: {said}");
     }
     assert_eq!(fs::read(folder.join("f.mayhap")).unwrap(), bytes);
@@ -93,7 +95,7 @@ fn damage_gets_no_new_checksum() {
 }
 
 #[test]
-fn more_threads_than_there_can_be_are_no_trouble() {
+fn too_many_threads_are_no_error() {
     let folder = folder("threads");
     fs::write(folder.join("in.txt"), numbers(0..1_000)).unwrap();
     assert_eq!(run(&folder, &["build", "f.mayhap", "in.txt", "-j", "100000"]).0, 0);
@@ -102,7 +104,7 @@ fn more_threads_than_there_can_be_are_no_trouble() {
 }
 
 #[test]
-fn of_runs_that_begin_one_state_together_one_has_it() {
+fn only_one_of_several_concurrent_runs_gets_the_state() {
     let folder = folder("together");
     for round in 0..10 {
         let runs: Vec<_> = (0..4_u64)
@@ -131,13 +133,13 @@ fn of_runs_that_begin_one_state_together_one_has_it() {
                 code => panic!("{code:?}: {said}"),
             }
         }
-        assert!(ended.iter().any(|output| output.status.success()), "somebody has it");
+        assert!(ended.iter().any(|output| output.status.success()), "one run got the state");
         fs::remove_file(folder.join("state")).unwrap();
     }
 }
 
 #[test]
-fn items_are_added_to_what_uniq_has_seen() {
+fn items_can_be_added_to_the_state_of_uniq() {
     let folder = folder("seen");
     fs::write(folder.join("in.txt"), numbers(0..100)).unwrap();
     assert_eq!(run(&folder, &["uniq", "--quiet", "--state", "state", "in.txt"]).0, 0);
@@ -148,7 +150,7 @@ fn items_are_added_to_what_uniq_has_seen() {
 }
 
 #[test]
-fn what_has_no_end_is_refused_at_once() {
+fn endless_files_are_rejected_immediately() {
     let folder = folder("endless");
     let made = Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
     assert!(made.success());
@@ -156,22 +158,22 @@ fn what_has_no_end_is_refused_at_once() {
         for verb in ["sniff", "info", "verify", "check", "explain"] {
             let mut arguments = vec![verb, endless];
             arguments.extend((verb == "explain").then_some("ada"));
-            let said = trouble(&folder, &arguments);
+            let said = error_line(&folder, &arguments);
             assert!(said.contains("not a regular file"), "{said}");
         }
-        let said = trouble(&folder, &["uniq", "--state", endless]);
+        let said = error_line(&folder, &["uniq", "--state", endless]);
         assert!(said.contains("not a regular file"), "{said}");
     }
-    let said = trouble(&folder, &["info", "--from", "guava", "/dev/zero"]);
+    let said = error_line(&folder, &["info", "--from", "guava", "/dev/zero"]);
     assert!(said.contains("cannot read /dev/zero: neither a regular file nor a pipe"), "{said}");
     fs::write(folder.join("bits"), [1; 64]).unwrap();
-    let said = trouble(&folder, &["info", "--from", "redisson", "--redisson-config", "/dev/zero", "bits"]);
+    let said = error_line(&folder, &["info", "--from", "redisson", "--redisson-config", "/dev/zero", "bits"]);
     assert!(said.contains("cannot read /dev/zero: neither"), "{said}");
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_filter_of_another_program_comes_by_a_pipe_that_was_given_on_purpose() {
+fn a_filter_of_another_program_is_read_from_a_named_pipe() {
     let folder = folder("piped");
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors");
     let line = "exec \"$0\" info --from guava <(cat \"$1\")";
@@ -182,13 +184,13 @@ fn a_filter_of_another_program_comes_by_a_pipe_that_was_given_on_purpose() {
         .unwrap();
     let (code, out, error) = said(&output);
     assert_eq!(code, 0, "{error}");
-    assert!(out.contains("guava, placed as Guava64"), "{out}");
+    assert!(out.contains("guava, placement Guava64"), "{out}");
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Where the system refuses memory, every verb says so in one line and ends with 2.
+/// If the system refuses memory, every command reports it in one line and exits with 2.
 #[test]
-fn memory_that_is_refused_is_trouble_and_no_abort() {
+fn refused_memory_is_an_error_and_no_abort() {
     use std::fmt::Write as _;
     let folder = folder("refused");
     let lines: String = (0..400_000).fold(String::new(), |mut lines, number| {
@@ -222,7 +224,7 @@ fn memory_that_is_refused_is_trouble_and_no_abort() {
             .args(arguments);
         said(&command.current_dir(&folder).stdin(Stdio::null()).output().unwrap())
     };
-    // Those that need far more than there is say it themselves.
+    // Commands that need far more memory than there is report it themselves.
     for (mebibytes, arguments) in [
         (200, &["build", "new.mayhap", "items.txt", "--items", "1e9", "--fpr", "1%", "-f", "-q"][..]),
         (200, &["check", "large.mayhap", "items.txt"]),
@@ -237,7 +239,7 @@ fn memory_that_is_refused_is_trouble_and_no_abort() {
         let says_bytes = error.chars().filter(char::is_ascii_digit).count() >= 4 && error.contains("bytes");
         assert!(error.starts_with("mayhap: ") && says_bytes, "{arguments:?}: {error}");
     }
-    // Those that need little are refused somewhere, or do their work; nothing aborts.
+    // Commands that need little fail at some point, or succeed. None aborts.
     for mebibytes in [30, 45, 60, 90] {
         for arguments in [
             &["build", "new.mayhap", "items.txt", "-f", "-q"][..],

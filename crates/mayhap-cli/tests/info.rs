@@ -9,13 +9,13 @@ use std::process::Command;
 use mayhap::{BlockedBloom, Bloom, Filter, HashScheme, ScalableBloom, SecretKey, Window, file};
 use serde_json::Value;
 
-use program::{run, trouble};
+use program::{error_line, run};
 
 fn folder(name: &str) -> PathBuf {
     program::empty_folder("info", name)
 }
 
-/// What it says of one filter, when all goes well.
+/// The description of one filter, from a run that succeeds.
 fn facts(folder: &Path, arguments: &[&str]) -> Value {
     let (code, out, error) = run(folder, &[&["info", "--json"], arguments].concat());
     assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}");
@@ -40,7 +40,7 @@ fn filled(items: u64) -> Bloom {
 }
 
 #[test]
-fn the_text_says_what_how_much_and_how_wrong() {
+fn the_text_has_kind_capacity_contents_and_rate() {
     let folder = folder("text");
     file::save(&filled(1_000), folder.join("seen.mayhap")).unwrap();
     let (code, out, error) = run(&folder, &["info", "seen.mayhap"]);
@@ -52,16 +52,16 @@ fn the_text_says_what_how_much_and_how_wrong() {
     assert!(out.starts_with("seen.mayhap\n"), "{out}");
     assert!(line("kind").starts_with("bloom: "), "{out}");
     assert_eq!(line("hash"), "XXH3-128, seed 7");
-    assert_eq!(line("made for"), "1,000 items at a rate of 1%");
-    assert!(line("holds").starts_with("99") || line("holds").starts_with("1,000"), "{out}");
-    assert!(line("wrong now").contains("of the non-members, by the count; "), "{out}");
-    assert!(line("fill").contains("% of the bits, which speaks of about "), "{out}");
-    assert!(line("bits per item").contains(" times the 6.64 that no filter"), "{out}");
+    assert_eq!(line("capacity"), "1,000 items at an FPR of 1%");
+    assert!(line("inserted").starts_with("99") || line("inserted").starts_with("1,000"), "{out}");
+    assert!(line("FPR now").contains("% (from the item count), "), "{out}");
+    assert!(line("fill").contains("% of the bits (about "), "{out}");
+    assert!(line("bits per item").contains(" × the information-theoretic minimum of 6.64"), "{out}");
     assert_eq!(line("can"), "answer, add, merge; not remove, grow");
     assert!(!out.contains("warning") && !out.contains('\u{1b}'), "{out}");
 }
 
-/// Of every kind there is, as files of the past have them: the numbers are those of the library.
+/// Every kind, from the golden files: the numbers are those of the library.
 #[test]
 fn every_kind_is_described_with_the_numbers_of_the_library() {
     let folder = folder("kinds");
@@ -76,7 +76,7 @@ fn every_kind_is_described_with_the_numbers_of_the_library() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(facts["kind"], filter.kind().name(), "{name}");
         assert_eq!(facts["format"], "mayhap", "{name}");
-        // What the program that made it did not say is not said here.
+        // A value that the other program did not store is not made up.
         let has_capacity = !facts["capacity"].is_null();
         let is_foreign = facts["placement"] != "mayhap";
         assert!(has_capacity || is_foreign || facts["kind"] == "fingerprints", "{name}");
@@ -87,7 +87,7 @@ fn every_kind_is_described_with_the_numbers_of_the_library() {
         if facts["inserted_unknown"] == false {
             assert_eq!(facts["inserted"], filter.inserted(), "{name}");
         }
-        // Reading a decimal number may lose the last bit.
+        // Parsing a decimal number may lose the last bit.
         let same = |field: &str, number: f64| {
             let said = facts[field].as_f64().unwrap();
             assert!((said - number).abs() <= 1e-14 * number, "{name}: {field} {said} {number}");
@@ -141,7 +141,7 @@ fn a_secret_key_is_never_shown() {
     assert_eq!(facts(&folder, &["keyed.mayhap"])["secret_key"], true);
 }
 
-/// This header over this payload, with right checksums.
+/// This header and this payload, with correct checksums.
 fn sealed(header: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut header = header.to_vec();
     header[24..32].copy_from_slice(&xxhash_rust::xxh3::xxh3_64(payload).to_le_bytes());
@@ -151,28 +151,28 @@ fn sealed(header: &[u8], payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn too_much_in_it_and_bits_nobody_counted_are_told() {
+fn warnings_for_an_overfull_filter_and_for_bits_that_disagree_with_the_count() {
     let folder = folder("warnings");
     file::save(&filled(5_000), folder.join("over.mayhap")).unwrap();
     let over = facts(&folder, &["over.mayhap"]);
     assert_eq!(over["over_capacity"], true);
     assert!(
-        over["warnings"][0].as_str().unwrap().starts_with("over capacity: it was made for 1,000 items"),
+        over["warnings"][0].as_str().unwrap().starts_with("over capacity: made for 1,000 items"),
         "{over}"
     );
     let (code, out, _) = run(&folder, &["info", "over.mayhap"]);
     assert_eq!(code, 0);
-    assert!(
-        out.contains("\n  warning        over capacity: it was made for 1,000 items and holds "),
-        "{out}"
-    );
+    assert!(out.contains("\n  warning        over capacity: made for 1,000 items, holds "), "{out}");
 
-    // Bits of 900 items under a count of 300: as after an attack, or a lost count.
+    // The bits of 900 items with a count of 300, as after an attack or a lost count.
     let (few, many) = (filled(300).encode(), filled(900).encode());
     fs::write(folder.join("mixed.mayhap"), sealed(&few[..192], &many[192..])).unwrap();
     let mixed = facts(&folder, &["mixed.mayhap"]);
     let warning = mixed["warnings"][0].as_str().unwrap();
-    assert!(warning.starts_with("more bits are set than 300 items set: they speak of "), "{warning}");
+    assert!(
+        warning.starts_with("more bits are set than 300 items would set: the bits suggest "),
+        "{warning}"
+    );
     let estimated = mixed["estimated_items"].as_u64().unwrap();
     assert!((800..1_000).contains(&estimated), "{estimated}");
     fs::write(folder.join("fewer.mayhap"), sealed(&many[..192], &few[192..])).unwrap();
@@ -191,11 +191,11 @@ fn too_much_in_it_and_bits_nobody_counted_are_told() {
 #[test]
 fn large_filters_are_not_read_unless_asked() {
     let folder = folder("large");
-    let filter = BlockedBloom::for_capacity(60_000_000, 0.01, 1).unwrap(); // some 75 MiB
+    let filter = BlockedBloom::for_capacity(60_000_000, 0.01, 1).unwrap(); // about 75 MiB
     file::save(&filter, folder.join("large.mayhap")).unwrap();
     let large = facts(&folder, &["large.mayhap"]);
     assert_eq!((&large["fill"], &large["fill_not_counted"]), (&Value::Null, &true.into()));
-    assert!(run(&folder, &["info", "large.mayhap"]).1.contains("--fill reads all of it"));
+    assert!(run(&folder, &["info", "large.mayhap"]).1.contains("--fill reads the whole file"));
     let asked = facts(&folder, &["--fill", "large.mayhap"]);
     assert_eq!((&asked["fill"], &asked["fill_not_counted"]), (&0.0.into(), &false.into()));
     fs::remove_dir_all(&folder).unwrap();
@@ -229,22 +229,22 @@ fn filters_of_other_programs_are_described_without_flags() {
 }
 
 #[test]
-fn several_files_are_described_and_what_is_none_is_told() {
+fn several_files_are_described_and_invalid_ones_are_errors() {
     let folder = folder("several");
     file::save(&filled(10), folder.join("a.mayhap")).unwrap();
     file::save(&filled(20), folder.join("b.mayhap")).unwrap();
     let (code, out, _) = run(&folder, &["info", "a.mayhap", "b.mayhap"]);
-    assert_eq!((code, out.matches("made for").count()), (0, 2));
+    assert_eq!((code, out.matches("\n  capacity ").count()), (0, 2));
     let (code, out, error) = run(&folder, &["info", "a.mayhap", "not-there", "b.mayhap"]);
-    assert_eq!((code, out.matches("made for").count()), (2, 2), "the others are described all the same");
+    assert_eq!((code, out.matches("\n  capacity ").count()), (2, 2), "the others are still described");
     assert_eq!(error, "mayhap: cannot read not-there: no such file or directory\n");
-    assert!(trouble(&folder, &["info", "."]).starts_with("mayhap: "));
+    assert!(error_line(&folder, &["info", "."]).starts_with("mayhap: "));
     fs::write(folder.join("text.txt"), "ada\n").unwrap();
     assert!(
-        trouble(&folder, &["info", "text.txt"])
-            .contains("no filter that mayhap knows; `mayhap sniff` says more")
+        error_line(&folder, &["info", "text.txt"])
+            .contains("not a filter in a known format; try `mayhap sniff`")
     );
-    assert!(trouble(&folder, &["info"]).contains("<FILTER>"));
+    assert!(error_line(&folder, &["info"]).contains("<FILTER>"));
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_mayhap"))
         .args(["info", "a.mayhap"])
@@ -265,7 +265,7 @@ fn verify_finds_every_flipped_bit() {
     let bits: Vec<usize> = (0..good.len() * 8).step_by(397).chain([64 * 8, good.len() * 8 - 1]).collect();
     for bit in bits {
         if bit < 64 {
-            continue; // without its mark it is no file of ours
+            continue; // without its magic it is not a mayhap file
         }
         let mut damaged = good.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -273,7 +273,7 @@ fn verify_finds_every_flipped_bit() {
         let (code, out, error) = run(&folder, &["verify", "bad.mayhap"]);
         assert_eq!((code, error.as_str()), (1, ""), "bit {bit}: {out}");
         assert!(out.starts_with("bad.mayhap: damaged: "), "bit {bit}: {out}");
-        // A file of this size is checked when it is opened as well.
+        // A file of this size is also checked when it is opened.
         assert_eq!(run(&folder, &["info", "bad.mayhap"]).0, 2, "bit {bit}");
     }
     for length in [8, 100, 192, good.len() - 1] {
@@ -286,13 +286,13 @@ fn verify_finds_every_flipped_bit() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&report["files"][0]["intact"], &report["files"][1]["intact"]), (&false.into(), &true.into()));
     assert!(report["files"][0]["damage"].is_string() && report["files"][1]["damage"].is_null());
-    assert!(trouble(&folder, &["verify", "not-there"]).contains("no such file"));
+    assert!(error_line(&folder, &["verify", "not-there"]).contains("no such file"));
     fs::write(folder.join("text.txt"), "ada\n").unwrap();
-    assert!(trouble(&folder, &["verify", "text.txt"]).contains("no filter that mayhap knows"));
+    assert!(error_line(&folder, &["verify", "text.txt"]).contains("not a filter in a known format"));
 }
 
 #[test]
-fn every_kind_is_verified_and_filters_of_others_are_read() {
+fn every_kind_is_verified_and_files_of_other_programs_are_read() {
     let folder = folder("verify-kinds");
     for entry in fs::read_dir(golden()).unwrap() {
         let path = entry.unwrap().path();
@@ -304,16 +304,16 @@ fn every_kind_is_verified_and_filters_of_others_are_read() {
     let guava = vectors().join("guava/mitz64_n1000_p0.01.bin");
     let (code, out, _) = run(&folder, &["verify", guava.to_str().unwrap()]);
     assert_eq!(code, 0);
-    assert!(out.ends_with("reads as a whole guava file, which has no checksum\n"), "{out}");
+    assert!(out.ends_with("readable guava file (the format has no checksum)\n"), "{out}");
     let bytes = fs::read(&guava).unwrap();
     fs::write(folder.join("cut.bin"), &bytes[..bytes.len() - 8]).unwrap();
     let (code, out, _) = run(&folder, &["verify", "--from", "guava", "cut.bin"]);
-    assert_eq!(code, 1, "told what it is, it is damaged");
-    assert!(out.starts_with("cut.bin: damaged: not a whole guava file"), "{out}");
+    assert_eq!(code, 1, "with --from, an invalid file is damaged");
+    assert!(out.starts_with("cut.bin: damaged: not a valid guava file"), "{out}");
 }
 
 #[test]
-fn what_a_file_does_not_say_is_not_made_up() {
+fn values_that_a_file_does_not_store_are_not_made_up() {
     let folder = folder("unsaid");
     let guava = vectors().join("guava/mitz64_n1000_p0.01.bin").to_str().unwrap().to_owned();
     let said = facts(&folder, &[&guava]);
@@ -324,12 +324,9 @@ fn what_a_file_does_not_say_is_not_made_up() {
     }
     assert!(said["estimated_items"].is_number() && said["expected_fpr"].is_number());
     let (_, out, _) = run(&folder, &["info", &guava]);
-    assert!(out.contains("made for       the file does not say\n"), "{out}");
-    assert!(
-        out.contains(" by its bits: the file has no count\n") && !out.contains("by its own count"),
-        "{out}"
-    );
-    assert!(!out.contains("bits per item") && !out.contains("by the count"), "{out}");
+    assert!(out.contains("capacity       not stored in the file\n"), "{out}");
+    assert!(out.contains(", from the bits: the file stores no count\n") && !out.contains("load "), "{out}");
+    assert!(!out.contains("bits per item") && !out.contains("from the item count"), "{out}");
 
     fs::write(folder.join("lines.txt"), "a\nb\na\nc\n").unwrap();
     let (code, _, error) = run(&folder, &["uniq", "--state", "seen.mayhap", "lines.txt"]);
@@ -340,7 +337,7 @@ fn what_a_file_does_not_say_is_not_made_up() {
         assert_eq!(state[field], Value::Null, "{field}");
     }
     let (_, out, _) = run(&folder, &["info", "seen.mayhap"]);
-    assert!(out.contains("3 items by its own count\n") && !out.contains("made for"), "{out}");
-    assert!(!out.contains("when full"), "{out}");
+    assert!(out.contains("  inserted       3 items\n") && !out.contains("capacity"), "{out}");
+    assert!(!out.contains("at capacity"), "{out}");
     fs::remove_dir_all(&folder).unwrap();
 }

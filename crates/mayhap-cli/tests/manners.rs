@@ -1,4 +1,4 @@
-//! How every verb behaves towards ugly input, closed pipes, Ctrl-C and full disks: the real program, read as its users do.
+//! How every command behaves with unusual input, closed pipes, Ctrl-C and full disks: the real program, as users run it.
 
 mod program;
 
@@ -12,10 +12,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes, however busy the machine is.
+/// Longer than anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder of its own, for the program to work in.
+/// A new directory for the program to work in.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -35,12 +35,12 @@ impl Folder {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The names of all files, hidden ones, too.
+    /// The names of all files, including hidden ones.
     fn names(&self) -> Vec<String> {
         program::names(&self.0)
     }
 
-    /// The program in this folder. A word with blanks in it is given as it is by [`Command::arg`].
+    /// The program in this directory. An argument that contains blanks is added with [`Command::arg`].
     fn mayhap(&self, arguments: &str) -> Command {
         let mut command = program::mayhap_in(&self.0);
         command.args(arguments.split_whitespace());
@@ -51,7 +51,7 @@ impl Folder {
         self.mayhap(arguments).output().expect("the program starts")
     }
 
-    /// Runs with `input` on the standard input.
+    /// Runs with `input` on standard input.
     fn run_on(&self, arguments: &str, input: &[u8]) -> Output {
         let mut child = self
             .mayhap(arguments)
@@ -62,23 +62,23 @@ impl Folder {
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
-        // It may leave before it has read everything.
+        // The program may end before it has read everything.
         let writing = thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writing.join().unwrap();
         output
     }
 
-    /// The standard output where all goes well and the exit code is this one.
+    /// Standard output of a command that succeeds with this exit code.
     fn answer(&self, arguments: &str, code: i32) -> Vec<u8> {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments}: {}", said(&output));
         output.stdout
     }
 
-    /// The one line it says when something is wrong.
-    fn trouble(&self, arguments: &str) -> String {
-        the_trouble(arguments, &self.run(arguments))
+    /// The one-line error of a command that fails.
+    fn error_line(&self, arguments: &str) -> String {
+        last_error_line(arguments, &self.run(arguments))
     }
 }
 
@@ -86,8 +86,8 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The last line, which is the trouble; before it there may be what went well.
-fn the_trouble(arguments: &str, output: &Output) -> String {
+/// The last line, which is the error. Messages about earlier steps may precede it.
+fn last_error_line(arguments: &str, output: &Output) -> String {
     let said = said(output);
     assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
     let last = said.lines().last().unwrap_or_default().to_owned();
@@ -100,7 +100,7 @@ fn lines(range: std::ops::Range<u32>) -> String {
     range.map(|number| format!("https://example.org/page/{number}\n")).collect()
 }
 
-/// `text` packed in every way, in two pieces one behind the other.
+/// `text` in every compression format, as two concatenated streams.
 fn packed(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
     let (first, second) = text.split_at(text.len() / 3);
     let gzip = |part: &[u8]| {
@@ -120,7 +120,7 @@ fn packed(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
     };
     let zstd = |part: &[u8]| {
         let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
-        // As the program `zstd` does.
+        // As the `zstd` program does.
         encoder.include_checksum(true).unwrap();
         encoder.write_all(part).unwrap();
         encoder.finish().unwrap()
@@ -133,7 +133,7 @@ fn packed(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
     ]
 }
 
-/// Waits for `child` to end, but not for ever.
+/// Waits for `child` to end, with a time limit.
 fn wait(child: &mut Child) -> ExitStatus {
     let begun = Instant::now();
     loop {
@@ -153,13 +153,13 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.success(), "kill {signal}");
 }
 
-/// Ended as Ctrl-C ends programs: by the signal, or with the number that shells say then.
+/// Ended as programs end by Ctrl-C: by the signal, or with the exit code that shells use for it.
 fn was_interrupted(status: ExitStatus) -> bool {
     status.code() == Some(130) || matches!(status.signal(), Some(2 | 15))
 }
 
 #[test]
-fn compressed_input_gives_the_answers_of_plain_input() {
+fn compressed_input_gives_the_same_results_as_plain_input() {
     let folder = Folder::new("compressed");
     let text = lines(0..5_000) + &lines(0..2_000);
     folder.write("plain", &text);
@@ -177,7 +177,7 @@ fn compressed_input_gives_the_answers_of_plain_input() {
     let distinct = folder.answer("uniq plain", 0);
     assert_eq!(distinct, lines(0..5_000).as_bytes());
     for (packing, bytes) in packed(text.as_bytes()) {
-        // The name says nothing, or something wrong.
+        // The file name has no extension, or a wrong one.
         let name = if packing == "gzip" { "input.xz" } else { "input.txt" };
         folder.write(name, &bytes);
         for arguments in ["check known.mayhap", "uniq"] {
@@ -199,7 +199,7 @@ fn compressed_input_gives_the_answers_of_plain_input() {
 }
 
 #[test]
-fn damaged_compressed_input_is_trouble_and_changes_nothing() {
+fn damaged_compressed_input_is_an_error_and_changes_nothing() {
     let folder = Folder::new("damaged");
     folder.write("known", lines(0..100));
     folder.answer("build known.mayhap known --deletes --items 1000", 0);
@@ -213,13 +213,13 @@ fn damaged_compressed_input_is_trouble_and_changes_nothing() {
         for verb in
             ["build new.mayhap", "add known.mayhap", "remove known.mayhap", "check known.mayhap", "uniq"]
         {
-            let cut = folder.trouble(&format!("{verb} cut"));
+            let cut = folder.error_line(&format!("{verb} cut"));
             assert_eq!(
                 cut,
-                format!("mayhap: cut: the {packing} data ends too early: the file was cut off"),
+                format!("mayhap: cut: the {packing} data ends too early: the file is truncated"),
                 "{verb}"
             );
-            let bad = folder.trouble(&format!("{verb} bad"));
+            let bad = folder.error_line(&format!("{verb} bad"));
             let expected = format!("mayhap: bad: the {packing} data ");
             assert!(bad.starts_with(&expected), "{verb}: {bad}");
         }
@@ -231,12 +231,12 @@ fn damaged_compressed_input_is_trouble_and_changes_nothing() {
 }
 
 #[test]
-fn line_ends_mean_what_the_options_say() {
+fn line_endings_follow_the_options() {
     let folder = Folder::new("ends");
     folder.write("known", "ada\ngrace");
     folder.answer("build known.mayhap known --fpr 1e-9", 0);
     folder.write("crlf", "ada\r\nbob\r\ngrace");
-    // The CR is part of the line, unless told otherwise; the last line needs no end, and gets one.
+    // By default the CR is part of the line. The last line needs no line ending, and gets one in the output.
     assert_eq!(folder.answer("check known.mayhap crlf", 0), b"grace\n");
     assert_eq!(folder.answer("check --crlf known.mayhap crlf", 0), b"ada\r\ngrace\r\n");
     assert_eq!(folder.answer("check --trim known.mayhap crlf", 0), b"ada\r\ngrace\n");
@@ -245,7 +245,7 @@ fn line_ends_mean_what_the_options_say() {
     folder.write("twice", "ada\r\nada\r\nada\nada");
     assert_eq!(folder.answer("uniq twice", 0), b"ada\r\nada\n");
     assert_eq!(folder.answer("uniq --crlf twice", 0), b"ada\r\n");
-    // Bytes that are no text are bytes.
+    // Bytes that are not text are valid.
     folder.write("bytes", b"\xff\xfe\n\xff\xfe\n\0\n");
     assert_eq!(folder.answer("uniq bytes", 0), b"\xff\xfe\n\0\n");
     // Empty lines are items.
@@ -270,12 +270,12 @@ fn an_empty_file_has_no_lines() {
         folder.answer(&format!("remove known.mayhap {empty}"), 0);
         assert_eq!(folder.read("known.mayhap"), before);
     }
-    // A filter of nothing is one: it says no.
+    // A filter without items is valid: it answers no.
     assert_eq!(folder.answer("check empty.mayhap known", 1), b"");
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_input_is_named() {
     let folder = Folder::new("unreadable");
     folder.write("known", lines(0..100));
     folder.answer("build known.mayhap known --deletes --items 1000", 0);
@@ -289,34 +289,34 @@ fn what_cannot_be_read_is_named() {
             ("known missing", "cannot read missing: no such file or directory"),
             ("folder", "cannot read folder: is a directory"),
             ("known/under", "cannot read known/under: not a directory"),
-            ("- known -", "the standard input (-) is named twice, but can be read only once"),
+            ("- known -", "standard input (-) is named twice, but can be read only once"),
         ] {
-            let said = folder.trouble(&format!("{verb} {files}"));
+            let said = folder.error_line(&format!("{verb} {files}"));
             assert_eq!(said, format!("mayhap: {expected}"), "{verb}");
         }
-        // As the standard input.
+        // As standard input.
         let output = folder.mayhap(verb).stdin(File::open(&folder.0).unwrap()).output().unwrap();
-        assert_eq!(the_trouble(verb, &output), "mayhap: cannot read standard input: is a directory");
+        assert_eq!(last_error_line(verb, &output), "mayhap: cannot read standard input: is a directory");
     }
     for verb in ["add", "remove", "check", "info", "merge new.mayhap known.mayhap"] {
-        let said = folder.trouble(&format!("{verb} missing"));
+        let said = folder.error_line(&format!("{verb} missing"));
         assert_eq!(said, "mayhap: cannot read missing: no such file or directory", "{verb}");
     }
     assert_eq!(folder.names(), names);
     assert_eq!(folder.read("known.mayhap"), before);
-    // The super user may read everything: nothing to see there.
+    // The super user may read everything, so there is nothing to test.
     folder.write("secret", "ada\n");
     fs::set_permissions(folder.path("secret"), fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(folder.path("secret")).is_err() {
         for verb in ["build new.mayhap", "check known.mayhap", "uniq"] {
-            let said = folder.trouble(&format!("{verb} secret"));
+            let said = folder.error_line(&format!("{verb} secret"));
             assert_eq!(said, "mayhap: cannot read secret: permission denied", "{verb}");
         }
     }
 }
 
 #[test]
-fn a_file_that_vanishes_is_named() {
+fn a_file_that_disappears_is_named() {
     let folder = Folder::new("vanishes");
     folder.write("there", "ada\n");
     let mut child = folder
@@ -335,11 +335,11 @@ fn a_file_that_vanishes_is_named() {
     fs::remove_file(folder.path("there")).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(the_trouble("uniq", &output), "mayhap: cannot read there: no such file or directory");
+    assert_eq!(last_error_line("uniq", &output), "mayhap: cannot read there: no such file or directory");
 }
 
 #[test]
-fn many_more_files_than_can_be_open_at_once_are_read() {
+fn more_files_than_can_be_open_together_are_read() {
     let folder = Folder::new("many");
     for number in 0..300 {
         folder.write(&format!("file{number}"), format!("{number}\n"));
@@ -352,9 +352,9 @@ fn many_more_files_than_can_be_open_at_once_are_read() {
     assert_eq!((output.status.code(), output.stdout.split(|&byte| byte == b'\n').count()), (Some(0), 301));
 }
 
-/// A line typed into a pipe is answered before the next one is, also while half of that is there already.
+/// A line typed into a pipe is answered before the next one is complete.
 #[test]
-fn what_is_typed_is_answered_at_once() {
+fn typed_lines_are_answered_immediately() {
     let folder = Folder::new("live");
     folder.write("known", "ada\ngrace\n");
     folder.answer("build known.mayhap known --fpr 1e-9", 0);
@@ -382,7 +382,7 @@ fn what_is_typed_is_answered_at_once() {
         if arguments.starts_with("uniq") {
             assert_eq!(answer(), "grace");
         }
-        // Many lines, then a rest that is no line yet: the last of them must not wait for its end.
+        // Many lines, then an incomplete one: the last complete line must not wait for it.
         let many: String = (0..100_000).map(|number| format!(" a line\nline {number}\n")).collect();
         stdin.write_all(many.as_bytes()).unwrap();
         stdin.write_all(b"ada lovelace\nada\nmargaret\nand the beginning of").unwrap();
@@ -400,7 +400,7 @@ fn what_is_typed_is_answered_at_once() {
 
 /// As `| head -1` does.
 #[test]
-fn a_reader_that_leaves_is_no_trouble() {
+fn a_closed_pipe_is_no_error() {
     let folder = Folder::new("head");
     folder.write("many", lines(0..200_000));
     folder.answer("build known.mayhap many", 0);
@@ -416,7 +416,7 @@ fn a_reader_that_leaves_is_no_trouble() {
             folder.mayhap(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = [0];
         child.stdout.take().unwrap().read_exact(&mut first).unwrap();
-        // The standard output is closed now.
+        // Standard output is closed now.
         let status = wait(&mut child);
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -424,7 +424,7 @@ fn a_reader_that_leaves_is_no_trouble() {
         let lines = said.lines().filter(|line| !line.starts_with("mayhap: kind: ")).collect::<Vec<_>>();
         assert!(lines.is_empty(), "{arguments}: {said}");
     }
-    // Nobody reads at all.
+    // A pipe without any reader.
     for arguments in
         ["info known.mayhap", "explain known.mayhap ada", "plan --items 1e6 --fpr 1%", "man", "--help"]
     {
@@ -441,9 +441,9 @@ fn a_reader_that_leaves_is_no_trouble() {
     }
 }
 
-/// `yes | mayhap …` goes on for ever: who has enough must not wait for the end of the input.
+/// `yes | mayhap …` never ends: a command that has enough must not wait for the end of the input.
 #[test]
-fn a_reader_that_leaves_ends_input_without_end() {
+fn a_closed_pipe_ends_endless_input() {
     let folder = Folder::new("endless");
     folder.write("known", "y\n");
     folder.answer("build known.mayhap known", 0);
@@ -465,13 +465,13 @@ fn a_reader_that_leaves_ends_input_without_end() {
 }
 
 #[test]
-fn ctrl_c_while_reading_leaves_everything_as_it_was() {
+fn ctrl_c_while_reading_changes_nothing() {
     let folder = Folder::new("interrupted");
     folder.write("known", lines(0..1_000));
     folder.answer("build known.mayhap known --deletes --items 100000", 0);
     let before = folder.read("known.mayhap");
     let names = folder.names();
-    // More than fits a pipe: when it is written, most of it was read.
+    // More than fits in a pipe: when all is written, most of it was read.
     let much = lines(0..50_000);
     for signal in ["-INT", "-TERM"] {
         for arguments in [
@@ -495,7 +495,7 @@ fn ctrl_c_while_reading_leaves_everything_as_it_was() {
             let mut stdin = child.stdin.take().unwrap();
             stdin.write_all(much.as_bytes()).unwrap();
             send(&child, signal);
-            // Nothing more comes, and the input does not end.
+            // No more input comes, and it does not end.
             let status = wait(&mut child);
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -508,9 +508,9 @@ fn ctrl_c_while_reading_leaves_everything_as_it_was() {
     }
 }
 
-/// What was written before Ctrl-C counts as seen, and is said to.
+/// Lines written before Ctrl-C count as seen, and are reported.
 #[test]
-fn ctrl_c_saves_what_uniq_has_seen() {
+fn ctrl_c_saves_the_state_of_uniq() {
     let folder = Folder::new("state");
     let mut child = folder
         .mayhap("uniq --state seen.mayhap")
@@ -543,7 +543,7 @@ fn ctrl_c_while_saving_leaves_the_old_file() {
     let mut interrupted = 0;
     for round in 0..8 {
         let signal = if round % 2 == 0 { "-INT" } else { "-TERM" };
-        // 256 MiB: while they are written there is time.
+        // 256 MiB, so that saving takes a while.
         let mut child = folder
             .mayhap("build large.mayhap one --force --kind bloom --items 2.2e8")
             .stdout(Stdio::null())
@@ -555,7 +555,7 @@ fn ctrl_c_while_saving_leaves_the_old_file() {
             assert!(begun.elapsed() < PATIENCE);
             thread::sleep(Duration::from_micros(200));
         }
-        // Now and then it is done by then.
+        // Sometimes it has finished before the signal.
         let _ = Command::new("kill")
             .args([signal, &child.id().to_string()])
             .stderr(Stdio::null())
@@ -579,7 +579,7 @@ fn ctrl_c_while_saving_leaves_the_old_file() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_trouble() {
+fn output_that_cannot_be_written_is_an_error() {
     let folder = Folder::new("full");
     folder.write("known", lines(0..1_000));
     folder.answer("build known.mayhap known", 0);
@@ -600,14 +600,14 @@ fn an_answer_that_cannot_be_written_is_trouble() {
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = folder.mayhap(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
-        let said = the_trouble(arguments, &output);
+        let said = last_error_line(arguments, &output);
         assert!(said.ends_with(": no space left on device"), "{arguments}: {said}");
     }
     assert_eq!(folder.names(), names);
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_trouble_and_the_old_one_stays() {
+fn a_file_that_cannot_be_written_is_an_error_and_the_old_one_stays() {
     let folder = Folder::new("too-large");
     folder.write("known", lines(0..200_000));
     folder.write("few", lines(0..10));
@@ -635,9 +635,9 @@ fn a_file_that_cannot_be_written_is_trouble_and_the_old_one_stays() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let said = the_trouble(arguments, &output);
+        let said = last_error_line(arguments, &output);
         assert!(said.ends_with(": file too large"), "{arguments}: {said}");
-        // The file that was to be written is named, not the one aside that nobody asked for.
+        // The error names the user's file, not the temporary one.
         let named = arguments
             .split_whitespace()
             .any(|word| said == format!("mayhap: cannot write {word}: file too large"));
@@ -649,21 +649,21 @@ fn a_file_that_cannot_be_written_is_trouble_and_the_old_one_stays() {
         assert!(folder.read("known.mayhap") == before, "{arguments}");
         assert_eq!(fs::metadata(folder.path("known.mayhap")).unwrap().ino(), inode, "{arguments}");
     }
-    // A folder that may not be written to: the super user writes anyway.
+    // A directory without write permission. The super user can write anyway.
     let locked = folder.path("locked");
     fs::create_dir(&locked).unwrap();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
     if File::create(locked.join("probe")).is_err() {
-        let said = folder.trouble("build locked/new.mayhap few");
+        let said = folder.error_line("build locked/new.mayhap few");
         assert_eq!(said, "mayhap: cannot write locked/new.mayhap: permission denied");
     }
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
-    let said = folder.trouble("build nowhere/new.mayhap few");
+    let said = folder.error_line("build nowhere/new.mayhap few");
     assert_eq!(said, "mayhap: cannot write nowhere/new.mayhap: no such file or directory");
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_number_of_threads_does_not_change_the_result() {
     let folder = Folder::new("threads");
     let text: String = lines(0..150_000) + &lines(0..50_000);
     folder.write("many", &text);
@@ -733,17 +733,17 @@ fn columns_are_items_and_whole_records_are_printed() {
         ("check --jsonl u.mail known.mayhap people.jsonl", "people.jsonl, line 3: no field \"u.mail\""),
         (
             "check --jsonl u.mail known.mayhap people.csv",
-            "people.csv, line 1: not JSON at column 1: expected value",
+            "people.csv, line 1: invalid JSON at column 1: expected value",
         ),
-        ("uniq --csv mail people.csv", "people.csv: no column \"mail\" in its header: id, email"),
-        ("uniq -k 3 people.csv", "people.csv, line 1: no field 3, there is 1"),
+        ("uniq --csv mail people.csv", "people.csv: no column \"mail\" in the header: id, email"),
+        ("uniq -k 3 people.csv", "people.csv, line 1: no field 3: the record has 1 field"),
         (
             "uniq -t , -k 2 --skip-missing known.mayhap --csv 3",
             "the argument '--key <N>' cannot be used with '--csv <COLUMN>'",
         ),
-        ("build new.mayhap --csv email emails", "emails: no column \"email\" in its header: ada@example.org"),
+        ("build new.mayhap --csv email emails", "emails: no column \"email\" in the header: ada@example.org"),
     ] {
-        assert_eq!(folder.trouble(arguments), format!("mayhap: {expected}"));
+        assert_eq!(folder.error_line(arguments), format!("mayhap: {expected}"));
     }
     assert!(!folder.path("new.mayhap").exists());
 }
@@ -752,7 +752,7 @@ fn columns_are_items_and_whole_records_are_printed() {
 fn a_line_without_end_is_an_error_in_bounded_memory() {
     let folder = Folder::new("long");
     let file = File::create(folder.path("zeros")).unwrap();
-    // A hole: it takes no room on the disk.
+    // A sparse file, which takes no room on the disk.
     file.set_len(400 << 20).unwrap();
     let output = Command::new("bash")
         .args([
@@ -763,6 +763,6 @@ fn a_line_without_end_is_an_error_in_bounded_memory() {
         .current_dir(&folder.0)
         .output()
         .unwrap();
-    let said = the_trouble("uniq zeros", &output);
-    assert_eq!(said, "mayhap: zeros, line 1: a record is longer than 256 MiB: is this text?");
+    let said = last_error_line("uniq zeros", &output);
+    assert_eq!(said, "mayhap: zeros, line 1: a record is longer than the limit of 256 MiB: is this text?");
 }

@@ -1,4 +1,4 @@
-//! Completions, the manual, and colours: what surrounds the verbs.
+//! Completions, manual pages and colours.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ fn mayhap(arguments: &str) -> Command {
 
 fn answer(arguments: &str) -> String {
     let output = mayhap(arguments).output().expect("the program starts");
-    let trouble = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), trouble.as_str()), (Some(0), ""), "{arguments}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{arguments}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -27,12 +27,12 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The verbs as `--help` lists them.
+/// The commands that `--help` lists.
 fn verbs() -> Vec<String> {
     let help = answer("--help");
     let list =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A long description goes on in the next line, further in.
+    // A long description continues on the next line, with more indentation.
     let verbs = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     verbs
         .filter_map(|line| line.split_whitespace().next())
@@ -42,7 +42,7 @@ fn verbs() -> Vec<String> {
 }
 
 #[test]
-fn every_shell_gets_a_script_that_knows_every_verb() {
+fn every_shell_gets_a_script_with_every_command() {
     let verbs = verbs();
     assert!(verbs.len() >= 4 && verbs.contains(&"bench".into()), "{verbs:?}");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
@@ -56,9 +56,9 @@ fn every_shell_gets_a_script_that_knows_every_verb() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("tcsh"));
 }
 
-/// The script is accepted, and does complete.
+/// Bash accepts the script, and it completes.
 #[test]
-fn bash_completes_verbs_and_options() {
+fn bash_completes_commands_and_options() {
     let script = folder("bash").join("mayhap.bash");
     fs::write(&script, answer("completions bash")).unwrap();
     let checked = Command::new("bash").arg("-n").arg(&script).output().unwrap();
@@ -81,9 +81,9 @@ fn bash_completes_verbs_and_options() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--fpr");
 }
 
-/// One page per verb and one for all, each with what a page has, and in the words of `--help`.
+/// One page per command and one for all, each with the usual sections and the text of `--help`.
 #[test]
-fn every_verb_has_a_page() {
+fn every_command_has_a_page() {
     let folder = folder("pages").join("share/man1");
     assert_eq!(answer(&format!("man --dir {}", folder.display())), "");
     let mut pages: Vec<_> = fs::read_dir(&folder)
@@ -116,7 +116,7 @@ fn every_verb_has_a_page() {
     assert_eq!(answer("man --verb plan"), fs::read_to_string(folder.join("mayhap-plan.1")).unwrap());
 }
 
-/// As `man` shows it: an example is on one line, a paragraph flows.
+/// As `man` shows it: an example is on one line, a paragraph is wrapped.
 #[test]
 fn a_page_is_readable() {
     if Command::new("groff").arg("--version").output().is_err() {
@@ -140,10 +140,10 @@ fn a_page_is_readable() {
         assert_eq!(String::from_utf8_lossy(&stderr), "", "groff on {verb}");
         let text = String::from_utf8(stdout).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= 110), "{verb}:\n{text}");
-        // Dashes that can be copied.
+        // Plain dashes, which can be copied.
         assert!(
             !text.contains('\u{2010}') && !text.contains('\u{2212}'),
-            "{verb} has dashes that are none:\n{text}"
+            "{verb} has dashes that are not plain hyphens:\n{text}"
         );
         let help = answer(&format!("{verb} --help"));
         let examples =
@@ -154,9 +154,9 @@ fn a_page_is_readable() {
     }
 }
 
-/// What all verbs share has headings of its own, and a verb's own options are not among it.
+/// Shared options have separate headings, and a command's own options are not under them.
 #[test]
-fn headings_hold_for_their_options_only() {
+fn headings_apply_only_to_their_options() {
     let help = answer("check --help");
     let own = help.split("\nOptions:\n").nth(1).expect("options").split("\n\nInput:\n").next().unwrap();
     assert!(own.contains("--invert-match") && own.contains("--count"), "{help}");
@@ -165,12 +165,12 @@ fn headings_hold_for_their_options_only() {
 }
 
 #[test]
-fn the_manual_goes_where_it_can() {
+fn the_manual_is_written_to_any_destination() {
     let unknown = mayhap("man --verb sing").output().unwrap();
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .starts_with("mayhap: no verb \"sing\", there are serve, plan")
+            .starts_with("mayhap: there is no verb \"sing\"; the verbs are serve, plan")
     );
     let nowhere = mayhap("man --dir /proc/nowhere").output().unwrap();
     assert_eq!(nowhere.status.code(), Some(2));
@@ -179,7 +179,7 @@ fn the_manual_goes_where_it_can() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_are_used_only_on_request() {
     let plan = "plan --items 1e6 --fpr 1%";
     let coloured = |arguments: &str, variable: Option<(&str, &str)>| {
         let output = mayhap(arguments).envs(variable).output().unwrap();
@@ -204,9 +204,9 @@ fn colours_only_where_they_are_wanted() {
     );
 }
 
-/// On a terminal, which `script` plays, there are colours, unless NO_COLOR is set.
+/// On a terminal, emulated by `script`, there are colours, unless NO_COLOR is set.
 #[test]
-fn a_terminal_has_colours_unless_told_not_to() {
+fn a_terminal_has_colours_unless_disabled() {
     if Command::new("script").arg("--version").output().is_err() {
         eprintln!("script is not installed: colours on a terminal are not tested");
         return;

@@ -1,4 +1,4 @@
-//! A filter in a server that holds more than it was made for: the program, the log, `INFO`, `/metrics` and HTTP all tell of it.
+//! A filter on a server above its capacity is reported by the program, the log, `INFO`, `/metrics` and HTTP.
 
 mod program;
 
@@ -33,7 +33,7 @@ fn info(server: &Server, field: &str) -> f64 {
 }
 
 #[test]
-fn every_verb_and_every_page_tells_of_it() {
+fn every_command_and_every_page_reports_it() {
     let folder = program::empty_folder("overfull", "told");
     let server = Server::in_folder(&folder, &[]);
     let address = format!("redis://{}/seen", server.address("RESP"));
@@ -50,7 +50,7 @@ fn every_verb_and_every_page_tells_of_it() {
         (0.0, Some("ok"))
     );
 
-    const WARNING: &str = "over capacity: it was made for 1,000 items and holds ";
+    const WARNING: &str = "over capacity: made for 1,000 items, holds ";
     let (code, out, error) = run(&folder, &["add", &address, "many", "--json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &report["over_capacity"]), (0, &Value::Bool(true)), "{report}");
@@ -95,10 +95,10 @@ fn every_verb_and_every_page_tells_of_it() {
 }
 
 #[test]
-fn the_log_has_one_line_for_each_filter_and_threshold() {
+fn the_log_has_one_line_per_filter_and_threshold() {
     let folder = program::empty_folder("overfull", "log");
     let server = Server::in_folder(&folder, &[]);
-    // A name cannot write lines of its own.
+    // A name cannot inject lines.
     let name = r#""se\n\x1ben""#;
     for (name, fpr) in [(name, "0.01"), ("well", "0.01")] {
         assert_eq!(server.ask(&format!("MF.RESERVE {name} KIND bloom CAPACITY 1000 FPR {fpr}")), "+OK\r\n");
@@ -111,14 +111,14 @@ fn the_log_has_one_line_for_each_filter_and_threshold() {
     for (more, over) in
         [(1_400, [1.0, 0.0, 0.0]), (1_300, [1.0, 1.0, 0.0]), (4_000, [1.0, 1.0, 1.0]), (500, [1.0; 3])]
     {
-        // Requests of any number add no line.
+        // Further requests add no line.
         for _ in 0..100 {
             add(more / 100);
         }
         let fields = ["filters_over_capacity", "filters_over_ten_times_target", "filters_over_half"];
         wait_for(&format!("{over:?}"), || fields.map(|field| info(&server, field)) == over);
     }
-    // Another round has nothing to say.
+    // Another round adds nothing.
     server.ask("MF.ADD well ada");
     std::thread::sleep(Duration::from_millis(1_500));
     let (_, log, _) = server.stop();

@@ -1,8 +1,8 @@
-//! The pages people read are true: commands in them run, what they say was said by the program, paths in them exist.
+//! The documentation is correct: its commands run, its outputs are those of the program, its paths exist.
 //!
-//! Every `sh` block of a page runs in bash, one after the other, in a scratch folder that is empty at first, with the program
-//! in the path. A `text` block right after an `sh` block shows what it says: every line of it must come, in this order; a line
-//! `…` stands for any number of lines, and `…` in a line for anything, such as a time. `sh by-hand` blocks are for readers only.
+//! Every `sh` block of a page runs in bash, in order, in an initially empty directory, with the program in the path. A `text`
+//! block right after an `sh` block shows the output: each of its lines must appear, in this order. A line `…` stands for any
+//! number of lines, and `…` within a line for any text, such as a time. `sh by-hand` blocks are for readers only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Markdown pages below a folder, by their path from the root.
+/// All Markdown pages below a directory, by their path from the root.
 fn pages_below(folder: &str) -> Vec<String> {
     let mut pages: Vec<_> = fs::read_dir(root().join(folder))
         .unwrap_or_else(|error| panic!("{folder}: {error}"))
@@ -31,7 +31,7 @@ fn pages_below(folder: &str) -> Vec<String> {
     pages
 }
 
-/// A block that runs, and what the page says it says.
+/// A block that runs, and the output that the page shows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Block {
     script: String,
@@ -42,7 +42,7 @@ struct Block {
 fn blocks(page: &str) -> (Vec<Block>, Vec<String>) {
     let (mut run, mut by_hand): (Vec<Block>, Vec<String>) = (Vec::new(), Vec::new());
     let mut lines = page.lines();
-    // Nothing but empty lines since the last block that runs?
+    // Whether only empty lines followed the last block that runs.
     let mut just_run = false;
     while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else {
@@ -62,14 +62,14 @@ fn blocks(page: &str) -> (Vec<Block>, Vec<String>) {
     (run, by_hand)
 }
 
-/// A folder with nothing in it but `bin`, where `mayhap` is this program and `cargo` runs it.
+/// A directory that contains only `bin`, where `mayhap` is this program and `cargo` runs it.
 fn scratch(page: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages").join(page.replace('/', "-"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("bin")).unwrap();
     fs::create_dir_all(folder.join("work")).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mayhap"), folder.join("bin/mayhap")).unwrap();
-    // A page says `cargo run --release -- …` where nothing is installed yet; it is built already.
+    // A page writes `cargo run --release -- …` before the program is installed; here it is built already.
     let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"not run here: cargo $*\" >&2; exit 2; }\nshift 3\nexec mayhap \"$@\"\n";
     fs::write(folder.join("bin/cargo"), cargo).unwrap();
     fs::set_permissions(folder.join("bin/cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -77,7 +77,7 @@ fn scratch(page: &str) -> PathBuf {
     folder
 }
 
-/// Runs the blocks of a page; says what is wrong with the first that does not do what the page says.
+/// Runs the blocks of a page. Returns the first difference between a block and the page.
 fn run_page(name: &str, page: &str) -> Result<usize, String> {
     let folder = scratch(name);
     let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap_or_default());
@@ -108,11 +108,11 @@ fn run_page(name: &str, page: &str) -> Result<usize, String> {
     Ok(blocks.len())
 }
 
-/// Is `line` what the page says, where `…` may be anything?
+/// Returns `true` if `line` matches the page, where `…` matches any text.
 fn is_like(line: &str, expected: &str) -> bool {
     let Some((first, others)) = expected.split_once('…') else { return line == expected };
     let Some(rest) = line.strip_prefix(first) else { return false };
-    // Wherever what comes next is found, the rest has to fit.
+    // For each place where the next part matches, the rest must match, too.
     (0..=rest.len()).filter(|&at| rest.is_char_boundary(at)).any(|at| is_like(&rest[at..], others))
 }
 
@@ -146,16 +146,16 @@ fn every_command_of_the_guide_runs() {
     }
 }
 
-/// The first line of a page in Chinese: the English page, and the state of it that was translated. A page that is no translation, but
-/// has the same subject, names no state.
+/// The first line of a Chinese page: the English page, and the version of it that was translated. A page on the same subject
+/// that is not a translation names no version.
 fn english_of(page: &str) -> Option<(&str, Option<&str>)> {
     let said = page.lines().next()?.strip_prefix("<!-- english: ")?.strip_suffix(" -->")?;
     Some(said.split_once(' ').map_or((said, None), |(name, state)| (name, Some(state))))
 }
 
-/// Pages in Chinese show the blocks of their English page, which run, and are not older than it.
+/// Chinese pages show the blocks of their English page, which run, and are not older than it.
 #[test]
-fn every_page_in_chinese_is_current_and_shows_the_same_blocks() {
+fn every_chinese_page_is_current_and_shows_the_same_blocks() {
     let cases = pages_below("docs/zh/guide");
     let expected: Vec<_> =
         pages_below("docs/guide").iter().map(|name| name.replace("docs/", "docs/zh/")).collect();
@@ -178,9 +178,9 @@ fn every_page_in_chinese_is_current_and_shows_the_same_blocks() {
     }
 }
 
-/// What checks the pages finds what is wrong with them.
+/// The checks of this file find errors in pages.
 #[test]
-fn a_page_that_is_wrong_is_found() {
+fn an_incorrect_page_is_detected() {
     let wrong = |page: &str| run_page("wrong.md", page).unwrap_err();
     assert_eq!(run_page("right.md", "```sh\necho a; echo b\n```\n\n```text\na\n…\nb\n```\n"), Ok(1));
     assert!(wrong("```sh\nmayhap plan --no-such-option\n```\n").contains("and failed with"));
@@ -198,9 +198,9 @@ fn a_page_that_is_wrong_is_found() {
     );
 }
 
-/// No page names a verb that there is not.
+/// No page names a command that does not exist.
 #[test]
-fn every_verb_that_is_named_exists() {
+fn every_named_command_exists() {
     let help = Command::new(env!("CARGO_BIN_EXE_mayhap")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let verbs: Vec<&str> = help
@@ -226,13 +226,13 @@ fn every_verb_that_is_named_exists() {
             let verb: String = after.chars().take_while(char::is_ascii_lowercase).collect();
             assert!(
                 verb.is_empty() || verbs.contains(&verb.as_str()),
-                "{name} names mayhap {verb}, which is not there"
+                "{name} names mayhap {verb}, which does not exist"
             );
         }
     }
 }
 
-/// Words in backticks that look like a path of this tree.
+/// Words in backticks that look like a path of this repository.
 fn paths(page: &str) -> Vec<&str> {
     let words = page.split('`').skip(1).step_by(2);
     words
@@ -252,7 +252,7 @@ fn every_path_of_the_architecture_exists() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let pages = [
         "README.md",
         "README.zh-CN.md",

@@ -16,11 +16,11 @@ fn run(arguments: &str) -> Output {
     mayhap(arguments).output().expect("the program starts")
 }
 
-/// What it answers when all goes well.
+/// The output of a run that succeeds.
 fn answer(arguments: &str) -> String {
     let output = run(arguments);
-    let trouble = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), trouble.as_str()), (Some(0), ""), "{arguments}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{arguments}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn json(arguments: &str) -> Value {
     serde_json::from_str(&answer(arguments)).expect("one JSON object")
 }
 
-/// An empty folder of its own for one test.
+/// An empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan").join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -41,8 +41,8 @@ fn row<'a>(plan: &'a Value, name: &str) -> &'a Value {
     plan["prices"].as_array().unwrap().iter().find(|price| price["name"] == name).expect(name)
 }
 
-/// The one line it says when something is wrong.
-fn trouble(arguments: &[&str]) -> String {
+/// The one line of a run that fails.
+fn error_line(arguments: &[&str]) -> String {
     let output = mayhap("").args(arguments).output().expect("the program starts");
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
@@ -52,10 +52,10 @@ fn trouble(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_text_says_what_why_how_and_how_wrong() {
+fn the_text_has_the_recommendation_the_reasons_and_the_rate() {
     let text = answer("plan --items 1e9 --fpr 0.01");
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("Plan for 1,000,000,000 items at a rate of 1%"));
+    assert_eq!(lines.next(), Some("Plan for 1,000,000,000 items at an FPR of 1%"));
     assert!(text.contains(
         "Use blocked-bloom split: 1.23 GiB for 1,000,000,000 items (10.5 bits each), one cache line"
     ));
@@ -69,7 +69,7 @@ fn the_text_says_what_why_how_and_how_wrong() {
     );
     assert!(text.contains("needs integers in a known range"));
     assert!(text.contains("\n  use mayhap::BlockedBloom;\n  let mut seen = BlockedBloom::for_capacity(1_000_000_000, 0.01, 0)?;\n"));
-    assert!(text.contains("864,000 wrong mayhaps a day"), "{text}");
+    assert!(text.contains("864,000 false positives a day"), "{text}");
     assert!(text.contains("HashScheme::keyed_random()"));
     assert!(!text.contains('\u{1b}'), "no colours in a pipe");
 }
@@ -107,7 +107,7 @@ fn a_narrow_terminal_gets_a_narrow_table() {
         for width in [60, 66, 72, 80, 90, 110] {
             let command = |flags| mayhap(&format!("plan {flags}")).env("COLUMNS", width.to_string()).output();
             let text = String::from_utf8(command(flags).unwrap().stdout).unwrap();
-            // Code is not broken into lines that would not be code.
+            // Code lines are not wrapped.
             let lines = text.lines().take_while(|line| *line != "In the shell");
             let widest = lines.map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width && widest + 12 > width, "{flags}: {widest} columns of {width}\n{text}");
@@ -125,20 +125,21 @@ fn verdicts_need_no_legend() {
     assert!(
         answer("plan --items 1e6 --fpr 1% --grows --deletes").contains("only for --static, cannot delete, …")
     );
-    // A second filter for removals is of no use where there are none, and its no may be wrong where there are.
+    // A dual filter is useless without removals; with them, its no may be wrong.
     let text = answer("plan --items 1e6 --fpr 1%");
     let dual = text.lines().find(|line| line.starts_with("  dual-bloom? ")).expect("a mark");
-    assert!(dual.ends_with("d----  only worth it where items are removed"), "{dual}");
+    assert!(dual.ends_with("d----  only useful if items are removed"), "{dual}");
     assert!(
-        text.replace('\n', " ").contains("?: after a removal its no may be wrong, and it merges no more."),
+        text.replace('\n', " ")
+            .contains("?: after a removal a no may be wrong, and the filter can no longer be merged."),
         "{text}"
     );
 }
 
 #[test]
-fn numbers_are_said_in_words_that_fit_them() {
+fn numbers_have_the_right_words_and_digits() {
     let text = answer("plan --items 1 --fpr 0.999999");
-    assert!(text.starts_with("Plan for 1 item at a rate of 99.9999%\n"), "{text}");
+    assert!(text.starts_with("Plan for 1 item at an FPR of 99.9999%\n"), "{text}");
     assert!(!text.contains("1 items"), "{text}");
     let text = answer("plan --items 1e6 --fpr 1% --range 0..2_000_000");
     assert!(
@@ -148,28 +149,25 @@ fn numbers_are_said_in_words_that_fit_them() {
 }
 
 #[test]
-fn a_solved_rate_is_told_for_every_kind() {
-    // Not Bloom's lowest rate for all, which a scalable filter never reaches.
+fn a_solved_rate_is_shown_for_every_kind() {
+    // Not the lowest rate of Bloom for all, which a scalable filter never reaches.
     let text = answer("plan --items 1e6 --memory 64MiB --grows");
-    assert!(
-        text.starts_with("Plan for 1,000,000 items in 64.0 MiB: a rate of 1 in 1,000,000,000\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("Plan for 1,000,000 items in 64.0 MiB: FPR 1 in 1,000,000,000\n"), "{text}");
     assert!(text.contains("Use growing: 4.52 MiB"), "{text}");
-    assert!(text.contains("A rate below 1 in 1,000,000,000 is of no use to anybody"), "{text}");
+    assert!(text.contains("A rate below 1 in 1,000,000,000 has no practical use"), "{text}");
     assert!(!text.contains("cannot be built"), "{text}");
-    // What is never wrong, fits and can be built is taken; what is kept in no file is named.
+    // An exact structure that fits and can be built is recommended; one without a file is named.
     let text = answer("plan --items 1e6 --memory 100MiB --range 0..2000000");
-    assert!(text.starts_with("Plan for 1,000,000 items in 100 MiB: never wrong\n"), "{text}");
+    assert!(text.starts_with("Plan for 1,000,000 items in 100 MiB: no false positives\n"), "{text}");
     let plan = json("plan --items 1e6 --memory 100MiB --json");
     assert_eq!(plan["recommended_without_file"], "hash-set");
     assert!(plan["build"].is_string() && plan["target_fpr"].as_f64().unwrap() > 0.0, "{plan}");
 
-    // Fingerprints have a rate of their own, and no file.
+    // Fingerprints have their own rate, and no file.
     let text = answer("plan --items 1e6 --memory 16MiB --static").replace("\n  ", " ");
     let array = "without a file: Use a sorted array of 64-bit fingerprints: 7.63 MiB for 1,000,000 items";
     assert!(text.contains(array) && text.contains("1 in 18,400,000,000,000"), "{text}");
-    // A few bytes too many are told in bytes.
+    // If only a few bytes are missing, sizes are shown in bytes.
     let plan = json("plan --items 1e6 --memory 10MiB --range 0..1e9 --json");
     assert!(plan.to_string().contains("takes 10,485,776 B, limit is 10,485,760 B"), "{plan}");
 
@@ -248,14 +246,14 @@ fn any_two_numbers_give_the_third() {
         let bytes = best["memory_bytes"].as_u64().unwrap();
         assert!(best["suits"] == true && bytes <= limit && bytes > limit / 100 * 98, "{bytes} of {limit}");
     }
-    // All three: nothing fits, which is an answer too.
+    // All three: nothing fits, which is an answer, too.
     let nothing = json("plan --items 1e9 --fpr 1% --memory 512MiB --json");
     assert_eq!(
         (&nothing["solved_for"], &nothing["recommended"], &nothing["rust"]),
         (&Value::Null, &Value::Null, &Value::Null)
     );
     let note = nothing["notes"][0].as_str().unwrap();
-    assert!(note.contains("holds all items at a rate of 12.8%, or 447,"), "{note}");
+    assert!(note.contains("holds all items at an FPR of 12.8%, or 447,"), "{note}");
 }
 
 #[test]
@@ -273,24 +271,24 @@ fn flags_reach_the_advisor() {
     assert!(rust("--untrusted").contains("keyed_random"));
     assert!(rust("--threads").contains("AtomicBlockedBloom"));
     let asked = json("plan --items 1e6 --fpr 1% --lookups 5k --json");
-    assert!(asked["notes"][0].as_str().unwrap().contains("up to 50 wrong mayhaps a day"), "{asked}");
+    assert!(asked["notes"][0].as_str().unwrap().contains("up to 50 false positives a day"), "{asked}");
     let fixed = json("plan --items 1e6 --fpr 1% --static --json");
     let array =
         fixed["prices"].as_array().unwrap().iter().find(|price| price["name"] == "sorted-array").unwrap();
-    assert_eq!((&array["suits"], &array["why_not"][0]), (&false.into(), &"is kept in no file".into()));
+    assert_eq!((&array["suits"], &array["why_not"][0]), (&false.into(), &"cannot be saved to a file".into()));
 }
 
 #[test]
-fn nonsense_is_one_clear_line_and_exit_2() {
+fn invalid_arguments_are_one_line_and_exit_2() {
     for rate in ["0", "1", "1.5", "100%", "0/5"] {
-        let said = trouble(&["plan", "--items", "1000", "--fpr", rate]);
+        let said = error_line(&["plan", "--items", "1000", "--fpr", rate]);
         assert!(
             said.contains(&format!("'{rate}' for '--fpr <RATE>': a rate lies between 0 and 1")),
             "{said}"
         );
     }
     for (rate, why) in [("nan", "not a number"), ("inf", "not a number"), ("-1", "negative"), ("", "empty")] {
-        let said = trouble(&["plan", "--items", "1000", "--fpr", rate]);
+        let said = error_line(&["plan", "--items", "1000", "--fpr", rate]);
         assert!(said.contains("--fpr <RATE>") && said.contains(why), "{said}");
     }
     for (items, why) in [
@@ -302,66 +300,71 @@ fn nonsense_is_one_clear_line_and_exit_2() {
         ("", "empty"),
         ("5 apples", "\"apples\""),
     ] {
-        let said = trouble(&["plan", "--items", items, "--fpr", "0.01"]);
+        let said = error_line(&["plan", "--items", items, "--fpr", "0.01"]);
         assert!(said.contains(&format!("'{items}' for '--items <N>'")) || items.is_empty(), "{said}");
         assert!(said.contains(why), "{said}");
     }
-    // Numbers that are numbers, but no filter has them.
-    let capacity = trouble(&["plan", "--items", "0", "--fpr", "0.01"]);
+    // Valid numbers that no filter supports.
+    let capacity = error_line(&["plan", "--items", "0", "--fpr", "0.01"]);
     assert!(capacity.contains("--items: capacity must be between 1 and 4398046511104, got 0"), "{capacity}");
-    assert!(trouble(&["plan", "--items", "1e15", "--fpr", "0.01"]).contains("got 1000000000000000"));
-    assert!(trouble(&["plan", "--items", "10", "--fpr", "1e-20"]).contains("1e-20 is below 1e-15"));
-    // What begins with a hyphen is a value here, and told what is wrong with it.
-    let negative = |flag: &str, value: &str| trouble(&["plan", "--items", "9", "--fpr", "1%", flag, value]);
+    assert!(error_line(&["plan", "--items", "1e15", "--fpr", "0.01"]).contains("got 1000000000000000"));
+    assert!(error_line(&["plan", "--items", "10", "--fpr", "1e-20"]).contains("1e-20 is below 1e-15"));
+    // Text that begins with a hyphen is a value here, and rejected as one.
+    let negative =
+        |flag: &str, value: &str| error_line(&["plan", "--items", "9", "--fpr", "1%", flag, value]);
     for (flag, value) in
         [("--range", "-5..5"), ("--memory", "-1MiB"), ("--lookups", "-1k"), ("--item-bytes", "-1k")]
     {
         let said = negative(flag, value);
-        assert!(said.contains(flag) && said.contains("it must not be negative"), "{said}");
+        assert!(said.contains(flag) && said.contains("must not be negative"), "{said}");
     }
-    let said = trouble(&["plan", "--items", "9", "--fpr", "-1%"]);
-    assert!(said.contains("'-1%' for '--fpr <RATE>': it must not be negative"), "{said}");
+    let said = error_line(&["plan", "--items", "9", "--fpr", "-1%"]);
+    assert!(said.contains("'-1%' for '--fpr <RATE>': must not be negative"), "{said}");
     assert!(negative("--lookups", "0").contains("--lookups: a number of lookups must be at least 1, got 0"));
     assert!(negative("--memory", "0").contains("--memory: a memory limit"));
     assert!(negative("--deletes", "0").contains("--deletes: a number of removals"));
     assert!(negative("--item-bytes", "0").contains("--item-bytes: items must have"));
     assert!(negative("--memory", "64mb").contains("did you mean MB (a million bytes) or MiB"));
-    assert!(trouble(&["plan", "--items", "10m", "--fpr", "1%"]).contains("did you mean M?"));
+    assert!(error_line(&["plan", "--items", "10m", "--fpr", "1%"]).contains("did you mean M?"));
     assert!(
-        trouble(&["plan", "--items", "1e", "--fpr", "1%"]).contains("not a number, write for example 1e9")
+        error_line(&["plan", "--items", "1e", "--fpr", "1%"]).contains("not a number; write for example 1e9")
     );
     // Combinations.
-    assert!(trouble(&["plan", "--items", "1e9"]).contains("give two of --items, --fpr and --memory"));
-    assert!(trouble(&["plan"]).contains("give two of"));
-    assert!(trouble(&["plan", "--items", "1e9", "--memory", "1MiB"]).contains("1.00 MiB are too few"));
-    assert!(trouble(&["plan", "--items", "9", "--fpr", "0.1", "--memory", "0"]).contains("at least 1 byte"));
-    assert!(trouble(&["plan", "--items", "9", "--fpr", "0.1", "--range", "9..1"]).contains("9..1 is empty"));
+    assert!(error_line(&["plan", "--items", "1e9"]).contains("give two of --items, --fpr and --memory"));
+    assert!(error_line(&["plan"]).contains("give two of"));
+    assert!(error_line(&["plan", "--items", "1e9", "--memory", "1MiB"]).contains("1.00 MiB are too few"));
     assert!(
-        trouble(&["plan", "--items", "9", "--fpr", "0.1", "--range", "1..5"])
-            .contains("9 items cannot differ")
+        error_line(&["plan", "--items", "9", "--fpr", "0.1", "--memory", "0"]).contains("at least 1 byte")
     );
-    assert!(trouble(&["plan", "--items", "9", "--fpr", "0.1", "--range", "5"]).contains("LOW..HIGH"));
     assert!(
-        trouble(&["plan", "--items", "9", "--fpr", "0.1", "--static", "--grows"])
+        error_line(&["plan", "--items", "9", "--fpr", "0.1", "--range", "9..1"]).contains("9..1 is empty")
+    );
+    assert!(
+        error_line(&["plan", "--items", "9", "--fpr", "0.1", "--range", "1..5"])
+            .contains("9 items cannot all be different")
+    );
+    assert!(error_line(&["plan", "--items", "9", "--fpr", "0.1", "--range", "5"]).contains("LOW..HIGH"));
+    assert!(
+        error_line(&["plan", "--items", "9", "--fpr", "0.1", "--static", "--grows"])
             .contains("cannot be used with")
     );
-    // Slips of the keyboard.
-    let typo = trouble(&["plan", "--itms", "9"]);
+    // Typing errors.
+    let typo = error_line(&["plan", "--itms", "9"]);
     assert!(
         typo.contains("'--itms'") && typo.contains("tip: a similar argument exists: '--items'"),
         "{typo}"
     );
-    assert!(trouble(&["plna"]).contains("unrecognized subcommand 'plna'"));
-    assert!(trouble(&[]).contains("mayhap plan --items 1e9 --fpr 1%"));
+    assert!(error_line(&["plna"]).contains("unrecognized subcommand 'plna'"));
+    assert!(error_line(&[]).contains("mayhap plan --items 1e9 --fpr 1%"));
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_trouble() {
+fn a_closed_pipe_is_not_an_error() {
     for arguments in
         ["plan --items 1e9 --fpr 1%", "plan --items 1e9 --fpr 1% --json", "plan --help", "--help"]
     {
         let mut child = mayhap(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Gone before the first byte, as far as the program can tell.
+        // The reader is gone before the first byte.
         drop(child.stdout.take());
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -371,18 +374,18 @@ fn a_reader_that_leaves_is_no_trouble() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_trouble() {
+fn a_full_disk_is_an_error() {
     for arguments in ["plan --items 1e9 --fpr 1%", "plan --items 1e9 --fpr 1% --json"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = mayhap(arguments).stdout(full).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("mayhap: cannot write the answer: no space left"), "{said}");
+        assert!(said.starts_with("mayhap: cannot write the output: no space left"), "{said}");
     }
 }
 
 #[test]
-fn help_teaches_and_the_version_is_told() {
+fn help_and_version_are_printed() {
     let help = answer("plan --help");
     for taught in ["--items <N>", "--fpr <RATE>", "--range <LOW..HIGH>", "1-in-1M", "Examples:", "64MiB"] {
         assert!(help.contains(taught), "{taught} is not in\n{help}");
@@ -390,7 +393,7 @@ fn help_teaches_and_the_version_is_told() {
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     assert!(answer("--help").contains("plan"));
     assert_eq!(answer("--version"), format!("mayhap {}\n", env!("CARGO_PKG_VERSION")));
-    // Every example of the help is one that works.
+    // Every example of the help works.
     let examples = help.lines().filter_map(|line| line.trim().strip_prefix("mayhap plan"));
     let examples: Vec<&str> = examples.map(|line| line.split("   ").next().unwrap()).collect();
     assert_eq!(examples.len(), 12);
@@ -402,24 +405,26 @@ fn help_teaches_and_the_version_is_told() {
     assert!(folder.join("plan.svg").exists(), "one of them draws");
 }
 
-/// What the page for phone numbers and that for coupons promise, as read by their readers.
+/// The statements on the pages about phone numbers and coupons.
 #[test]
 fn a_billion_items_that_are_removed() {
     let text = answer("plan --items 1e9 --fpr 0.01 --deletes");
     assert!(
-        text.starts_with("Plan for 1,000,000,000 items at a rate of 1%\n(items are removed)\n"),
+        text.starts_with("Plan for 1,000,000,000 items at an FPR of 1%\n(items are removed)\n"),
         "{text}"
     );
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Use cuckoo: 1.22 GiB for 1,000,000,000 items (10.5 bits each)"), "{text}");
     assert!(said.contains("Next is quotient: 8% less memory (1.12 GiB)"), "{text}");
-    // What removing costs, and what others would.
+    // The cost of removals, and of the alternatives.
     assert!(
-        said.contains("- Removing costs no memory: without it blocked-bloom split would do, 1.23 GiB"),
+        said.contains(
+            "- Removing costs no memory: without removals blocked-bloom split would be enough, 1.23 GiB"
+        ),
         "{text}"
     );
     assert!(text.contains("counting-bloom        38.4  4.47 GiB"), "{text}");
-    assert!(said.contains("A no stays certain as long as only items that are in are removed."), "{text}");
+    assert!(said.contains("A no stays certain if only members are removed."), "{text}");
     for line in [
         "\n  mayhap build seen.mayhap items.txt --kind cuckoo --items 1000000000 --fpr 0.01\n",
         "\n  let mut seen = Cuckoo::for_capacity(1_000_000_000, 0.01, 0)?;\n",
@@ -427,7 +432,7 @@ fn a_billion_items_that_are_removed() {
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");
     }
-    assert!(said.contains("# None: RedisBloom's cuckoo filter has fingerprints of 8 bits"), "{text}");
+    assert!(said.contains("# None: RedisBloom's cuckoo filter has 8-bit fingerprints"), "{text}");
 }
 
 #[test]
@@ -439,7 +444,10 @@ fn a_billion_phone_numbers() {
         assert!(
             said.contains("one bit for each of the 7,000,000,000 possible numbers, 834 MiB, never wrong")
         );
-        assert!(said.contains("would take 1.10 GiB and still be wrong for 1% of the non-members."), "{text}");
+        assert!(
+            said.contains("would take 1.10 GiB and have false positives for 1% of the non-members."),
+            "{text}"
+        );
         let line = "mayhap build seen.mayhap items.txt --kind bitmap --range 13000000000..19999999999";
         assert!(text.contains(&format!("\nIn the shell\n  {line}\n")), "{text}");
         // Redis has bitmaps of its own.
@@ -449,7 +457,7 @@ fn a_billion_phone_numbers() {
 }
 
 #[test]
-fn every_row_says_how_to_make_it() {
+fn every_row_has_the_lines_that_create_it() {
     let plan = json("plan --items 1e6 --fpr 0.1% --range 0..1e7 --json");
     assert_eq!(plan["recommended"], "bitmap");
     assert_eq!(plan["build"], "mayhap build seen.mayhap items.txt --kind bitmap --range 0..10000000");
@@ -464,7 +472,7 @@ fn every_row_says_how_to_make_it() {
             let kind = line.split("--kind ").nth(1).unwrap().split(' ').next().unwrap();
             assert_eq!(kind, name.replace(' ', "-"));
         }
-        // Our server makes every kind of ours.
+        // mayhap's server supports every kind.
         assert_eq!(price["mf_reserve"].is_string(), of_ours, "{price}");
     }
     assert_eq!(row(&plan, "bloom")["bf_reserve"], "BF.RESERVE seen 0.001 1000000 NONSCALING");
@@ -475,18 +483,18 @@ fn every_row_says_how_to_make_it() {
     let dual = json("plan --items 1e6 --fpr 1% --deletes 5000 --json");
     let line = row(&dual, "dual-bloom")["build"].as_str().unwrap().to_owned();
     assert!(line.ends_with(" --kind dual-bloom --items 1000000 --fpr 0.01 --deletes 5000"), "{line}");
-    // Without an integer there is no bitmap, and no way to make one.
+    // Without integers there is no bitmap, and no line that creates one.
     let bitmap = row(&dual, "bitmap");
     assert_eq!((&bitmap["build"], &bitmap["rust"]), (&Value::Null, &Value::Null));
 }
 
 #[test]
-fn redis_gets_what_it_has_and_is_told_apart() {
+fn redis_lines_name_a_kind_that_redis_has() {
     let text = answer("plan --items 1e6 --fpr 1%");
     assert!(
         text.contains(
             "\nIn Redis, with RedisBloom\n  BF.RESERVE seen 0.01 1000000 NONSCALING\n  # It has no blocked-bloom split; \
-             this is a bloom. 1.14 MiB, wrong for 1"
+             this is a bloom. 1.14 MiB, FPR 1"
         ),
         "{text}"
     );
@@ -497,17 +505,17 @@ fn redis_gets_what_it_has_and_is_told_apart() {
     assert!(text.contains("\n  CF.RESERVE seen 131072 BUCKETSIZE 4 MAXITERATIONS 500\n"), "{text}");
     let text = answer("plan --items 2e9 --fpr 1%");
     assert!(text.replace('\n', " ").contains("at most 1,073,741,824 items, got 2,000,000,000."), "{text}");
-    // What is kept in no file is not recommended, but named.
+    // A structure without a file is not recommended, but named.
     let text = answer("plan --items 1000 --fpr 1%");
     assert!(text.contains("\n- In a program of your own, without a file: Use a hash set: "), "{text}");
 }
 
-/// The textbook's numbers, by hand: `m = -n k / ln(1 - p^(1/k))`.
+/// The textbook's numbers, computed by hand: `m = -n k / ln(1 - p^(1/k))`.
 #[test]
 fn probes_are_the_fourth_number() {
     let bloom = |plan: &Value| row(plan, "bloom").clone();
     let near = |found: f64, hand: f64| (found / hand - 1.0).abs() < 0.003;
-    // p^(1/3) = 0.215443, -ln(1 - that) = 0.242636: 12.3642 bits for an item.
+    // p^(1/3) = 0.215443, -ln(1 - that) = 0.242636: 12.3642 bits per item.
     let bytes = json("plan --items 1e6 --fpr 1% --probes 3 --json");
     assert_eq!((&bytes["recommended"], &bytes["probes"]), (&"bloom".into(), &3.into()));
     assert!(near(bloom(&bytes)["bits_per_item"].as_f64().unwrap(), 12.3642), "{}", bloom(&bytes));
@@ -522,11 +530,11 @@ fn probes_are_the_fourth_number() {
     let items = json("plan --fpr 1% --memory 1MiB --probes 3 --json");
     assert_eq!(items["solved_for"], "items");
     assert!(near(items["items"].as_f64().unwrap(), 678_459.0), "{}", items["items"]);
-    // Seven probes at their best: 7 / ln 2 bits for an item, and a rate of 2^-7.
+    // Seven probes at their optimum: 7 / ln 2 bits per item, and a rate of 2^-7.
     let best = json("plan --items 1e6 --probes 7 --json");
     assert_eq!((&best["target_fpr"], &best["solved_for"]), (&0.007_812_5.into(), &"memory".into()));
     assert!(near(bloom(&best)["bits_per_item"].as_f64().unwrap(), 10.0989), "{}", bloom(&best));
-    assert!(best["build"].is_string(), "the program takes seven anyway");
+    assert!(best["build"].is_string(), "seven probes are what the program uses anyway");
     let best = json("plan --memory 1MiB --probes 7 --json");
     assert_eq!((&best["target_fpr"], &best["solved_for"]), (&0.007_812_5.into(), &"items".into()));
     assert!(near(best["items"].as_f64().unwrap(), 830_650.0), "{}", best["items"]);
@@ -535,39 +543,39 @@ fn probes_are_the_fourth_number() {
         json(&format!("plan --items 1e6 --fpr 1% --probes 3 --memory {memory} --json"))["recommended"].clone()
     };
     assert_eq!((fits("2MiB"), fits("1MiB")), ("bloom".into(), Value::Null));
-    // What has no probes says so, and its price is there to compare.
+    // A structure without probes says so; its price is there to compare.
     let why_not = &row(&bytes, "quotient")["why_not"];
-    assert_eq!(why_not[0], "has no number of probes to choose");
+    assert_eq!(why_not[0], "number of probes cannot be chosen");
     let removed = json("plan --items 1e6 --fpr 1% --probes 3 --deletes --json");
     assert_eq!(removed["recommended"], "counting-bloom");
     assert!(removed["rust"].as_str().unwrap().contains("CountingShape::for_probes(1_000_000, 0.01, 3)?"));
     let text = answer("plan --items 1e6 --fpr 1% --probes 3");
-    assert!(text.starts_with("Plan for 1,000,000 items at a rate of 1% with 3 probes\n"), "{text}");
+    assert!(text.starts_with("Plan for 1,000,000 items at an FPR of 1% with 3 probes\n"), "{text}");
     assert!(
         text.contains(
-            "- Probes: 7 would be the best number at this rate, and take 1.14 MiB; 3 cost 29% more memory."
+            "- Probes: 7 is the best number at this rate and takes 1.14 MiB; 3 cost 29% more memory."
         ),
         "{text}"
     );
-    assert!(text.contains("  # None: RedisBloom takes 7 probes at this rate, not 3.\n"), "{text}");
-    assert!(text.contains("  # None: `mayhap build` takes the best number of probes.\n"), "{text}");
+    assert!(text.contains("  # None: RedisBloom uses 7 probes at this rate, not 3.\n"), "{text}");
+    assert!(text.contains("  # None: `mayhap build` uses the optimal number of probes.\n"), "{text}");
 }
 
 #[test]
-fn probes_that_say_too_little_or_too_much_are_refused() {
-    let said = trouble(&["plan", "--fpr", "1%", "--probes", "7"]);
+fn too_few_or_too_many_probes_are_rejected() {
+    let said = error_line(&["plan", "--fpr", "1%", "--probes", "7"]);
     assert!(said.contains("give --items or --memory, too"), "{said}");
-    assert!(trouble(&["plan", "--probes", "7"]).contains("--probes alone says only the rate"));
+    assert!(error_line(&["plan", "--probes", "7"]).contains("--probes alone determines only the rate"));
     for probes in ["0", "65"] {
         for rest in [["--items", "9"], ["--memory", "1MiB"]] {
-            let said = trouble(&["plan", "--probes", probes, rest[0], rest[1]]);
+            let said = error_line(&["plan", "--probes", probes, rest[0], rest[1]]);
             assert!(said.contains("--probes: ") && said.contains(&format!("got {probes}")), "{said}");
         }
     }
-    let said = trouble(&["plan", "--probes", "50", "--items", "9"]);
-    assert!(said.contains("50 are the best number at no rate, at most 49 are"), "{said}");
-    assert!(trouble(&["plan", "--probes", "-3", "--items", "9"]).contains("must not be negative"));
-    assert!(trouble(&["plan", "--probes", "5e9", "--items", "9"]).contains("at most 4294967295"));
+    let said = error_line(&["plan", "--probes", "50", "--items", "9"]);
+    assert!(said.contains("50 is not optimal at any rate (at most 49 is)"), "{said}");
+    assert!(error_line(&["plan", "--probes", "-3", "--items", "9"]).contains("must not be negative"));
+    assert!(error_line(&["plan", "--probes", "5e9", "--items", "9"]).contains("at most 4294967295"));
 }
 
 #[test]
@@ -577,7 +585,7 @@ fn every_kind_has_its_own_number_of_items() {
     for price in plan["prices"].as_array().unwrap().iter().filter(|price| price["memory_bytes"].is_u64()) {
         let (bytes, items) = (price["memory_bytes"].as_u64().unwrap(), price["items"].as_u64().unwrap());
         assert!(bytes <= limit, "{price}");
-        // A growable filter is sized for its end, and a hash set by powers of two.
+        // A growable filter is sized for its final capacity, a hash set by powers of two.
         let steps = ["growable-cuckoo", "hash-set"].contains(&price["name"].as_str().unwrap());
         assert!(steps || bytes > limit / 1000 * 998, "{price}");
         assert!(
@@ -586,7 +594,7 @@ fn every_kind_has_its_own_number_of_items() {
     }
     assert!(row(&plan, "ribbon")["items"].as_u64() > row(&plan, "bloom")["items"].as_u64());
     assert_eq!(plan["items"], plan["prices"][0]["items"]);
-    // A bitmap holds all of its range, not what a filter of the same size does.
+    // A bitmap holds its whole range, unlike a filter of the same size.
     let plan = json("plan --fpr 1% --memory 1GiB --range 0..999999999 --json");
     assert_eq!((&plan["recommended"], &plan["items"]), (&"bitmap".into(), &1_000_000_000.into()));
     let text = answer("plan --fpr 1% --memory 64MiB");
@@ -596,7 +604,7 @@ fn every_kind_has_its_own_number_of_items() {
     );
 }
 
-/// Tags in the right order, attributes in quotes, nothing bare: enough of XML to see that this is some.
+/// A minimal XML check: tags nest, attributes are quoted, no bare characters.
 fn elements(svg: &str) -> Vec<&str> {
     let (mut open, mut all) = (Vec::new(), Vec::new());
     for piece in svg.split('<').skip(1) {
@@ -652,7 +660,7 @@ fn the_plot_has_a_line_for_every_kind() {
             let has_rate = drawn && !(plan["solved_for"] == "fpr" && too_large);
             assert_eq!(fill.len(), usize::from(has_rate), "{name}: {kind}");
         }
-        // What was only meant to be replaced is.
+        // All encoded colours are replaced.
         assert!(!svg.contains("#FA0"), "{name}");
         // Everything is inside the picture.
         for tag in tags.iter().filter(|tag| tag.starts_with("text ")) {
@@ -665,9 +673,9 @@ fn the_plot_has_a_line_for_every_kind() {
     }
 }
 
-/// The lines are the library's numbers, not somebody's drawing.
+/// The lines show the library's numbers.
 #[test]
-fn the_lines_of_the_plot_are_the_models() {
+fn the_lines_of_the_plot_follow_the_models() {
     let path = folder("models").join("plan.svg");
     answer(&format!("plan --items 1e6 --fpr 1% --plot {}", path.display()));
     let svg = std::fs::read_to_string(&path).unwrap();
@@ -677,7 +685,7 @@ fn the_lines_of_the_plot_are_the_models() {
         let pair = |pair: &str| pair.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
         points.split_whitespace().filter_map(pair).collect()
     };
-    // Two points of the classic filter give the scale, and all others must lie where the model says.
+    // Two points of the classic filter give the scale; all others must lie where the model puts them.
     let bloom = mayhap::BloomShape::for_capacity(1_000_000, 0.01).unwrap();
     let line = points("fill-bloom");
     let (first, last) = (line[0], line[line.len() - 1]);
@@ -688,7 +696,7 @@ fn the_lines_of_the_plot_are_the_models() {
         let expected = first.1 + (height(index) - height(0)) * units;
         assert!((point.1 - expected).abs() < 2.0, "{point:?} at {} %", percent(index));
     }
-    // It ends at three times the items; a cuckoo filter's where it is full.
+    // It ends at three times the capacity; the line of a cuckoo filter ends where it is full.
     let cuckoo = points("fill-cuckoo");
     let width = (last.0 - first.0) / (percent(line.len() - 1) - percent(0)) as f64;
     let full = last.0 - 200.0 * width;
@@ -696,23 +704,23 @@ fn the_lines_of_the_plot_are_the_models() {
 }
 
 #[test]
-fn a_plot_appears_whole_or_not_at_all() {
+fn a_plot_is_written_completely_or_not_at_all() {
     let folder = folder("whole");
     let plot = |path: &Path| {
         let path = path.to_str().unwrap();
-        trouble(&["plan", "--items", "1e6", "--fpr", "1%", "--plot", path])
+        error_line(&["plan", "--items", "1e6", "--fpr", "1%", "--plot", path])
     };
     let missing = folder.join("no/such/plan.svg");
     let said = plot(&missing);
     assert!(said.contains("cannot write") && said.contains(missing.to_str().unwrap()), "{said}");
     assert!(said.ends_with(": no such file or directory\n"), "{said}");
     let other = folder.join("plan.png");
-    assert!(plot(&other).contains("only SVG is drawn, so the name must end in .svg"));
+    assert!(plot(&other).contains("only SVG is supported, so the name must end in .svg"));
     assert!(plot(Path::new("/dev/stdout")).contains("must end in .svg"));
     let taken = folder.join("taken.svg");
     std::fs::create_dir(&taken).unwrap();
     assert!(plot(&taken).contains(taken.to_str().unwrap()), "{}", plot(&taken));
-    // Nothing is left behind, of these or of one that is written over another.
+    // No temporary file remains, after these runs or after one that replaces a plot.
     let path = folder.join("plan.svg");
     std::fs::write(&path, "old").unwrap();
     answer(&format!("plan --items 1e6 --fpr 1% --plot {}", path.display()));
@@ -721,7 +729,7 @@ fn a_plot_appears_whole_or_not_at_all() {
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["plan.svg", "taken.svg"]);
-    // Readable by others, as every file.
+    // Readable by others, like every file.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -734,9 +742,9 @@ fn a_plot_appears_whole_or_not_at_all() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_too_full_for_the_plot_is_trouble() {
+fn a_plot_on_a_full_disk_is_an_error() {
     let path = folder("full").join("plan.svg");
-    // A limit on the size of files is what a full disk looks like to whoever writes.
+    // To a writer, a limit on file sizes looks like a full disk.
     let script = format!(
         "ulimit -f 8; exec {} plan --items 1e6 --fpr 1% --plot {}",
         env!("CARGO_BIN_EXE_mayhap"),
@@ -747,10 +755,10 @@ fn a_disk_too_full_for_the_plot_is_trouble() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.starts_with("mayhap: cannot write ") && said.contains("file too large"), "{said}");
     assert!(output.stdout.is_empty());
-    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "a temporary file remains");
 }
 
-/// Every line the plan prints is one that `mayhap build` takes, and what comes out is of the kind it was printed for.
+/// `mayhap build` accepts every line that the plan prints, and builds the kind it was printed for.
 #[test]
 fn every_build_line_builds() {
     let folder = folder("build");
@@ -767,18 +775,18 @@ fn every_build_line_builds() {
         let path = folder.join("seen.mayhap");
         assert_eq!(mayhap::file::kind(&path).unwrap().name(), price["kind"], "{line}");
         let filter = mayhap::file::open::<mayhap::Filter>(&path).unwrap();
-        // What is built of all items at once is as large as they take, and so is what the range says.
-        // Only how many rows of a ribbon find no place hangs on the key, and that is a new one every time.
+        // The size of a static kind follows from its items, and that of a bitmap from the range.
+        // Only the number of rows of a ribbon that find no place depends on the key, which is new every time.
         if filter.kind() != mayhap::Kind::Ribbon {
             assert_eq!(filter.memory_bytes(), price["memory_bytes"].as_u64().unwrap(), "{line}");
         }
         built += 1;
     }
-    assert_eq!(built, 18, "all kinds but those that are no files");
+    assert_eq!(built, 18, "all kinds except those without files");
 }
 
 #[test]
-fn what_is_recommended_can_be_built_and_is_said_last() {
+fn the_recommendation_can_be_built_and_is_repeated_at_the_end() {
     let asked = [
         "--items 100 --fpr 1%",
         "--items 1e6 --fpr 1%",
@@ -796,9 +804,9 @@ fn what_is_recommended_can_be_built_and_is_said_last() {
         let text = answer(&format!("plan {needs}"));
         let (_, last) = text.split_once("\nIn short\n").unwrap_or_else(|| panic!("{needs}: {text}"));
         assert!(last.starts_with("Use ") && last.ends_with(&format!("\n  {build}\n")), "{last}");
-        assert!(!text.contains("There is no file for"), "{text}");
+        assert!(!text.contains("cannot be stored in a file"), "{text}");
     }
-    // What is better without a file is said, too.
+    // The better structure without a file is named, too.
     let few = json("plan --items 100 --fpr 1% --json");
     assert_eq!(few["recommended_without_file"], "hash-set");
     let text = answer("plan --items 100 --fpr 1%");
@@ -819,6 +827,6 @@ fn one_kind_is_priced_alone() {
     let text = answer("plan --items 1e6 --fpr 1% --kind bloom --deletes");
     assert!(text.contains("bloom does not meet these needs: cannot delete"), "{text}");
     assert!(
-        trouble(&["plan", "--items", "1e6", "--fpr", "1%", "--kind", "nonsense"]).contains("no such kind")
+        error_line(&["plan", "--items", "1e6", "--fpr", "1%", "--kind", "nonsense"]).contains("no such kind")
     );
 }

@@ -1,4 +1,4 @@
-//! `push` and `pull` through the program, against the real server; only what no honest server says comes from a false one.
+//! `push` and `pull` through the program, against the real server. A fake server sends the replies that no correct server sends.
 
 mod program;
 
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use mayhap_server::{Running, Server, Settings};
 use serde_json::json;
 
-use program::{empty_folder, mayhap_in, names, run, said, trouble};
+use program::{empty_folder, error_line, mayhap_in, names, run, said};
 
-/// Items of a filter that is moved.
+/// The number of items in a filter.
 const ITEMS: usize = 100_000;
-/// No step of these tests takes longer, however slow the machine.
+/// The time limit for any step, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn serve(password: Option<&str>) -> Running {
@@ -38,7 +38,7 @@ fn connect(server: &Running) -> redis::Connection {
     redis::Client::open(format!("redis://127.0.0.1:{}", port(server))).unwrap().get_connection().unwrap()
 }
 
-/// What the server answers to `words`, a blank between each two.
+/// Returns the server's reply to `words`, separated by spaces.
 fn ask<T: redis::FromRedisValue>(connection: &mut redis::Connection, words: &str) -> redis::RedisResult<T> {
     let mut command = redis::Cmd::new();
     words.split(' ').for_each(|word| {
@@ -47,21 +47,21 @@ fn ask<T: redis::FromRedisValue>(connection: &mut redis::Connection, words: &str
     command.query(connection)
 }
 
-/// Everything in the server.
+/// All names in the server.
 fn all_names(connection: &mut redis::Connection) -> Vec<String> {
     let mut names: Vec<String> = ask(connection, "KEYS *").unwrap();
     names.sort();
     names
 }
 
-/// `members.txt`, and `asked.txt`: them and as many non-members.
+/// Writes `members.txt`, and `asked.txt`: the members and as many non-members.
 fn write_items(folder: &Path) {
     let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
     fs::write(folder.join("members.txt"), lines("member")).unwrap();
-    fs::write(folder.join("asked.txt"), lines("member") + &lines("stranger")).unwrap();
+    fs::write(folder.join("asked.txt"), lines("member") + &lines("other")).unwrap();
 }
 
-/// All went well.
+/// Output of a run that succeeds.
 fn well(folder: &Path, words: &[&str]) -> (String, String) {
     let (code, out, error) = run(folder, words);
     assert_eq!(code, 0, "{words:?}: {error}");
@@ -75,7 +75,7 @@ fn build(folder: &Path, file: &str, more: &[&str]) {
 }
 
 #[test]
-fn a_filter_of_any_kind_comes_back_as_it_was_and_answers_the_same_in_between() {
+fn every_kind_survives_push_and_pull_and_answers_the_same_in_the_server() {
     let folder = empty_folder("remote", "round trips");
     write_items(&folder);
     let server = serve(None);
@@ -103,7 +103,7 @@ fn a_filter_of_any_kind_comes_back_as_it_was_and_answers_the_same_in_between() {
         let (of_file, _) = well(&folder, &["check", kind, "asked.txt"]);
         let (of_back, _) = well(&folder, &["check", &back, "asked.txt"]);
         assert!(of_file == of_back, "{kind}: the file that came back answers otherwise");
-        // And in between.
+        // And in the server.
         let family = if kind == "redis-bloom" {
             "BF"
         } else if kind == "redis-cuckoo" {
@@ -120,15 +120,16 @@ fn a_filter_of_any_kind_comes_back_as_it_was_and_answers_the_same_in_between() {
     }
     let mut expected: Vec<_> = kinds.map(|(kind, _)| kind.to_owned()).into();
     expected.sort();
-    assert_eq!(all_names(&mut connection), expected, "and no temporary names");
+    assert_eq!(all_names(&mut connection), expected, "temporary names remain");
     let ttl: i64 = ask(&mut connection, "TTL redis-bloom").unwrap();
-    assert_eq!(ttl, -1, "nothing is left of the expiry of the temporary name");
-    // RedisBloom's own bytes come back byte for byte.
+    assert_eq!(ttl, -1, "the expiry of the temporary name remains");
+    // RedisBloom's own dump is pulled byte for byte.
     for kind in ["redis-bloom", "redis-cuckoo"] {
         well(&folder, &["pull", &address(&server, kind), "dump", "--format", "redisbloom", "--force"]);
         assert!(fs::read(folder.join("dump")).unwrap() == fs::read(folder.join(kind)).unwrap(), "{kind}");
     }
-    let refused = trouble(&folder, &["pull", &address(&server, "bloom"), "b.bf", "--format", "redisbloom"]);
+    let refused =
+        error_line(&folder, &["pull", &address(&server, "bloom"), "b.bf", "--format", "redisbloom"]);
     assert!(refused.contains("b.bf") || refused.contains("bloom"), "{refused}");
     assert!(!folder.join("b.bf").exists());
 }
@@ -161,7 +162,7 @@ fn reports_are_json_and_say_what_was_done() {
 }
 
 #[test]
-fn a_name_that_is_taken_stays_as_it_is() {
+fn an_existing_name_is_replaced_only_with_force() {
     let folder = empty_folder("remote", "taken");
     write_items(&folder);
     build(&folder, "seen.bf", &["--format", "redis-bloom"]);
@@ -170,8 +171,8 @@ fn a_name_that_is_taken_stays_as_it_is() {
     let mut connection = connect(&server);
     let () = ask(&mut connection, "CF.RESERVE seen 1000").unwrap();
     for file in ["seen.bf", "seen.mayhap"] {
-        let refused = trouble(&folder, &["push", file, &address(&server, "seen")]);
-        assert!(refused.contains("/seen: is there already: --force replaces it"), "{refused}");
+        let refused = error_line(&folder, &["push", file, &address(&server, "seen")]);
+        assert!(refused.contains("/seen: exists already; --force replaces it"), "{refused}");
     }
     let kind = |connection: &mut redis::Connection| ask::<String>(connection, "TYPE seen").unwrap();
     assert_eq!(kind(&mut connection), "MBbloomCF");
@@ -182,24 +183,24 @@ fn a_name_that_is_taken_stays_as_it_is() {
     assert_eq!(kind(&mut connection), "mayhap---");
     assert_eq!(all_names(&mut connection), ["seen"]);
     let file = fs::read(folder.join("seen.bf")).unwrap();
-    let taken = trouble(&folder, &["pull", &address(&server, "seen"), "seen.bf"]);
-    assert!(taken.contains("is there already"), "{taken}");
+    let taken = error_line(&folder, &["pull", &address(&server, "seen"), "seen.bf"]);
+    assert!(taken.contains("exists already"), "{taken}");
     assert_eq!(fs::read(folder.join("seen.bf")).unwrap(), file);
 }
 
 #[test]
-fn what_cannot_be_moved_is_told_with_its_address() {
+fn impossible_moves_are_errors_with_the_address() {
     let folder = empty_folder("remote", "troubles");
     write_items(&folder);
     build(&folder, "seen.mayhap", &["--kind", "bloom"]);
     let server = serve(None);
-    let nobody = trouble(&folder, &["pull", &address(&server, "nobody"), "out"]);
-    assert!(nobody.contains("/nobody: there is no filter of this name"), "{nobody}");
+    let missing = error_line(&folder, &["pull", &address(&server, "missing"), "out"]);
+    assert!(missing.contains("/missing: there is no filter of this name"), "{missing}");
     let mut connection = connect(&server);
     let _: redis::Value = ask(&mut connection, "SETBIT bits 7 1").unwrap();
-    let bits = trouble(&folder, &["pull", &address(&server, "bits"), "out"]);
-    assert!(bits.contains("/bits: holds a string, which is no filter"), "{bits}");
-    // An empty cuckoo filter has no chunks, and yet it comes.
+    let bits = error_line(&folder, &["pull", &address(&server, "bits"), "out"]);
+    assert!(bits.contains("/bits: holds a string, which is not a filter"), "{bits}");
+    // An empty cuckoo filter has no chunks, but can be pulled.
     let () = ask(&mut connection, "CF.RESERVE empty 1000").unwrap();
     well(&folder, &["pull", &address(&server, "empty"), "empty.mayhap"]);
     assert_eq!(run(&folder, &["check", "empty.mayhap", "--item", "x"]).0, 1);
@@ -208,23 +209,23 @@ fn what_cannot_be_moved_is_told_with_its_address() {
     let gone = address(&server, "seen");
     drop((connection, server));
     for words in [&["push", "seen.mayhap", &gone][..], &["pull", &gone, "out"]] {
-        let refused = trouble(&folder, words);
+        let refused = error_line(&folder, words);
         assert!(
             refused.contains("redis://127.0.0.1:") && refused.contains("no server listens there"),
             "{refused}"
         );
     }
-    let unknown = trouble(&folder, &["push", "seen.mayhap", "redis://no-such-host.invalid/seen"]);
+    let unknown = error_line(&folder, &["push", "seen.mayhap", "redis://no-such-host.invalid/seen"]);
     assert!(unknown.contains("redis://no-such-host.invalid"), "{unknown}");
     for wrong in ["seen", "http://localhost/seen", "redis://localhost", "rediss://localhost/seen#insecure"] {
-        let refused = trouble(&folder, &["push", "seen.mayhap", wrong]);
+        let refused = error_line(&folder, &["push", "seen.mayhap", wrong]);
         assert!(refused.contains(wrong), "{refused}");
     }
-    assert!(trouble(&folder, &["push", "members.txt", &gone]).contains("members.txt"));
+    assert!(error_line(&folder, &["push", "members.txt", &gone]).contains("members.txt"));
     assert!(!names(&folder).contains(&"out".to_owned()));
 }
 
-/// A certificate that signs itself, for `localhost`.
+/// A self-signed certificate for `localhost`.
 fn certificate(folder: &Path) {
     let key = rcgen::KeyPair::generate().unwrap();
     let parameters = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap();
@@ -233,7 +234,7 @@ fn certificate(folder: &Path) {
 }
 
 #[test]
-fn filters_move_over_tls_and_only_with_the_right_to_dump() {
+fn filters_move_over_tls_and_pull_needs_permission_to_dump() {
     let folder = empty_folder("remote", "tls");
     write_items(&folder);
     build(&folder, "seen.mayhap", &["--kind", "bloom"]);
@@ -256,13 +257,13 @@ fn filters_move_over_tls_and_only_with_the_right_to_dump() {
     .unwrap();
     let port = server.tls_addresses()[0].port();
     let there = |user: &str| format!("rediss://{user}:word@localhost:{port}/seen");
-    // Nobody vouches for the certificate.
-    let refused = trouble(&folder, &["push", "seen.mayhap", &there("writer")]);
+    // The certificate is not trusted.
+    let refused = error_line(&folder, &["push", "seen.mayhap", &there("writer")]);
     assert!(refused.contains("rediss://localhost") && !refused.contains("word"), "{refused}");
     let trusted = ["--tls-ca", "server.pem"];
     well(&folder, &[&["push", "seen.mayhap", &there("writer")][..], &trusted].concat());
     for user in ["writer", "reader"] {
-        let refused = trouble(&folder, &[&["pull", &there(user), "out.mayhap"][..], &trusted].concat());
+        let refused = error_line(&folder, &[&["pull", &there(user), "out.mayhap"][..], &trusted].concat());
         assert!(refused.contains("NOPERM"), "{user}: {refused}");
     }
     well(&folder, &[&["pull", &there("mover"), "out.mayhap"][..], &trusted].concat());
@@ -278,7 +279,7 @@ fn a_password_comes_from_the_address_a_file_or_the_environment() {
     fs::write(folder.join("empty"), "\n").unwrap();
     let server = serve(Some("open sesame"));
     let there = address(&server, "seen");
-    let refused = trouble(&folder, &["push", "seen.mayhap", &there]);
+    let refused = error_line(&folder, &["push", "seen.mayhap", &there]);
     assert!(refused.contains("NOAUTH"), "{refused}");
     well(&folder, &["push", "seen.mayhap", &there, "--password-file", "right"]);
     let with = there.replace("redis://", "redis://:open%20sesame@");
@@ -289,19 +290,21 @@ fn a_password_comes_from_the_address_a_file_or_the_environment() {
         mayhap_in(&folder).env("REDISCLI_AUTH", "open sesame").args(["pull", &there, "out"]).output();
     assert_eq!(said(&by_variable.unwrap()).0, 0);
     let wrong = there.replace("redis://", "redis://:wrong%20word@");
-    let refused = trouble(&folder, &["pull", &wrong, "nothing"]);
+    let refused = error_line(&folder, &["pull", &wrong, "nothing"]);
     assert!(!refused.contains("wrong word") && !refused.contains("wrong%20word"), "{refused}");
     assert!(refused.contains(&format!("redis://127.0.0.1:{}", port(&server))), "{refused}");
-    assert!(trouble(&folder, &["pull", &there, "nothing", "--password-file", "empty"]).contains("empty: "));
+    assert!(
+        error_line(&folder, &["pull", &there, "nothing", "--password-file", "empty"]).contains("empty: ")
+    );
     assert!(!folder.join("nothing").exists());
 }
 
 #[test]
-fn a_unix_socket_will_do() {
+fn a_unix_socket_can_be_used() {
     let folder = empty_folder("remote", "socket");
     write_items(&folder);
     build(&folder, "seen.bf", &["--format", "redis-bloom"]);
-    // Its path is short enough for the name of a socket, which is some hundred bytes.
+    // The path is short enough for a socket, whose limit is about a hundred bytes.
     let place = tempfile::tempdir().unwrap();
     let socket = place.path().join("s");
     let settings =
@@ -313,7 +316,7 @@ fn a_unix_socket_will_do() {
     assert!(fs::read(folder.join("back.bf")).unwrap() == fs::read(folder.join("seen.bf")).unwrap());
 }
 
-/// Stands between the program and the server, lets so many bytes of requests through, says so, and goes on when it is told to.
+/// A proxy between the program and the server. It passes this many bytes of requests, reports it, and waits until it may continue.
 struct Gate {
     port: u16,
     reached: Receiver<()>,
@@ -345,7 +348,7 @@ impl Gate {
     }
 }
 
-/// Half a filter is under way, and somebody ends the program. What the child said, and the server.
+/// Ends the program while half a filter is sent. Returns the output of the child, and the server.
 fn interrupted(
     test: &str,
     file: &str,
@@ -367,7 +370,7 @@ fn interrupted(
     let mut child = command.spawn().unwrap();
     gate.reached.recv_timeout(PATIENCE).expect("half of it goes through");
     let code = end(&mut child, &gate);
-    // Whatever happened, the old filter answers.
+    // In every case the old filter answers.
     assert_eq!(ask::<String>(&mut connection, "TYPE seen").unwrap(), "MBbloom--");
     assert!(ask::<bool>(&mut connection, "BF.EXISTS seen old").unwrap());
     assert_eq!(ask::<u64>(&mut connection, "BF.CARD seen").unwrap(), 1);
@@ -377,7 +380,7 @@ fn interrupted(
 fn ctrl_c(child: &mut Child, gate: &Gate) -> i32 {
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    // The signal is there before the answer it waits for.
+    // The signal arrives before the reply that the program waits for.
     thread::sleep(Duration::from_millis(200));
     gate.go_on.send(()).unwrap();
     let begun = Instant::now();
@@ -401,7 +404,7 @@ fn ctrl_c_leaves_the_old_filter_and_nothing_else() {
 }
 
 #[test]
-fn a_program_that_dies_leaves_half_a_filter_that_answers_nothing_and_goes_away() {
+fn half_a_filter_of_a_killed_program_is_not_visible_and_expires() {
     let kinds = [("seen.bf", ["--format", "redis-bloom"], "BF"), ("seen.mayhap", ["--kind", "bloom"], "MF")];
     for (file, format, family) in kinds {
         let (_, server) = interrupted("killed", file, &format, |child, _| {
@@ -417,11 +420,11 @@ fn a_program_that_dies_leaves_half_a_filter_that_answers_nothing_and_goes_away()
             assert_eq!(refused.unwrap_err().code(), Some("NOTREADY"), "{file}");
         }
         let ttl: i64 = ask(&mut connection, &format!("TTL {}", names[1])).unwrap();
-        assert!((1..=600).contains(&ttl), "it goes away in {ttl} s");
+        assert!((1..=600).contains(&ttl), "it expires in {ttl} s");
     }
 }
 
-/// A server that answers as `answer` says, command by command; after an answer without an end it says no more.
+/// A fake server that replies with `answer`, command by command; after a reply that is cut off it stops.
 fn false_server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -459,7 +462,7 @@ fn request(requests: &mut impl BufRead) -> Option<String> {
 }
 
 #[test]
-fn answers_that_make_no_sense_are_trouble() {
+fn invalid_replies_are_errors() {
     let folder = empty_folder("remote", "hostile");
     write_items(&folder);
     build(&folder, "seen.bf", &["--format", "redis-bloom"]);
@@ -496,41 +499,42 @@ fn answers_that_make_no_sense_are_trouble() {
             "BF.SCANDUMP" | "CF.SCANDUMP" | "MF.DUMP" => answer.clone(),
             _ => Vec::new(),
         });
-        let said = trouble(&folder, &["pull", &there, "out"]);
+        let said = error_line(&folder, &["pull", &there, "out"]);
         assert!(said.contains("127.0.0.1"), "{shown}: {said}");
         assert!(!folder.join("out").exists(), "{shown}");
     }
     let ends = false_server(|_| Vec::new());
-    assert!(trouble(&folder, &["pull", &ends, "out"]).contains("127.0.0.1"));
+    assert!(error_line(&folder, &["pull", &ends, "out"]).contains("127.0.0.1"));
 
-    // A server that takes all and has nothing; one that has no such commands; one that does not count.
+    // A server that accepts everything and stores nothing; one without the commands; one with a wrong count.
     let forgets = false_server(|command| match command {
         "TYPE" => b"+none\r\n".to_vec(),
         "BF.CARD" => b":0\r\n".to_vec(),
         "EXPIRE" | "DEL" => b":1\r\n".to_vec(),
         _ => b"+OK\r\n".to_vec(),
     });
-    let said = trouble(&folder, &["push", "seen.bf", &forgets]);
-    assert!(said.contains("has 0 items of"), "{said}");
-    let said = trouble(&folder, &["push", "seen.mayhap", &forgets]);
-    assert!(said.contains("answers MF.LOAD with a text that makes no sense"), "{said}");
+    let said = error_line(&folder, &["push", "seen.bf", &forgets]);
+    assert!(said.contains("counts 0 items instead of"), "{said}");
+    let said = error_line(&folder, &["push", "seen.mayhap", &forgets]);
+    assert!(said.contains("unexpected reply to MF.LOAD: a text"), "{said}");
     let knows_nothing = false_server(|command| match command {
         "TYPE" => b"+none\r\n".to_vec(),
         "DEL" => b":0\r\n".to_vec(),
         _ => format!("-ERR unknown command '{command}', with args beginning with: \r\n").into_bytes(),
     });
-    let said = trouble(&folder, &["push", "seen.bf", &knows_nothing]);
+    let said = error_line(&folder, &["push", "seen.bf", &knows_nothing]);
     assert!(
         said.contains("has no BF.LOADCHUNK: it is neither mayhap's server nor a Redis with a module for it"),
         "{said}"
     );
-    let said = trouble(&folder, &["push", "seen.mayhap", &knows_nothing]);
-    assert!(said.contains("has no MF.LOAD") && said.contains("bloom filter is in another"), "{said}");
+    let said = error_line(&folder, &["push", "seen.mayhap", &knows_nothing]);
+    assert!(said.contains("has no MF.LOAD") && said.contains("bloom filter has another"), "{said}");
 }
 
-/// Filters of `BF.*` and `CF.*` with a secret key have no chunks: they come by `DUMP`, with the key, and are asked and added to where they are as any other.
+/// `BF.*` and `CF.*` filters with a secret key have no chunks: they are pulled with `DUMP`, including the key. Queries and additions work
+/// as for any other filter.
 #[test]
-fn keyed_filters_of_redis_blooms_commands_are_pulled_and_asked() {
+fn keyed_bf_and_cf_filters_are_pulled_and_queried() {
     let folder = empty_folder("remote", "keyed");
     fs::write(folder.join("asked.txt"), "1\n2\nnobody\n").unwrap();
     fs::write(folder.join("more.txt"), "7\n8\n").unwrap();
@@ -551,7 +555,7 @@ fn keyed_filters_of_redis_blooms_commands_are_pulled_and_asked() {
         well(&folder, &["add", &place, "more.txt", "--quiet"]);
         let (out, _) = well(&folder, &["check", &place, "more.txt"]);
         assert_eq!(out, "7\n8\n", "{name}");
-        // Never as a dump of RedisBloom's.
+        // Never as a RedisBloom dump.
         let (code, _, error) = run(&folder, &["pull", &place, "x.dump", "--format", "redisbloom"]);
         assert!(code == 2 && error.contains("keyed"), "{name}: {error}");
     }

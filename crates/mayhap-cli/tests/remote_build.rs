@@ -1,4 +1,4 @@
-//! `mayhap build` at the address of a server that is no cluster: one filter under that name, which every client can ask.
+//! `mayhap build` to a server that is not a cluster: one filter of that name, which every client can query.
 
 mod program;
 
@@ -13,7 +13,7 @@ use mayhap_server::{Running, Server, Settings};
 use mayhap_testkit::host::{Act, Cluster, Host, HostOptions, Scripted, Talk, Wire, programs};
 use serde_json::{Value, json};
 
-use program::{empty_folder, mayhap_in, run, trouble};
+use program::{empty_folder, error_line, mayhap_in, run};
 
 const ITEMS: usize = 2_000;
 
@@ -46,7 +46,7 @@ fn names(talk: &mut Talk) -> Vec<String> {
     names
 }
 
-/// `check` and a plain client give the same answers for all lines, and a member is never denied.
+/// `check` and a plain client give the same answers for all lines, and no member gets a no.
 #[track_caller]
 fn answers_as_its_server(folder: &Path, address: &str, talk: &mut Talk, command: &str) {
     let name = address.rsplit('/').next().unwrap();
@@ -63,7 +63,7 @@ fn answers_as_its_server(folder: &Path, address: &str, talk: &mut Talk, command:
     assert!(wrong < ITEMS / 10, "{wrong} of {ITEMS} others");
 }
 
-/// Everything that a server with `MF.*` and `BF.*` is to do.
+/// Everything that a server with `MF.*` and `BF.*` must do.
 fn one_filter(folder: &Path, port: u16) {
     write_items(folder);
     let mut talk = Talk::connect(port).unwrap();
@@ -78,10 +78,10 @@ fn one_filter(folder: &Path, port: u16) {
     assert_eq!(report["items_read"], json!(ITEMS));
     assert_eq!(names(&mut talk), ["seen"], "one name");
     answers_as_its_server(folder, &seen, &mut talk, "MF.EXISTS");
-    let taken = trouble(folder, &build);
-    assert!(taken.contains("is there already: --force replaces it"), "{taken}");
+    let taken = error_line(folder, &build);
+    assert!(taken.contains("exists already; --force replaces it"), "{taken}");
 
-    // A new generation of another kind: the old one serves meanwhile, and what is added to it is in the new one.
+    // A new generation of another kind: the old one serves until then, and items added to it are in the new one.
     let words = ["build", &seen, "--items", "5000", "--kind", "cuckoo", "--force", "--json", "--quiet"];
     let mut child =
         mayhap_in(folder).args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -89,7 +89,7 @@ fn one_filter(folder: &Path, port: u16) {
     pipe.write_all(&fs::read(folder.join("members.txt")).unwrap()).unwrap();
     let begun = Instant::now();
     while talk.ask("MF.BUILD seen INFO").is_refused() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not begin");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the build does not begin");
         thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(talk.must(&["MF.ADD", "seen", "meanwhile"]).integer(), 1);
@@ -104,14 +104,14 @@ fn one_filter(folder: &Path, port: u16) {
     assert_eq!(names(&mut talk), ["seen"]);
     answers_as_its_server(folder, &seen, &mut talk, "MF.EXISTS");
 
-    // RedisBloom's, which goes on being one when it is replaced; and no message says to delete anything.
+    // A BF filter stays one when it is replaced, and no message suggests deleting anything.
     let bloom = format!("{url}/bloom");
     let report =
         told(folder, &["build", &bloom, "members.txt", "--format", "redis-bloom", "--json", "--quiet"]);
     assert_eq!(json!([report["layout"], report["replaced"]]), json!(["bf", false]));
     answers_as_its_server(folder, &bloom, &mut talk, "BF.EXISTS");
     talk.must(&["BF.ADD", "bloom", "gone"]);
-    let taken = trouble(folder, &["build", &bloom, "members.txt"]);
+    let taken = error_line(folder, &["build", &bloom, "members.txt"]);
     assert!(taken.contains("--force") && !taken.contains("delete"), "{taken}");
     let report = told(folder, &["build", &bloom, "members.txt", "--force", "--json", "--quiet"]);
     assert_eq!(json!([report["layout"], report["replaced"]]), json!(["bf", true]));
@@ -125,7 +125,7 @@ fn one_filter(folder: &Path, port: u16) {
     let cuckoo = format!("{url}/cuckoo");
     well(folder, &["build", &cuckoo, "members.txt", "--force", "--quiet"]);
     answers_as_its_server(folder, &cuckoo, &mut talk, "CF.EXISTS");
-    assert_eq!(names(&mut talk), ["bloom", "cuckoo", "seen"], "no temporary name is left");
+    assert_eq!(names(&mut talk), ["bloom", "cuckoo", "seen"], "a temporary name remains");
 
     // The other verbs.
     well(folder, &["add", &seen, "others.txt", "--quiet", "--new-only"]);
@@ -134,7 +134,7 @@ fn one_filter(folder: &Path, port: u16) {
     assert_eq!(json!([removed["items_read"], removed["items_removed"]]), json!([ITEMS, ITEMS]));
     let left: usize = well(folder, &["check", "-c", &seen, "asked.txt"]).trim().parse().unwrap();
     assert!(left < ITEMS + ITEMS / 10, "{left}");
-    let kept = trouble(folder, &["remove", &bloom, "members.txt"]);
+    let kept = error_line(folder, &["remove", &bloom, "members.txt"]);
     assert!(kept.contains("members.txt, line 1") && kept.contains("remove"), "{kept}");
     well(folder, &["pull", &seen, "back.mayhap", "--quiet", "--force"]);
     well(folder, &["push", "back.mayhap", &format!("{url}/copy"), "--quiet"]);
@@ -143,20 +143,20 @@ fn one_filter(folder: &Path, port: u16) {
         well(folder, &["check", &format!("{url}/copy"), "asked.txt"])
     );
     assert!(well(folder, &["info", &seen]).contains("cuckoo"));
-    // What is full says so.
+    // A full filter is reported.
     for (name, reserve) in [
         ("small", "MF.RESERVE small KIND cuckoo CAPACITY 1000"),
         ("fixed", "BF.RESERVE fixed 0.01 1000 NONSCALING"),
         ("tight", "CF.RESERVE tight 1000 EXPANSION 0"),
     ] {
         talk.ask(reserve);
-        let full = trouble(folder, &["add", &format!("{url}/{name}"), "members.txt"]);
+        let full = error_line(folder, &["add", &format!("{url}/{name}"), "members.txt"]);
         assert!(full.contains(&format!("/{name}: is full")) && full.contains("--force"), "{full}");
         assert!(full.contains("members.txt, line "), "{full}");
     }
 }
 
-/// Ctrl-C while items come: nothing is left of a first build, and what was there goes on.
+/// Ctrl-C while items arrive: nothing remains of a first build, and an existing filter continues to serve.
 fn stops_without_a_trace(folder: &Path, port: u16) {
     let mut talk = Talk::connect(port).unwrap();
     talk.must(&["FLUSHALL"]);
@@ -195,7 +195,7 @@ fn stops_without_a_trace(folder: &Path, port: u16) {
 }
 
 #[test]
-fn one_filter_in_our_server() {
+fn one_filter_in_mayhaps_server() {
     let (_server, port) = serve();
     let folder = empty_folder("remote_build", "server");
     one_filter(&folder, port);
@@ -213,30 +213,30 @@ fn one_filter_in_every_host_of_the_module() {
 }
 
 #[test]
-fn a_redis_without_a_module_is_told_its_choices_and_shards_are_there_when_asked_for() {
+fn a_redis_without_a_module_gets_the_alternatives_or_shards_on_request() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let folder = empty_folder("remote_build", "no module");
     write_items(&folder);
     let mut talk = host.talk();
     let address = format!("{}/seen", host.url());
     for more in [&[][..], &["--kind", "cuckoo"], &["--format", "redis-bloom"]] {
-        let said = trouble(&folder, &[&["build", &address, "members.txt"][..], more].concat());
+        let said = error_line(&folder, &[&["build", &address, "members.txt"][..], more].concat());
         for choice in ["--backend plain", "--format redisson", "mayhap module"] {
             assert!(said.contains(choice), "{choice}: {said}");
         }
-        assert!(names(&mut talk).is_empty(), "nothing is left of it");
+        assert!(names(&mut talk).is_empty(), "a name remains");
     }
     let report =
         told(&folder, &["build", &address, "members.txt", "--backend", "plain", "--json", "--quiet"]);
     assert_eq!(json!([report["layout"], report["shards"]]), json!(["plain", 64]));
-    // What is in shards stays in shards.
+    // A sharded filter stays sharded.
     let again = told(&folder, &["build", &address, "members.txt", "--force", "--json", "--quiet"]);
     assert_eq!(json!([again["layout"], again["generation"]]), json!(["plain", 2]));
     assert_eq!(well(&folder, &["check", "-c", &address, "members.txt"]).trim(), ITEMS.to_string());
 }
 
 #[test]
-fn shards_are_made_in_a_cluster_or_when_they_are_asked_for() {
+fn shards_are_used_in_a_cluster_or_on_request() {
     let (_server, port) = serve();
     let folder = empty_folder("remote_build", "shards");
     write_items(&folder);
@@ -246,7 +246,7 @@ fn shards_are_made_in_a_cluster_or_when_they_are_asked_for() {
     let mut talk = Talk::connect(port).unwrap();
     talk.must(&["BF.ADD", "bloom", "ada"]);
     let bloom = format!("redis://127.0.0.1:{port}/bloom");
-    let one = trouble(&folder, &["build", &bloom, "members.txt", "--shards", "4", "--force"]);
+    let one = error_line(&folder, &["build", &bloom, "members.txt", "--shards", "4", "--force"]);
     assert!(one.contains("leave out --shards") && !one.contains("delete"), "{one}");
 
     let Some(cluster) = Cluster::start(3, 0, &HostOptions::new()) else { return };
@@ -255,7 +255,7 @@ fn shards_are_made_in_a_cluster_or_when_they_are_asked_for() {
     assert_eq!(json!([report["layout"], report["shards"]]), json!(["plain", 64]));
 }
 
-/// A server that has RedisBloom's commands and none of ours.
+/// A server that has RedisBloom's commands but not mayhap's.
 #[test]
 fn a_server_with_redisblooms_commands_alone_gets_a_bf_filter() {
     let server = Scripted::start(move |words| match (words[0].as_str(), Act::of_a_master(words, false)) {
@@ -282,13 +282,13 @@ fn a_server_with_redisblooms_commands_alone_gets_a_bf_filter() {
     assert!(server.heard("BF.LOADCHUNK") >= 2 && server.heard("RENAMENX") == 1);
 }
 
-/// The names in front of the lines, in their order.
+/// The names at the beginning of the lines, in their order.
 fn labels(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     lines.filter_map(|line| line.trim_start().split("  ").next()).map(str::to_owned).collect()
 }
 
-/// Where each field begins, of those that both have.
+/// The offset of each field.
 fn order<'a>(json: &str, names: &'a [&'a str]) -> Vec<(usize, &'a str)> {
     let found = names.iter().map(|name| {
         let at = json.find(&format!("\"{name}\":"));
@@ -298,7 +298,7 @@ fn order<'a>(json: &str, names: &'a [&'a str]) -> Vec<(usize, &'a str)> {
 }
 
 #[test]
-fn info_explain_and_verify_take_an_address_like_a_file() {
+fn info_explain_and_verify_accept_an_address_like_a_file() {
     const FIELDS: [&str; 26] = [
         "file",
         "format",
@@ -344,7 +344,7 @@ fn info_explain_and_verify_take_an_address_like_a_file() {
         assert_eq!(report["file"], json!(place));
         assert!(report["capacity"].as_u64().unwrap() >= ITEMS as u64 * 9 / 10, "{json}");
         assert!(report["inserted"].as_u64().unwrap() > ITEMS as u64 * 9 / 10, "{json}");
-        // The lines that a server has as well stand in the same order.
+        // The shared lines are in the same order.
         let labels = labels(&well(&folder, &["info", place]));
         let both: Vec<&String> = labels.iter().filter(|label| of_file.contains(label)).collect();
         let wanted: Vec<&String> = of_file.iter().filter(|label| labels.contains(label)).collect();
@@ -354,7 +354,7 @@ fn info_explain_and_verify_take_an_address_like_a_file() {
     for field in ["kind", "format", "capacity", "inserted", "target_fpr", "secret_key"] {
         assert_eq!(here["filters"][0][field], there["filters"][0][field], "{field}");
     }
-    // A server tells the higher one of both rates; a file has them apart, the one of the bits by way of the number of items.
+    // A server reports the higher of both rates. A file has both; the one from the bits is computed from the estimated number of items.
     let rate = |report: &Value, field: &str| report["filters"][0][field].as_f64().unwrap();
     let worse = rate(&here, "expected_fpr").max(rate(&here, "fpr_from_fill"));
     assert!((rate(&there, "expected_fpr") / worse - 1.0).abs() < 2e-3, "{here} {there}");
@@ -362,7 +362,7 @@ fn info_explain_and_verify_take_an_address_like_a_file() {
     let explained = |place: &str| well(&folder, &["explain", place, "member 7"]);
     assert_eq!(explained(&seen).replace(&seen, "seen.mayhap"), explained("seen.mayhap"));
     assert!(explained(&bloom).contains("mayhap"));
-    let shard = trouble(&folder, &["explain", &shards, "member 7"]);
+    let shard = error_line(&folder, &["explain", &shards, "member 7"]);
     assert!(shard.contains("{shards:000") && shard.contains("explain that name"), "{shard}");
 
     assert_eq!(well(&folder, &["verify", &seen]), format!("{seen}: intact\n"));
@@ -378,14 +378,14 @@ fn info_explain_and_verify_take_an_address_like_a_file() {
 }
 
 #[test]
-fn an_address_without_a_port_names_both_that_it_can_mean() {
+fn an_error_for_an_address_without_a_port_names_both_default_ports() {
     let folder = empty_folder("remote_build", "ports");
     for words in
         [&["check", "redis://127.0.0.99/seen", "--item", "x"][..], &["pull", "redis://127.0.0.99/seen", "x"]]
     {
-        let said = trouble(&folder, words);
+        let said = error_line(&folder, words);
         assert!(said.contains("6379") && said.contains("6399"), "{said}");
     }
-    let given = trouble(&folder, &["check", "redis://127.0.0.99:6379/seen", "--item", "x"]);
+    let given = error_line(&folder, &["check", "redis://127.0.0.99:6379/seen", "--item", "x"]);
     assert!(!given.contains("6399"), "{given}");
 }

@@ -1,5 +1,5 @@
-//! Filters that stay in their server: `check`, `add`, `info`, `build` and `push` by address, against real servers: ours, a Redis with
-//! our module, a Redis without.
+//! Filters that stay in their server: `check`, `add`, `info`, `build` and `push` by address, against real servers: mayhap's, a Redis
+//! with mayhap's module, a Redis without.
 
 mod program;
 
@@ -16,7 +16,7 @@ use mayhap_server::{Running, Server, Settings};
 use mayhap_testkit::host::{Act, Cluster, Host, HostOptions, Scripted, Talk, Wire};
 use serde_json::{Value, json};
 
-use program::{empty_folder, mayhap_in, run, trouble};
+use program::{empty_folder, error_line, mayhap_in, run};
 
 const ITEMS: usize = 2_000;
 
@@ -26,12 +26,12 @@ fn serve() -> (Running, String) {
     (server, url)
 }
 
-/// `members.txt`, `non_members.txt`, and `asked.txt`, which is both.
+/// Writes `members.txt`, `non_members.txt`, and `asked.txt`, which is both.
 fn write_items(folder: &Path) {
     let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
     fs::write(folder.join("members.txt"), lines("member")).unwrap();
-    fs::write(folder.join("strangers.txt"), lines("stranger")).unwrap();
-    fs::write(folder.join("asked.txt"), lines("member") + &lines("stranger")).unwrap();
+    fs::write(folder.join("non_members.txt"), lines("other")).unwrap();
+    fs::write(folder.join("asked.txt"), lines("member") + &lines("other")).unwrap();
 }
 
 fn well(folder: &Path, words: &[&str]) -> String {
@@ -44,7 +44,7 @@ fn told(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&well(folder, words)).unwrap()
 }
 
-/// All members are mayhap in, and of the non-members few.
+/// All members get a maybe, and few of the non-members.
 #[track_caller]
 fn knows_its_members(folder: &Path, address: &str, more: &[&str]) {
     let words = [&["check", address, "asked.txt"][..], more].concat();
@@ -62,7 +62,7 @@ fn knows_its_members(folder: &Path, address: &str, more: &[&str]) {
     );
 }
 
-/// The filters of a server by their own commands.
+/// The server's own filters.
 fn named_filters(url: &str, ask: &mut dyn FnMut(&str)) {
     let folder = empty_folder("remote_filters", &url.replace(['/', ':'], "-"));
     write_items(&folder);
@@ -72,7 +72,7 @@ fn named_filters(url: &str, ask: &mut dyn FnMut(&str)) {
         ("mayhap", "MF.RESERVE mayhap CAPACITY 2000 FPR 0.01"),
     ] {
         let address = format!("{url}/{name}");
-        let refused = trouble(&folder, &["add", &address, "members.txt"]);
+        let refused = error_line(&folder, &["add", &address, "members.txt"]);
         assert!(refused.contains("there is no filter of this name"), "{refused}");
         ask(reserve);
         let added = told(&folder, &["add", &address, "members.txt", "--json", "--quiet"]);
@@ -88,23 +88,23 @@ fn named_filters(url: &str, ask: &mut dyn FnMut(&str)) {
         let annotated = well(&folder, &["check", "--annotate", &address, "--item", "member 7"]);
         assert_eq!(annotated, "mayhap\tmember 7\n");
     }
-    // Nothing is made by asking or adding, and what is no filter is told.
-    let nobody = trouble(&folder, &["check", &format!("{url}/nobody"), "--item", "x"]);
-    assert!(nobody.contains("/nobody: there is no filter of this name"), "{nobody}");
+    // Queries and additions create nothing, and other types are errors.
+    let missing = error_line(&folder, &["check", &format!("{url}/missing"), "--item", "x"]);
+    assert!(missing.contains("/missing: there is no filter of this name"), "{missing}");
     ask("SETBIT bits 7 1");
-    let bits = trouble(&folder, &["check", &format!("{url}/bits"), "--item", "x"]);
+    let bits = error_line(&folder, &["check", &format!("{url}/bits"), "--item", "x"]);
     assert!(bits.contains("--as guava"), "{bits}");
     for words in [&["check", "redis://127.0.0.1:1/x", "--item", "x"][..], &["info", "redis://127.0.0.1:1/x"]]
     {
-        let refused = trouble(&folder, words);
+        let refused = error_line(&folder, words);
         assert!(refused.contains("redis://127.0.0.1:1: no server listens there"), "{refused}");
     }
-    let removed = trouble(&folder, &["remove", &format!("{url}/bloom"), "members.txt"]);
-    assert!(removed.contains("gives nothing out (BF.*)"), "{removed}");
+    let removed = error_line(&folder, &["remove", &format!("{url}/bloom"), "members.txt"]);
+    assert!(removed.contains("cannot remove items from a Bloom filter (BF.*)"), "{removed}");
 }
 
 #[test]
-fn filters_of_our_server_are_asked_where_they_are() {
+fn filters_of_mayhaps_server_are_queried_there() {
     let (_server, url) = serve();
     let mut connection = redis::Client::open(url.clone()).unwrap().get_connection().unwrap();
     named_filters(&url, &mut |words| {
@@ -117,7 +117,7 @@ fn filters_of_our_server_are_asked_where_they_are() {
 }
 
 #[test]
-fn filters_of_our_module_are_asked_where_they_are() {
+fn filters_of_mayhaps_module_are_queried_there() {
     let Some(host) = Host::start(&HostOptions::new().our_module(&[])) else { return };
     let mut talk = host.talk();
     named_filters(&host.url(), &mut |words| {
@@ -126,12 +126,12 @@ fn filters_of_our_module_are_asked_where_they_are() {
 }
 
 #[test]
-fn what_is_not_ready_is_trouble_and_never_a_no() {
+fn not_ready_is_an_error_and_never_a_no() {
     let (_server, url) = serve();
     let mut connection = redis::Client::open(url.clone()).unwrap().get_connection().unwrap();
     let folder = empty_folder("remote_filters", "not ready");
     write_items(&folder);
-    // Half of it has come.
+    // Half of it has arrived.
     well(&folder, &["build", "seen.mayhap", "members.txt", "--quiet", "--kind", "bloom"]);
     let bytes = fs::read(folder.join("seen.mayhap")).unwrap();
     let _: redis::Value =
@@ -142,7 +142,7 @@ fn what_is_not_ready_is_trouble_and_never_a_no() {
         let (code, out, error) = run(&folder, &words);
         assert_eq!(code, 2, "{words:?}: {out}{error}");
         assert!(out.is_empty() || more == ["--count"], "{words:?}: {out}");
-        assert!(error.contains("not ready for 4,000 of 4,000 lines"), "{error}");
+        assert!(error.contains("no answer for 4,000 of 4,000 lines"), "{error}");
     }
     let (code, out, _) = run(&folder, &["check", "--annotate", &address, "--item", "member 7"]);
     assert_eq!((code, out.as_str()), (2, "not-ready\tmember 7\n"));
@@ -150,7 +150,7 @@ fn what_is_not_ready_is_trouble_and_never_a_no() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &report["not_ready"], &report["no"]), (2, &json!(1), &json!(0)));
     assert_eq!(report["items"][0]["mayhap"], Value::Null);
-    let added = trouble(&folder, &["add", &address, "members.txt"]);
+    let added = error_line(&folder, &["add", &address, "members.txt"]);
     assert!(added.contains("not ready"), "{added}");
 }
 
@@ -166,12 +166,12 @@ fn in_shards(folder: &Path, url: &str, backend: &str, talk: &mut Talk) {
         json!([address, backend, 8, 1, false])
     );
     knows_its_members(folder, &address, &[]);
-    let taken = trouble(folder, &build);
-    assert!(taken.contains("is there already: --force replaces it"), "{taken}");
-    well(folder, &["add", &address, "strangers.txt", "--quiet"]);
+    let taken = error_line(folder, &build);
+    assert!(taken.contains("exists already; --force replaces it"), "{taken}");
+    well(folder, &["add", &address, "non_members.txt", "--quiet"]);
     assert_eq!(well(folder, &["check", "-c", &address, "asked.txt"]).trim(), (2 * ITEMS).to_string());
 
-    // A new generation, of other measurements, without the non-members.
+    // A new generation of another size, without the non-members.
     let again = [&build[..3], &["--backend", backend, "--shards", "4", "--force"], &sized].concat();
     let report = told(folder, &again);
     assert_eq!(json!([report["shards"], report["generation"], report["replaced"]]), json!([4, 2, true]));
@@ -189,34 +189,34 @@ fn in_shards(folder: &Path, url: &str, backend: &str, talk: &mut Talk) {
     let (code, out, error) = run(folder, &["check", "--annotate", &address, "asked.txt"]);
     let unready = out.lines().filter(|line| line.starts_with("not-ready\t")).count();
     assert_eq!(code, 2, "{error}");
-    // A quarter of all, and seven deviations of 27 to either side.
+    // A quarter of all, and seven standard deviations of 27 on either side.
     assert!((800..1_200).contains(&unready), "{unready}");
-    assert!(error.contains(" lines, which got no answer"), "{error}");
-    assert!(!out.lines().any(|line| line.starts_with("no\tmember")), "a member that is denied");
+    assert!(error.contains(" lines (not ready): "), "{error}");
+    assert!(!out.lines().any(|line| line.starts_with("no\tmember")), "a member gets a no");
 }
 
 #[test]
-fn items_go_straight_into_shards_of_a_redis_without_a_module() {
+fn items_are_added_to_shards_of_a_redis_without_a_module() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "plain shards");
     in_shards(&folder, &host.url(), "plain", &mut talk);
-    // The best it has, if nobody says; and what it has not.
+    // The best backend by default; and an error for one that it does not have.
     let other = format!("{}/other", host.url());
     let report = told(&folder, &["build", &other, "members.txt", "--backend", "plain", "--json", "--quiet"]);
     assert_eq!(json!([report["layout"], report["shards"]]), json!(["plain", 64]));
     let refused =
-        trouble(&folder, &["build", &format!("{}/bf", host.url()), "members.txt", "--backend", "bf"]);
+        error_line(&folder, &["build", &format!("{}/bf", host.url()), "members.txt", "--backend", "bf"]);
     assert!(refused.contains("BF.") || refused.contains("unknown command"), "{refused}");
     let words = ["build", &format!("{}/k", host.url()), "members.txt", "--kind", "ribbon", "--shards", "8"];
-    let kind = trouble(&folder, &words);
+    let kind = error_line(&folder, &words);
     assert!(kind.contains("--kind: "), "{kind}");
-    let here = trouble(&folder, &["build", "seen.mayhap", "members.txt", "--shards", "8"]);
+    let here = error_line(&folder, &["build", "seen.mayhap", "members.txt", "--shards", "8"]);
     assert!(here.contains("redis://host:port/NAME"), "{here}");
 }
 
 #[test]
-fn items_go_straight_into_shards_of_the_module() {
+fn items_are_added_to_shards_of_the_module() {
     let Some(host) = Host::start(&HostOptions::new().our_module(&[])) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "module shards");
@@ -225,9 +225,9 @@ fn items_go_straight_into_shards_of_the_module() {
     }
 }
 
-/// Ctrl-C in the middle of a new generation, whose items come from a pipe that stays open.
+/// Ctrl-C during a new generation, whose items come from a pipe that stays open.
 #[test]
-fn ctrl_c_leaves_the_generation_that_serves() {
+fn ctrl_c_keeps_the_generation_that_serves() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "ctrl-c");
@@ -247,7 +247,7 @@ fn ctrl_c_leaves_the_generation_that_serves() {
     pipe.write_all(&b"one more\n".repeat(100_000)).unwrap();
     let begun = Instant::now();
     while names(&mut talk).len() <= before.len() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not begin");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the build does not begin");
         thread::sleep(Duration::from_millis(20));
     }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
@@ -255,9 +255,9 @@ fn ctrl_c_leaves_the_generation_that_serves() {
     let code = child.wait().unwrap().code();
     drop(pipe);
     assert_eq!(code, Some(130));
-    assert_eq!(names(&mut talk), before, "nothing is left of it");
+    assert_eq!(names(&mut talk), before, "a name remains");
     knows_its_members(&folder, &address, &[]);
-    // And nobody has to wait for a builder that is gone.
+    // The next build need not wait for the one that was stopped.
     well(&folder, &["build", &address, "members.txt", "--shards", "4", "--force", "--quiet"]);
     knows_its_members(&folder, &address, &[]);
 }
@@ -276,7 +276,7 @@ fn a_cluster_is_one_address() {
 }
 
 #[test]
-fn redissons_filters_are_built_pushed_asked_and_added_to() {
+fn redisson_filters_are_built_pushed_queried_and_added_to() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "redisson");
@@ -291,13 +291,13 @@ fn redissons_filters_are_built_pushed_asked_and_added_to() {
     );
     assert_eq!(talk.ask("HGET {users}:config size"), Wire::Bulk(b"38340".to_vec()));
     knows_its_members(&folder, &address, &items_as);
-    let unsaid = trouble(&folder, &["check", &address, "--item", "x"]);
+    let unsaid = error_line(&folder, &["check", &address, "--item", "x"]);
     assert!(unsaid.contains("--items-as"), "{unsaid}");
-    let taken = trouble(&folder, &build);
+    let taken = error_line(&folder, &build);
     assert!(taken.contains("--force"), "{taken}");
     let bitmap = talk.must(&["GET", "users"]).bytes().to_vec();
 
-    // The bitmap as a file, with its config: pushed, it is the same again.
+    // The bitmap as a file, with its config: after a push it is the same again.
     fs::write(folder.join("users.bits"), &bitmap).unwrap();
     let config = "size=38340,hashIterations=7,expectedInsertions=4000,falseProbability=0.01";
     let copy = format!("{}/copy", host.url());
@@ -305,13 +305,13 @@ fn redissons_filters_are_built_pushed_asked_and_added_to() {
     well(&folder, &[&["push", "users.bits", &copy][..], &from].concat());
     assert_eq!(talk.must(&["GET", "copy"]).bytes(), bitmap);
     knows_its_members(&folder, &copy, &items_as);
-    let taken = trouble(&folder, &[&["push", "users.bits", &copy][..], &from].concat());
-    assert!(taken.contains("is there already: --force replaces it"), "{taken}");
+    let taken = error_line(&folder, &[&["push", "users.bits", &copy][..], &from].concat());
+    assert!(taken.contains("exists already; --force replaces it"), "{taken}");
     let forced = told(&folder, &[&["push", "users.bits", &copy, "--force", "--json"][..], &from].concat());
     assert_eq!(json!([forced["to"], forced["replaced"]]), json!([copy, true]));
 
     let added =
-        told(&folder, &[&["add", &address, "strangers.txt", "--json", "--quiet"][..], &items_as].concat());
+        told(&folder, &[&["add", &address, "non_members.txt", "--json", "--quiet"][..], &items_as].concat());
     assert!(added["items_new"].as_u64().unwrap() > ITEMS as u64 * 9 / 10, "{added}");
     let both = well(&folder, &[&["check", "-c", &address, "asked.txt"][..], &items_as].concat());
     assert_eq!(both.trim(), (2 * ITEMS).to_string());
@@ -326,17 +326,17 @@ fn redissons_filters_are_built_pushed_asked_and_added_to() {
     assert_eq!(gone.0, 2);
     assert!(gone.2.contains("it has no bitmap"), "{}", gone.2);
 
-    // What cannot be had of such a server is told with what can.
+    // If the server lacks a command, the error names the alternatives.
     well(&folder, &["build", "ours.mayhap", "members.txt", "--kind", "bloom", "--quiet"]);
-    let refused = trouble(&folder, &["push", "ours.mayhap", &format!("{}/ours", host.url())]);
+    let refused = error_line(&folder, &["push", "ours.mayhap", &format!("{}/ours", host.url())]);
     assert!(refused.contains("MF.LOAD") && refused.contains("redisson"), "{refused}");
     let refused =
-        trouble(&folder, &["push", "ours.mayhap", &format!("{}/ours", host.url()), "--as", "redisson"]);
+        error_line(&folder, &["push", "ours.mayhap", &format!("{}/ours", host.url()), "--as", "redisson"]);
     assert!(refused.contains("--format redisson"), "{refused}");
 }
 
 #[test]
-fn guavas_bitmaps_need_to_be_told_and_then_answer() {
+fn guava_bitmaps_need_flags_and_then_answer() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let folder = empty_folder("remote_filters", "guava");
     write_items(&folder);
@@ -358,20 +358,22 @@ fn guavas_bitmaps_need_to_be_told_and_then_answer() {
         "--marker",
     ];
     knows_its_members(&folder, &address, &shape);
-    let unsaid = trouble(&folder, &["check", &address, "--item", "x", "--as", "guava", "--items-as", "utf8"]);
+    let unsaid =
+        error_line(&folder, &["check", &address, "--item", "x", "--as", "guava", "--items-as", "utf8"]);
     assert!(unsaid.contains("--bits and --probes"), "{unsaid}");
     let info = &told(&folder, &[&["info", &address, "--json"][..], &shape].concat())["filters"][0];
     assert_eq!(json!([info["fields"]["bits"], info["fields"]["probes"]]), json!([19200, 7]));
-    // Deleted, and made again by somebody else: the marker tells.
+    // Deleted and created again by another program: the marker is missing.
     let mut talk = host.talk();
     talk.must(&["DEL", "seen"]);
     talk.must(&["SETBIT", "seen", "7", "1"]);
     let (code, _, error) = run(&folder, &[&["check", &address, "--item", "member 7"][..], &shape].concat());
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("its marker is not set"), "{error}");
-    let unsaid = trouble(&folder, &["push", file, &format!("{}/unsaid", host.url()), "--items-as", "utf8"]);
-    assert!(unsaid.contains("--as guava puts it there"), "{unsaid}");
-    // By hand, as sized: made in the server.
+    let unsaid =
+        error_line(&folder, &["push", file, &format!("{}/unsaid", host.url()), "--items-as", "utf8"]);
+    assert!(unsaid.contains("--as guava stores the filter"), "{unsaid}");
+    // An application's bitmap with given dimensions, created in the server.
     let direct = format!("{}/direct", host.url());
     well(&folder, &[&["build", &direct, "members.txt"][..], &items].concat());
     let words =
@@ -379,16 +381,16 @@ fn guavas_bitmaps_need_to_be_told_and_then_answer() {
     knows_its_members(&folder, &direct, &words);
 }
 
-/// What `build` and `push` say is what it is asked with; with what Guava's formulas make of the numbers it would deny its items.
+/// The flags that `build` and `push` print are the ones to query with; the numbers of Guava's formulas would miss members.
 #[test]
-fn guavas_bitmaps_are_told_with_the_words_to_ask_with() {
+fn build_and_push_print_the_flags_for_a_guava_bitmap() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let folder = empty_folder("remote_filters", "guava words");
     write_items(&folder);
     let address = format!("{}/seen", host.url());
     let items = ["--format", "guava", "--items-as", "utf8", "--items", "2000"];
     let (code, _, said) = run(&folder, &[&["build", &address, "members.txt"][..], &items].concat());
-    let words = said.lines().find_map(|line| line.split_once("ask it with ")).map(|(_, words)| words);
+    let words = said.lines().find_map(|line| line.split_once("query it with ")).map(|(_, words)| words);
     assert_eq!(
         (code, words),
         (0, Some("--as guava --items-as utf8 --bits 19200 --probes 7 --strategy mitz-64"))
@@ -396,7 +398,7 @@ fn guavas_bitmaps_are_told_with_the_words_to_ask_with() {
     knows_its_members(&folder, &address, &words.unwrap().split(' ').collect::<Vec<_>>());
     let other = ["--as", "guava", "--items-as", "utf8", "--expected-insertions", "2000", "--fpp", "0.01"];
     for verb in ["check", "add"] {
-        let refused = trouble(&folder, &[&[verb, &address, "members.txt"][..], &other].concat());
+        let refused = error_line(&folder, &[&[verb, &address, "members.txt"][..], &other].concat());
         assert!(refused.contains("has 2,400 bytes") && refused.contains("19,170 bits"), "{refused}");
     }
     well(&folder, &[&["build", "seen.guava", "members.txt", "--quiet"][..], &items].concat());
@@ -412,41 +414,44 @@ fn guavas_bitmaps_are_told_with_the_words_to_ask_with() {
 }
 
 #[test]
-fn a_first_build_that_never_ended_is_no_filter_and_what_the_server_lacks_is_told_before() {
+fn an_unfinished_first_build_is_not_a_filter_and_missing_commands_are_reported_first() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let mut talk = host.talk();
     let folder = empty_folder("remote_filters", "first build");
     write_items(&folder);
     let address = format!("{}/seen", host.url());
     for (backend, family) in [("mf", "MF.*"), ("bf", "BF.*")] {
-        let lacks = trouble(&folder, &["build", &address, "members.txt", "--backend", backend]);
-        assert!(lacks.contains(&format!("this server has no {family} commands: --backend plain")), "{lacks}");
-        assert!(talk.must(&["KEYS", "*"]).list().is_empty(), "nothing is left of it");
+        let lacks = error_line(&folder, &["build", &address, "members.txt", "--backend", backend]);
+        assert!(
+            lacks.contains(&format!("this server has no {family} commands; alternatives: --backend plain")),
+            "{lacks}"
+        );
+        assert!(talk.must(&["KEYS", "*"]).list().is_empty(), "a name remains");
     }
-    // Killed while its items come.
+    // Killed while its items arrive.
     let words = ["build", &address, "--items", "1000000", "--shards", "2", "--quiet"];
     let mut child = mayhap_in(&folder).args(words).stdin(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     pipe.write_all(&b"one more\n".repeat(100_000)).unwrap();
     let begun = Instant::now();
     while talk.must(&["EXISTS", "seen"]) == Wire::Integer(0) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not begin");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the build does not begin");
         thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let nothing = trouble(&folder, &["check", &address, "--item", "one more"]);
+    let nothing = error_line(&folder, &["check", &address, "--item", "one more"]);
     assert!(nothing.contains("there is no filter"), "{nothing}");
     let waits = run(&folder, &["build", &address, "members.txt", "--shards", "2", "--quiet"]);
-    assert!(waits.0 == 2 && waits.2.contains("somebody else is building"), "{}", waits.2);
-    // As if its time were over.
+    assert!(waits.0 == 2 && waits.2.contains("another client is building"), "{}", waits.2);
+    // As if its time had expired.
     talk.must(&["DEL", "{seen}:build"]);
     well(&folder, &["build", &address, "members.txt", "--shards", "2", "--quiet"]);
     knows_its_members(&folder, &address, &[]);
 }
 
 #[test]
-fn more_items_than_were_told_are_told() {
+fn more_items_than_the_capacity_are_a_warning() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let folder = empty_folder("remote_filters", "over capacity");
     write_items(&folder);
@@ -456,25 +461,25 @@ fn more_items_than_were_told_are_told() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &report["over_capacity"]), (0, &json!(true)));
     assert!(report["expected_fpr"].as_f64().unwrap() > 0.05, "{report}");
-    assert!(error.contains("told 500, got "), "{error}");
+    assert!(error.contains("sized for 500, got "), "{error}");
     let roomy = format!("{}/roomy", host.url());
     let build = ["build", &roomy, "members.txt", "--items", "2000", "--shards", "2", "--json"];
     let (_, out, error) = run(&folder, &build);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["over_capacity"], json!(false));
-    assert!(!error.contains("told "), "{error}");
-    let (_, out, error) = run(&folder, &["add", &roomy, "strangers.txt", "--json"]);
+    assert!(!error.contains("sized for "), "{error}");
+    let (_, out, error) = run(&folder, &["add", &roomy, "non_members.txt", "--json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["over_capacity"], json!(true));
-    assert!(error.contains("told 2,000, got "), "{error}");
+    assert!(error.contains("sized for 2,000, got "), "{error}");
     let bitmap = format!("{}/bitmap", host.url());
     let format = ["--format", "redisson", "--items-as", "utf8"];
     let words = [&["build", &bitmap, "members.txt", "--items", "500"][..], &format].concat();
-    assert!(run(&folder, &words).2.contains("told 500, got "));
+    assert!(run(&folder, &words).2.contains("sized for 500, got "));
 }
 
 #[test]
-fn addresses_and_inputs_that_are_none_are_told_on_one_line() {
+fn invalid_addresses_and_inputs_are_one_line() {
     let (_server, url) = serve();
     let folder = empty_folder("remote_filters", "addresses");
     write_items(&folder);
@@ -486,35 +491,35 @@ fn addresses_and_inputs_that_are_none_are_told_on_one_line() {
         ("redis://localhost/a/../x", "%2E"),
         ("redis://localhost/a//x", "%2F"),
     ] {
-        let said = trouble(&folder, &["check", address, "--item", "x"]);
+        let said = error_line(&folder, &["check", address, "--item", "x"]);
         assert!(said.contains(what) && !said.contains("cannot read"), "{address}: {said}");
     }
-    let secret = trouble(&folder, &["check", "redis://ada:secret@localhost:99999/x", "--item", "x"]);
+    let secret = error_line(&folder, &["check", "redis://ada:secret@localhost:99999/x", "--item", "x"]);
     assert!(secret.contains("'redis://localhost:99999/x'") && !secret.contains("secret"), "{secret}");
-    let lines = trouble(&folder, &["check", &format!("{url}/a%0Ab"), "--item", "x"]);
+    let lines = error_line(&folder, &["check", &format!("{url}/a%0Ab"), "--item", "x"]);
     assert!(lines.contains("a\\nb: there is no filter"), "{lines}");
-    let long = trouble(&folder, &["check", &format!("{url}/{}", "x".repeat(3_000)), "--item", "x"]);
+    let long = error_line(&folder, &["check", &format!("{url}/{}", "x".repeat(3_000)), "--item", "x"]);
     assert!(long.len() < 300 && long.contains("(3000 bytes)"), "{long}");
 
     let address = format!("{url}/seen");
-    let missing = trouble(&folder, &["build", &address, "nofile.txt"]);
+    let missing = error_line(&folder, &["build", &address, "nofile.txt"]);
     assert!(missing.contains("cannot read nofile.txt: no such file or directory"), "{missing}");
     let java = ["--format", "redisson", "--items-as", "utf8", "--items", "2000"];
-    let scripts = trouble(&folder, &[&["build", &address, "members.txt"][..], &java].concat());
+    let scripts = error_line(&folder, &[&["build", &address, "members.txt"][..], &java].concat());
     assert!(scripts.contains("this server has no scripts (EVAL)"), "{scripts}");
     let Some(host) = Host::start(&HostOptions::new()) else { return };
-    let piped = trouble(&folder, &["build", &format!("{}/seen", host.url()), "--backend", "plain"]);
+    let piped = error_line(&folder, &["build", &format!("{}/seen", host.url()), "--backend", "plain"]);
     assert!(piped.contains("--items") && piped.contains("standard input cannot be read twice"), "{piped}");
-    let database = trouble(&folder, &["check", &format!("{}/seen?db=99", host.url()), "--item", "x"]);
+    let database = error_line(&folder, &["check", &format!("{}/seen?db=99", host.url()), "--item", "x"]);
     assert!(database.ends_with("DB index is out of range\n"), "{database}");
     well(&folder, &["build", &format!("{}/seen", host.url()), "members.txt", "--shards", "2", "--quiet"]);
-    let shards = trouble(&folder, &["pull", &format!("{}/seen", host.url()), "seen.mayhap"]);
-    assert!(shards.contains("is a filter in shards"), "{shards}");
+    let shards = error_line(&folder, &["pull", &format!("{}/seen", host.url()), "seen.mayhap"]);
+    assert!(shards.contains("is a sharded filter"), "{shards}");
 }
 
-/// Somebody else is at the port, or nobody who speaks.
+/// Another program listens on the port, or one that does not answer.
 #[test]
-fn what_is_no_server_is_told_on_one_line() {
+fn a_port_without_a_redis_server_is_one_line() {
     let folder = empty_folder("remote_filters", "no server");
     let web = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -528,10 +533,10 @@ fn what_is_no_server_is_told_on_one_line() {
         }
     });
     for words in [&["check", &web_url, "--item", "x"][..], &["pull", &web_url, "x.mayhap"]] {
-        let said = trouble(&folder, words);
-        assert!(said.contains("does not speak the protocol of Redis") && said.lines().count() == 1, "{said}");
+        let said = error_line(&folder, words);
+        assert!(said.contains("does not speak the Redis protocol") && said.lines().count() == 1, "{said}");
     }
-    let said = trouble(&folder, &["check", &silent_url, "--item", "x"]);
+    let said = error_line(&folder, &["check", &silent_url, "--item", "x"]);
     assert!(said.contains("does not answer within 5 s") && said.lines().count() == 1, "{said}");
 }
 
@@ -552,7 +557,7 @@ fn push_and_pull_find_the_node_of_a_cluster() {
     }
 }
 
-/// A server that hangs up in the middle of an addition. What would be in twice if it were added twice was added again.
+/// A server that closes the connection during an addition. If adding twice would store two copies, the request is not sent again.
 #[test]
 fn copies_whose_answer_was_lost_are_not_added_again() {
     let folder = empty_folder("remote_filters", "lost answers");
@@ -573,8 +578,8 @@ fn copies_whose_answer_was_lost_are_not_added_again() {
         ("mayhap---", "counting-bloom", "MF.MADD"),
     ] {
         let server = server(kind, of_mayhap);
-        let said = trouble(&folder, &["add", &format!("{}/seen", server.url()), "items.txt"]);
-        assert!(said.contains("items.txt, line 1") && said.contains("may not be done twice"), "{said}");
+        let said = error_line(&folder, &["add", &format!("{}/seen", server.url()), "items.txt"]);
+        assert!(said.contains("items.txt, line 1") && said.contains("must not run twice"), "{said}");
         assert_eq!(server.heard(command), 1, "{kind}");
     }
     for (kind, of_mayhap, command, more) in [
@@ -591,9 +596,9 @@ fn copies_whose_answer_was_lost_are_not_added_again() {
     }
 }
 
-/// A replica that is late was asked as if it were the server, and said *certainly not* of what its master has.
+/// A lagging replica answers *no* for items that its master has.
 #[test]
-fn a_replica_is_told_from_its_master() {
+fn a_replica_is_rejected() {
     let start = || Host::start(&HostOptions::new());
     let (Some(master), Some(replica)) = (start(), start()) else { return };
     let folder = empty_folder("remote_filters", "replica");
@@ -602,14 +607,14 @@ fn a_replica_is_told_from_its_master() {
     let (at_master, at_replica) = (format!("{}/seen", master.url()), format!("{}/seen", replica.url()));
     well(&folder, &["build", &at_master, "members.txt", "--shards", "2", "--quiet"]);
     for words in [&["check", &at_replica, "--item", "member 7"][..], &["add", &at_replica, "members.txt"]] {
-        let said = trouble(&folder, words);
+        let said = error_line(&folder, words);
         assert!(said.contains(&format!("127.0.0.1:{} is a replica", replica.port())), "{said}");
     }
     knows_its_members(&folder, &at_master, &[]);
 }
 
 #[test]
-fn the_module_is_beside_the_program_or_it_is_said_how_to_build_it() {
+fn the_module_is_found_next_to_the_program_or_the_error_says_how_to_build_it() {
     let folder = empty_folder("remote_filters", "module");
     let program = Path::new(env!("CARGO_BIN_EXE_mayhap"));
     let copy = folder.join("mayhap");

@@ -1,4 +1,4 @@
-//! `mayhap serve`, as an operator meets it: started by its program, told by flags, files and variables, asked over its sockets.
+//! `mayhap serve` as an operator uses it: started as a process, configured by flags, files and variables, queried over sockets.
 
 mod program;
 
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use program::server::{PATIENCE, Server, serve};
-use program::{said, trouble};
+use program::{error_line, said};
 
 fn folder(test: &str) -> PathBuf {
     program::empty_folder("serve", test)
 }
 
 #[test]
-fn it_says_where_it_is_answers_and_keeps_its_data() {
+fn it_prints_its_addresses_answers_and_keeps_its_data() {
     let folder = folder("keeps");
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("data  data (0 filters loaded)"), "{}", server.greeting);
@@ -39,7 +39,7 @@ fn it_says_where_it_is_answers_and_keeps_its_data() {
 }
 
 #[test]
-fn it_saves_when_asked_and_every_so_often_and_loses_nothing_without() {
+fn snapshots_are_taken_on_request_and_periodically_and_nothing_is_lost_without() {
     let folder = folder("saves");
     let snapshot = folder.join("data/MANIFEST");
     let server = Server::in_folder(&folder, &[]);
@@ -74,7 +74,7 @@ fn it_saves_when_asked_and_every_so_often_and_loses_nothing_without() {
     stream.read_to_end(&mut nothing).unwrap();
     assert_eq!(nothing, b"");
     assert_eq!(server.stop().0, 0, "it ended by itself");
-    // No snapshot has the last one, and the log does.
+    // The last change is in no snapshot, but in the log.
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("(2 filters loaded)"), "{}", server.greeting);
 }
@@ -88,7 +88,7 @@ fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
 }
 
 #[test]
-fn flags_win_over_variables_and_those_over_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let folder = folder("layers");
     fs::write(folder.join("m.toml"), "port = 1\nmax-clients = 2\nworkers = 3\nbf-error-rate = 0.001\n")
         .unwrap();
@@ -119,7 +119,7 @@ fn flags_win_over_variables_and_those_over_the_file() {
     ] {
         assert!(has(&all, line), "{line} is not in\n{all}");
     }
-    // What is printed can be given back.
+    // The printed settings can be read back.
     fs::write(folder.join("again.toml"), &all).unwrap();
     let (code, again, error) =
         said(&serve(&folder).args(["--config", "again.toml", "--print-config"]).output().unwrap());
@@ -129,7 +129,7 @@ fn flags_win_over_variables_and_those_over_the_file() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn start_errors_are_printed_in_one_line() {
     let folder = folder("wrong");
     fs::write(folder.join("key.toml"), "prot = 7\n").unwrap();
     fs::write(folder.join("value.toml"), "max-memory = \"4 bananas\"\n").unwrap();
@@ -152,11 +152,11 @@ fn what_is_wrong_is_said_in_one_line() {
         (vec!["--port", "off", "--no-http"], vec!["nothing to listen on", "--unix-socket"]),
         (
             vec!["--dir", "/proc/nowhere", "--port", "0", "--no-http"],
-            vec!["/proc/nowhere: the data cannot be kept there: "],
+            vec!["/proc/nowhere: cannot use the data folder: "],
         ),
     ] {
         let line: Vec<&str> = ["serve"].into_iter().chain(arguments).collect();
-        let error = trouble(&folder, &line);
+        let error = error_line(&folder, &line);
         for part in parts {
             assert!(error.contains(part), "{line:?}: {part:?} is not in {error}");
         }
@@ -164,40 +164,40 @@ fn what_is_wrong_is_said_in_one_line() {
 }
 
 #[test]
-fn a_folder_and_a_port_have_one_server() {
+fn a_directory_and_a_port_have_only_one_server() {
     let folder = folder("one");
     let server = Server::in_folder(&folder, &[]);
-    let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    let error = error_line(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
     let expected = format!(
-        "data: another server keeps its data there, process {}: choose another --dir\n",
+        "data: the data folder is in use by another server (process {}): choose another --dir\n",
         server.child.id()
     );
     assert_eq!(error, format!("mayhap: {expected}"));
     let address = server.address("RESP");
     let port = address.rsplit(':').next().unwrap();
-    let error = trouble(&folder, &["serve", "--port", port, "--no-http", "--dir", "other"]);
+    let error = error_line(&folder, &["serve", "--port", port, "--no-http", "--dir", "other"]);
     assert_eq!(error, format!("mayhap: cannot listen on {address}: address already in use\n"));
     assert_eq!(server.ask("PING"), "+PONG\r\n");
 }
 
 #[test]
-fn a_damaged_snapshot_is_refused_and_left_alone() {
+fn a_damaged_snapshot_is_rejected_and_left_unchanged() {
     let folder = folder("damaged");
     let (data, snapshot) = (folder.join("data"), folder.join("data/mayhap.snapshot"));
     fs::create_dir(&data).unwrap();
     fs::write(&snapshot, "not a snapshot at all, but long enough to be one").unwrap();
-    // Modes that need no mending, so that the refusal is the only line.
+    // Permissions that need no repair, so that the error is the only line.
     fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(&snapshot, Permissions::from_mode(0o600)).unwrap();
-    let error = trouble(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
+    let error = error_line(&folder, &["serve", "--port", "0", "--no-http", "--dir", "data"]);
     assert!(error.starts_with("mayhap: data: mayhap.snapshot is not a snapshot"), "{error}");
     assert!(error.contains("mayhap repair"), "{error}");
     assert!(fs::read_to_string(snapshot).unwrap().starts_with("not a snapshot"));
 }
 
-/// Eight connections send without a pause; each gets an answer for all that the server took, and the end is soon.
+/// Eight connections send without a pause. Each gets an answer for everything the server accepted, and the server ends soon.
 #[test]
-fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
+fn shutdown_under_load_is_quick_and_answers_accepted_requests() {
     let folder = folder("term");
     let server = Server::in_folder(&folder, &[]);
     let clients: Vec<_> = (0..8)
@@ -208,7 +208,7 @@ fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
                 let mut answered = 0;
                 let mut buffer = [0; 4_096];
                 let pipeline = format!("BF.ADD load:{client} x\r\n").repeat(64);
-                // One pipeline behind the other, each after the answers to the one before.
+                // One pipeline after another, each after the answers to the previous one.
                 'all: loop {
                     if stream.write_all(pipeline.as_bytes()).is_err() {
                         break;
@@ -224,7 +224,7 @@ fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
                         }
                     }
                 }
-                // A pipeline that came in time is answered whole, one that came too late not at all.
+                // A pipeline that arrived in time is answered completely, one that arrived too late not at all.
                 (answered, answered % 64)
             })
         })
@@ -242,7 +242,7 @@ fn a_polite_end_under_load_is_quick_and_answers_what_was_taken() {
 }
 
 #[test]
-fn what_goes_wrong_over_http_is_json() {
+fn http_errors_are_json() {
     let folder = folder("http_errors");
     let server = Server::in_folder(&folder, &[]);
     for (request, headers, body, status) in [
@@ -267,7 +267,7 @@ fn what_goes_wrong_over_http_is_json() {
     assert!(got == 413 && text.starts_with("{\"error\":"), "{got} {text}");
 }
 
-/// Where the folder was there is a file: nothing can be saved any more, whoever runs the test.
+/// The directory is replaced by a file: nothing can be saved any longer, even as root.
 fn break_folder(folder: &Path) {
     fs::rename(folder.join("data"), folder.join("moved")).unwrap();
     fs::write(folder.join("data"), "").unwrap();
@@ -279,7 +279,7 @@ fn mend_folder(folder: &Path) {
 }
 
 #[test]
-fn a_folder_that_is_gone_fails_snapshots_and_changes_but_no_lookups() {
+fn without_its_directory_snapshots_and_changes_fail_but_lookups_work() {
     let folder = folder("unsaved");
     let server = Server::in_folder(&folder, &[]);
     server.ask("BF.ADD seen ada");
@@ -291,7 +291,7 @@ fn a_folder_that_is_gone_fails_snapshots_and_changes_but_no_lookups() {
     assert!(of_save.ends_with("failed_calls=1"), "{of_save}");
     let (status, body) = server.http("GET /ready", "", "");
     assert!(status == 503 && body.contains("\"snapshots fail\""), "{body}");
-    // Within a second the log that is open is missed in its place: what it takes would not be found again.
+    // Within a second the server notices that its open log is no longer in its place, so new changes would be lost.
     let begun = Instant::now();
     let mut acknowledged = false;
     while !server.ask("BF.ADD seen bob").starts_with("-READONLY ") {
@@ -305,7 +305,7 @@ fn a_folder_that_is_gone_fails_snapshots_and_changes_but_no_lookups() {
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("(1 filter loaded)"), "{}", server.greeting);
     assert_eq!(server.ask("BF.EXISTS seen ada"), ":1\r\n");
-    // The log was moved with the folder, so it has what was acknowledged.
+    // The log was moved with the directory, so it has the acknowledged changes.
     assert!(!acknowledged || server.ask("BF.EXISTS seen bob") == ":1\r\n");
     assert_eq!(server.ask("SAVE"), "+OK\r\n");
 }
@@ -344,7 +344,7 @@ fn a_socket_file_and_a_password() {
 }
 
 #[test]
-fn info_has_what_clients_look_for() {
+fn info_has_the_fields_that_clients_read() {
     let folder = folder("info");
     let server = Server::in_folder(&folder, &["--max-memory", "1GiB"]);
     server.ask("BF.MADD seen a b c");
@@ -398,7 +398,7 @@ fn info_has_what_clients_look_for() {
 }
 
 #[test]
-fn config_reads_sets_all_or_nothing_and_writes_its_file() {
+fn config_get_and_set_are_all_or_nothing_and_rewrite_writes_the_file() {
     let folder = folder("config");
     fs::write(folder.join("m.toml"), "port = 0\nhttp-port = \"off\"\nmax-memory = \"1GiB\"\n").unwrap();
     let mut command = serve(&folder);
@@ -454,7 +454,7 @@ fn config_reads_sets_all_or_nothing_and_writes_its_file() {
 }
 
 #[test]
-fn http_tells_how_it_is_and_what_filters_there_are() {
+fn http_reports_health_and_lists_filters() {
     let folder = folder("http");
     let server = Server::in_folder(&folder, &[]);
     assert_eq!(server.http("GET /health", "", ""), (200, "ok\n".into()));
@@ -504,7 +504,7 @@ fn http_tells_how_it_is_and_what_filters_there_are() {
     assert_eq!(server.http("GET /nothing", "", "").0, 404);
 }
 
-/// A hundred thousand filters are as many lines as three.
+/// A hundred thousand filters give as many lines as three.
 #[test]
 fn metrics_do_not_grow_with_the_number_of_filters() {
     let folder = folder("metrics");
@@ -545,7 +545,7 @@ fn metrics_do_not_grow_with_the_number_of_filters() {
 }
 
 #[test]
-fn the_log_is_for_machines_on_demand() {
+fn the_log_is_json_on_request() {
     let folder = folder("log");
     let server = Server::in_folder(&folder, &["--log-format", "json", "--log-level", "debug"]);
     server.ask("BF.ADD seen ada");

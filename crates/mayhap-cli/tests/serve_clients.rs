@@ -1,4 +1,4 @@
-//! `mayhap serve` as its users start it, and a client that is not ours: redis-py drives the program itself, everything through flags.
+//! `mayhap serve` as users start it, with another project's client: redis-py, with everything set by flags.
 
 #[path = "../../mayhap/tests/real/mod.rs"]
 mod real;
@@ -11,7 +11,7 @@ use real::{Folder, Running, find, run};
 
 const PASSWORD: &str = "open sesame";
 
-/// The program, with its data in `folder`, and the port it says it listens on.
+/// The program, with its data in `folder`, and the port that it prints.
 fn serve(folder: &Path, more: &[&str]) -> (Running, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mayhap"));
     command.args(["serve", "--port", "0", "--no-http", "--dir"]).arg(folder).args(more);

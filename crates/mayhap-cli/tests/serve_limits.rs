@@ -1,6 +1,6 @@
-//! What clients can make `mayhap serve` hold, and for how long: a real process, so that its memory is its own.
+//! Limits on the memory and time that clients can make `mayhap serve` use. A real process, to measure its memory.
 //!
-//! `MAYHAP_LIMITS=long` (`just limits`) has the sizes that are promised; without it they are smaller, for `./test`.
+//! `MAYHAP_LIMITS=long` (`just limits`) uses the promised sizes; without it they are smaller, for `./test`.
 
 mod program;
 
@@ -19,7 +19,7 @@ use program::{empty_folder, mayhap_in};
 const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: u64 = 1 << 20;
 
-/// One of two sizes: that of `./test`, and that which is promised.
+/// One of two sizes: for `./test`, and the promised one.
 fn size(short: usize, long: usize) -> usize {
     if std::env::var("MAYHAP_LIMITS").is_ok_and(|value| value == "long") { long } else { short }
 }
@@ -27,13 +27,13 @@ fn size(short: usize, long: usize) -> usize {
 struct Server {
     child: Child,
     address: String,
-    /// Where HTTP is answered; empty without `--http-port`.
+    /// The HTTP address; empty without `--http-port`.
     http: String,
     _out: BufReader<ChildStdout>,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One server at a time: what others do here must not be measured.
+/// One server at a time, so that other tests are not measured.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Server {
@@ -67,14 +67,14 @@ impl Server {
         Talk::over(TcpStream::connect(&self.address).unwrap(), PATIENCE)
     }
 
-    /// Bytes of memory it has in use.
+    /// The memory it uses, in bytes.
     fn resident(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1_024
     }
 
-    /// [`resident`](Self::resident) once it stands still: what was sent may still be on its way through the server.
+    /// [`resident`](Self::resident) once it is stable, because requests may still be in progress.
     fn settled(&self) -> u64 {
         const STILL: u32 = 5;
         let (mut last, mut same) = (self.resident(), 0);
@@ -101,7 +101,7 @@ impl Drop for Server {
 }
 
 impl Talk {
-    /// Sends as much as the other side takes, for as long as it takes some within `pause`.
+    /// Sends while the other side accepts bytes, until it accepts none within `pause`.
     fn stuff(&mut self, bytes: &[u8], pause: Duration) -> usize {
         let stream = self.0.get_mut();
         stream.set_write_timeout(Some(pause)).unwrap();
@@ -117,7 +117,7 @@ impl Talk {
         sent
     }
 
-    /// Is it closed within `patience`?
+    /// Returns `true` if it is closed within `patience`.
     fn is_closed_within(&mut self, patience: Duration) -> bool {
         let stream = self.0.get_mut();
         stream.set_read_timeout(Some(patience.max(Duration::from_millis(1)))).unwrap();
@@ -135,7 +135,7 @@ impl Talk {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -144,7 +144,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Somebody who pings a thousand times a second, and how long that took at the most, but for one in a hundred and at all.
+/// A client that sends a thousand PINGs per second and measures the 99th percentile and the maximum of the time.
 struct Pinger {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<Vec<Duration>>,
@@ -156,7 +156,7 @@ impl Pinger {
         let (mut talk, stopped) = (server.connect(), Arc::clone(&stop));
         let thread = thread::spawn(move || {
             let mut took = Vec::new();
-            // Once at least, however soon it is stopped.
+            // At least once, however soon it is stopped.
             loop {
                 let begun = Instant::now();
                 assert_eq!(talk.ask("PING"), "+PONG");
@@ -177,7 +177,7 @@ impl Pinger {
         (took[took.len() * 99 / 100], *took.last().unwrap())
     }
 
-    /// The same with nothing else to do, on this machine and now.
+    /// The same without other load, on this machine and now.
     fn alone(server: &Server) -> (Duration, Duration) {
         let pinger = Self::start(server);
         thread::sleep(Duration::from_millis(300));
@@ -186,7 +186,7 @@ impl Pinger {
 }
 
 #[test]
-fn a_slow_reader_costs_little_and_gets_everything_in_the_end() {
+fn a_slow_reader_costs_little_and_gets_every_reply() {
     let replies = size(200, 1_000);
     let server = Server::start("slow_reader", &[]);
     let mut talk = server.connect();
@@ -204,7 +204,7 @@ fn a_slow_reader_costs_little_and_gets_everything_in_the_end() {
         growth / MIB
     );
     assert!(growth <= 64 * MIB, "{growth}");
-    // Ten are promised, on a machine with nothing else to do.
+    // Ten are promised, on a machine without other load.
     assert!(p99 < Duration::from_millis(size(100, 10) as u64).max(bare * 5), "{p99:?}, alone {bare:?}");
     let mut value = vec![0; (1 << 20) + 2];
     for _ in 0..replies {
@@ -217,7 +217,7 @@ fn a_slow_reader_costs_little_and_gets_everything_in_the_end() {
 }
 
 #[test]
-fn many_slow_readers_lose_the_connections_that_hold_most() {
+fn of_many_slow_readers_those_with_the_largest_buffers_are_closed() {
     let readers = size(40, 200);
     let server = Server::start("slow_readers", &["--max-buffers", "32MiB", "--max-unread", "8MiB"]);
     let mut talk = server.connect();
@@ -232,16 +232,16 @@ fn many_slow_readers_lose_the_connections_that_hold_most() {
     wait_for("enough to be closed", || watcher.info("mem_clients_normal") <= 32 * MIB);
     let growth = server.resident().saturating_sub(before);
     println!("{readers} readers of 100 MiB each that do not read: {} MiB more", growth / MIB);
-    // The limit, and what the system keeps of memory that was given back; however many there are.
+    // The limit, plus freed memory that the allocator keeps, whatever the number of readers.
     let most = (32 + 96) * MIB;
     assert!(growth <= most, "{growth} of {most}");
     assert!(server.is_alive());
 }
 
 #[test]
-fn half_a_request_is_closed_and_who_is_slow_or_silent_is_not() {
+fn half_a_request_is_closed_and_slow_or_silent_clients_are_not() {
     let connections = size(300, 9_000);
-    // What is usual is 25: they are looked for twice a second, and all are gone after 30.
+    // The default is 25: connections are checked twice per second, so all are closed after 30.
     let seconds = size(2, 25) as u64;
     let timeout = seconds.to_string();
     let server = Server::start("half", &["--request-timeout", &timeout, "--max-clients", "20000"]);
@@ -261,7 +261,7 @@ fn half_a_request_is_closed_and_who_is_slow_or_silent_is_not() {
         wait_for("all to be closed", || watcher.info("overdue_disconnections") >= connections as u64);
         begun.elapsed()
     });
-    // It brings 32 KiB at a time, and needs longer than anybody may be silent.
+    // It sends 32 KiB at a time, and takes longer in total than a client may be silent.
     let mut slow = server.connect();
     let pieces = 8;
     slow.send(format!("*2\r\n$4\r\nPING\r\n${}\r\n", pieces * 32_768).as_bytes());
@@ -332,14 +332,14 @@ fn slow_http_connections_are_closed_and_delay_no_resp_client() {
 }
 
 #[test]
-fn non_members_cost_next_to_nothing() {
+fn clients_without_a_password_cost_almost_nothing() {
     let non_members = size(200, 1_000);
     let server = protected();
     let mut known = server.connect();
     assert_eq!(known.ask("AUTH secret"), "+OK");
     let before = server.resident();
     let mut talks: Vec<Talk> = (0..non_members).map(|_| server.connect()).collect();
-    // As much as one may send without an end, in four ways.
+    // The most a client may send without completing a request, in four ways.
     let password = [&b"*2\r\n$4\r\nAUTH\r\n$16000\r\n"[..], &[b'a'; 15_999]].concat();
     let line = [b'a'; 16_000];
     let pings = b"PING\r\n".repeat(20_000);
@@ -353,7 +353,7 @@ fn non_members_cost_next_to_nothing() {
     println!("{non_members} non-members: {} KiB more, {} each", growth / 1_024, growth / non_members as u64);
     let most = 32 * MIB * non_members as u64 / 1_000 + 8 * MIB * u64::from(non_members < 1_000);
     assert!(growth <= most, "{growth} of {most}");
-    // A million requests of which no reply is read.
+    // A million requests whose replies are not read.
     let before = server.settled();
     let sent = server.connect().stuff(&b"PING\r\n".repeat(1_000_000), Duration::from_millis(500));
     let growth = server.resident().saturating_sub(before);
@@ -370,7 +370,7 @@ fn protected() -> Server {
 }
 
 #[test]
-fn twice_the_memory_is_refused_whoever_asks_at_the_same_time() {
+fn twice_the_memory_is_rejected_even_for_concurrent_requests() {
     let server = Server::start("memory", &["--max-memory", "256MiB"]);
     let threads: Vec<_> = (0..8)
         .map(|number| {
@@ -378,7 +378,7 @@ fn twice_the_memory_is_refused_whoever_asks_at_the_same_time() {
             thread::spawn(move || {
                 let mut made = 0;
                 for round in 0..8 {
-                    // 9.6 bits for each of seven million: 8 MiB, and 64 of them.
+                    // 9.6 bits for each of seven million items: 8 MiB, and 64 such filters.
                     let reply = match round % 2 {
                         0 => talk.ask(&format!("BF.RESERVE f{number}.{round} 0.01 7000000")),
                         _ => talk.ask(&format!("MF.RESERVE f{number}.{round} CAPACITY 7M FPR 1%")),
@@ -398,7 +398,7 @@ fn twice_the_memory_is_refused_whoever_asks_at_the_same_time() {
     let used = talk.info("used_memory");
     println!("{made} of 64 filters of 8 MiB in 256 MiB, {} MiB used", used / MIB);
     assert!(used <= 256 * MIB && (20..=32).contains(&made), "{made}, {used}");
-    // Nor are they copied, or merged, into more than there is.
+    // Copies and merges that exceed the memory are rejected, too.
     for number in 0..64 {
         let reply = talk.ask(&format!("COPY f0.0 copy{number}"));
         assert!(reply == ":1" || reply.starts_with("-OOM "), "{reply}");
@@ -407,7 +407,7 @@ fn twice_the_memory_is_refused_whoever_asks_at_the_same_time() {
     assert!(talk.info("maxmemory") == 256 * MIB && server.is_alive());
 }
 
-/// Sets what memory a process may address; `None`: any.
+/// Limits the address space of a process; `None` for no limit.
 fn limit_memory(server: &Server, bytes: Option<u64>) {
     let limit = bytes.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string());
     let process = server.child.id().to_string();
@@ -415,9 +415,9 @@ fn limit_memory(server: &Server, bytes: Option<u64>) {
     assert!(set.expect("prlimit, of util-linux").success());
 }
 
-/// A reply for which the system has no memory: an error, where the whole process was aborted.
+/// A reply that does not fit in memory is an error. It used to abort the process.
 #[test]
-fn a_reply_for_which_there_is_no_memory_is_an_error() {
+fn a_reply_that_does_not_fit_in_memory_is_an_error() {
     let server = Server::start("no_memory", &["--max-memory", "4GiB", "--max-unread", "1GiB"]);
     let bytes = size(80, 400) as u64 * MIB;
     let mut talk = server.connect();
@@ -429,7 +429,7 @@ fn a_reply_for_which_there_is_no_memory_is_an_error() {
         "+OK"
     );
     assert_eq!(talk.ask("MF.ADD m a"), ":1");
-    // The threads that run what takes long are there from now on.
+    // The threads for long requests exist from now on.
     assert_eq!(talk.ask("BITCOUNT s"), ":4");
     let addressed = {
         let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
@@ -450,7 +450,7 @@ fn a_reply_for_which_there_is_no_memory_is_an_error() {
                 "MF.DUMP m 0",
             ][..],
         ),
-        // Room for the value, and none for what is written.
+        // Room for the value, but not for the reply.
         (bytes + 32 * MIB, &["GET s", "GETRANGE s 0 -1"][..]),
         (8 * MIB, &["BF.SCANDUMP f 1"][..]),
     ] {
@@ -458,7 +458,7 @@ fn a_reply_for_which_there_is_no_memory_is_an_error() {
         for line in lines {
             let reply = talk.ask(line);
             if reply == "*2" {
-                // What others gave back was enough for a piece of a dump.
+                // Memory freed by other requests was enough for one chunk of a dump.
                 talk.line();
                 let bytes: usize = talk.line()[1..].parse().unwrap();
                 talk.0.read_exact(&mut vec![0; bytes + 2]).unwrap();
@@ -477,12 +477,12 @@ fn a_reply_for_which_there_is_no_memory_is_an_error() {
 }
 
 #[test]
-fn what_is_usual_is_a_share_of_the_memory_there_is() {
+fn default_limits_are_a_share_of_the_machines_memory() {
     let server = Server::start("share", &[]);
     let mut talk = server.connect();
     let (limit, all) = (talk.info("maxmemory"), talk.info("total_system_memory"));
     assert!(limit > all / 100 * 79 && limit < all / 100 * 81, "{limit} of {all}");
-    // Larger than the machine: 1.2 bytes for each.
+    // Larger than the machine: 1.2 bytes for each item.
     for capacity in [1_u64 << 40, 1 << 45] {
         let reply = talk.ask(&format!("MF.RESERVE f{capacity} CAPACITY {capacity} FPR 0.01"));
         assert!(reply.starts_with("-OOM ") || reply.starts_with("-ERR "), "{reply}");
@@ -491,7 +491,7 @@ fn what_is_usual_is_a_share_of_the_memory_there_is() {
 }
 
 #[test]
-fn transactions_have_an_end() {
+fn transactions_have_a_limit() {
     let server = Server::start("multi", &["--max-unread", "4MiB", "--max-request", "8MiB"]);
     let mut talk = server.connect();
     talk.ask("SETRANGE s 1048575 x");
@@ -517,7 +517,7 @@ fn transactions_have_an_end() {
     }
     assert_eq!((talk.line().as_str(), whole), (":1", 3));
     assert!(growth < 32 * MIB, "{growth}");
-    // What is queued has an end, too.
+    // The queued commands have a limit, too.
     assert_eq!(talk.ask("MULTI"), "+OK");
     let set = [&b"*3\r\n$3\r\nSET\r\n$1\r\nt\r\n$1000000\r\n"[..], &[b'y'; 1_000_000], b"\r\n"].concat();
     let queued = (0..20).map(|_| {
@@ -530,14 +530,14 @@ fn transactions_have_an_end() {
     assert_eq!(talk.ask("PING"), "+PONG");
 }
 
-/// The commands that take longest, each beside somebody who pings: nobody waits for another's work.
+/// The slowest commands, each next to a client that sends PINGs: no client waits for another client's work.
 #[test]
-fn no_command_keeps_others_waiting() {
+fn no_command_delays_other_clients() {
     let scale = size(1, 4);
     let server = Server::start("stall", &["--max-memory", "8GiB"]);
     let mut talk = server.connect();
     let mega = (64 * scale) << 20;
-    // What they work on.
+    // The values they work on.
     for line in [
         format!("SETRANGE s {} x", mega - 1),
         format!("MF.RESERVE m1 KIND bloom CAPACITY {} FPR 0.01 KEYLESS", 40_000_000 * scale),
@@ -586,7 +586,7 @@ fn no_command_keeps_others_waiting() {
     let (_, bare) = Pinger::alone(&server);
     let limit = Duration::from_millis(100).max(bare * 4);
     for (name, bytes) in all {
-        // As many connections as it takes to have one with each worker.
+        // Enough connections to have one on each worker.
         let pingers = [Pinger::start(&server), Pinger::start(&server)];
         let begun = Instant::now();
         let mut worker = server.connect();
@@ -607,7 +607,7 @@ fn no_command_keeps_others_waiting() {
     }
 }
 
-/// A line as a request with lengths: lines have a limit of their own.
+/// A line as a request with lengths, because inline requests have a separate limit.
 fn as_request(line: &str) -> Vec<u8> {
     let words: Vec<&str> = line.split(' ').collect();
     let mut request = format!("*{}\r\n", words.len()).into_bytes();
@@ -618,7 +618,7 @@ fn as_request(line: &str) -> Vec<u8> {
 }
 
 #[test]
-fn no_more_connections_than_allowed() {
+fn connections_beyond_the_limit_are_rejected() {
     let server = Server::start("connections", &["--max-clients", "3"]);
     let mut talks: Vec<Talk> = (0..3).map(|_| server.connect()).collect();
     for talk in &mut talks {

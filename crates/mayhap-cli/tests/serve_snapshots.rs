@@ -1,6 +1,6 @@
-//! How long anybody waits for a snapshot: a real process, its disk, and writers that never pause.
+//! The delay that a snapshot causes for clients: a real process, its disk, and writers that never pause.
 //!
-//! `MAYHAP_SNAPSHOTS=long` (`just snapshots`) has the sizes that are promised; without it they are smaller, for `./test`.
+//! `MAYHAP_SNAPSHOTS=long` (`just snapshots`) uses the promised sizes; without it they are smaller, for `./test`.
 
 mod program;
 
@@ -17,15 +17,15 @@ use program::server::{PATIENCE, Server};
 use program::talk::Talk;
 
 const MIB: u64 = 1 << 20;
-/// Nobody may wait for longer.
+/// The longest allowed delay.
 const PROMISED: Duration = Duration::from_millis(100);
 
-/// One of two sizes: that of `./test`, and that which is promised.
+/// One of two sizes: for `./test`, and the promised one.
 fn size(short: u64, long: u64) -> u64 {
     if std::env::var("MAYHAP_SNAPSHOTS").is_ok_and(|value| value == "long") { long } else { short }
 }
 
-/// One test at a time: what others do must not be measured.
+/// One test at a time, so that other tests are not measured.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Talk {
@@ -33,7 +33,7 @@ impl Talk {
         Self::over(server.connect(), PATIENCE * 4)
     }
 
-    /// Sends many lines at once; none is refused.
+    /// Sends many lines in one write. None may be rejected.
     fn ask_all(&mut self, lines: impl Iterator<Item = String>) {
         let lines: Vec<String> = lines.collect();
         for some in lines.chunks(1_000) {
@@ -48,7 +48,7 @@ impl Talk {
     }
 }
 
-/// Writers that never pause. What a line says of `{new}` is another number every time, `{name}` one of the small names, `{bit}` any bit.
+/// Writers that never pause. In a line, `{new}` is a new number every time, `{name}` one of the small names, `{bit}` any bit.
 const WRITERS: [(&str, &str); 7] = [
     ("small filters", "BF.ADD n{name} {new}"),
     ("new names", "SET new{new} {new}"),
@@ -59,14 +59,14 @@ const WRITERS: [(&str, &str); 7] = [
     ("copies", "COPY n{name} copy{name} REPLACE"),
 ];
 
-/// How long the writes of one writer took.
+/// The durations of the writes of one writer.
 struct Took {
     what: &'static str,
     longest: Duration,
     writes: u64,
 }
 
-/// The longest that each kind of write took while `work` was done.
+/// The longest duration of each kind of write while `work` ran.
 fn longest(server: &Server, names: u64, bits: u64, work: impl FnOnce()) -> Vec<Took> {
     static ROUND: AtomicU64 = AtomicU64::new(0);
     let round = ROUND.fetch_add(1, Relaxed) << 32;
@@ -96,12 +96,12 @@ fn longest(server: &Server, names: u64, bits: u64, work: impl FnOnce()) -> Vec<T
     writers.into_iter().map(|writer| writer.join().unwrap()).collect()
 }
 
-/// Snapshots, one behind the other, for so long. How many were there?
+/// Takes snapshots one after another for this time. Returns how many.
 fn snapshots(server: &Server, time: Duration) -> u64 {
     let mut talk = Talk::with(server);
     let (begun, mut count) = (Instant::now(), 0);
     while begun.elapsed() < time || count < 2 {
-        // One may have been begun because the log had become long.
+        // One may have been started because the log had become long.
         let reply = talk.ask("BGSAVE");
         assert!(reply == "+Background saving started" || reply.contains("already"), "{reply}");
         while talk.info("rdb_bgsave_in_progress") == 1 {
@@ -117,7 +117,7 @@ fn snapshots(server: &Server, time: Duration) -> u64 {
 }
 
 #[test]
-fn nobody_waits_for_a_snapshot() {
+fn snapshots_do_not_delay_clients() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = empty_folder("serve_snapshots", "nobody_waits");
     let server =
@@ -149,7 +149,7 @@ fn nobody_waits_for_a_snapshot() {
             before.longest
         );
     }
-    // On a machine with other things to do, as many times as long as without snapshots.
+    // On a loaded machine, the limit is scaled by the delay without snapshots.
     let limit = PROMISED.max(bare * 4);
     for Took { what, longest, .. } in &with {
         assert!(*longest < limit, "{what}: {longest:?}, without snapshots {bare:?}");
@@ -158,9 +158,9 @@ fn nobody_waits_for_a_snapshot() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What fits before a restart fits behind it: no value is in memory twice while it is read.
+/// Data that fits before a restart fits after it: no value is in memory twice while it is read.
 #[test]
-fn reading_a_snapshot_takes_no_more_than_what_is_in_it() {
+fn loading_a_snapshot_takes_no_extra_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = empty_folder("serve_snapshots", "restart");
     let arguments = ["--workers", "2", "--max-memory", "8GiB", "--log-level", "error"];
@@ -190,7 +190,7 @@ fn reading_a_snapshot_takes_no_more_than_what_is_in_it() {
         line.trim_start_matches(':').split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1_024
     };
     let (now, most) = (bytes("VmRSS"), bytes("VmHWM"));
-    println!("{} MiB resident behind a restart, {} MiB at the most", now / MIB, most / MIB);
+    println!("{} MiB resident after a restart, {} MiB at the most", now / MIB, most / MIB);
     assert!(most - now < large / 2, "{most}, and {now} in the end");
     let mut talk = Talk::with(&server);
     for (line, expected) in [

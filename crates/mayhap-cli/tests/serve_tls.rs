@@ -1,4 +1,4 @@
-//! `mayhap serve` with TLS as a process: a SIGHUP has it read its certificates again.
+//! `mayhap serve` with TLS as a process: SIGHUP makes it read its certificates again.
 
 mod program;
 
@@ -16,7 +16,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// A certificate that signs itself, in `NAME.crt` and `NAME.key`.
+/// A self-signed certificate, in `NAME.crt` and `NAME.key`.
 fn certificate(folder: &Path, name: &str) -> CertificateDer<'static> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
@@ -25,7 +25,7 @@ fn certificate(folder: &Path, name: &str) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Does a client that trusts this certificate and no other get an answer?
+/// Returns `true` if a client that trusts only this certificate gets an answer.
 fn answers(address: &str, trusted: &CertificateDer<'static>) -> bool {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
@@ -54,7 +54,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_hangup_has_certificates_read_again_and_bad_ones_refused() {
+fn sighup_reloads_certificates_and_rejects_bad_ones() {
     let folder = empty_folder("serve_tls", "hangup");
     let (first, second) = (certificate(&folder, "first"), certificate(&folder, "second"));
     let put = |name: &str, kind: &str| {
@@ -77,7 +77,7 @@ fn a_hangup_has_certificates_read_again_and_bad_ones_refused() {
         line
     };
     assert!(answers(&address, &first) && !answers(&address, &second));
-    // A certificate without its key: the old pair stays, and the log says why.
+    // A certificate without its key: the old pair stays, and the log gives the reason.
     put("second", "crt");
     server.signal("-HUP");
     assert!(said("certificates").contains("used.crt"));
@@ -86,7 +86,7 @@ fn a_hangup_has_certificates_read_again_and_bad_ones_refused() {
     server.signal("-HUP");
     assert!(said("certificates").contains("used.crt"));
     assert!(answers(&address, &first));
-    // Both files fit again.
+    // Both files match again.
     put("second", "crt");
     put("second", "key");
     server.signal("-HUP");

@@ -11,7 +11,7 @@ use mayhap_testkit::host::{module_path, programs};
 
 use program::{empty_folder, said};
 
-/// Processes whose working folder is in `folder`.
+/// Processes whose working directory is in `folder`.
 fn processes_in(folder: &Path) -> usize {
     let links = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cwd"));
     links.filter_map(|link| fs::read_link(link).ok()).filter(|cwd| cwd.starts_with(folder)).count()
@@ -24,7 +24,7 @@ fn a_start_that_fails_leaves_nothing_running() {
         return;
     }
     let folder = empty_folder("tools_cluster", "fails").canonicalize().unwrap();
-    // The fourth of the ports is taken, so that its server ends.
+    // The fourth port is taken, so its server ends.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let first = taken.local_addr().unwrap().port() - 3;
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/cluster");

@@ -1,4 +1,4 @@
-//! `mayhap uniq` as a user runs it: what it writes, what it says of it, what it remembers, and what it does when things go wrong.
+//! `mayhap uniq` as users run it: its output, its report, its state, and its errors.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -22,7 +22,7 @@ fn uniq(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = spawn(arguments);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // Whoever does not read all of it is not forced to.
+    // The program may end without reading everything.
     let writer = thread::spawn(move || stdin.write_all(&input).is_ok());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -43,22 +43,22 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// What it wrote, if it ended well.
+/// Its output, if it succeeded.
 fn lines(arguments: &[&str], input: &str) -> String {
     let output = uniq(arguments, input.as_bytes());
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     text(&output.stdout).to_owned()
 }
 
-/// The one line of trouble.
-fn trouble(output: &Output) -> &str {
+/// Its one-line error.
+fn error_line(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     let said = text(&output.stderr).strip_prefix("mayhap: ").unwrap();
     assert_eq!(said.lines().count(), 1, "{said}");
     said.trim_end()
 }
 
-/// A folder of its own.
+/// A new directory.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("uniq-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -70,7 +70,7 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_owned()
 }
 
-/// Of every ten lines three repeat an earlier one, the more likely the earlier it was.
+/// Three of every ten lines repeat an earlier one; early lines are repeated more often.
 fn urls(count: u64) -> Vec<u8> {
     let (mut out, mut distinct, mut state) = (Vec::new(), 0_u64, 1_u64);
     let mut write = |number: u64| writeln!(out, "https://example.org/{}/{number}", number % 97).unwrap();
@@ -87,7 +87,7 @@ fn urls(count: u64) -> Vec<u8> {
     out
 }
 
-/// The first of each line, in order: what `awk '!seen[$0]++'` writes.
+/// The first of each line, in order: the output of `awk '!seen[$0]++'`.
 fn first_of_each(input: &[u8]) -> Vec<u8> {
     let mut seen = HashSet::new();
     let mut out = Vec::new();
@@ -112,7 +112,7 @@ fn the_first_of_each_line_is_kept_in_order() {
     assert_eq!(lines(&[], "b\na\nb\nc\na\n"), "b\na\nc\n");
     assert_eq!(lines(&[], ""), "");
     assert_eq!(lines(&[], "\n\na\n\n"), "\na\n");
-    // A missing end is added, and makes no difference; a CR does.
+    // A missing line ending is added and makes no difference; a CR does.
     assert_eq!(lines(&[], "a\nb\na"), "a\nb\n");
     assert_eq!(lines(&[], "a\r\na\nb"), "a\r\na\nb\n");
     assert_eq!(lines(&["--crlf"], "a\r\na\nb"), "a\r\nb\r\n");
@@ -122,7 +122,7 @@ fn the_first_of_each_line_is_kept_in_order() {
 }
 
 #[test]
-fn many_lines_come_out_as_from_a_plain_set() {
+fn many_lines_match_a_simple_set() {
     let input = urls(300_000);
     let expected = first_of_each(&input);
     let output = uniq(&["--json"], &input);
@@ -145,13 +145,13 @@ fn many_lines_come_out_as_from_a_plain_set() {
     let said = text(&output.stderr);
     assert!(said.starts_with("mayhap: read 300,000 lines, kept 210,000, dropped 90,000\n"), "{said}");
     assert!(said.contains("fingerprints of 64 bits, in "), "{said}");
-    assert!(said.contains("dropped wrongly in 1 of 837,000,000 such runs"), "{said}");
+    assert!(said.contains("dropped by mistake: 1 in 837,000,000"), "{said}");
     assert!(uniq(&["-q"], b"a\n").stderr.is_empty());
 }
 
-/// The promise of little memory: what is lost is within what is said, and what is kept is never doubled.
+/// With little memory, the losses are within the reported bound, and no kept line is written twice.
 #[test]
-fn in_little_memory_the_stated_loss_holds() {
+fn losses_stay_within_the_reported_bound() {
     let input = urls(550_000);
     let exact = distinct(&input);
     for (arguments, bits) in [
@@ -169,14 +169,14 @@ fn in_little_memory_the_stated_loss_holds() {
         assert_eq!(
             output.stdout.split_inclusive(|&byte| byte == b'\n').count(),
             kept.len(),
-            "none came twice"
+            "no line was written twice"
         );
         assert!(kept.is_subset(&exact));
         let lost = (exact.len() - kept.len()) as u64;
         let most = report["wrongly_dropped"]["at_most"].as_u64().unwrap();
         let expected = report["wrongly_dropped"]["expected"].as_f64().unwrap();
         assert!(lost <= most, "{arguments:?}: {lost} lost, {expected} expected, {most} at the most");
-        // And the number said is of the right size, not merely large: five standard deviations.
+        // The expected number is accurate, not merely large: five standard deviations.
         assert!(
             expected - 5.0 * expected.sqrt() <= lost as f64,
             "{arguments:?}: {lost} lost, {expected} expected"
@@ -186,7 +186,7 @@ fn in_little_memory_the_stated_loss_holds() {
             3 => assert!(expected > 20.0, "{expected}"),
             _ => assert!(expected < 0.1, "{expected}"),
         }
-        // The lines until the first cut are those of an exact run.
+        // The lines until the first shortening match an exact run.
         if let Some(cut) = stages.get(1) {
             let before = input
                 .split_inclusive(|&byte| byte == b'\n')
@@ -199,7 +199,7 @@ fn in_little_memory_the_stated_loss_holds() {
     }
 }
 
-/// The lines of the help, as they stand there.
+/// The commands of the help text.
 #[test]
 fn suspects_make_the_result_exact() {
     let folder = folder("suspects");
@@ -219,45 +219,48 @@ fn suspects_make_the_result_exact() {
     assert_eq!(distinct(&out), distinct(&input));
     assert_eq!(out.split_inclusive(|&byte| byte == b'\n').count(), distinct(&input).len());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 4, "nothing is left aside");
-    // While fingerprints are whole there are none.
+    // While fingerprints have 64 bits, there are no suspects.
     let suspects = path(&folder, "none");
     lines(&["--suspects", &suspects], "a\na\na\n");
     assert_eq!(fs::read(&suspects).unwrap(), b"");
     let output = uniq(&["--suspects", &path(&folder, "no/such/folder")], b"a\n");
-    assert!(trouble(&output).contains("no/such/folder: no such file or directory"), "{}", trouble(&output));
+    assert!(
+        error_line(&output).contains("no/such/folder: no such file or directory"),
+        "{}",
+        error_line(&output)
+    );
 }
 
 #[test]
-fn what_no_longer_fits_is_kept_and_said() {
+fn lines_beyond_the_memory_are_kept_with_a_warning() {
     let input = urls(30_000);
     let output = uniq(&["--memory", "64KiB", "--fpr", "1e-6"], &input);
     assert!(output.status.success());
-    // Nothing is lost, only some come again.
+    // Nothing is lost; some lines are written again.
     assert_eq!(distinct(&output.stdout), distinct(&input));
     assert!(output.stdout.len() > first_of_each(&input).len() && output.stdout.len() < input.len());
     let said = text(&output.stderr);
     assert_eq!(said.matches("warning: --memory 64.0 KiB is used up by ").count(), 1, "{said}");
-    assert!(said.contains("give more, or a higher --fpr"), "{said}");
+    assert!(said.contains("raise --memory or --fpr"), "{said}");
     assert!(said.contains(" were not remembered\n"), "{said}");
-    // With a higher rate it goes further, and with more memory all the way.
+    // With a higher rate it lasts longer, and with more memory to the end.
     let further = uniq(&["--memory", "64KiB", "--fpr", "0.1%", "--json"], &input);
     assert!(further.stdout.len() < output.stdout.len());
-    assert!(!text(&further.stderr).contains("higher --fpr"));
+    assert!(!text(&further.stderr).contains("or --fpr"));
     let output = uniq(&["--memory", "64KiB", "--strict", "-q"], &input);
-    let said = trouble(&output);
+    let said = error_line(&output);
     assert!(
-        said.starts_with("--memory 64.0 KiB is used up by 13,")
-            && said.ends_with("give more, or a higher --fpr"),
+        said.starts_with("--memory 64.0 KiB is used up by 13,") && said.ends_with("raise --memory or --fpr"),
         "{said}"
     );
     assert!(first_of_each(&input).starts_with(&output.stdout) && !output.stdout.is_empty());
     assert!(uniq(&["--memory", "64KiB", "-q"], &input).stderr.is_empty());
     let output = uniq(&["--memory", "100"], b"");
-    assert!(trouble(&output).starts_with("--memory: filter needs 1024 bytes"), "{}", trouble(&output));
+    assert!(error_line(&output).starts_with("--memory: filter needs 1024 bytes"), "{}", error_line(&output));
 }
 
 #[test]
-fn a_state_goes_on_where_the_last_run_ended() {
+fn a_state_continues_the_last_run() {
     let folder = folder("state");
     let state = path(&folder, "seen.mayhap");
     let with_state = |input: &str| lines(&["--state", &state], input);
@@ -265,12 +268,12 @@ fn a_state_goes_on_where_the_last_run_ended() {
     assert_eq!(with_state("b\nc\na\n"), "c\n");
     assert_eq!(with_state("a\nb\nc\n"), "");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left aside");
-    // It is a filter like any other.
+    // It is an ordinary filter.
     let filter: Filter = file::open(&state).unwrap();
     assert_eq!((filter.kind(), filter.inserted()), (Kind::Fingerprints, 3));
     assert!(filter.may_contain("b") && !filter.may_contain("d"));
 
-    // Cut fingerprints go on as well, where they are allowed.
+    // Shortened fingerprints can be continued, if --fpr allows it.
     let input = urls(550_000);
     let (first, second) = input.split_at(input.len() / 2);
     let cut = path(&folder, "cut.mayhap");
@@ -278,39 +281,43 @@ fn a_state_goes_on_where_the_last_run_ended() {
     let mut out = uniq(&[&small[..], &["--state", &cut]].concat(), first).stdout;
     out.extend(uniq(&[&small[..], &["--state", &cut]].concat(), second).stdout);
     let whole = uniq(&small, &input);
-    // Cut in two a line may be, too.
+    // The split of the input may cut a line in two.
     assert!(distinct(&out).symmetric_difference(&distinct(&whole.stdout)).count() < 200);
     let said =
-        |arguments: &[&str]| trouble(&uniq(&[arguments, &["--state", &cut]].concat(), b"x\n")).to_owned();
-    assert!(said(&["--memory", "1MiB"]).ends_with("allow more, or begin a new state"));
+        |arguments: &[&str]| error_line(&uniq(&[arguments, &["--state", &cut]].concat(), b"x\n")).to_owned();
+    assert!(said(&["--memory", "1MiB"]).ends_with("raise --fpr, or begin a new state"));
     assert!(
-        said(&["--memory", "1MiB"]).contains("cut to 16 bits, which drops up to 0.08%"),
+        said(&["--memory", "1MiB"]).contains("shortened to 16 bits, which drops up to 0.08%"),
         "{}",
         said(&["--memory", "1MiB"])
     );
     assert!(
         said(&["--memory", "64KiB", "--fpr", "1%"])
-            .contains("it takes 896 KiB, and --memory 64.0 KiB leaves 56.0 KiB for it")
+            .contains("this state takes 896 KiB, but --memory 64.0 KiB leaves 56.0 KiB for it")
     );
-    assert!(said(&["--window", "10"]).contains("the state of a run without --window"));
+    assert!(said(&["--window", "10"]).contains("was written by a run without --window"));
 }
 
 #[test]
-fn states_that_are_none_are_told_and_left_alone() {
+fn invalid_states_are_rejected_and_left_unchanged() {
     let folder = folder("no-state");
     let state = path(&folder, "state");
     lines(&["--state", &state, "--window", "100"], "a\n");
-    let said =
-        |arguments: &[&str]| trouble(&uniq(&[arguments, &["--state", &state]].concat(), b"x\n")).to_owned();
+    let said = |arguments: &[&str]| {
+        error_line(&uniq(&[arguments, &["--state", &state]].concat(), b"x\n")).to_owned()
+    };
+    assert!(said(&[]).ends_with(
+        "this state was written by a run with --window: give the same --window, or begin a new state"
+    ));
     assert!(
-        said(&[]).ends_with("it is the state of a run with --window: give the same, or begin a new state")
+        said(&["--window", "200"])
+            .contains("this state has a window of 100 lines, but --window is 200 lines")
     );
-    assert!(said(&["--window", "200"]).contains("it is a window of 100 lines, and --window says 200 lines"));
-    assert!(said(&["--window", "1h"]).contains("and --window says 1 h 0 min"));
+    assert!(said(&["--window", "1h"]).contains("but --window is 1 h 0 min"));
     lines(&["--state", &state, "--window", "100"], "b\n");
     let filter = mayhap::Bloom::for_capacity(100, 0.01, 0).unwrap();
     file::save(&filter, &state).unwrap();
-    assert!(said(&[]).ends_with("it is a bloom filter, not a state of `mayhap uniq`"));
+    assert!(said(&[]).ends_with("this is a bloom filter, not a state of `mayhap uniq`"));
     fs::write(&state, "some text, not a state").unwrap();
     assert!(said(&[]).starts_with(&state));
     assert_eq!(fs::read(&state).unwrap(), b"some text, not a state");
@@ -323,10 +330,10 @@ fn states_that_are_none_are_told_and_left_alone() {
     assert!(said(&[]).starts_with(&state), "{}", said(&[]));
     assert_eq!(fs::read(&state).unwrap(), bytes);
     let output = uniq(&["--state", &path(&folder, "no/such/folder")], b"a\n");
-    assert!(trouble(&output).contains("no such file or directory"), "{}", trouble(&output));
+    assert!(error_line(&output).contains("no such file or directory"), "{}", error_line(&output));
 }
 
-/// Reads lines of a running program until `count` have come.
+/// Reads `count` lines of a running program.
 fn read_lines(from: impl Read, count: usize) -> Vec<String> {
     BufReader::new(from).lines().take(count).map(Result::unwrap).collect()
 }
@@ -337,7 +344,7 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
-fn lines_come_at_once_and_ctrl_c_saves_what_was_seen() {
+fn lines_are_written_immediately_and_ctrl_c_saves_the_state() {
     let folder = folder("live");
     let state = path(&folder, "state");
     let mut child = spawn(&["--state", &state]);
@@ -362,10 +369,10 @@ fn lines_come_at_once_and_ctrl_c_saves_what_was_seen() {
 }
 
 #[test]
-fn lines_nobody_got_do_not_count_as_seen() {
+fn lines_that_were_not_written_do_not_count_as_seen() {
     let folder = folder("unread");
     let state = path(&folder, "state");
-    // The reader leaves at once, as `head -0` does.
+    // The reader leaves immediately, as `head -0` does.
     let mut child = spawn(&["--state", &state]);
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
@@ -385,15 +392,15 @@ fn lines_nobody_got_do_not_count_as_seen() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"a\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(trouble(&output), "cannot write the answer: no space left on device");
+    assert_eq!(error_line(&output), "cannot write the answer: no space left on device");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "neither a state nor suspects, nor anything aside");
 }
 
 #[test]
-fn two_processes_do_not_share_a_state_unnoticed() {
+fn two_processes_cannot_share_a_state() {
     let folder = folder("shared");
     let state = path(&folder, "state");
-    // Both begin without one: the later save would undo the earlier.
+    // Both begin without a state: the later save would undo the earlier one.
     let mut first = spawn(&["--state", &state, "-q"]);
     let mut stdin = first.stdin.take().unwrap();
     stdin.write_all(b"a\n").unwrap();
@@ -402,18 +409,18 @@ fn two_processes_do_not_share_a_state_unnoticed() {
     drop(stdin);
     let output = first.wait_with_output().unwrap();
     assert!(
-        trouble(&output).ends_with("what this run has seen was not saved: run it again"),
+        error_line(&output).ends_with("the lines of this run were not saved: run it again"),
         "{}",
-        trouble(&output)
+        error_line(&output)
     );
     assert_eq!(lines(&["--state", &state], "a\nb\n"), "a\n");
-    // Now there is one, and the second is refused at once.
+    // Now the state exists, and the second process is rejected immediately.
     let mut first = spawn(&["--state", &state, "-q"]);
     let mut stdin = first.stdin.take().unwrap();
     stdin.write_all(b"c\n").unwrap();
     assert_eq!(read_lines(first.stdout.as_mut().unwrap(), 1), ["c"]);
     let second = uniq(&["--state", &state], b"c\n");
-    assert!(trouble(&second).contains("another process is using this state"), "{}", trouble(&second));
+    assert!(error_line(&second).contains("another process is using this state"), "{}", error_line(&second));
     drop(stdin);
     assert!(first.wait_with_output().unwrap().status.success());
     assert_eq!(lines(&["--state", &state], "a\nb\nc\nd\n"), "d\n");
@@ -423,7 +430,7 @@ fn two_processes_do_not_share_a_state_unnoticed() {
 fn a_window_of_lines_forgets() {
     let many =
         |from: u64, count: u64| (from..from + count).map(|number| format!("{number}\n")).collect::<String>();
-    // Inside the window it is dropped, and far outside it comes again.
+    // Inside the window a line is dropped; far outside it is written again.
     let input = format!("x\n{}x\n{}x\n", many(0, 90), many(100, 300));
     let kept = lines(&["--window", "100"], &input);
     assert_eq!(kept.matches("x\n").count(), 2, "first, and after 300 others");
@@ -433,11 +440,11 @@ fn a_window_of_lines_forgets() {
     let lost = 20_000 - text(&output.stdout).lines().count() as u64;
     assert_eq!(report["remembered"]["window"], "1,000 lines");
     assert!(lost <= report["wrongly_dropped"]["at_most"].as_u64().unwrap() && lost > 0, "{lost}: {report}");
-    // It lives on in a state.
+    // The window continues in a state.
     let state = path(&folder("window"), "state");
     assert_eq!(lines(&["--window", "10", "--state", &state], "a\nb\n"), "a\nb\n");
     assert_eq!(lines(&["--window", "10", "--state", &state], "b\nc\n"), "c\n");
-    let said = |arguments: &[&str]| trouble(&uniq(arguments, b"")).to_owned();
+    let said = |arguments: &[&str]| error_line(&uniq(arguments, b"")).to_owned();
     assert!(said(&["--window", "1e9", "--memory", "1MiB"]).starts_with("--window needs "));
     assert!(said(&["--window", "1 week"]).contains("'1 week'"), "{}", said(&["--window", "1 week"]));
 }
@@ -457,11 +464,11 @@ fn a_window_of_time_forgets() {
     assert_eq!([next(), next()], ["x\n", "1\n"]);
     stdin.write_all(b"x\n2\n").unwrap();
     let second = next();
-    // Only if the machine was quick enough is it certain that the two seconds are not over.
+    // Only on a quick machine is it certain that the two seconds are not over.
     if started.elapsed() < Duration::from_secs(2) {
         assert_eq!(second, "2\n");
     }
-    // A third of a window more is the longest anything is held.
+    // A line is held for at most a third longer than the window.
     thread::sleep(Duration::from_millis(2_000 + 700 + 300));
     stdin.write_all(b"x\n3\n").unwrap();
     drop(stdin);
@@ -471,14 +478,14 @@ fn a_window_of_time_forgets() {
 }
 
 #[test]
-fn counts_repeats_and_what_is_dropped() {
+fn count_repeated_and_inverse_match_the_usual_tools() {
     let input = "b\na\nb\nc\na\nb\n";
     assert_eq!(lines(&["--count"], input), "      3 b\n      2 a\n      1 c\n");
     assert_eq!(lines(&["-c", "--repeated"], input), "      3 b\n      2 a\n");
     assert_eq!(lines(&["-d"], input), "b\na\n");
     assert_eq!(lines(&["--inverse"], input), "b\na\nb\n");
     assert_eq!(lines(&["-c"], ""), "");
-    // As the tools people know, on many lines.
+    // The same results as the usual tools, on many lines.
     let folder = folder("counts");
     let input = urls(100_000);
     fs::write(folder.join("in"), &input).unwrap();
@@ -498,17 +505,18 @@ fn counts_repeats_and_what_is_dropped() {
     assert!(sorted(&format!("{mayhap} uniq -q -v in")) == sorted("awk 'seen[$0]++' in"));
     assert!(sorted(&format!("{mayhap} uniq -q -d in")) == sorted("awk '++seen[$0] == 2' in"));
     let output = uniq(&["--count", "--memory", "1MiB"], &input);
-    let said = trouble(&output);
+    let said = error_line(&output);
     assert!(
-        said.starts_with("--count holds the lines themselves") && said.ends_with("or use `sort | uniq -c`"),
+        said.starts_with("--count keeps all distinct lines in memory")
+            && said.ends_with("or use `sort | uniq -c`"),
         "{said}"
     );
     assert!(output.stdout.is_empty());
 }
 
-/// The item is a field, and the whole line is written. What is compressed is unpacked.
+/// The item is a field, and the whole line is written. Compressed input is unpacked.
 #[test]
-fn lines_are_the_same_if_their_field_is() {
+fn lines_with_an_equal_field_are_duplicates() {
     assert_eq!(lines(&["-k", "2"], "1 a x\n2 b x\n3 a y\n"), "1 a x\n2 b x\n");
     assert_eq!(lines(&["-t", ",", "-k", "1"], "a,1\na,2\nb,3\n"), "a,1\nb,3\n");
     let people =
@@ -531,12 +539,12 @@ fn lines_are_the_same_if_their_field_is() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_in_one_line() {
-    let folder = folder("trouble");
+fn unreadable_input_is_reported_in_one_line() {
+    let folder = folder("errors");
     let output = mayhap().arg(path(&folder, "missing")).output().unwrap();
-    assert!(trouble(&output).ends_with("missing: no such file or directory"), "{}", trouble(&output));
+    assert!(error_line(&output).ends_with("missing: no such file or directory"), "{}", error_line(&output));
     let output = mayhap().arg(folder.to_str().unwrap()).output().unwrap();
-    assert!(trouble(&output).contains("is a directory"), "{}", trouble(&output));
+    assert!(error_line(&output).contains("is a directory"), "{}", error_line(&output));
     for arguments in [&["--count", "--state", "x"][..], &["--repeated", "--window", "5"], &["--fpr", "2"]] {
         let output = uniq(arguments, b"");
         assert_eq!(output.status.code(), Some(2));
@@ -553,7 +561,7 @@ fn what_cannot_be_read_is_told_in_one_line() {
 }
 
 #[test]
-fn any_number_of_threads_keeps_the_same_lines() {
+fn the_number_of_threads_does_not_change_the_output() {
     let input: String =
         (0..200_000_u64).map(|number| format!("line {}\n", number * number % 70_001)).collect();
     for flags in [&[][..], &["--count"], &["--repeated"], &["--inverse"], &["--window", "500"]] {
@@ -561,5 +569,5 @@ fn any_number_of_threads_keeps_the_same_lines() {
         let (one, four) = (kept("1"), kept("4"));
         assert!(!one.is_empty() && one == four, "{flags:?}");
     }
-    assert!(trouble(&uniq(&["-j", "0"], b"")).contains("--threads"));
+    assert!(error_line(&uniq(&["-j", "0"], b"")).contains("--threads"));
 }

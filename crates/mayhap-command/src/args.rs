@@ -1,6 +1,6 @@
-//! Words that are numbers, read as strictly as Redis reads them.
+//! Parses numbers in requests, as strictly as Redis does.
 
-/// A number of 64 bits with a sign: digits and nothing else, no blanks, no `+`, no leading zeros.
+/// Parses a signed 64-bit integer: only digits, no spaces, no `+`, no leading zeros.
 #[must_use]
 pub fn integer(word: &[u8]) -> Option<i64> {
     let digits = word.strip_prefix(b"-").unwrap_or(word);
@@ -15,7 +15,7 @@ pub fn integer(word: &[u8]) -> Option<i64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// A number with a fraction, an exponent or neither; `inf` is one, `nan` is not, and blanks are not part of any.
+/// Parses a double, with or without a fraction or an exponent. Accepts `inf`; rejects `nan` and spaces.
 #[must_use]
 pub fn double(word: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(word).ok()?;
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_may_be_infinite_but_not_nothing() {
+    fn doubles_may_be_infinite_but_not_nan() {
         assert_eq!(double(b"1e-300"), Some(1e-300));
         assert_eq!(double(b"inf"), Some(f64::INFINITY));
         for word in ["", "nan", " 1", "1 ", "0.1x"] {

@@ -2,33 +2,33 @@
 
 use crate::run::Run;
 
-/// A command: everything a client, a module host or a reader of the manual wants to know of it before it runs.
+/// A command: everything that a client, a module host or a reader of the manual needs before it runs.
 #[derive(Debug)]
 pub struct Command {
     /// In lower case, as `COMMAND` shows it.
     pub name: &'static str,
-    /// How many words a request has.
+    /// The number of words of a request.
     pub arity: Arity,
-    /// What it may do.
+    /// Its flags.
     pub flags: Flags,
-    /// Where the names stand among its words.
+    /// The positions of its keys.
     pub names: Names,
-    /// Which family it belongs to.
+    /// The family it belongs to.
     pub family: Family,
     /// One line of help.
     pub summary: &'static str,
-    /// The words behind the name, as the manual writes them.
+    /// The words after the name, as the manual writes them.
     pub syntax: &'static str,
-    /// The version of the command's first appearance where it comes from.
+    /// The version of Redis, RedisBloom or mayhap in which the command first appeared.
     pub since: &'static str,
-    /// What it costs.
+    /// Its time complexity.
     pub complexity: &'static str,
-    /// What it does.
+    /// The code that runs it.
     pub run: Run,
 }
 
 impl Command {
-    /// May it change what a name holds? `CF.COMPACT` does, though RedisBloom calls it a reader.
+    /// Can it change a value? `CF.COMPACT` can, though RedisBloom declares it read-only.
     #[must_use]
     pub fn changes(&self) -> bool {
         self.flags.access == Access::Write || self.name == "cf.compact"
@@ -45,15 +45,15 @@ impl Command {
         }
     }
 
-    /// Does it tell a filter's secret key, or where the key puts items? Then no general right allows it: not that to read, nor that to the
-    /// family.
+    /// Does it reveal a filter's secret key, or where the key places items? If so, no general category allows it: neither `@read` nor
+    /// its family's.
     #[must_use]
     pub fn tells_key(&self) -> bool {
         matches!(self.name, "mf.dump" | "mf.explain")
     }
 
-    /// The categories of the access rules it belongs to, without their `@`. Those of RedisBloom's commands are said one by one there, and only few
-    /// of its fast commands are among the fast. `CF.COMPACT`, which is a reader there, is none for who may only read.
+    /// Its ACL categories, without `@`. For RedisBloom's commands they are those that RedisBloom declares, which puts only few of its
+    /// fast commands into `@fast`. RedisBloom flags `CF.COMPACT` read-only; we require permission to write.
     #[must_use]
     pub fn categories(&self) -> Vec<&'static str> {
         if self.tells_key() {
@@ -79,17 +79,17 @@ impl Command {
     }
 }
 
-/// How many words a request has, the command's own included.
+/// The number of words of a request, including the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// Just so many.
+    /// Exactly this many.
     Exactly(usize),
-    /// So many or more.
+    /// This many or more.
     AtLeast(usize),
 }
 
 impl Arity {
-    /// Does a request of `words` words fit?
+    /// Returns whether a request of `words` words has the right length.
     #[must_use]
     pub const fn admits(self, words: usize) -> bool {
         match self {
@@ -98,7 +98,7 @@ impl Arity {
         }
     }
 
-    /// As `COMMAND` shows it: negative for *at least*.
+    /// As `COMMAND` shows it: negative means *at least*.
     #[must_use]
     pub const fn number(self) -> i64 {
         match self {
@@ -108,66 +108,66 @@ impl Arity {
     }
 }
 
-/// Does it change what it touches?
+/// Whether a command reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `readonly`.
     Read,
     /// `write`.
     Write,
-    /// Neither: it touches no filter.
+    /// Neither: it accesses no key.
     Neither,
 }
 
-/// What a command may do, in the words of `COMMAND`.
+/// The flags of a command, in the terms of `COMMAND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags {
     /// `readonly` or `write`.
     pub access: Access,
     /// `denyoom`: refused when the memory limit is reached.
     pub deny_oom: bool,
-    /// `fast`: takes constant time, or grows only with the number of items.
+    /// `fast`: takes constant time, or time proportional to the number of items.
     pub fast: bool,
-    /// `admin`: not for everybody.
+    /// `admin`: for administrators.
     pub admin: bool,
 }
 
 impl Flags {
-    /// Looks, and is quick.
+    /// Reads, and is fast.
     pub const READ: Self = Self { access: Access::Read, deny_oom: false, fast: true, admin: false };
-    /// Changes, and may take memory.
+    /// Writes, and may need memory.
     pub const WRITE: Self = Self { access: Access::Write, deny_oom: true, fast: false, admin: false };
-    /// Changes, and takes no memory.
+    /// Writes, and needs no memory.
     pub const WRITE_FAST: Self = Self { access: Access::Write, deny_oom: false, fast: true, admin: false };
-    /// Touches no filter.
+    /// Accesses no key.
     pub const NEITHER: Self = Self { access: Access::Neither, deny_oom: false, fast: true, admin: false };
-    /// Touches no filter, and is not for everybody.
+    /// Accesses no key, and is for administrators.
     pub const ADMIN: Self = Self { access: Access::Neither, deny_oom: false, fast: false, admin: true };
 }
 
-/// Where names stand among the words of a request: the first, the last (negative: from the end), and how far apart.
+/// The positions of keys among the words of a request: first, last (negative counts from the end) and step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// The word the first name is; 0: there are no names.
+    /// The position of the first key; 0 if there are no keys.
     pub first: usize,
-    /// The word the last name is; -1 is the last word of the request.
+    /// The position of the last key; -1 is the last word of the request.
     pub last: i64,
-    /// Words from one name to the next.
+    /// The distance from one key to the next.
     pub step: usize,
 }
 
 impl Names {
-    /// No name at all.
+    /// No keys.
     pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
-    /// One, behind the command.
+    /// One key, after the command.
     pub const ONE: Self = Self { first: 1, last: 1, step: 1 };
-    /// Two, behind the command.
+    /// Two keys, after the command.
     pub const TWO: Self = Self { first: 1, last: 2, step: 1 };
-    /// All words behind the command.
+    /// All words after the command.
     pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
 }
 
-/// Commands that belong together. They are also the categories of the access rules.
+/// A group of commands. Each family is also an ACL category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -175,11 +175,11 @@ pub enum Family {
     Bloom,
     /// `CF.*`, as in RedisBloom.
     Cuckoo,
-    /// `MF.*`, every kind there is.
+    /// `MF.*`, every kind of filter.
     Mayhap,
-    /// `SETBIT` and the other commands on strings of bits.
+    /// `SETBIT` and the other commands on bitmaps and strings.
     Bitmap,
-    /// What works on any name: `DEL`, `EXPIRE`, …
+    /// Commands that work on any key: `DEL`, `EXPIRE`, …
     Keyspace,
     /// `HELLO`, `CLIENT`, `MULTI`, …
     Connection,

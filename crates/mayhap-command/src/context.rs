@@ -1,4 +1,4 @@
-//! The world outside of a command: limits, parameters, the clock, randomness.
+//! The outside world of a command: limits, parameters, the clock, randomness.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 
-/// What a command may know of the world, and the one door through which new memory comes.
+/// What a command can see of the outside world. All new memory is admitted here.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// What one filter may take.
+    /// The limits of one filter.
     pub limits: &'a Limits,
-    /// What all filters take and may take.
+    /// The memory of all filters, and its limit.
     pub budget: &'a Budget,
     /// The parameters of `CONFIG`.
     pub parameters: &'a Parameters,
@@ -22,10 +22,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// May something be made, loaded or grown that then takes `bytes` in all, of which `more` are new? Ask before allocating.
+    /// Admits memory for something that is created, loaded or grown: `bytes` in total, of which `more` are new. Call it before
+    /// allocating.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`] past the limit of one filter, [`Refusal::OutOfMemory`] past that of all.
+    /// [`Refusal::TooLarge`] above the limit of one filter, [`Refusal::OutOfMemory`] above the limit of all.
     pub fn admit(&self, bytes: u64, more: u64) -> Result<(), Refusal> {
         if bytes > self.limits.filter_bytes {
             return Err(Refusal::TooLarge { bytes, limit: self.limits.filter_bytes });
@@ -33,7 +34,7 @@ impl Context<'_> {
         self.budget.admit(more)
     }
 
-    /// [`admit`](Self::admit) for what took `booked` bytes when the request began and would take `bytes`.
+    /// Like [`admit`](Self::admit), for something that took `booked` bytes when the request began and would take `bytes`.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -41,27 +42,28 @@ impl Context<'_> {
         self.admit(bytes, bytes.saturating_sub(booked))
     }
 
-    /// How large what takes `bytes` now may become by [`admit`](Self::admit)'s rules. Nothing is promised: others may be told the same.
+    /// The size to which something that takes `bytes` now may grow by [`admit`](Self::admit)'s rules. This reserves nothing: other
+    /// requests may get the same answer.
     #[must_use]
     pub fn allowance(&self, bytes: u64) -> u64 {
         self.limits.filter_bytes.min(bytes.saturating_add(self.budget.room()))
     }
 }
 
-/// How far something grew within one request, by steps each of which was admitted, and so promised, before its memory was taken.
+/// The growth of one value within a request. Every step is admitted, and so reserved, before its memory is allocated.
 #[derive(Debug)]
-pub struct Growth {
+pub struct AdmittedGrowth {
     bytes: u64,
 }
 
-impl Growth {
-    /// It took so many bytes when the request began.
+impl AdmittedGrowth {
+    /// Starts at the number of bytes that it took when the request began.
     #[must_use]
     pub const fn from(booked: u64) -> Self {
         Self { bytes: booked }
     }
 
-    /// May it grow until it takes `bytes` in all? Ask before allocating.
+    /// Admits growth to `bytes` in total. Call it before allocating.
     ///
     /// # Errors
     /// As [`Context::admit`].
@@ -72,17 +74,17 @@ impl Growth {
     }
 }
 
-/// What one request and one filter may take.
+/// The limits of one request and one filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one filter.
+    /// The maximum size of one filter in bytes.
     pub filter_bytes: u64,
-    /// Do settings bound what requests may ask for and load? Not where a log, a file or a master says so: it was allowed once.
+    /// Do settings limit requests and loads? Not in a replay from a log, a file or a master: the request was allowed once.
     pub bound_by_settings: bool,
 }
 
 impl Limits {
-    /// None at all.
+    /// No limits.
     pub const NONE: Self = Self { filter_bytes: u64::MAX, bound_by_settings: false };
 }
 
@@ -96,30 +98,30 @@ impl Default for Limits {
 #[derive(Debug, Default)]
 pub struct Budget {
     used: AtomicU64,
-    /// 0: any amount.
+    /// 0 means unlimited.
     limit: AtomicU64,
-    /// Admitted to requests that are being run, and not booked yet.
+    /// Bytes reserved by running requests and not booked yet.
     promised: AtomicU64,
 }
 
 thread_local! {
-    /// What was promised to the request that this thread runs; `None`: whoever runs it keeps no promises.
+    /// Bytes reserved by the request that this thread runs; `None` if the caller does not use reservations.
     static PROMISED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// As long as it lives, whatever is admitted on this thread is promised to it, so that nobody else is admitted to the same memory.
+/// While it lives, memory admitted on this thread stays reserved, so that no other request is admitted to the same memory.
 #[derive(Debug)]
-#[must_use = "the promises end with it"]
+#[must_use = "the reservations end when it is dropped"]
 pub struct Promises<'a> {
     budget: &'a Budget,
-    /// What was promised to the request inside of which this one is run.
+    /// Bytes reserved by the outer request, if this request runs inside another one.
     outer: Option<u64>,
-    /// It belongs to its thread.
+    /// Not `Send`: it belongs to its thread.
     _here: PhantomData<*const ()>,
 }
 
 impl Promises<'_> {
-    /// A request is done, and what it took is booked: what it was promised counts no more.
+    /// Ends a request whose memory is booked: its reservations no longer count.
     pub fn settle(&self) {
         if let Some(promised @ 1..) = PROMISED.replace(Some(0)) {
             self.budget.promised.fetch_sub(promised, Ordering::Relaxed);
@@ -134,12 +136,12 @@ impl Drop for Promises<'_> {
     }
 }
 
-/// Memory that was admitted for as long as this lives.
+/// Memory that stays admitted while this value lives.
 #[derive(Debug)]
-#[must_use = "what was admitted ends with it"]
+#[must_use = "the memory is released when it is dropped"]
 pub struct ForNow<'a> {
     budget: &'a Budget,
-    /// What was promised; nothing, if whoever runs the request keeps no promises.
+    /// The number of reserved bytes; 0 if the caller does not use reservations.
     bytes: u64,
 }
 
@@ -150,12 +152,12 @@ impl Drop for ForNow<'_> {
 }
 
 impl Budget {
-    /// From now on what this thread is admitted to is promised to it. Inside of another request's promises, until this one's end.
+    /// From now on, memory admitted on this thread is reserved. May be nested: an inner request ends only its own reservations.
     pub fn promises(&self) -> Promises<'_> {
         Promises { budget: self, outer: PROMISED.replace(Some(0)), _here: PhantomData }
     }
 
-    /// May `more` bytes be taken? If so, they are promised until the request is done.
+    /// Admits `more` bytes and reserves them until the request ends.
     ///
     /// # Errors
     /// [`Refusal::OutOfMemory`].
@@ -180,7 +182,7 @@ impl Budget {
         Ok(())
     }
 
-    /// [`admit`](Self::admit)s what is needed for a moment only: until that is dropped.
+    /// [`admit`](Self::admit)s temporary memory, until the returned guard is dropped.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -191,7 +193,7 @@ impl Budget {
         Ok(ForNow { budget: self, bytes: promised() - before })
     }
 
-    /// Gives back what was admitted to this thread and was needed for a moment only.
+    /// Releases temporary memory that was admitted on this thread.
     pub fn release(&self, bytes: u64) {
         if let Some(promised) = PROMISED.get() {
             let bytes = bytes.min(promised);
@@ -204,7 +206,7 @@ impl Budget {
         self.used() > limit
     }
 
-    /// How many more bytes may be taken, besides what is promised to others.
+    /// The number of bytes that can still be allocated, without those reserved by other requests.
     #[must_use]
     pub fn room(&self) -> u64 {
         match self.limit() {
@@ -217,7 +219,7 @@ impl Budget {
         }
     }
 
-    /// Books that what took `before` bytes takes `after` now.
+    /// Books that something grew or shrank from `before` to `after` bytes.
     pub fn book(&self, before: u64, after: u64) {
         if after >= before {
             self.used.fetch_add(after - before, Ordering::Relaxed);
@@ -226,33 +228,33 @@ impl Budget {
         }
     }
 
-    /// Bytes all filters take.
+    /// Bytes that all filters take.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes all filters may take; 0 means any amount.
+    /// The limit for all filters in bytes; 0 means unlimited.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// From now on they may take so many; 0 means any amount.
+    /// Sets the limit for all filters in bytes; 0 means unlimited.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 }
 
-/// The clock and randomness. Tests bring their own, so that a history can be played again.
+/// The clock and randomness. Tests bring their own, so that runs can be replayed.
 pub trait Environment: fmt::Debug + Send + Sync {
     /// Milliseconds since 1970.
     fn now_ms(&self) -> u64;
-    /// Nanoseconds since any moment, for durations; never goes back.
+    /// Monotonic nanoseconds since an arbitrary time, for durations.
     fn monotonic_ns(&self) -> u64 {
         self.now_ms().saturating_mul(1_000_000)
     }
-    /// Fills `bytes` with randomness that non-members cannot guess.
+    /// Fills `bytes` with randomness that an attacker cannot predict.
     fn random(&self, bytes: &mut [u8]);
 }
 
@@ -262,9 +264,9 @@ mod tests {
     use crate::mf::stage::Stage;
     use crate::reply::Reply;
 
-    /// Others must not be admitted to the memory that a filter takes while it grows.
+    /// Other requests must not be admitted to memory that a filter takes while it grows.
     #[test]
-    fn what_grows_is_promised_before_it_is_there() {
+    fn growth_is_reserved_before_it_is_allocated() {
         const LIMIT: u64 = 1 << 30;
         for (make, add) in [
             ("BF.RESERVE f 0.01 1000 EXPANSION 2", "BF.ADD"),
@@ -282,12 +284,12 @@ mod tests {
                 stage.run(&format!("{add} f first{item}"));
             }
             stage.budget.set_limit(LIMIT);
-            // A request that is never done.
+            // A request that never ends.
             std::mem::forget(stage.budget.promises());
             let before = stage.budget.used();
             for item in 0.. {
-                assert!(item < 100_000, "{make}: it does not grow");
-                // The one before is done.
+                assert!(item < 100_000, "{make}: the filter does not grow");
+                // The request before has ended.
                 stage.budget.release(u64::MAX);
                 stage.run(&format!("{add} f {item}"));
                 if stage.budget.used() > before {
@@ -297,19 +299,19 @@ mod tests {
             let grown = stage.budget.used() - before;
             let room = std::thread::scope(|scope| scope.spawn(|| stage.budget.room()).join().unwrap());
             let promised = LIMIT - stage.budget.used() - room;
-            // What a request asks for is promised whether or not it is taken.
+            // Admitted memory is reserved whether or not it is allocated.
             assert!(promised >= grown && promised <= 4 * grown.max(1_024), "{make}: {promised} for {grown}");
         }
     }
 
-    /// What doubles is there twice for a moment, and takes the memory of both.
+    /// While a filter doubles, the old and the new table exist together, and both need memory.
     #[test]
-    fn what_is_made_anew_has_room_beside_what_it_was() {
+    fn a_doubling_filter_is_admitted_with_its_old_table() {
         for make in [
             "MF.RESERVE f KIND growing CAPACITY 20000",
             "MF.RESERVE f KIND growable-cuckoo CAPACITY 20000 MAX 1000000",
         ] {
-            // Twice as large at the end, three times as much in between.
+            // Twice as large in the end, three times as large while it doubles.
             for (tenths, grows) in [(25, false), (35, true)] {
                 let mut stage = Stage::new();
                 assert_eq!(stage.run(make), Reply::Ok, "{make}");
@@ -329,15 +331,15 @@ mod tests {
         }
     }
 
-    /// A host may run a request inside of another, on the same thread: whoever is told of a change may make one.
+    /// A host may run a request inside another one on the same thread: a notification of a change may trigger another change.
     #[test]
-    fn promises_inside_of_promises_end_with_their_own_request() {
+    fn nested_reservations_end_with_their_own_request() {
         let budget = Budget::default();
         budget.set_limit(100);
         let outer = budget.promises();
         budget.admit(50).unwrap();
         let inner = budget.promises();
-        assert_eq!(budget.admit(51), Err(Refusal::OutOfMemory), "half of it is the outer one's");
+        assert_eq!(budget.admit(51), Err(Refusal::OutOfMemory), "half of the memory is reserved by the outer request");
         budget.admit(50).unwrap();
         drop(inner);
         budget.admit(50).unwrap();
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_promised_to_one_is_not_promised_to_another() {
+    fn memory_is_reserved_for_one_request_only() {
         let budget = Budget::default();
         budget.set_limit(100);
         budget.book(0, 20);
@@ -362,7 +364,7 @@ mod tests {
                 assert_eq!((budget.admit(1), budget.room()), (Err(Refusal::OutOfMemory), 30));
             });
         });
-        // The other is done, and took nothing; mine took what it was promised.
+        // The other request has ended and took nothing. This one took what it had reserved.
         budget.book(0, 50);
         mine.settle();
         assert_eq!(budget.room(), 30);

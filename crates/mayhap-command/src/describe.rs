@@ -1,54 +1,51 @@
-//! What there is to say of a value, whatever it is: for statistics, lists and web pages.
+//! The description of a value of any type, for statistics, lists and web pages.
 
-use mayhap::{Kind, Sampling};
+use mayhap::{Kind, Sampling, figures};
 
 use crate::health::Health;
 use crate::value::Value;
 
-/// What a dashboard shows of a filter.
+/// What a dashboard shows of a filter or a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description {
-    /// What `TYPE` says.
+    /// The reply of `TYPE`.
     pub type_name: &'static str,
-    /// Which kind of filter it is.
+    /// The kind of filter.
     pub kind: &'static str,
-    /// Items in it by its own count; 0 for a bitmap, whose bits would have to be counted one by one.
+    /// Items in it, by its own count; 0 for a bitmap, whose bits would have to be counted one by one.
     pub items: u64,
     /// Items it was sized for.
     pub capacity: u64,
-    /// The rate it promised at that.
+    /// Its target false-positive rate at that capacity.
     pub target_fpr: f64,
-    /// The rate now: that of the model for the items counted, or that of the bits where it is higher.
+    /// The false-positive rate now: by the model for the inserted items, or by the bits that are set if that is higher.
     pub expected_fpr: f64,
     /// The share of bits or slots in use, counted or from a sample; 0 for a string.
     pub fill: f64,
-    /// Whether the rate is past the target, and how far.
+    /// Whether the rate is above the target, and how far.
     pub health: Health,
-    /// Bytes it takes, all in.
+    /// Bytes it takes in total.
     pub memory_bytes: u64,
-    /// Filters it is a chain of.
+    /// The number of its layers or sub-filters.
     pub layers: u64,
-    /// How many times it was built anew.
+    /// How many times it was rebuilt.
     pub generation: u64,
     /// Does it hash with a secret key?
     pub keyed: bool,
-    /// Does it answer? Not while it is being loaded, nor when its data is lost.
+    /// Can it answer? It cannot while it is being loaded, or if its data is lost.
     pub is_ready: bool,
 }
 
 impl Description {
-    /// The share of its capacity that is taken; 0 where there is none.
+    /// The share of its capacity that is in use; 0 if it has no capacity.
     #[must_use]
     pub fn load(&self) -> f64 {
-        match self.capacity {
-            0 => 0.0,
-            capacity => self.items as f64 / capacity as f64,
-        }
+        figures::load(self.items, self.capacity)
     }
 }
 
 impl Value {
-    /// Items in it by its own count, which is quick to read; 0 where they would have to be counted one by one.
+    /// Items in it, by its own count, which is quick to read; 0 if they would have to be counted one by one.
     #[must_use]
     pub fn items(&self) -> u64 {
         match self {
@@ -60,7 +57,7 @@ impl Value {
         }
     }
 
-    /// Does it answer? Not while it is being loaded, nor when its data is lost.
+    /// Can it answer? It cannot while it is being loaded, or if its data is lost.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         match self {
@@ -70,7 +67,7 @@ impl Value {
         }
     }
 
-    /// What there is to say of it, after a look at as much of its bits as `sampling` says.
+    /// Describes it. Reads as much of its bits as `sampling` allows.
     #[must_use]
     pub fn describe(&self, sampling: Sampling) -> Description {
         let described = Description {

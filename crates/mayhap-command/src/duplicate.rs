@@ -1,4 +1,4 @@
-//! A copy of what a name holds.
+//! Copies values.
 
 use mayhap::{AtomicScalableBloom, BuildError};
 
@@ -6,10 +6,10 @@ use crate::refusal::Refusal;
 use crate::value::Value;
 
 impl Value {
-    /// A copy of its own. Ask for the memory first.
+    /// Returns a copy. Admit its memory first.
     ///
     /// # Errors
-    /// [`Refusal::InsufficientMemory`] if the system refuses it, [`Refusal::HalfLoaded`] for a filter that is not all there, [`Refusal::Lost`]
+    /// [`Refusal::InsufficientMemory`] if the system refuses it, [`Refusal::HalfLoaded`] for a filter that is still being loaded, [`Refusal::Lost`]
     /// if its data is lost.
     pub fn try_clone(&self) -> Result<Self, Refusal> {
         let refused = |_: BuildError| Refusal::InsufficientMemory;

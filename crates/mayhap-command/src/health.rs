@@ -1,4 +1,4 @@
-//! Is a filter wrong more often than it was made to be?
+//! Checks whether the false-positive rate of a filter is above its target.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -7,38 +7,38 @@ use mayhap::{BlockedPlacement, BloomPlacement, Filter, Sampling, WidePlacement};
 
 use crate::value::Value;
 
-/// A rate this many times the target is worth a word.
-const WORTH_A_WORD: f64 = 1.1;
-/// The same where the target is a guess: programs differ in how full their filters are when full.
-const WORTH_A_WORD_AT_A_GUESS: f64 = 2.0;
+/// A rate is reported from this multiple of the target.
+const REPORTED_FROM: f64 = 1.1;
+/// The same if the target is a guess: programs differ in how much they fill their filters.
+const REPORTED_FROM_IF_GUESSED: f64 = 2.0;
 const TENFOLD: f64 = 10.0;
 const HALF: f64 = 0.5;
 
-/// How far a filter is past what it was made for.
+/// How far a filter is above its target rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
-    /// Its expected rate is at most its target, within a tenth.
+    /// The expected rate is at most the target, with a tolerance of a tenth.
     #[default]
     Ok,
-    /// The expected rate is over the target.
+    /// The expected rate is above the target.
     OverTarget,
-    /// The expected rate is over ten times the target.
+    /// The expected rate is above ten times the target.
     OverTenfold,
     /// More than half of all non-members get *maybe*.
     OverHalf,
 }
 
 impl Health {
-    /// Of a filter with these rates.
+    /// The health of a filter with these rates.
     #[must_use]
     pub fn of(target_fpr: f64, expected_fpr: f64) -> Self {
-        Self::past(target_fpr, expected_fpr, WORTH_A_WORD)
+        Self::past(target_fpr, expected_fpr, REPORTED_FROM)
     }
 
-    /// The same for a filter that does not say what it was made for.
+    /// The same for a filter whose target rate is a guess.
     #[must_use]
     pub fn of_guess(target_fpr: f64, expected_fpr: f64) -> Self {
-        Self::past(target_fpr, expected_fpr, WORTH_A_WORD_AT_A_GUESS)
+        Self::past(target_fpr, expected_fpr, REPORTED_FROM_IF_GUESSED)
     }
 
     fn past(target: f64, expected: f64, times: f64) -> Self {
@@ -50,7 +50,7 @@ impl Health {
         }
     }
 
-    /// As `MF.INFO` and JSON have it.
+    /// Its name in `MF.INFO` and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,22 +62,22 @@ impl Health {
     }
 }
 
-/// The rates of a filter, and what they say.
+/// The rates of a filter and the health that follows from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
-    /// The rate promised.
+    /// The target rate.
     pub target_fpr: f64,
-    /// The rate now: that of the model for the items counted, or that of the bits where it is higher.
+    /// The rate now: by the model for the inserted items, or by the bits that are set if that is higher.
     pub expected_fpr: f64,
-    /// What that means. Chance alone is no illness: bits count only as far as they are beyond it.
+    /// The health. Random variation does not count: the bits count only as far as they exceed it.
     pub health: Health,
 }
 
 impl Assessment {
-    /// Nothing can be wrong with it.
+    /// Of a value that has no false positives.
     pub(crate) const FINE: Self = Self { target_fpr: 0.0, expected_fpr: 0.0, health: Health::Ok };
 
-    /// What a log says of a filter that is not well.
+    /// The log message for a filter above its target.
     #[must_use]
     pub fn warning(&self) -> String {
         let (rate, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
@@ -87,39 +87,39 @@ impl Assessment {
             Health::OverHalf => "a half and ",
         };
         format!(
-            "expected false-positive rate {rate} is over {past}its target of {target}: more is in it than it was made for; build a larger one"
+            "expected false-positive rate {rate} is over {past}its target of {target}: it holds more items than its capacity; build a larger filter"
         )
     }
 }
 
-/// Bytes of a filter that one request reads to learn its fill: all of it up to here, and half as much of a larger one. That takes a few
-/// milliseconds, which other clients of a module wait for.
+/// Bytes of a filter that one request reads to estimate its fill: a filter up to this size is read completely, a larger one to half of
+/// this size. That takes a few milliseconds, for which other clients of a module wait.
 pub const EXACT_BYTES: u64 = 16 << 20;
-/// What is read of a larger one.
+/// Bytes read of a larger filter.
 const SAMPLE_BYTES: u64 = 8 << 20;
-/// What is read of each where many are looked at: some microseconds.
+/// Bytes read of each filter when many are checked: some microseconds.
 const GLANCE_BYTES: u64 = 64 << 10;
 
-/// How much of a filter that takes `bytes` a request reads to learn its fill. Each call chooses other places: who could foresee them could set
-/// bits that are not counted.
+/// How much of a filter of `bytes` bytes a request reads to estimate its fill. Each call reads other places: a client that could predict
+/// them could set bits that are not counted.
 #[must_use]
 pub fn look(bytes: u64) -> Sampling {
     if bytes <= EXACT_BYTES { Sampling::WHOLE } else { Sampling::at_most(SAMPLE_BYTES, unforeseen()) }
 }
 
-/// How much of each filter is read where many are looked at.
+/// How much of each filter is read when many are checked.
 #[must_use]
 pub fn glance() -> Sampling {
     Sampling::at_most(GLANCE_BYTES, unforeseen())
 }
 
-/// Not drawn from the request's randomness: that goes to the log, to be drawn again when it is played.
+/// Not drawn from the request's randomness, which is logged for replay.
 fn unforeseen() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
-/// Is the filter of a program whose files do not say what it was made for? Capacity and rate are then those at which half of its bits are
-/// set.
+/// Does the filter come from a program whose files do not contain its capacity and rate? Then both are those at which half of its bits
+/// are set.
 #[must_use]
 pub fn capacity_is_guessed(filter: &Filter) -> bool {
     match filter {
@@ -153,8 +153,8 @@ pub(crate) const fn guessed_blocked(placement: BlockedPlacement) -> bool {
 }
 
 impl Value {
-    /// Its rates, by a look at as much of it as `sampling` says; `None` for what is no filter, or answers nothing yet. The model of the count
-    /// is followed only for a filter that holds more than it was made for: below that it says nothing new, and takes longer than the look.
+    /// Its rates, from as much of it as `sampling` allows; `None` for a value that is not a filter or cannot answer yet. The model for the
+    /// inserted items is used only above capacity: below, it adds nothing and takes longer than the sample.
     #[must_use]
     pub fn assess(&self, sampling: Sampling) -> Option<Assessment> {
         match self {
@@ -181,13 +181,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_well_until_its_rate_is_past_its_target() {
+    fn health_changes_when_the_rate_passes_the_target() {
         let of = |expected| Health::of(0.01, expected);
         assert_eq!([0.0, 0.01, 0.010_9].map(of), [Health::Ok; 3]);
         assert_eq!([0.011_1, 0.099].map(of), [Health::OverTarget; 2]);
         assert_eq!([0.101, 0.49].map(of), [Health::OverTenfold; 2]);
         assert_eq!([0.51, 1.0].map(of), [Health::OverHalf; 2]);
-        assert_eq!(Health::of(0.9, 0.95), Health::Ok, "it was made to be wrong for most");
+        assert_eq!(Health::of(0.9, 0.95), Health::Ok, "its target is already above a half");
         assert_eq!(Health::of(0.0, 0.0), Health::Ok);
         assert_eq!(Health::of_guess(0.01, 0.019), Health::Ok);
         assert_eq!(Health::of_guess(0.01, 0.021), Health::OverTarget);

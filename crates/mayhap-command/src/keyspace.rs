@@ -1,4 +1,4 @@
-//! What works on any name, whatever it holds: the rows of the table. The engine does the work, and in a module its host.
+//! The table rows of the commands that work on any key, whatever its type. The engine runs them; in the module, the host does.
 
 use crate::command::{Arity, Command, Family, Flags, Names};
 use crate::run::{Run, Server};
@@ -34,9 +34,9 @@ pub enum Keyspace {
     /// `FLUSHDB`, `FLUSHALL`.
     Flush,
     /// `EXPIRE`, `PEXPIRE`, `EXPIREAT`, `PEXPIREAT`.
-    Expire(Moment),
+    Expire(TimeFormat),
     /// `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`.
-    Remaining(Moment),
+    Remaining(TimeFormat),
     /// `PERSIST`.
     Persist,
     /// `DUMP`.
@@ -51,31 +51,31 @@ pub enum Keyspace {
     Wait,
 }
 
-/// How a number says when.
+/// The format of a time in a request or a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// Milliseconds in one of it.
+pub struct TimeFormat {
+    /// Milliseconds in one unit.
     pub unit_ms: i64,
-    /// Where it is counted from.
+    /// The zero point.
     pub since: Since,
 }
 
-/// Where a moment is counted from.
+/// The zero point of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// Now.
     Now,
-    /// 1970.
+    /// 1970-01-01, the Unix epoch.
     Epoch,
 }
 
-const SECONDS_FROM_NOW: Moment = Moment { unit_ms: 1_000, since: Since::Now };
-const MILLISECONDS_FROM_NOW: Moment = Moment { unit_ms: 1, since: Since::Now };
-const SECONDS_SINCE_1970: Moment = Moment { unit_ms: 1_000, since: Since::Epoch };
-const MILLISECONDS_SINCE_1970: Moment = Moment { unit_ms: 1, since: Since::Epoch };
+const SECONDS_FROM_NOW: TimeFormat = TimeFormat { unit_ms: 1_000, since: Since::Now };
+const MILLISECONDS_FROM_NOW: TimeFormat = TimeFormat { unit_ms: 1, since: Since::Now };
+const SECONDS_SINCE_1970: TimeFormat = TimeFormat { unit_ms: 1_000, since: Since::Epoch };
+const MILLISECONDS_SINCE_1970: TimeFormat = TimeFormat { unit_ms: 1, since: Since::Epoch };
 
-/// The name of `MEMORY USAGE` and of `OBJECT`, behind the word that says what is wanted.
-const BEHIND_A_WORD: Names = Names { first: 2, last: 2, step: 1 };
+/// The key of `MEMORY USAGE` and of `OBJECT`: it follows the subcommand.
+const AFTER_SUBCOMMAND: Names = Names { first: 2, last: 2, step: 1 };
 
 /// The family's rows of the table.
 pub static COMMANDS: &[Command] = &[
@@ -85,10 +85,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::ALL,
         family: Family::Keyspace,
-        summary: "Removes names and what they hold",
+        summary: "Deletes keys",
         syntax: "key [key ...]",
         since: "1.0.0",
-        complexity: "O(N) where N is the number of names",
+        complexity: "O(N) where N is the number of keys",
         run: Run::Keyspace(Keyspace::Delete),
     },
     Command {
@@ -97,10 +97,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ALL,
         family: Family::Keyspace,
-        summary: "Removes names; what they hold is freed in the background",
+        summary: "Deletes keys; their memory is freed in the background",
         syntax: "key [key ...]",
         since: "4.0.0",
-        complexity: "O(N) where N is the number of names",
+        complexity: "O(N) where N is the number of keys",
         run: Run::Keyspace(Keyspace::Delete),
     },
     Command {
@@ -109,10 +109,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ALL,
         family: Family::Keyspace,
-        summary: "Counts which of the names hold something",
+        summary: "Returns how many of the keys exist",
         syntax: "key [key ...]",
         since: "1.0.0",
-        complexity: "O(N) where N is the number of names",
+        complexity: "O(N) where N is the number of keys",
         run: Run::Keyspace(Keyspace::Exists),
     },
     Command {
@@ -121,10 +121,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ALL,
         family: Family::Keyspace,
-        summary: "Counts which of the names hold something, and says that they are in use",
+        summary: "Returns how many of the keys exist and updates their last access time",
         syntax: "key [key ...]",
         since: "3.2.1",
-        complexity: "O(N) where N is the number of names",
+        complexity: "O(N) where N is the number of keys",
         run: Run::Keyspace(Keyspace::Touch),
     },
     Command {
@@ -133,7 +133,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Says what a name holds",
+        summary: "Returns the type of a key's value",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
@@ -145,7 +145,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::TWO,
         family: Family::Keyspace,
-        summary: "Gives what a name holds another name, in place of what that held",
+        summary: "Renames a key and overwrites the destination",
         syntax: "key newkey",
         since: "1.0.0",
         complexity: "O(1)",
@@ -157,7 +157,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::TWO,
         family: Family::Keyspace,
-        summary: "Gives what a name holds another name that holds nothing yet",
+        summary: "Renames a key if the destination does not exist",
         syntax: "key newkey",
         since: "1.0.0",
         complexity: "O(1)",
@@ -169,10 +169,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::TWO,
         family: Family::Keyspace,
-        summary: "Copies what a name holds to another name",
+        summary: "Copies the value of a key to another key",
         syntax: "source destination [DB destination-db] [REPLACE]",
         since: "6.2.0",
-        complexity: "O(N) where N is the size of what is copied",
+        complexity: "O(N) where N is the size of the value",
         run: Run::Keyspace(Keyspace::Copy),
     },
     Command {
@@ -181,7 +181,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Refused: there is one database",
+        summary: "Refused: there is only one database",
         syntax: "key db",
         since: "1.0.0",
         complexity: "O(1)",
@@ -193,10 +193,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Goes through the names, some at a time",
+        summary: "Iterates over the keys, some at a time",
         syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
         since: "2.8.0",
-        complexity: "O(count) for every call, O(N) for all names",
+        complexity: "O(count) for every call, O(N) for all keys",
         run: Run::Keyspace(Keyspace::Scan),
     },
     Command {
@@ -205,10 +205,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Lists the names that match a pattern",
+        summary: "Lists the keys that match a pattern",
         syntax: "pattern",
         since: "1.0.0",
-        complexity: "O(N) where N is the number of names",
+        complexity: "O(N) where N is the number of keys",
         run: Run::Keyspace(Keyspace::List),
     },
     Command {
@@ -217,7 +217,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Says any name",
+        summary: "Returns a random key",
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
@@ -229,7 +229,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Counts the names",
+        summary: "Returns the number of keys",
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
@@ -241,7 +241,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Removes all names",
+        summary: "Deletes all keys",
         syntax: "[ASYNC|SYNC]",
         since: "1.0.0",
         complexity: "O(1)",
@@ -253,7 +253,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Removes all names",
+        summary: "Deletes all keys",
         syntax: "[ASYNC|SYNC]",
         since: "1.0.0",
         complexity: "O(1)",
@@ -265,7 +265,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Lets a name go in so many seconds",
+        summary: "Sets a key's time to live in seconds",
         syntax: "key seconds [NX|XX|GT|LT]",
         since: "1.0.0",
         complexity: "O(1)",
@@ -277,7 +277,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Lets a name go in so many milliseconds",
+        summary: "Sets a key's time to live in milliseconds",
         syntax: "key milliseconds [NX|XX|GT|LT]",
         since: "2.6.0",
         complexity: "O(1)",
@@ -289,7 +289,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Lets a name go at a time in seconds since 1970",
+        summary: "Sets a key's expiration time as a Unix time in seconds",
         syntax: "key unix-time-seconds [NX|XX|GT|LT]",
         since: "1.2.0",
         complexity: "O(1)",
@@ -301,7 +301,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Lets a name go at a time in milliseconds since 1970",
+        summary: "Sets a key's expiration time as a Unix time in milliseconds",
         syntax: "key unix-time-milliseconds [NX|XX|GT|LT]",
         since: "2.6.0",
         complexity: "O(1)",
@@ -313,7 +313,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Says in how many seconds a name goes",
+        summary: "Returns a key's remaining time to live in seconds",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
@@ -325,7 +325,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Says in how many milliseconds a name goes",
+        summary: "Returns a key's remaining time to live in milliseconds",
         syntax: "key",
         since: "2.6.0",
         complexity: "O(1)",
@@ -337,7 +337,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Says when a name goes, in seconds since 1970",
+        summary: "Returns a key's expiration time as a Unix time in seconds",
         syntax: "key",
         since: "7.0.0",
         complexity: "O(1)",
@@ -349,7 +349,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Says when a name goes, in milliseconds since 1970",
+        summary: "Returns a key's expiration time as a Unix time in milliseconds",
         syntax: "key",
         since: "7.0.0",
         complexity: "O(1)",
@@ -361,7 +361,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Lets a name stay",
+        summary: "Removes a key's expiration time",
         syntax: "key",
         since: "2.2.0",
         complexity: "O(1)",
@@ -373,10 +373,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "What a name holds, as bytes that RESTORE takes",
+        summary: "Returns the value of a key as bytes for RESTORE",
         syntax: "key",
         since: "2.6.0",
-        complexity: "O(N) where N is the size of what the name holds",
+        complexity: "O(N) where N is the size of the value",
         run: Run::Keyspace(Keyspace::Dump),
     },
     Command {
@@ -385,7 +385,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Keyspace,
-        summary: "Makes what a name holds of the bytes that DUMP gave",
+        summary: "Creates a key from the bytes that DUMP returned",
         syntax: "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
         since: "2.6.0",
         complexity: "O(N) where N is the size of the payload",
@@ -395,9 +395,9 @@ pub static COMMANDS: &[Command] = &[
         name: "memory",
         arity: Arity::AtLeast(2),
         flags: Flags { fast: false, ..Flags::READ },
-        names: BEHIND_A_WORD,
+        names: AFTER_SUBCOMMAND,
         family: Family::Keyspace,
-        summary: "Says how many bytes a name takes",
+        summary: "Returns the memory that a key takes, in bytes",
         syntax: "USAGE key [SAMPLES count] | DOCTOR | STATS | PURGE | MALLOC-STATS | HELP",
         since: "4.0.0",
         complexity: "O(1)",
@@ -407,9 +407,9 @@ pub static COMMANDS: &[Command] = &[
         name: "object",
         arity: Arity::AtLeast(2),
         flags: Flags { fast: false, ..Flags::READ },
-        names: BEHIND_A_WORD,
+        names: AFTER_SUBCOMMAND,
         family: Family::Keyspace,
-        summary: "Says how a name is kept and when it was last used",
+        summary: "Returns the encoding of a key's value, or the time since its last access",
         syntax: "ENCODING key | FREQ key | IDLETIME key | REFCOUNT key | HELP",
         since: "2.2.3",
         complexity: "O(1)",
@@ -421,7 +421,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::NEITHER },
         names: Names::NONE,
         family: Family::Keyspace,
-        summary: "Waits for replicas, of which there are none",
+        summary: "Returns 0: there are no replicas to wait for",
         syntax: "numreplicas timeout",
         since: "3.0.0",
         complexity: "O(1)",
@@ -433,10 +433,10 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::ADMIN,
         names: Names::NONE,
         family: Family::Server,
-        summary: "Writes everything to disk, and answers when that is done",
+        summary: "Writes a snapshot to disk and replies when it is complete",
         syntax: "",
         since: "1.0.0",
-        complexity: "O(N) where N is the size of everything",
+        complexity: "O(N) where N is the size of all values",
         run: Run::Server(Server::Save),
     },
     Command {
@@ -445,7 +445,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::ADMIN,
         names: Names::NONE,
         family: Family::Server,
-        summary: "Begins to write everything to disk",
+        summary: "Starts to write a snapshot to disk in the background",
         syntax: "[SCHEDULE]",
         since: "1.0.0",
         complexity: "O(1)",
@@ -457,7 +457,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::ADMIN,
         names: Names::NONE,
         family: Family::Server,
-        summary: "Begins to write everything to disk, which makes the log short: as BGSAVE",
+        summary: "Starts to write a snapshot to disk in the background, which shortens the log; same as BGSAVE",
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
@@ -469,7 +469,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::NEITHER,
         names: Names::NONE,
         family: Family::Server,
-        summary: "Says when everything was last written to disk, in seconds since 1970",
+        summary: "Returns the Unix time of the last snapshot, in seconds",
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",

@@ -1,15 +1,15 @@
-//! What one request means for one named filter. The server and the module share it, so that they cannot drift apart.
+//! What a request does to a named filter. The server and the Redis module share this crate, so their behaviour cannot diverge.
 //!
 //! ```text
-//! arguments ─▶ table ─▶ Command ─▶ Run ─▶ Slot (one name and what it holds) ─▶ Reply
+//! arguments ─▶ table ─▶ Command ─▶ Run ─▶ Slot (one key and its value) ─▶ Reply
 //! ```
 //!
-//! * [`table`] has every command once: name, arity, flags, where the names stand, help. Dispatch, `COMMAND`, the module's
-//!   registration and `docs/commands.md` read it.
-//! * A family ([`bf`], …) parses its arguments and applies them to what one name holds. It never sees a socket, a lock or a log.
-//! * [`Refusal`] has every text a client may be refused with, in one place, for clients match on them.
-//! * [`Context`] is the world outside: limits, parameters, the clock, randomness. [`Context::admit`] is the one door through which
-//!   everything passes that makes or loads a filter.
+//! * [`table`] has every command once: name, arity, flags, positions of keys, help. Dispatch, `COMMAND`, the module's registration
+//!   and `docs/commands.md` read it.
+//! * A family ([`bf`], …) parses its arguments and applies them to the value of one key. It never sees a socket, a lock or a log.
+//! * [`Refusal`] has every error text in one place, because clients match on them.
+//! * [`Context`] is the outside world: limits, parameters, the clock, randomness. Everything that creates or loads a filter goes
+//!   through [`Context::admit`].
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -24,13 +24,13 @@ pub mod health;
 pub mod keyspace;
 mod lost;
 pub mod mf;
-pub mod moment;
 pub mod number;
 pub mod overfull;
 pub mod parameters;
 pub mod payload;
 mod pipeline;
 pub mod refusal;
+pub mod replayable;
 pub mod reply;
 pub mod run;
 pub mod server;
@@ -42,14 +42,14 @@ pub mod value;
 mod work;
 
 pub use command::{Access, Arity, Command, Family, Flags, Names};
-pub use context::{Budget, Context, Environment, ForNow, Growth, Limits, Promises};
+pub use context::{AdmittedGrowth, Budget, Context, Environment, ForNow, Limits, Promises};
 pub use describe::Description;
 pub use health::{Assessment, Health};
 pub use lost::Lost;
-pub use moment::Moment;
 pub use overfull::Overfull;
 pub use parameters::Parameters;
 pub use refusal::Refusal;
+pub use replayable::ReplayableEnvironment;
 pub use reply::Reply;
 pub use run::{Batch, Request, Run, Scratch, Slot};
 pub use touch::Touch;

@@ -1,30 +1,30 @@
-//! A name whose data is gone: it answers *not ready*, never *no*, until a client makes it again or deletes it.
+//! A key whose data is lost: it answers *not ready*, never *no*, until a client creates it again or deletes it.
 
 use crate::refusal::Refusal;
 use crate::run::Request;
 use crate::value::Value;
 
-/// What a name lost. The numbers are in files, and never change.
+/// What a key lost. The numbers are stored in files and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Lost {
-    /// All that it held.
+    /// Its whole value.
     Value = 1,
-    /// Changes to what it held: items may be missing in it.
+    /// Changes to its value: items may be missing.
     Changes = 2,
-    /// It is not known whether there was such a name.
+    /// It is unknown whether the key existed.
     Unknown = 3,
 }
 
 impl Lost {
-    /// The loss with this number.
+    /// Returns the loss with this number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Value, Self::Changes, Self::Unknown].into_iter().find(|lost| *lost as u8 == number)
     }
 
-    /// In a few words, for lists.
+    /// A short description for lists.
     #[must_use]
     pub const fn what(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Lost {
         }
     }
 
-    /// May `request` run on a name that lost this? It may if it makes the name again.
+    /// May `request` run on a key with this loss? Only if it creates the key again.
     ///
     /// # Errors
     /// [`Refusal::Lost`].
@@ -42,7 +42,7 @@ impl Lost {
         match request.command.name {
             "bf.reserve" | "bf.loadchunk" | "cf.reserve" | "cf.loadchunk" | "mf.reserve" | "mf.load"
             | "mf.build" => Ok(()),
-            // What it held before cannot be answered.
+            // The old value is unknown, so it cannot be returned.
             "set" if !request.words.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"get")) => Ok(()),
             _ => Err(Refusal::Lost(self)),
         }
@@ -50,7 +50,7 @@ impl Lost {
 }
 
 impl Value {
-    /// What was lost, if this is all that is left.
+    /// Returns the loss if no other data is left.
     #[must_use]
     pub const fn lost(&self) -> Option<Lost> {
         match self {
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// It took the place of what was lost. As long as no generation of it serves, giving it up brings the loss back.
+    /// Records that this value replaces lost data. If it is abandoned before a generation of it answers, the loss is back.
     pub fn replaces(&mut self, lost: Lost) {
         if let Self::Filter(holder) = self {
             holder.replaces(lost);

@@ -1,7 +1,7 @@
-//! Numbers as they are printed: as C does, where a reply must look the same, and as doubles are in replies.
+//! Formats numbers: as C does, for replies that must look the same, and as doubles in replies.
 
-/// As few digits as are needed to tell it from all others; whole numbers have no fraction, very large and small ones an exponent of
-/// two digits or more.
+/// The shortest text that identifies the number. Integers have no fraction; very large and very small numbers have an exponent of at
+/// least two digits.
 #[must_use]
 pub fn shortest(number: f64) -> String {
     if number.is_nan() {
@@ -18,13 +18,13 @@ pub fn shortest(number: f64) -> String {
     with_exponent(digits, exponent.parse().unwrap_or(0))
 }
 
-/// Rust writes 1e-5 where C writes 1e-05.
+/// Rust writes 1e-5; C writes 1e-05.
 fn with_exponent(digits: &str, exponent: i32) -> String {
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// As `%g` prints it: six digits that count, no zeros behind them, and an exponent where it is shorter.
+/// Like `%g` in C: six significant digits, no trailing zeros, and an exponent where that is shorter.
 #[must_use]
 pub fn general(number: f64) -> String {
     const DIGITS: i32 = 6;
@@ -41,7 +41,7 @@ pub fn general(number: f64) -> String {
     without_zeros(&format!("{number:.decimals$}")).to_owned()
 }
 
-/// Zeros behind a point say nothing, nor does a point behind which there is nothing.
+/// Removes trailing zeros after the decimal point, and the point if nothing follows it.
 fn without_zeros(digits: &str) -> &str {
     match digits.contains('.') {
         true => digits.trim_end_matches('0').trim_end_matches('.'),

@@ -1,58 +1,58 @@
-//! Filters that are past what they were made for, over many looks: each is told of once per threshold, in bounded memory.
+//! Tracks filters above their target rate over repeated rounds: each is reported once per threshold, in bounded memory.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
 use crate::health::{Assessment, Health};
 
-/// Filters that are remembered, of 32 bytes or so each.
+/// The maximum number of remembered filters, about 32 bytes each.
 const MOST_KNOWN: usize = 64 << 10;
-/// Lines of one round; the others are told of by their number.
+/// The maximum number of log lines per round; the other filters are reported by their number.
 const MOST_LINES: u64 = 32;
-/// A rate below this share of the target is that of a filter that was emptied or built again: it is told of again when it fills.
+/// A rate below this share of the target means that the filter was cleared or rebuilt: it is reported again when it fills.
 const CURED: f64 = 0.5;
 
-/// Rounds over all filters, one after the other.
+/// Repeated rounds over all filters.
 #[derive(Debug, Default)]
 pub struct Overfull {
-    /// Those that were past a threshold, by the hash of their names.
+    /// Filters that passed a threshold, by the hash of their keys.
     known: HashMap<u64, Known>,
     hasher: RandomState,
     round: u32,
     this_round: Figures,
     lines: u64,
-    /// Filters this round that got no line of their own.
+    /// Filters in this round that got no log line.
     without_line: u64,
-    /// The most there were of those that could not be remembered.
+    /// The highest number of filters that could not be remembered.
     forgotten_before: u64,
     forgotten: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// The worst it was told of.
+    /// The worst health that was reported.
     told: Health,
-    /// How it was when it was last seen.
+    /// Its health when it was last checked.
     last: Health,
     expected_fpr: f64,
     round: u32,
 }
 
-/// What a round found.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Filters whose expected rate is over their target, but not over ten times of it or a half.
+    /// Filters whose expected rate is above their target, but not above ten times the target or a half.
     pub over_target: u64,
-    /// Over ten times the target, but not over a half.
+    /// Filters above ten times the target, but not above a half.
     pub over_tenfold: u64,
-    /// Over a half.
+    /// Filters above a half.
     pub over_half: u64,
-    /// The worst expected rate of any filter.
+    /// The highest expected rate of any filter.
     pub worst_expected_fpr: f64,
 }
 
 impl Figures {
-    /// All filters past what they were made for.
+    /// All filters above their target.
     #[must_use]
     pub const fn over_capacity(&self) -> u64 {
         self.over_target + self.over_tenfold + self.over_half
@@ -69,17 +69,17 @@ impl Figures {
     }
 }
 
-/// What a round found, and how many filters passed a threshold in it without a line of their own.
+/// The result of a round, and the number of filters that passed a threshold in it without a log line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// The figures.
     pub figures: Figures,
-    /// To be told in one line, if there are any.
+    /// To be reported in one line, if there are any.
     pub without_line: u64,
 }
 
 impl Overfull {
-    /// A filter was looked at. `true`: it passed a threshold that was not told of yet, and is worth a line.
+    /// Records the health of a filter. Returns `true` if it passed a threshold that was not reported yet, so it deserves a log line.
     pub fn see(&mut self, name: &[u8], seen: &Assessment) -> bool {
         self.this_round.count(seen.health, seen.expected_fpr);
         if seen.health == Health::Ok && self.known.is_empty() {
@@ -109,7 +109,7 @@ impl Overfull {
         self.has_line()
     }
 
-    /// A filter could not be looked at, for another thread has it: it is as it was.
+    /// Records that a filter could not be checked because another thread uses it: its last health still counts.
     pub fn skip(&mut self, name: &[u8]) {
         if self.known.is_empty() {
             return;
@@ -121,7 +121,7 @@ impl Overfull {
         }
     }
 
-    /// All filters were looked at. What was not seen is gone.
+    /// Ends a round. Filters that were not seen in it no longer exist.
     pub fn end_round(&mut self) -> Round {
         let round = self.round;
         self.known.retain(|_, known| known.round == round);
@@ -156,7 +156,7 @@ mod tests {
         Assessment { target_fpr: 0.01, expected_fpr, health: Health::of(0.01, expected_fpr) }
     }
 
-    /// A round over one filter: was there a line?
+    /// Runs a round over one filter. Returns whether there was a log line.
     fn round(overfull: &mut Overfull, expected_fpr: f64) -> bool {
         let line = overfull.see(b"seen", &at(expected_fpr));
         overfull.end_round();
@@ -164,20 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_per_filter_and_threshold_and_none_again() {
+    fn each_filter_gets_one_line_per_threshold() {
         let mut overfull = Overfull::default();
         let lines = [0.005, 0.02, 0.03, 0.009, 0.02, 0.2, 0.02, 0.3, 0.76, 0.9, 0.2, 0.95]
             .map(|rate| round(&mut overfull, rate));
         let expected = [false, true, false, false, false, true, false, false, true, false, false, false];
         assert_eq!(lines, expected);
-        assert!(!round(&mut overfull, 0.001), "it was cleared");
-        assert!(round(&mut overfull, 0.02), "and is filled again");
+        assert!(!round(&mut overfull, 0.001), "the filter was cleared");
+        assert!(round(&mut overfull, 0.02), "the filter is full again");
         overfull.end_round();
-        assert!(round(&mut overfull, 0.02), "it was gone for a round: this is another one");
+        assert!(round(&mut overfull, 0.02), "missing for a round: this is another filter");
     }
 
     #[test]
-    fn counts_are_those_of_the_round_and_what_is_held_is_as_it_was() {
+    fn counts_cover_the_round_and_busy_filters_keep_their_health() {
         let mut overfull = Overfull::default();
         for (name, rate) in [("a", 0.001), ("b", 0.02), ("c", 0.2), ("d", 0.76), ("e", 0.011_5)] {
             overfull.see(name.as_bytes(), &at(rate));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_of_them_are_few_lines_and_little_memory() {
+    fn a_million_filters_take_few_lines_and_little_memory() {
         let mut overfull = Overfull::default();
         for number in 0..3 {
             let lines = (0..200_000_u32).filter(|name| overfull.see(&name.to_le_bytes(), &at(0.2))).count();
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(round.figures.over_tenfold, 200_000);
             match number {
                 0 => assert_eq!((lines as u64, round.without_line), (MOST_LINES, 200_000 - MOST_LINES)),
-                _ => assert_eq!((lines, round.without_line), (0, 0), "nothing is told twice"),
+                _ => assert_eq!((lines, round.without_line), (0, 0), "nothing is reported twice"),
             }
             assert!(overfull.known.len() <= MOST_KNOWN);
         }

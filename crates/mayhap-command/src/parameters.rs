@@ -1,7 +1,7 @@
-//! The parameters of `CONFIG` that decide what commands do: RedisBloom's names, defaults and ranges, and a few of our own.
+//! The `CONFIG` parameters that affect commands: RedisBloom's, with its names, defaults and ranges, and a few of our own.
 //!
-//! [`ALL`] is the table that the server's `CONFIG` and a module's registration read. Changing a parameter never touches filters
-//! that are there, but for `cf-max-expansions` and `cf-eviction`, which every addition reads.
+//! The server's `CONFIG` and the module's registration read the table [`ALL`]. A change affects only new filters, except for
+//! `cf-max-expansions` and `cf-eviction`, which every insertion reads.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::args;
 use crate::context::Environment;
 use crate::refusal::Refusal;
 
-/// The largest capacity that a request or a parameter may ask for.
+/// The largest capacity that a request or a parameter may have.
 pub const MAX_CAPACITY: u64 = 1 << 30;
 /// The largest expansion.
 pub const MAX_EXPANSION: u64 = 32_768;
-/// Rates above this are taken for it, silently.
+/// Higher rates are silently lowered to this one.
 const MAX_ERROR_RATE: f64 = 0.25;
-/// The largest bucket of a cuckoo filter, if `cf-initial-size` allows for it.
+/// The largest bucket of a cuckoo filter, unless `cf-initial-size` limits it further.
 pub(crate) const MAX_BUCKET_SIZE: u64 = 255;
 
-/// What new filters are like unless the request says otherwise.
+/// The defaults for new filters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     /// `bf-error-rate`.
@@ -30,7 +30,7 @@ pub struct Parameters {
     /// `bf-expansion-factor`; 0: filters do not grow.
     pub bf_expansion_factor: u32,
     /// `bf-growth`, ours.
-    pub bf_growth: Growth,
+    pub bf_growth: BloomGrowth,
     /// `bf-hash`, ours.
     pub bf_hash: Hash,
     /// `cf-bucket-size`.
@@ -55,7 +55,7 @@ impl Default for Parameters {
             bf_error_rate: 0.01,
             bf_initial_size: 100,
             bf_expansion_factor: 2,
-            bf_growth: Growth::RedisBloom,
+            bf_growth: BloomGrowth::RedisBloom,
             bf_hash: Hash::RedisBloom,
             cf_bucket_size: 2,
             cf_initial_size: 1_024,
@@ -69,20 +69,21 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The largest bucket of a cuckoo filter: `cf-initial-size` moves it, and `CF.RESERVE` and `CF.LOADCHUNK` keep to it as well.
+    /// The largest bucket of a cuckoo filter. `cf-initial-size` limits it; `CF.RESERVE` and `CF.LOADCHUNK` respect it too.
     #[must_use]
     pub fn max_bucket_size(&self) -> u64 {
         MAX_BUCKET_SIZE.min(self.cf_initial_size / 2)
     }
 
-    /// The most tables of a cuckoo filter that somebody loads: every lookup looks at all of them, and a header of 38 bytes can announce 65 536.
+    /// The maximum number of sub-filters of a loaded cuckoo filter: every lookup reads all of them, and a header of 38 bytes can
+    /// announce 65 536.
     #[must_use]
     pub fn max_loaded_tables(&self) -> u64 {
         const MOST: u64 = 1_024;
         self.cf_max_expansions.max(MOST)
     }
 
-    /// Those that are not what they are by default, as `name=value name=value`: for who must run a request again under the same.
+    /// The parameters that differ from their defaults, as `name=value name=value`, for replaying a request under the same parameters.
     #[must_use]
     pub fn differences(&self) -> String {
         let default = Self::default();
@@ -91,7 +92,7 @@ impl Parameters {
         said.collect::<Vec<_>>().join(" ")
     }
 
-    /// The parameters of which these are the [`differences`](Self::differences).
+    /// Parses the text of [`differences`](Self::differences).
     #[must_use]
     pub fn from_differences(said: &[u8]) -> Option<Self> {
         let said = std::str::from_utf8(said).ok()?;
@@ -103,13 +104,13 @@ impl Parameters {
         Self::from_pairs(&pairs).ok()
     }
 
-    /// The parameters that these are, with the defaults for those that are not said.
+    /// Sets these parameters and leaves the others at their defaults.
     ///
     /// # Errors
-    /// The first name that is none, or whose value is not taken.
+    /// The first name that is unknown or has an invalid value.
     pub fn from_pairs<'a>(pairs: &[(&'a [u8], &'a [u8])]) -> Result<Self, &'a [u8]> {
         let mut read = Self::default();
-        // Some bound each other: what is refused first may be taken once the others are there.
+        // Some parameters limit each other: a value refused in the first round may be valid once the others are set.
         let mut fault = Ok(());
         for _ in 0..2 {
             fault = Ok(());
@@ -124,31 +125,31 @@ impl Parameters {
     }
 }
 
-/// How the error of a growing Bloom filter is shared among its layers.
+/// How a growing Bloom filter divides its error rate among its layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// Every layer has half of the one before: byte for byte as RedisBloom.
+pub enum BloomGrowth {
+    /// Every layer has half the rate of the layer before it: byte for byte as RedisBloom.
     RedisBloom,
-    /// Later layers, which are larger, get more of the promise, and so take less memory. The promise is kept all the same, and
-    /// RedisBloom reads the dumps.
+    /// Later layers, which are larger, get a larger share of the rate and so take less memory. The filter still keeps its target
+    /// rate, and RedisBloom can read its dumps.
     Compact,
 }
 
-/// How hard a cuckoo filter tries before it grows.
+/// How hard a cuckoo filter tries to place an item before it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// In RedisBloom's order, which ends in a circle when about half of the slots are taken: the same sub-filters as there.
+    /// In RedisBloom's order, which starts to cycle when about half of the slots are in use: the same sub-filters as in RedisBloom.
     RedisBloom,
-    /// Looks for the shortest way to a free slot: a filter fills to more than four fifths before it grows.
+    /// Searches for the shortest path to a free slot: a filter fills to more than 80 % before it grows.
     Thorough,
 }
 
 /// How new filters of the `BF.*` and `CF.*` families hash their items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hash {
-    /// As RedisBloom does, with a seed that everyone knows: its dumps move both ways, and clients that choose items can forge them.
+    /// As RedisBloom, with a public seed: dumps move both ways, but clients that choose items can forge collisions.
     RedisBloom,
-    /// With a secret key of each filter's own: items cannot be forged, and RedisBloom cannot read the filter.
+    /// With a secret key per filter: clients cannot forge collisions, but RedisBloom cannot read the filter.
     Keyed,
 }
 
@@ -166,7 +167,7 @@ impl Hash {
         named.ok_or(ParameterError::Invalid { name })
     }
 
-    /// The key of a new filter, if it has one.
+    /// Generates the key of a new filter, if it has one.
     pub(crate) fn draw_key(self, environment: &dyn Environment) -> Option<SecretKey> {
         match self {
             Self::RedisBloom => None,
@@ -182,37 +183,37 @@ impl Hash {
 /// One parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// As `CONFIG` knows it.
+    /// Its name in `CONFIG`.
     pub name: &'static str,
-    /// What it is unless somebody sets it.
+    /// Its default value.
     pub default: &'static str,
-    /// What it may be.
+    /// A description of the valid values.
     pub allowed: &'static str,
-    /// What it is.
+    /// Returns its value.
     pub get: fn(&Parameters) -> String,
-    /// Sets it, or says why not; nothing changed then.
+    /// Sets it. On an error nothing changes.
     pub set: fn(&mut Parameters, &[u8]) -> Result<(), ParameterError>,
 }
 
-/// Why a value was not taken.
+/// Why a value was rejected.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// It makes no sense.
+    /// It cannot be parsed.
     Invalid {
         /// The parameter.
         name: &'static str,
     },
-    /// It is a whole number out of range.
+    /// It is an integer out of range.
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// The least it may be.
+        /// The minimum.
         least: u64,
-        /// The most it may be.
+        /// The maximum.
         most: u64,
     },
-    /// It is a rate that does not lie between 0 and 1.
+    /// It is a rate that is not between 0 and 1.
     RateOutOfRange {
         /// The parameter.
         name: &'static str,
@@ -243,19 +244,19 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// As `CONFIG SET` says it.
+/// The error of `CONFIG SET`.
 impl From<ParameterError> for Refusal {
     fn from(fault: ParameterError) -> Self {
         Self::Parameter { name: fault.name(), fault }
     }
 }
 
-/// Every parameter there is.
+/// Every parameter.
 pub static ALL: &[Parameter] = &[
     Parameter {
         name: "bf-error-rate",
         default: "0.01",
-        allowed: "a rate between 0 and 1, for example 0.01",
+        allowed: "a number between 0 and 1, for example 0.01",
         get: |parameters| parameters.bf_error_rate.to_string(),
         set: |parameters, word| {
             let name = "bf-error-rate";
@@ -292,13 +293,13 @@ pub static ALL: &[Parameter] = &[
         default: "redisbloom",
         allowed: "redisbloom or compact",
         get: |parameters| match parameters.bf_growth {
-            Growth::RedisBloom => "redisbloom".into(),
-            Growth::Compact => "compact".into(),
+            BloomGrowth::RedisBloom => "redisbloom".into(),
+            BloomGrowth::Compact => "compact".into(),
         },
         set: |parameters, word| {
             parameters.bf_growth = match word.to_ascii_lowercase().as_slice() {
-                b"redisbloom" => Growth::RedisBloom,
-                b"compact" => Growth::Compact,
+                b"redisbloom" => BloomGrowth::RedisBloom,
+                b"compact" => BloomGrowth::Compact,
                 _ => return Err(ParameterError::Invalid { name: "bf-growth" }),
             };
             Ok(())
@@ -317,7 +318,7 @@ pub static ALL: &[Parameter] = &[
     Parameter {
         name: "cf-bucket-size",
         default: "2",
-        allowed: "a number from 1 to 255 that is no more than half of cf-initial-size",
+        allowed: "a number from 1 to 255, at most half of cf-initial-size",
         get: |parameters| parameters.cf_bucket_size.to_string(),
         set: |parameters, word| {
             let most = parameters.max_bucket_size();
@@ -395,7 +396,7 @@ pub static ALL: &[Parameter] = &[
     },
 ];
 
-/// The parameter of this name, however it is spelled.
+/// Returns the parameter with this name, in upper or lower case.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Parameter> {
     ALL.iter().find(|parameter| parameter.name.as_bytes().eq_ignore_ascii_case(name))
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_said_as_they_are_and_taken_back() {
+    fn defaults_survive_get_and_set() {
         let mut parameters = Parameters::default();
         for parameter in ALL {
             assert_eq!((parameter.get)(&parameters), parameter.default, "{}", parameter.name);
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_said_and_taken_back() {
+    fn differences_round_trip() {
         let mut parameters = Parameters::default();
         assert_eq!(parameters.differences(), "");
         set(&mut parameters, "cf-initial-size", "8").unwrap();
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_range_are_refused_in_redis_blooms_words() {
+    fn values_out_of_range_are_refused_with_redisblooms_texts() {
         let mut parameters = Parameters::default();
         for (name, value, text) in [
             ("bf-initial-size", "0", "Value for `bf-initial-size` must be in the range [1, 1073741824]"),
@@ -481,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn high_rates_become_a_quarter_and_the_bounds_of_cuckoo_filters_are_live() {
+    fn high_error_rates_are_capped_and_cuckoo_limits_follow_each_other() {
         let mut parameters = Parameters::default();
         set(&mut parameters, "bf-error-rate", "0.9").unwrap();
         assert_eq!((find(b"bf-error-rate").unwrap().get)(&parameters), "0.25");

@@ -1,5 +1,5 @@
-//! What `DUMP` answers and `RESTORE` takes: RedisBloom's own payloads for Bloom and cuckoo filters and Redis's for strings, so that they
-//! move both ways; and some of our own for all other filters, and for those with a secret key, which RedisBloom would misread.
+//! The payloads of `DUMP` and `RESTORE`. Bloom and cuckoo filters have RedisBloom's payloads and strings have Redis's, so they move both
+//! ways. All other filters, and filters with a secret key, which RedisBloom would misread, have our own payloads.
 
 use mayhap::BuildError;
 use mayhap::codec::redis_rdb::OwnType;
@@ -13,22 +13,22 @@ use crate::reply::room_for;
 use crate::stored::{Form, StoredError};
 use crate::value::Value;
 
-/// The newest version of a payload that is read, and the one of Redis 7.4 and 8.0.
+/// The newest payload version that is read. Redis 7.4 and 8.0 write it.
 pub const RDB_VERSION: u16 = 12;
-/// The version of Valkey 9, whose module values are the same.
+/// The version of Valkey 9. Its module values are the same.
 const VALKEY_VERSION: u16 = 80;
-/// The version that any server since Redis 7.0 takes.
+/// The version that every server since Redis 7.0 reads.
 pub const PORTABLE_RDB_VERSION: u16 = 10;
-/// More than what stands between the bits of a filter in a payload.
+/// An upper bound of the bytes of a payload that are not bits of the filter.
 const HEADERS_BYTES: u64 = 64 << 10;
 /// Version and checksum.
 const TRAILER_BYTES: usize = 10;
 
-/// What `DUMP` answers, for servers that read this version. The value is held for oneself, so that its counts are those of its bits;
-/// nothing changes.
+/// Returns the payload of `DUMP`, for servers that read this version. Needs exclusive access to the value, so that its counts match its
+/// bits; nothing changes.
 ///
 /// # Errors
-/// [`Refusal::HalfLoaded`] for a filter that is not all there, [`Refusal::Lost`] if its data is lost, and for memory that is refused.
+/// [`Refusal::HalfLoaded`] for a filter that is still being loaded, [`Refusal::Lost`] if its data is lost, and if memory is refused.
 pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
     let refused = |_: BuildError| Refusal::InsufficientMemory;
     if let Some(own) = value.own_type() {
@@ -59,11 +59,11 @@ pub fn dump(value: &mut Value, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
     payload.map_err(|_| Refusal::NoPayload)
 }
 
-/// The value in a payload, if there is memory for it.
+/// Loads the value of a payload, if there is memory for it.
 ///
 /// # Errors
-/// In Redis's words: [`Refusal::PayloadVersionOrChecksum`] for bytes that are not what `DUMP` said, or what a newer server said;
-/// [`Refusal::PayloadFormat`] for bytes that are no value, [`Refusal::PayloadOther`] for one of another module or of a later RedisBloom.
+/// In Redis's words: [`Refusal::PayloadVersionOrChecksum`] if the checksum is wrong or the payload is from a newer server;
+/// [`Refusal::PayloadFormat`] if it is not a value, [`Refusal::PayloadOther`] if it is from another module or a later RedisBloom.
 pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
     let trailer = payload.len().checked_sub(TRAILER_BYTES).map(|at| &payload[at..]);
     let Some(&[low, high, ..]) = trailer else { return Err(Refusal::PayloadVersionOrChecksum) };
@@ -71,33 +71,33 @@ pub fn restore(payload: &[u8], context: &Context<'_>) -> Result<Value, Refusal> 
     if version > RDB_VERSION && version != VALKEY_VERSION {
         return Err(Refusal::PayloadVersionOrChecksum);
     }
-    use redis_rdb::{Payload, Value as Filter};
+    use redis_rdb::{RdbPayload, Value as Filter};
     match read(payload, context)? {
-        Ok(Payload::RedisBloom(Filter::Bloom(filter))) => {
+        Ok(RdbPayload::RedisBloom(Filter::Bloom(filter))) => {
             Ok(Value::Bloom(Box::new(AtomicScalableBloom::from(filter))))
         }
-        Ok(Payload::RedisBloom(Filter::Cuckoo(filter))) => {
+        Ok(RdbPayload::RedisBloom(Filter::Cuckoo(filter))) => {
             match filter.tables() as u64 > context.parameters.max_loaded_tables() {
                 true => Err(Refusal::PayloadFormat),
                 false => Ok(Value::Cuckoo(Box::new(filter))),
             }
         }
-        Ok(Payload::String(bytes)) => {
+        Ok(RdbPayload::String(bytes)) => {
             check_length(bytes.len() as u64)?;
             Ok(Value::Text(Box::new(Text::new(&bytes, context)?)))
         }
-        Ok(Payload::Mayhap { of, form, bytes }) => restore_own(of, form, &bytes, context),
+        Ok(RdbPayload::Mayhap { of, form, bytes }) => restore_own(of, form, &bytes, context),
         Ok(_) => Err(Refusal::PayloadFormat),
         Err(error) => Err(refused(&error, context)),
     }
 }
 
-/// The value in a payload of a type of our own, if it is of that type.
+/// Loads the value of a payload of one of our own types, if it has that type.
 fn restore_own(of: OwnType, form: u64, bytes: &[u8], context: &Context<'_>) -> Result<Value, Refusal> {
     let form = u8::try_from(form).ok().and_then(Form::from_number);
     let form = form.filter(|form| form.is_of(of)).ok_or(Refusal::PayloadFormat)?;
     if matches!(form, Form::Bloom | Form::Cuckoo) {
-        // Those of the other forms admit what they take.
+        // The other forms admit their own memory.
         context.admit(bytes.len() as u64, bytes.len() as u64)?;
     }
     let value = Value::load(form, bytes, context).map_err(|error| match error {
@@ -114,11 +114,11 @@ fn restore_own(of: OwnType, form: u64, bytes: &[u8], context: &Context<'_>) -> R
     }
 }
 
-/// Reads a payload within memory that was admitted before it is taken: as much again as the payload has, and more if it says that it needs more.
+/// Reads a payload. Its memory is admitted first: as much as the payload has, and more if the payload says that it needs more.
 fn read<'p>(
     payload: &'p [u8],
     context: &Context<'_>,
-) -> Result<Result<redis_rdb::Payload<'p>, DecodeError>, Refusal> {
+) -> Result<Result<redis_rdb::RdbPayload<'p>, DecodeError>, Refusal> {
     const LEAST_BYTES: u64 = 64 << 10;
     let mut wanted = (payload.len() as u64).saturating_mul(2).saturating_add(LEAST_BYTES);
     loop {
@@ -129,8 +129,8 @@ fn read<'p>(
         let needed = match &read {
             Err(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => *bytes,
             Err(DecodeError::UnpacksTooLarge { .. }) => limit.saturating_add(1),
-            // What is loaded of these bytes is admitted on its own.
-            Ok(redis_rdb::Payload::String(_) | redis_rdb::Payload::Mayhap { .. }) | Err(_) => {
+            // The value that is loaded from these bytes is admitted separately.
+            Ok(redis_rdb::RdbPayload::String(_) | redis_rdb::RdbPayload::Mayhap { .. }) | Err(_) => {
                 context.budget.release(limit);
                 return Ok(read);
             }

@@ -1,24 +1,25 @@
-//! Requests of a pipeline whose items are hashed, asked about or added together.
+//! Pipelined requests whose items are hashed, looked up or inserted together.
 
-use mayhap::{Answers, ItemHash};
+use mayhap::{Answers, BatchBits, ItemHash};
 
 use crate::command::Arity;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::{Request, Scratch, Together};
 
-/// The items stand behind the name.
+/// The items follow the key.
 pub(crate) const ITEMS_FROM: usize = 2;
 
-/// Items that are hashed before the filter is touched. More would not overlap better, and their hashes leave the cache.
+/// Items that are hashed before the filter is accessed. With more, lookups would not overlap better, and the hashes would leave the
+/// cache.
 pub(crate) const GROUP: usize = 4_096;
 
-/// Is the reply an array? Those of the commands of one item are not.
+/// Is the reply an array? It is not for commands with one item.
 pub(crate) fn is_many(request: &Request<'_>) -> bool {
     request.command.arity != Arity::Exactly(3)
 }
 
-/// As many of `requests` as make a group, at least one.
+/// Returns the first of `requests`, at least one, that form a group.
 pub(crate) fn group<'r, 'w>(requests: &'r [Request<'w>]) -> &'r [Request<'w>] {
     let mut items = 0;
     let fits = |request: &&Request<'_>| {
@@ -29,20 +30,20 @@ pub(crate) fn group<'r, 'w>(requests: &'r [Request<'w>]) -> &'r [Request<'w>] {
     &requests[..count.max(1).min(requests.len())]
 }
 
-/// The hashes of all items of `requests`.
+/// Hashes all items of `requests`.
 pub(crate) fn hash_all(
     requests: &[Request<'_>],
     hashes: &mut Vec<ItemHash>,
     hash: impl Fn(&[u8]) -> ItemHash,
 ) {
     hashes.clear();
-    // A huge request is over soon, and the memory of its hashes should be too.
+    // Huge requests are rare: free the memory of their hashes.
     hashes.shrink_to(4 * GROUP);
     let items = requests.iter().flat_map(|request| &request.words[ITEMS_FROM..]);
     hashes.extend(items.map(|item| hash(item)));
 }
 
-/// The item of a request that is alone and has no other.
+/// The item of a single request with a single item.
 pub(crate) fn only_item<'a>(requests: &[Request<'a>]) -> Option<&'a [u8]> {
     match requests {
         [request] if !is_many(request) => Some(request.words[ITEMS_FROM]),
@@ -50,7 +51,7 @@ pub(crate) fn only_item<'a>(requests: &[Request<'a>]) -> Option<&'a [u8]> {
     }
 }
 
-/// Asks a filter about all items of all `requests`: many `together`, or `one`, which needs no list of hashes and answers.
+/// Looks up all items of all `requests`: many with `ask`, or a single one with `one`, which needs no lists of hashes and answers.
 pub(crate) fn ask_all(
     requests: &[Request<'_>],
     scratch: &mut Scratch,
@@ -71,7 +72,7 @@ pub(crate) fn ask_all(
         let now = group(left);
         hash_all(now, &mut scratch.hashes, &hash);
         ask(&scratch.hashes, &mut scratch.answers);
-        let hits = scratch.answers.mayhaps() as u64;
+        let hits = scratch.answers.maybe_count() as u64;
         together.hits += hits;
         together.misses += scratch.hashes.len() as u64 - hits;
         let mut at = 0;
@@ -84,23 +85,23 @@ pub(crate) fn ask_all(
     together
 }
 
-/// Refuses all `requests` alike.
+/// Refuses all `requests` with the same error.
 pub(crate) fn refuse_all(requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Together {
     replies.extend(requests.iter().map(|_| Reply::from(refusal.clone())));
     Together { done: requests.len(), ..Together::default() }
 }
 
-/// What all `requests` are answered by a name that holds no such filter: nothing is in.
+/// The replies to all `requests` if the filter does not exist: *no* for every item.
 pub(crate) fn nothing_in(requests: &[Request<'_>], replies: &mut Vec<Reply>) -> Together {
     replies.extend(requests.iter().map(nothing));
     Together { done: requests.len(), ..Together::default() }
 }
 
-/// What `request` is answered: the answers from `at` on are its own.
-pub(crate) fn reply(request: &Request<'_>, answers: &Answers, at: usize) -> Reply {
+/// The reply to `request`, whose answers begin at `at`.
+pub(crate) fn reply(request: &Request<'_>, bits: &BatchBits, at: usize) -> Reply {
     match is_many(request) {
-        true => Reply::Booleans(answers.part(at, request.words.len() - ITEMS_FROM)),
-        false => Reply::Boolean(answers.get(at).unwrap_or(false)),
+        true => Reply::Booleans(bits.part(at, request.words.len() - ITEMS_FROM)),
+        false => Reply::Boolean(bits.get(at).unwrap_or(false)),
     }
 }
 

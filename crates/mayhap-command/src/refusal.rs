@@ -1,4 +1,4 @@
-//! Every text a client may be refused with, in one place: clients and their tests match on them.
+//! Every error text that a client can receive, in one place: clients and their tests match on them.
 
 use std::fmt;
 
@@ -10,242 +10,242 @@ use crate::mf::MayhapRefusal;
 use crate::parameters::ParameterError;
 use crate::server::SessionRefusal;
 
-/// Why a request was refused. `Display` is the text on the wire, its code included; several of RedisBloom's have none.
+/// Why a request was refused. `Display` is the text on the wire, including its error code. Several of RedisBloom's texts have no code.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no such command.
+    /// The command does not exist.
     UnknownCommand {
-        /// As it was sent, what cannot be shown replaced.
+        /// The command as it was sent; bytes that are not printable are replaced.
         name: String,
-        /// The first words behind it, quoted.
+        /// The first arguments, quoted.
         arguments: String,
     },
-    /// What is about the connection or the server itself.
+    /// An error about the connection or the server itself.
     Session(SessionRefusal),
-    /// The number of words does not fit.
+    /// Wrong number of arguments.
     WrongArity {
         /// The command, in lower case.
         command: &'static str,
     },
-    /// The name holds something else.
+    /// The key holds a value of another type.
     WrongType,
-    /// The name holds nothing.
+    /// The key does not exist.
     NotFound,
-    /// The name holds something already.
+    /// The key exists already.
     Exists,
-    /// The words make no sense together.
+    /// A syntax error.
     Syntax,
-    /// A pattern for names is longer than any.
+    /// A pattern for keys is too long.
     PatternTooLong {
-        /// Its bytes.
+        /// Its length in bytes.
         bytes: usize,
-        /// The most it may have.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// Not a number of 64 bits.
+    /// Not a 64-bit integer.
     NotAnInteger,
-    /// The memory of all filters is at its limit.
+    /// The memory limit for all filters is reached.
     OutOfMemory,
-    /// The filter would be larger than a single one may be.
+    /// The filter would exceed the limit for a single filter.
     TooLarge {
         /// Bytes it would take.
         bytes: u64,
-        /// Bytes it may take.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The name holds nothing, where it must.
+    /// The key does not exist, but must.
     NoSuchName,
-    /// `SCAN`: not a cursor.
+    /// `SCAN`: an invalid cursor.
     InvalidCursor,
-    /// `COPY`, `MOVE`: from and to the same name.
+    /// `COPY`, `MOVE`: source and destination are the same key.
     SameName,
-    /// There is one database, number 0.
+    /// There is only database 0.
     NoSuchDatabase,
-    /// `EXPIRE`, …: a time that no clock ever shows.
+    /// `EXPIRE`, …: a time that cannot be represented.
     InvalidExpiry {
         /// The command, in lower case.
         command: &'static str,
     },
-    /// `EXPIRE`, …: a word it does not know.
+    /// `EXPIRE`, …: an unknown option.
     UnsupportedOption {
-        /// The word.
+        /// The option.
         option: String,
     },
-    /// `EXPIRE`, …: conditions that exclude each other.
+    /// `EXPIRE`, …: options that exclude each other.
     NewAndOthers,
-    /// `EXPIRE`, …: conditions that exclude each other.
+    /// `EXPIRE`, …: options that exclude each other.
     GreaterAndLess,
-    /// `RESTORE`: the name holds something already.
+    /// `RESTORE`: the key exists already.
     BusyName,
     /// `RESTORE`: a negative time to live.
     InvalidTtl,
-    /// `RESTORE`: a negative time.
+    /// `RESTORE`: a negative idle time.
     InvalidIdleTime,
-    /// `RESTORE`: past its limits.
+    /// `RESTORE`: a frequency out of range.
     InvalidFrequency,
-    /// `OBJECT FREQ`: not counted.
+    /// `OBJECT FREQ`: access frequencies are not counted.
     NoFrequency,
-    /// `WAIT`: not a number.
+    /// `WAIT`: the timeout is not a number.
     BadTimeout,
-    /// `WAIT`: less than nothing.
+    /// `WAIT`: the timeout is negative.
     NegativeTimeout,
-    /// A word behind `MEMORY`, `OBJECT`, … that is none of theirs.
+    /// An unknown subcommand of `MEMORY`, `OBJECT`, …
     UnknownSubcommand {
         /// The command, in upper case.
         command: &'static str,
-        /// The word.
+        /// The subcommand.
         word: String,
     },
-    /// The number of words does not fit what was asked of `MEMORY`, `OBJECT`, …
+    /// Wrong number of arguments for a subcommand of `MEMORY`, `OBJECT`, …
     WrongSubcommandArity {
         /// The command, in lower case.
         command: &'static str,
-        /// The word behind it, in lower case.
+        /// The subcommand, in lower case.
         word: &'static str,
     },
-    /// `BF.*`: the system, or a limit, refuses the memory of a new filter.
+    /// `BF.*`: the system or a limit refuses the memory for a new filter.
     InsufficientMemory,
-    /// `BF.RESERVE`: not a number.
+    /// `BF.RESERVE`: the error rate is not a number.
     BadErrorRate,
-    /// `BF.RESERVE`: not between 0 and 1.
+    /// `BF.RESERVE`: the error rate is not between 0 and 1.
     ErrorRateOutOfRange,
-    /// `BF.RESERVE`: not a number.
+    /// `BF.RESERVE`: the capacity is not a number.
     BadCapacity,
-    /// `BF.RESERVE`: past its limits.
+    /// `BF.RESERVE`: the capacity is out of range.
     CapacityOutOfRange,
-    /// `BF.ADD`: it is full and may not grow.
+    /// `BF.ADD`: the filter is full and does not scale.
     NonScalingFull,
-    /// `BF.ADD`: it cannot grow any more.
+    /// `BF.ADD`: the filter cannot grow further.
     ProblemInserting,
-    /// `SETBIT` and the like: [`BitsRefusal`] has the words.
+    /// `SETBIT` and similar commands: see [`BitsRefusal`].
     Bits(BitsRefusal),
-    /// `MF.*`: [`MayhapRefusal`] has the words.
+    /// `MF.*`: see [`MayhapRefusal`].
     Mayhap(Box<MayhapRefusal>),
-    /// The filter's bytes are still coming in: an answer would be wrong.
+    /// The filter is still being loaded: an answer could be wrong.
     HalfLoaded {
-        /// Bytes that came.
+        /// Bytes that have arrived.
         came: u64,
-        /// Bytes there are.
+        /// Bytes in total.
         all: u64,
     },
-    /// What the name held is lost: *no* would be wrong.
+    /// The data of the key is lost: *no* could be wrong.
     Lost(Lost),
     /// `BF.RESERVE`: `EXPANSION` is the last word.
     NoExpansion,
-    /// `BF.RESERVE`: not a number.
+    /// `BF.RESERVE`: the expansion is not a number.
     BadExpansion,
-    /// `BF.RESERVE`: past its limits.
+    /// `BF.RESERVE`: the expansion is out of range.
     ExpansionOutOfRange,
-    /// `BF.RESERVE`: both not growing and growing.
+    /// `BF.RESERVE`: both `NONSCALING` and `EXPANSION`.
     NonScalingExpands,
-    /// `BF.*`: no such filter can be made.
+    /// `BF.*`: the filter cannot be created.
     CouldNotCreate,
-    /// `BF.INSERT`: no rate.
+    /// `BF.INSERT`: an invalid error rate.
     InsertErrorRate,
-    /// `BF.INSERT`: no expansion.
+    /// `BF.INSERT`: an invalid expansion.
     InsertExpansion,
-    /// `BF.INSERT`, `CF.*`: no capacity.
+    /// `BF.INSERT`, `CF.*`: an invalid capacity.
     PlainBadCapacity,
-    /// `BF.INSERT`, `CF.INSERT`: a word that is none of the options.
+    /// `BF.INSERT`, `CF.INSERT`: an unknown option.
     UnknownArgument,
-    /// `BF.INSERT`: no ratio.
+    /// `BF.INSERT`: an invalid tightening ratio.
     BadTightening,
-    /// `BF.INSERT`: not between 0 and 1.
+    /// `BF.INSERT`: the tightening ratio is not between 0 and 1.
     TighteningOutOfRange,
-    /// `BF.INSERT`: a seed has 32 bytes.
+    /// `BF.INSERT`: the seed does not have 32 bytes.
     InvalidSeed,
-    /// `BF.INSERT`: a seed of 32 bytes, which this layout has no place for.
+    /// `BF.INSERT`: a valid seed, but RedisBloom's layout cannot store one.
     SeedNotHonoured,
-    /// `BF.INSERT`: no capacity to scale to.
+    /// `BF.INSERT`: an invalid `VALIDATESCALETO` capacity.
     BadScaleTo,
-    /// `BF.INSERT`: it could never hold so many.
+    /// `BF.INSERT`: the filter could never grow to that capacity.
     ScaleToTooLarge,
-    /// `BF.INSERT`: before it held so many, no error would be left to share.
+    /// `BF.INSERT`: before the filter reaches that capacity, the error rate of a layer would become 0.
     ScaleToNoRate,
-    /// `BF.INSERT`: both not growing and growing.
+    /// `BF.INSERT`: both `NONSCALING` and `VALIDATESCALETO`.
     NonScalingScaleTo,
-    /// `BF.INFO`: no such field.
+    /// `BF.INFO`: an unknown field.
     InvalidInformation,
-    /// `BF.SCANDUMP`: no iterator.
+    /// `BF.SCANDUMP`: an invalid iterator.
     ScanNotNumeric,
-    /// `BF.LOADCHUNK`: no iterator.
+    /// `BF.LOADCHUNK`: an invalid iterator.
     LoadNotNumeric,
-    /// `BF.LOADCHUNK`: no header, or one where there is a filter.
+    /// `BF.LOADCHUNK`: an invalid header, or a header for a filter that exists already.
     BadData,
-    /// `BF.LOADCHUNK`: behind the last sub-filter.
+    /// `BF.LOADCHUNK`: an offset after the last sub-filter.
     NoLink,
-    /// `BF.LOADCHUNK`: past the end of its sub-filter.
+    /// `BF.LOADCHUNK`: the chunk exceeds its sub-filter.
     ChunkTooBig,
-    /// `*.LOADCHUNK`: too many gaps are left.
+    /// `*.LOADCHUNK`: the chunks leave too many gaps.
     ChunkScattered,
-    /// `CF.RESERVE`: past its limits.
+    /// `CF.RESERVE`: the capacity is out of range.
     CuckooCapacity,
-    /// `CF.INSERT`: past its limits.
+    /// `CF.INSERT`: the capacity is out of range.
     CuckooInsertCapacity,
-    /// `CF.RESERVE`: an option without a number.
+    /// `CF.RESERVE`: the value of an option is not a number.
     CuckooOption {
         /// The option.
         option: &'static str,
     },
-    /// `CF.RESERVE`: an option past its limits.
+    /// `CF.RESERVE`: the value of an option is out of range.
     CuckooOptionOutOfRange {
         /// The option.
         option: &'static str,
-        /// The least it may be.
+        /// The minimum.
         least: u64,
-        /// The most it may be.
+        /// The maximum.
         most: u64,
     },
-    /// `CF.*`: no such filter can be made.
+    /// `CF.*`: the filter cannot be created.
     CuckooNotCreated,
-    /// `CF.ADD`: it is full and may not grow.
+    /// `CF.ADD`: the filter is full and does not grow.
     CuckooFull,
-    /// `CF.ADD`: it grew as often as it may.
+    /// `CF.ADD`: the filter has reached its maximum number of sub-filters.
     MaxExpansions,
-    /// `CF.ADD`: the system, or a limit, refuses the memory of another sub-filter.
+    /// `CF.ADD`: the system or a limit refuses the memory for another sub-filter.
     CuckooInsufficientMemory,
-    /// `CF.INSERT`: the items before this one took as much work as one request may ask for.
+    /// `CF.INSERT`: the items before this one used up the work that one request may do.
     TooManyMoves,
-    /// `CF.DEL`: there is no such filter.
+    /// `CF.DEL`: the filter does not exist.
     CuckooItemNotFound,
-    /// `CF.COMPACT`: there is no such filter.
+    /// `CF.COMPACT`: the filter does not exist.
     CuckooNotFound,
-    /// `CF.SCANDUMP`, `CF.LOADCHUNK`: no iterator.
+    /// `CF.SCANDUMP`, `CF.LOADCHUNK`: an invalid iterator.
     InvalidPosition,
-    /// `CF.LOADCHUNK`: no header, for it has another length.
+    /// `CF.LOADCHUNK`: a header of the wrong length.
     InvalidHeader,
-    /// `CF.LOADCHUNK`: the header announces what no filter has, or what there is no memory for.
+    /// `CF.LOADCHUNK`: the header describes an impossible filter, or one that does not fit into memory.
     ChunkNotCreated,
-    /// `CF.LOADCHUNK`: it belongs nowhere.
+    /// `CF.LOADCHUNK`: the chunk belongs to no sub-filter.
     ChunkNotLoaded,
-    /// `*.SCANDUMP`: RedisBloom would misread a filter with a secret key.
+    /// `*.SCANDUMP`: the filter has a secret key, and RedisBloom would misread it.
     KeyedHasNoChunks,
-    /// `*.LOADCHUNK`: chunks are of RedisBloom's layout, and the filter that is there has a secret key.
+    /// `*.LOADCHUNK`: the chunk is in RedisBloom's layout, but the existing filter has a secret key.
     KeyedTakesNoChunks,
-    /// `RESTORE`: not what `DUMP` said, or from a newer server.
+    /// `RESTORE`: the checksum is wrong, or the payload is from a newer server.
     PayloadVersionOrChecksum,
-    /// `RESTORE`: no value.
+    /// `RESTORE`: an invalid value.
     PayloadFormat,
-    /// `RESTORE`: a value of a type, or of a version, that is known by name and not held here.
+    /// `RESTORE`: a value of a known type or version that is not supported.
     PayloadOther(DecodeError),
-    /// `DUMP`: there is no payload for this kind of value.
+    /// `DUMP`: this type of value has no payload format.
     NoPayload,
-    /// The log cannot be written for want of room on the disk: changes are refused until there is some.
+    /// The log cannot be written because the disk is full: writes are refused until there is room.
     NoSpace,
-    /// The disk of the log failed: changes are refused until a restart.
+    /// The disk of the log failed: writes are refused until a restart.
     DiskFailed,
-    /// `CONFIG SET`: the value was not taken.
+    /// `CONFIG SET`: the value was rejected.
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// Why not.
+        /// The reason.
         fault: ParameterError,
     },
 }
 
 impl Refusal {
-    /// Only so many bytes came, of so many.
+    /// `came` of `all` bytes have arrived.
     #[must_use]
     pub const fn half_loaded((came, all): (u64, u64)) -> Self {
         Self::HalfLoaded { came, all }
@@ -253,7 +253,7 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// There is no command of the first of `words`. As much of them is repeated as Redis repeats: 128 bytes.
+    /// The first of `words` is not a command. Like Redis, the error repeats at most 128 bytes of the words.
     #[must_use]
     pub fn unknown_command(words: &[&[u8]]) -> Self {
         const MOST: usize = 128;
@@ -268,7 +268,7 @@ impl Refusal {
             let shown = shown(word, MOST - arguments.len());
             arguments.push_str(&format!("'{shown}' "));
         }
-        // Said plainly, behind the text that clients know.
+        // A plain explanation, after the text that clients match on.
         let lower = name.to_ascii_lowercase();
         let why = match lower.as_slice() {
             b"eval" | b"eval_ro" | b"evalsha" | b"evalsha_ro" | b"script" | b"fcall" | b"fcall_ro"
@@ -337,12 +337,12 @@ impl fmt::Display for Refusal {
             Self::Bits(refusal) => refusal.fmt(f),
             Self::Mayhap(refusal) => refusal.fmt(f),
             Self::Lost(Lost::Value) => {
-                f.write_str("NOTREADY what this name held is lost: make it again or delete it")
+                f.write_str("NOTREADY the data of this key is lost: create it again or delete it")
             }
             Self::Lost(Lost::Changes) => {
-                f.write_str("NOTREADY changes to this name are lost: make it again or delete it")
+                f.write_str("NOTREADY changes to this key are lost: create it again or delete it")
             }
-            Self::Lost(Lost::Unknown) => f.write_str("NOTREADY names of this server are lost, this one may be one of them: make it again, or accept the loss with mayhap repair"),
+            Self::Lost(Lost::Unknown) => f.write_str("NOTREADY this server lost keys, possibly this one: create it again, or accept the loss with mayhap repair"),
             Self::NoExpansion => f.write_str("ERR no expansion"),
             Self::BadExpansion => f.write_str("ERR bad expansion"),
             Self::ExpansionOutOfRange => f.write_str("ERR expansion must be in the range [0, 32768]"),
@@ -399,8 +399,8 @@ impl fmt::Display for Refusal {
             Self::CuckooOptionOutOfRange { option, least, most } => {
                 write!(f, "{option}: value must be in the range [{least}, {most}]")
             }
-            Self::NoSpace => f.write_str("NOSPACE the disk is full: changes are refused until there is room on it, lookups go on"),
-            Self::DiskFailed => f.write_str("READONLY the disk failed: changes are refused until a restart, lookups go on"),
+            Self::NoSpace => f.write_str("NOSPACE the disk is full: writes are refused until it has room, lookups still work"),
+            Self::DiskFailed => f.write_str("READONLY the disk failed: writes are refused until a restart, lookups still work"),
             Self::Parameter { name, fault } => {
                 write!(f, "ERR CONFIG SET failed (possibly related to argument '{name}') - {fault}")
             }

@@ -1,36 +1,36 @@
-//! What a client is answered, before it is written in either protocol.
+//! Replies, before they are encoded in RESP2 or RESP3.
 
 use std::borrow::Cow;
 
-use mayhap::Answers;
+use mayhap::BatchBits;
 
 use crate::refusal::Refusal;
 
-/// A reply. The protocol decides how it looks on the wire: what RESP2 lacks (booleans, maps, doubles) becomes what RedisBloom
-/// sends there.
+/// A reply. The protocol decides its encoding: booleans, maps and doubles, which RESP2 lacks, are encoded there as RedisBloom
+/// does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// `+OK`.
     Ok,
-    /// A simple string of our own making.
+    /// A simple string that the server wrote itself.
     Simple(Cow<'static, str>),
-    /// An error, as an element of an array; a request as a whole is refused by returning the [`Refusal`].
+    /// An error as an element of an array. A request as a whole is refused by returning the [`Refusal`].
     Refused(Box<Refusal>),
     /// A number.
     Integer(i64),
     /// `:1` and `:0`, in RESP3 `#t` and `#f`.
     Boolean(bool),
     /// An array of booleans.
-    Booleans(Answers),
+    Booleans(BatchBits),
     /// A string of digits, in RESP3 a double.
     Double(f64),
     /// Any bytes.
     Bulk(Vec<u8>),
-    /// Text that a person reads, as `INFO` has it: in RESP3 a verbatim string.
+    /// Text for people, such as the reply of `INFO`: in RESP3 a verbatim string.
     Text(String),
-    /// Nothing: `$-1`, in RESP3 `_`.
+    /// Null: `$-1`, in RESP3 `_`.
     Null,
-    /// Nothing where a list is expected: `*-1`, in RESP3 `_`.
+    /// A null array: `*-1`, in RESP3 `_`.
     NullArray,
     /// A list.
     Array(Vec<Reply>),
@@ -38,11 +38,11 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// A set: in RESP2 a list.
     Set(Vec<Reply>),
-    /// The two protocols say different things.
+    /// A reply that differs between the two protocols.
     Split {
-        /// To clients of the old protocol.
+        /// The reply in RESP2.
         resp2: Box<Reply>,
-        /// To clients of the new one.
+        /// The reply in RESP3.
         resp3: Box<Reply>,
     },
 }
@@ -53,23 +53,23 @@ impl Reply {
         Self::Bulk(bytes.into())
     }
 
-    /// A bulk string of bytes that may be many: if there is no memory for a copy of them, that is said instead.
+    /// Copies bytes, possibly many, into a bulk string.
     ///
     /// # Errors
-    /// [`Refusal::InsufficientMemory`].
+    /// [`Refusal::InsufficientMemory`] if there is no memory for the copy.
     pub fn try_bulk(bytes: &[u8]) -> Result<Self, Refusal> {
         let mut copy = room_for(bytes.len() as u64)?;
         copy.extend_from_slice(bytes);
         Ok(Self::Bulk(copy))
     }
 
-    /// A simple string that never changes.
+    /// A simple string that is a constant.
     #[must_use]
     pub const fn simple(text: &'static str) -> Self {
         Self::Simple(Cow::Borrowed(text))
     }
 
-    /// Bytes it takes on the wire, or in memory where that is more; about.
+    /// The approximate number of bytes it takes on the wire or in memory, whichever is more.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let inside = match self {
@@ -85,17 +85,17 @@ impl Reply {
         size_of::<Self>().saturating_add(inside)
     }
 
-    /// A count, which no client can tell from infinity past 2^63.
+    /// A count. Counts above `i64::MAX` become `i64::MAX`.
     #[must_use]
     pub fn count(count: u64) -> Self {
         Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
-/// Memory for so many bytes of a reply, if the system has it.
+/// Allocates a buffer of this many bytes for a reply.
 ///
 /// # Errors
-/// [`Refusal::InsufficientMemory`].
+/// [`Refusal::InsufficientMemory`] if the system has no memory for it.
 pub(crate) fn room_for(bytes: u64) -> Result<Vec<u8>, Refusal> {
     let mut room = Vec::new();
     let bytes = usize::try_from(bytes).map_err(|_| Refusal::InsufficientMemory)?;

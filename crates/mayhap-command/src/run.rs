@@ -1,6 +1,6 @@
-//! How a command is run: what it is given and what it gives back.
+//! How a command runs: its input and its result.
 
-use mayhap::{Answers, ItemHash};
+use mayhap::{Answers, ItemHash, NewItems};
 
 use crate::command::Command;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 pub use crate::server::Server;
 use crate::value::Value;
 
-/// One request: a command of the table and all its words, the command's own first. Their number fits the arity.
+/// One request: a command of the table and all its words, including the command. Their number matches the arity.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The row of the table.
@@ -20,46 +20,46 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The name of the filter it is about, for commands that have one: the first of its names.
+    /// The first key of the request, for commands that have one.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.words.get(self.command.names.first.max(1)).copied().unwrap_or_default()
     }
 
-    /// All names in it, where the row of the table says that they stand.
+    /// All keys of the request, at the positions that the table gives.
     #[must_use]
     pub fn names(&self) -> Vec<&'a [u8]> {
         self.command.names.positions(self.words.len()).map(|at| self.words[at]).collect()
     }
 }
 
-/// What a command does, sorted by what it must be given.
+/// What a command does, by the input it needs.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
-    /// Looks at what one name holds; nothing changes. Many at once.
+    /// Reads the value of one key. Many can run at the same time.
     Look(fn(&Request<'_>, Option<&Value>, &Context<'_>) -> Result<Reply, Refusal>),
-    /// Changes what one name holds, fills an empty name or empties it. Nobody else sees the name meanwhile.
+    /// Changes, creates or deletes the value of one key. No other request sees the key meanwhile.
     Change(fn(&Request<'_>, &mut Slot<'_>, &Context<'_>) -> Result<Reply, Refusal>),
-    /// Asks about items, or adds them. Requests of the same batch about the same name, one behind the other, are run together.
+    /// Looks up or adds items. Consecutive requests of a batch on the same key run together.
     Items(Batch),
-    /// Makes what one name holds out of what others hold: the first name is the target, the others are the sources.
+    /// Makes the value of one key from those of others: the first key is the target, the others are the sources.
     Gather(fn(&Request<'_>, &mut Slot<'_>, &[Source<'_>], &Context<'_>) -> Result<Reply, Refusal>),
-    /// Works on the keyspace: the engine does it, and in a module its host.
+    /// Works on the keyspace: the engine runs it; in the module, the host does.
     Keyspace(Keyspace),
-    /// Works on the connection or the server itself: the server does it, and in a module its host.
+    /// Works on the connection or the server: the server runs it; in the module, the host does.
     Server(Server),
 }
 
-/// What a source of [`Run::Gather`] holds.
+/// A source of [`Run::Gather`].
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// It is the target itself.
+    /// The target itself.
     Target,
-    /// Another name.
+    /// Another key.
     Other(Option<&'a Value>),
 }
 
-/// Requests that are run together.
+/// Requests that can run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
     /// `BF.EXISTS`, `BF.MEXISTS`.
@@ -75,8 +75,8 @@ pub enum Batch {
 }
 
 impl Batch {
-    /// Runs as many of `requests` as need no more than a shared look at what the name holds, pushes a reply for each of them and
-    /// says how many it ran. The next one, if there is one, needs the name for itself: [`alone`](Self::alone) runs it.
+    /// Runs those of `requests` that need only shared access to the value, pushes a reply for each and returns how many it ran. The
+    /// next request, if there is one, needs exclusive access: [`alone`](Self::alone) runs it.
     pub fn together(
         self,
         requests: &[Request<'_>],
@@ -97,15 +97,15 @@ impl Batch {
         }
     }
 
-    /// Refuses all of `requests` alike.
+    /// Refuses all of `requests` with the same error.
     pub fn refuse(self, requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Together {
         crate::pipeline::refuse_all(requests, refusal, replies)
     }
 
-    /// Runs one request with the name for itself.
+    /// Runs one request with exclusive access.
     ///
     /// # Errors
-    /// The text the client gets.
+    /// The error that the client gets.
     pub fn alone(
         self,
         request: &Request<'_>,
@@ -114,7 +114,7 @@ impl Batch {
         scratch: &mut Scratch,
     ) -> Result<Reply, Refusal> {
         match self {
-            // Never comes here: questions are always answered together.
+            // Unreachable: lookups always run together.
             Self::BloomAsk | Self::CuckooAsk | Self::MayhapAsk => Err(Refusal::NotFound),
             Self::BloomAdd => crate::bf::add_alone(request, slot, context, scratch),
             Self::MayhapAdd => crate::mf::add_alone(request, slot, context, scratch),
@@ -122,46 +122,46 @@ impl Batch {
     }
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Together {
-    /// How many requests are answered.
+    /// The number of requests that were answered.
     pub done: usize,
     /// Did any of them change the filter?
     pub changed: bool,
-    /// Items asked about that got *mayhap*, for the statistics.
+    /// Lookups answered *maybe*, for the statistics.
     pub hits: u64,
-    /// Items asked about that got *no*.
+    /// Lookups answered *no*.
     pub misses: u64,
 }
 
-/// One name for oneself: what it holds may be changed, taken away or put there.
+/// Exclusive access to one key: its value can be changed, removed or created.
 #[derive(Debug)]
 pub struct Slot<'a> {
     value: &'a mut Option<Value>,
     changed: bool,
     replaced: bool,
     expiry: Expiry,
-    /// Is there a log that wants to know more than that it changed?
+    /// Does a log need more than the fact that the value changed?
     logged: bool,
     items: Option<Vec<ItemHash>>,
     left_out: Vec<usize>,
 }
 
-/// When a name is to go away by itself, as far as a command has a say in it. Whoever made the slot sees to it.
+/// The expiration time that a command sets. The caller that made the slot applies it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
-    /// As it was.
+    /// Unchanged.
     #[default]
     Keep,
-    /// Not by itself.
+    /// None: the key does not expire.
     Never,
     /// At this time, in milliseconds since 1970.
     At(u64),
 }
 
 impl<'a> Slot<'a> {
-    /// The slot around what a name holds.
+    /// A slot for the value of a key.
     #[must_use]
     pub const fn new(value: &'a mut Option<Value>) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The same for a log, which is told what is needed to do it again.
+    /// A slot that also records what a log needs to replay the request.
     #[must_use]
     pub const fn logged(value: &'a mut Option<Value>) -> Self {
         let mut slot = Self::new(value);
@@ -183,92 +183,93 @@ impl<'a> Slot<'a> {
         slot
     }
 
-    /// Does a log want to know more than that it changed?
+    /// Does a log need more than the fact that the value changed?
     #[must_use]
     pub const fn is_logged(&self) -> bool {
         self.logged
     }
 
-    /// All that changed is that these items, which were new, are in a Bloom filter that neither came nor grew.
+    /// Records that the only change was to insert these new items into an existing Bloom filter that did not grow.
     pub fn mark_items(&mut self, items: Vec<ItemHash>) {
         self.changed = true;
         self.items = Some(items);
     }
 
-    /// The items, if that is all that changed.
+    /// The items, if they are the only change.
     #[must_use]
     pub fn items(&self) -> Option<&[ItemHash]> {
         self.items.as_deref()
     }
 
-    /// Who does this request again must leave out a word, for it was refused for reasons that are not in what the name holds: the last word of the request is 1.
+    /// Marks a word (counted from the end of the request, last = 1) that a replay must skip: it was refused for a reason that the
+    /// stored value does not reproduce.
     pub fn leave_out(&mut self, from_end: usize) {
         self.left_out.push(from_end);
     }
 
-    /// The words to leave out, counted from the end of the request.
+    /// The words that a replay must skip, counted from the end of the request.
     #[must_use]
     pub fn left_out(&self) -> &[usize] {
         &self.left_out
     }
 
-    /// What it holds.
+    /// The value.
     #[must_use]
     pub const fn get(&self) -> Option<&Value> {
         self.value.as_ref()
     }
 
-    /// What it holds, to be changed. Say [`mark_changed`](Self::mark_changed) if something was.
+    /// The value, mutable. Call [`mark_changed`](Self::mark_changed) after a change.
     #[must_use]
     pub const fn get_mut(&mut self) -> Option<&mut Value> {
         self.value.as_mut()
     }
 
-    /// Puts `value` there, in place of what it held.
+    /// Stores `value` and replaces the old one.
     pub fn put(&mut self, value: Value) {
         *self.value = Some(value);
         self.changed = true;
         self.replaced = true;
     }
 
-    /// Empties the name.
+    /// Removes the value.
     pub const fn take(&mut self) -> Option<Value> {
         let taken = self.value.take();
         self.changed |= taken.is_some();
         taken
     }
 
-    /// Says that what it holds is not what it was. Requests that change nothing are not logged and disturb no `WATCH`.
+    /// Records that the value changed. Requests that change nothing are not logged and do not affect `WATCH`.
     pub const fn mark_changed(&mut self) {
         self.changed = true;
     }
 
-    /// From now on the name goes away at another time than it would have.
+    /// Sets the expiration time of the key.
     pub const fn expire(&mut self, expiry: Expiry) {
         self.expiry = expiry;
         self.changed = true;
     }
 
-    /// When the name is to go away.
+    /// The expiration time that was set.
     #[must_use]
     pub const fn expiry(&self) -> Expiry {
         self.expiry
     }
 
-    /// Was something put there, in place of what it held?
+    /// Was the value replaced?
     #[must_use]
     pub const fn is_replaced(&self) -> bool {
         self.replaced
     }
 
-    /// Was anything changed?
+    /// Did anything change?
     #[must_use]
     pub const fn is_changed(&self) -> bool {
         self.changed
     }
 }
 
-/// The places of a request of so many words that are not `left_out`, which are counted from its end.
+/// The positions of a request with this many words that are not in `left_out`, which counts from the end.
 #[must_use]
 pub fn kept_words(words: usize, left_out: &[usize]) -> Vec<usize> {
     let mut is_kept = vec![true; words];
@@ -280,34 +281,36 @@ pub fn kept_words(words: usize, left_out: &[usize]) -> Vec<usize> {
     (0..words).filter(|at| is_kept[*at]).collect()
 }
 
-/// Memory that batches use again and again.
+/// Buffers that batches reuse.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The hashes of all items of a batch.
     pub hashes: Vec<ItemHash>,
-    /// The answers.
+    /// The answers of a batch of lookups.
     pub answers: Answers,
-    /// How many items of the request that is run next, alone, were added already; `answers` has what became of them.
+    /// The results of a batch of insertions.
+    pub inserted: NewItems,
+    /// The number of items of the next request that were inserted already. `inserted` has their results.
     pub begun: usize,
-    /// Where in `answers` the answers of that request begin.
+    /// Index in `inserted` of the first result of that request.
     pub begun_at: usize,
-    /// New items that batches put in through a shared look: they add to it, and the engine takes it for the statistics.
+    /// New items that batches inserted through shared access. Batches add to it; the engine takes it for the statistics.
     pub added: u64,
-    /// Is there a log that wants to know which items were new?
+    /// Does a log need to know which items were new?
     pub collects: bool,
-    /// Those items.
+    /// The new items.
     pub new: Vec<ItemHash>,
-    /// The bytes of a record for the log.
+    /// The bytes of a log record.
     pub record: Vec<u8>,
-    /// Everything that requests run with this have changed so far has a number below this one in the log.
+    /// All changes by requests that ran with these buffers have a log number below this one.
     pub logged: u64,
 }
 
 impl Scratch {
-    /// Remembers which of the items just added were new, if a log wants to know.
+    /// Records which of the items just inserted were new, if a log needs them.
     pub(crate) fn collect(&mut self) {
         if self.collects {
-            let new = self.hashes.iter().zip(self.answers.iter()).filter(|(_, new)| *new);
+            let new = self.hashes.iter().zip(self.inserted.iter()).filter(|(_, new)| *new);
             self.new.extend(new.map(|(hash, _)| *hash));
         }
     }

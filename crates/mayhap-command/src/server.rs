@@ -1,5 +1,5 @@
-//! What is about the connection or the server itself: the rows of the table, the words behind them, and what a client is refused
-//! with. The server does the work, and in a module its host.
+//! The table rows of the commands on the connection and the server, their subcommands, and their error replies. The server runs
+//! them; in the module, the host does.
 
 use std::fmt;
 
@@ -74,35 +74,35 @@ pub enum Server {
     Watch,
 }
 
-/// A word behind a command that is a command of its own: `CLIENT LIST`.
+/// A subcommand, such as `CLIENT LIST`.
 #[derive(Debug)]
 pub struct Subcommand {
-    /// The command it stands behind.
+    /// The command it belongs to.
     pub of: Server,
     /// In lower case.
     pub name: &'static str,
-    /// How many words a request has, both of the command's own included.
+    /// The number of words of a request, including the command and the subcommand.
     pub arity: Arity,
-    /// What it may do.
+    /// Its flags.
     pub flags: Flags,
     /// One line of help.
     pub summary: &'static str,
-    /// The words behind it, as the manual writes them.
+    /// The words after it, as the manual writes them.
     pub syntax: &'static str,
 }
 
-/// The subcommand of this name, however it is spelled.
+/// Returns the subcommand with this name, in upper or lower case.
 #[must_use]
 pub fn subcommand(of: Server, name: &[u8]) -> Option<&'static Subcommand> {
     subcommands(of).find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// All of one command.
+/// Returns all subcommands of a command.
 pub fn subcommands(of: Server) -> impl Iterator<Item = &'static Subcommand> {
     SUBCOMMANDS.iter().filter(move |row| row.of == of)
 }
 
-/// All are about no name, but for one.
+/// A row without keys. `WATCH`, the only command here with keys, sets them itself.
 const fn row(
     name: &'static str,
     arity: Arity,
@@ -145,130 +145,130 @@ use Family::{Connection as C, Server as S};
 /// The family's rows of the table.
 #[rustfmt::skip]
 pub static COMMANDS: &[Command] = &[
-    row("hello", AtLeast(1), Flags::NEITHER, (C, Server::Hello), "[protover [AUTH username password] [SETNAME clientname]]", "6.0.0", "Shakes hands and chooses the protocol"),
-    row("auth", AtLeast(2), Flags::NEITHER, (C, Server::Auth), "[username] password", "1.0.0", "Says who the client is"),
-    row("ping", AtLeast(1), Flags::NEITHER, (C, Server::Ping), "[message]", "1.0.0", "Answers PONG, or what it was given"),
-    row("echo", Exactly(2), Flags::NEITHER, (C, Server::Echo), "message", "1.0.0", "Answers what it was given"),
-    row("quit", AtLeast(1), Flags::NEITHER, (C, Server::Quit), "", "1.0.0", "Says OK and closes the connection"),
-    row("reset", Exactly(1), Flags::NEITHER, (C, Server::Reset), "", "6.2.0", "Makes the connection what it was when it was opened"),
-    row("select", Exactly(2), Flags::NEITHER, (C, Server::Select), "index", "1.0.0", "Chooses the database, of which there is one: 0"),
-    row("client", AtLeast(2), SLOW, (C, Server::Client), "subcommand", "2.4.0", "What a connection says about itself and about others"),
-    row("multi", Exactly(1), Flags::NEITHER, (C, Server::Multi), "", "1.2.0", "Begins a transaction"),
-    row("exec", Exactly(1), SLOW, (C, Server::Exec), "", "1.2.0", "Runs the transaction, with nobody else running anything"),
-    row("discard", Exactly(1), Flags::NEITHER, (C, Server::Discard), "", "2.0.0", "Forgets the transaction"),
-    Command { names: Names::ALL, ..row("watch", AtLeast(2), Flags::NEITHER, (C, Server::Watch), "key [key ...]", "2.2.0", "Has the next EXEC do nothing if one of the names was changed until then") },
-    row("unwatch", Exactly(1), Flags::NEITHER, (C, Server::Unwatch), "", "2.2.0", "Forgets what is watched"),
-    row("command", AtLeast(1), SLOW, (S, Server::Command), "[subcommand]", "2.8.13", "Lists all commands"),
-    row("info", AtLeast(1), SLOW, (S, Server::Info), "[section [section ...]]", "1.0.0", "Says how the server is"),
+    row("hello", AtLeast(1), Flags::NEITHER, (C, Server::Hello), "[protover [AUTH username password] [SETNAME clientname]]", "6.0.0", "Selects the protocol version; can also authenticate and name the connection"),
+    row("auth", AtLeast(2), Flags::NEITHER, (C, Server::Auth), "[username] password", "1.0.0", "Authenticates the connection"),
+    row("ping", AtLeast(1), Flags::NEITHER, (C, Server::Ping), "[message]", "1.0.0", "Returns PONG, or the message if there is one"),
+    row("echo", Exactly(2), Flags::NEITHER, (C, Server::Echo), "message", "1.0.0", "Returns the message"),
+    row("quit", AtLeast(1), Flags::NEITHER, (C, Server::Quit), "", "1.0.0", "Replies OK and closes the connection"),
+    row("reset", Exactly(1), Flags::NEITHER, (C, Server::Reset), "", "6.2.0", "Resets the connection to its initial state"),
+    row("select", Exactly(2), Flags::NEITHER, (C, Server::Select), "index", "1.0.0", "Selects the database; there is only database 0"),
+    row("client", AtLeast(2), SLOW, (C, Server::Client), "subcommand", "2.4.0", "Shows and manages client connections"),
+    row("multi", Exactly(1), Flags::NEITHER, (C, Server::Multi), "", "1.2.0", "Starts a transaction"),
+    row("exec", Exactly(1), SLOW, (C, Server::Exec), "", "1.2.0", "Runs the commands of the transaction; no other client's commands run in between"),
+    row("discard", Exactly(1), Flags::NEITHER, (C, Server::Discard), "", "2.0.0", "Discards the transaction"),
+    Command { names: Names::ALL, ..row("watch", AtLeast(2), Flags::NEITHER, (C, Server::Watch), "key [key ...]", "2.2.0", "Makes the next EXEC do nothing if one of the keys changes before it") },
+    row("unwatch", Exactly(1), Flags::NEITHER, (C, Server::Unwatch), "", "2.2.0", "Stops watching all keys"),
+    row("command", AtLeast(1), SLOW, (S, Server::Command), "[subcommand]", "2.8.13", "Returns details of all commands"),
+    row("info", AtLeast(1), SLOW, (S, Server::Info), "[section [section ...]]", "1.0.0", "Returns information and statistics about the server"),
     row("config", AtLeast(2), Flags::ADMIN, (S, Server::Config), "subcommand", "2.0.0", "Reads and sets parameters"),
-    row("slowlog", AtLeast(2), Flags::ADMIN, (S, Server::SlowLog), "subcommand", "2.2.12", "What took long"),
-    row("latency", AtLeast(2), Flags::ADMIN, (S, Server::Latency), "subcommand", "2.8.13", "How long it took"),
-    row("cluster", AtLeast(2), SLOW, (S, Server::Cluster), "subcommand", "3.0.0", "There is no cluster"),
-    row("debug", AtLeast(2), Flags::ADMIN, (S, Server::Debug), "subcommand", "1.0.0", "For tests"),
+    row("slowlog", AtLeast(2), Flags::ADMIN, (S, Server::SlowLog), "subcommand", "2.2.12", "Shows the log of slow requests"),
+    row("latency", AtLeast(2), Flags::ADMIN, (S, Server::Latency), "subcommand", "2.8.13", "Shows latency statistics"),
+    row("cluster", AtLeast(2), SLOW, (S, Server::Cluster), "subcommand", "3.0.0", "Refused, except INFO, KEYSLOT and MYID: there is no cluster mode"),
+    row("debug", AtLeast(2), Flags::ADMIN, (S, Server::Debug), "subcommand", "1.0.0", "Commands for testing"),
     row("shutdown", AtLeast(1), Flags::ADMIN, (S, Server::Shutdown), "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", "1.0.0", "Stops the server"),
-    row("time", Exactly(1), Flags::NEITHER, (S, Server::Time), "", "2.6.0", "Seconds since 1970, and microseconds"),
-    row("role", Exactly(1), Flags::NEITHER, (S, Server::Role), "", "2.8.12", "Says that this server has no master and no replicas"),
-    row("replicaof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "5.0.0", "There is no replication: NO ONE alone is accepted"),
-    row("slaveof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "1.0.0", "There is no replication: NO ONE alone is accepted"),
-    row("readonly", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "There is no cluster"),
-    row("readwrite", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "There is no cluster"),
-    row("asking", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "There is no cluster"),
-    row("module", AtLeast(2), Flags::ADMIN, (S, Server::Module), "subcommand", "4.0.0", "What is built in"),
-    row("acl", AtLeast(2), Flags::ADMIN, (S, Server::Acl), "subcommand", "6.0.0", "Who may do what"),
+    row("time", Exactly(1), Flags::NEITHER, (S, Server::Time), "", "2.6.0", "Returns the Unix time: seconds and microseconds"),
+    row("role", Exactly(1), Flags::NEITHER, (S, Server::Role), "", "2.8.12", "Returns the replication role: always master, without replicas"),
+    row("replicaof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "5.0.0", "Accepts only NO ONE: there is no replication"),
+    row("slaveof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "1.0.0", "Accepts only NO ONE: there is no replication"),
+    row("readonly", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
+    row("readwrite", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
+    row("asking", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
+    row("module", AtLeast(2), Flags::ADMIN, (S, Server::Module), "subcommand", "4.0.0", "Lists the built-in module"),
+    row("acl", AtLeast(2), Flags::ADMIN, (S, Server::Acl), "subcommand", "6.0.0", "Manages users and their permissions"),
 ];
 
-/// The words behind the commands that have such.
+/// The subcommands of all commands that have them.
 #[rustfmt::skip]
 pub static SUBCOMMANDS: &[Subcommand] = &[
     sub(Server::Acl, "cat", AtLeast(2), SLOW, "[category]", "Lists the categories, or the commands of one"),
-    sub(Server::Acl, "deluser", AtLeast(3), Flags::ADMIN, "username [username ...]", "Removes users and closes their connections"),
-    sub(Server::Acl, "dryrun", AtLeast(4), Flags::ADMIN, "username command [arg [arg ...]]", "Says whether a user might run a command, and does not run it"),
-    sub(Server::Acl, "genpass", AtLeast(2), SLOW, "[bits]", "Makes a password nobody guesses"),
-    sub(Server::Acl, "getuser", Exactly(3), Flags::ADMIN, "username", "What a user may do"),
+    sub(Server::Acl, "deluser", AtLeast(3), Flags::ADMIN, "username [username ...]", "Deletes users and closes their connections"),
+    sub(Server::Acl, "dryrun", AtLeast(4), Flags::ADMIN, "username command [arg [arg ...]]", "Checks whether a user may run a command, without running it"),
+    sub(Server::Acl, "genpass", AtLeast(2), SLOW, "[bits]", "Generates a random password"),
+    sub(Server::Acl, "getuser", Exactly(3), Flags::ADMIN, "username", "Returns the rules of a user"),
     sub(Server::Acl, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Acl, "list", Exactly(2), Flags::ADMIN, "", "All users, as a file of rules has them"),
-    sub(Server::Acl, "load", Exactly(2), Flags::ADMIN, "", "Reads the file of users again: all of it or nothing"),
-    sub(Server::Acl, "log", AtLeast(2), Flags::ADMIN, "[count | RESET]", "What was refused lately, and to whom"),
-    sub(Server::Acl, "save", Exactly(2), Flags::ADMIN, "", "Writes all users to the file of users"),
-    sub(Server::Acl, "setuser", AtLeast(3), Flags::ADMIN, "username [rule [rule ...]]", "Makes or changes a user: all of the rules or none"),
-    sub(Server::Acl, "users", Exactly(2), Flags::ADMIN, "", "The names of all users"),
-    sub(Server::Acl, "whoami", Exactly(2), SLOW, "", "The name of the connection's user"),
-    sub(Server::Client, "getname", Exactly(2), SLOW, "", "The name of the connection"),
-    sub(Server::Client, "getredir", Exactly(2), SLOW, "", "Where notices of tracking go: nowhere, for there are none"),
+    sub(Server::Acl, "list", Exactly(2), Flags::ADMIN, "", "Lists all users and their rules, in the format of the users file"),
+    sub(Server::Acl, "load", Exactly(2), Flags::ADMIN, "", "Reloads the users file; an error changes nothing"),
+    sub(Server::Acl, "log", AtLeast(2), Flags::ADMIN, "[count | RESET]", "Lists recently denied requests and their users"),
+    sub(Server::Acl, "save", Exactly(2), Flags::ADMIN, "", "Writes all users to the users file"),
+    sub(Server::Acl, "setuser", AtLeast(3), Flags::ADMIN, "username [rule [rule ...]]", "Creates or changes a user; if one rule is invalid, none is applied"),
+    sub(Server::Acl, "users", Exactly(2), Flags::ADMIN, "", "Lists the names of all users"),
+    sub(Server::Acl, "whoami", Exactly(2), SLOW, "", "Returns the user name of the connection"),
+    sub(Server::Client, "getname", Exactly(2), SLOW, "", "Returns the name of the connection"),
+    sub(Server::Client, "getredir", Exactly(2), SLOW, "", "Returns -1: client tracking is not supported"),
     sub(Server::Client, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Client, "id", Exactly(2), SLOW, "", "The number of the connection"),
-    sub(Server::Client, "info", Exactly(2), SLOW, "", "What is known of the connection"),
+    sub(Server::Client, "id", Exactly(2), SLOW, "", "Returns the ID of the connection"),
+    sub(Server::Client, "info", Exactly(2), SLOW, "", "Returns information about the connection"),
     sub(Server::Client, "kill", AtLeast(3), Flags::ADMIN, "ip:port | [ID id] [TYPE type] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes|no]", "Closes connections"),
-    sub(Server::Client, "list", AtLeast(2), Flags::ADMIN, "[TYPE type] [ID id [id ...]]", "What is known of all connections"),
-    sub(Server::Client, "no-evict", Exactly(3), Flags::ADMIN, "ON|OFF", "Accepted: no connection is ever closed to make room"),
-    sub(Server::Client, "no-touch", Exactly(3), SLOW, "ON|OFF", "Accepted: looking at a name never makes it live longer"),
-    sub(Server::Client, "pause", AtLeast(3), Flags::ADMIN, "timeout [WRITE|ALL]", "Runs no requests, or none that change something, for so many milliseconds"),
-    sub(Server::Client, "reply", Exactly(3), SLOW, "ON|OFF|SKIP", "Whether requests are answered"),
-    sub(Server::Client, "setinfo", Exactly(4), SLOW, "LIB-NAME libname | LIB-VER libver", "What the client's library is"),
-    sub(Server::Client, "setname", Exactly(3), SLOW, "connection-name", "Names the connection"),
-    sub(Server::Client, "unblock", AtLeast(3), Flags::ADMIN, "client-id [TIMEOUT|ERROR]", "No command waits: answers 0"),
-    sub(Server::Client, "unpause", Exactly(2), Flags::ADMIN, "", "Ends a pause"),
-    sub(Server::Cluster, "countkeysinslot", Exactly(3), SLOW, "slot", "There is no cluster"),
-    sub(Server::Cluster, "help", Exactly(2), SLOW, "", "There is no cluster"),
-    sub(Server::Cluster, "info", Exactly(2), SLOW, "", "Says that there is no cluster"),
-    sub(Server::Cluster, "keyslot", Exactly(3), SLOW, "key", "The slot a name would have in a cluster"),
-    sub(Server::Cluster, "myid", Exactly(2), SLOW, "", "The server's identity"),
-    sub(Server::Cluster, "nodes", Exactly(2), SLOW, "", "There is no cluster"),
-    sub(Server::Cluster, "shards", Exactly(2), SLOW, "", "There is no cluster"),
-    sub(Server::Cluster, "slots", Exactly(2), SLOW, "", "There is no cluster"),
-    sub(Server::Command, "count", Exactly(2), SLOW, "", "How many commands there are"),
-    sub(Server::Command, "docs", AtLeast(2), SLOW, "[command-name [command-name ...]]", "What commands do"),
-    sub(Server::Command, "getkeys", AtLeast(4), SLOW, "command [arg [arg ...]]", "The names in a request"),
-    sub(Server::Command, "getkeysandflags", AtLeast(4), SLOW, "command [arg [arg ...]]", "The names in a request, and what is done to them"),
+    sub(Server::Client, "list", AtLeast(2), Flags::ADMIN, "[TYPE type] [ID id [id ...]]", "Lists connections"),
+    sub(Server::Client, "no-evict", Exactly(3), Flags::ADMIN, "ON|OFF", "Accepted, but has no effect"),
+    sub(Server::Client, "no-touch", Exactly(3), SLOW, "ON|OFF", "Accepted, but has no effect"),
+    sub(Server::Client, "pause", AtLeast(3), Flags::ADMIN, "timeout [WRITE|ALL]", "Suspends all requests, or only writes, for a number of milliseconds"),
+    sub(Server::Client, "reply", Exactly(3), SLOW, "ON|OFF|SKIP", "Turns replies on or off"),
+    sub(Server::Client, "setinfo", Exactly(4), SLOW, "LIB-NAME libname | LIB-VER libver", "Sets the name or version of the client library"),
+    sub(Server::Client, "setname", Exactly(3), SLOW, "connection-name", "Sets the name of the connection"),
+    sub(Server::Client, "unblock", AtLeast(3), Flags::ADMIN, "client-id [TIMEOUT|ERROR]", "Returns 0: no command blocks"),
+    sub(Server::Client, "unpause", Exactly(2), Flags::ADMIN, "", "Ends a CLIENT PAUSE"),
+    sub(Server::Cluster, "countkeysinslot", Exactly(3), SLOW, "slot", "Refused: there is no cluster mode"),
+    sub(Server::Cluster, "help", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
+    sub(Server::Cluster, "info", Exactly(2), SLOW, "", "Returns the state of the cluster: disabled"),
+    sub(Server::Cluster, "keyslot", Exactly(3), SLOW, "key", "Returns the hash slot that a key would have in a cluster"),
+    sub(Server::Cluster, "myid", Exactly(2), SLOW, "", "Returns the ID of the server"),
+    sub(Server::Cluster, "nodes", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
+    sub(Server::Cluster, "shards", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
+    sub(Server::Cluster, "slots", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
+    sub(Server::Command, "count", Exactly(2), SLOW, "", "Returns the number of commands"),
+    sub(Server::Command, "docs", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns the documentation of commands"),
+    sub(Server::Command, "getkeys", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request"),
+    sub(Server::Command, "getkeysandflags", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request and how each is accessed"),
     sub(Server::Command, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Command, "info", AtLeast(2), SLOW, "[command-name [command-name ...]]", "What commands are like"),
-    sub(Server::Command, "list", AtLeast(2), SLOW, "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]", "The names of all commands"),
+    sub(Server::Command, "info", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns details of commands"),
+    sub(Server::Command, "list", AtLeast(2), SLOW, "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]", "Lists the names of commands"),
     sub(Server::Config, "get", AtLeast(3), Flags::ADMIN, "parameter [parameter ...]", "Reads parameters"),
     sub(Server::Config, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Config, "resetstat", Exactly(2), Flags::ADMIN, "", "Counts from zero again"),
-    sub(Server::Config, "rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the file they came from"),
+    sub(Server::Config, "resetstat", Exactly(2), Flags::ADMIN, "", "Resets the statistics"),
+    sub(Server::Config, "rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the configuration file"),
     sub(Server::Config, "set", AtLeast(4), Flags::ADMIN, "parameter value [parameter value ...]", "Sets parameters"),
     sub(Server::Debug, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Debug, "reload", AtLeast(2), Flags::ADMIN, "[NOSAVE]", "Writes a snapshot, if there is a folder, and loads every value again from its stored bytes"),
-    sub(Server::Debug, "sleep", Exactly(3), Flags::ADMIN, "seconds", "Has the connection wait, for 10 seconds at the most"),
-    sub(Server::Latency, "doctor", Exactly(2), Flags::ADMIN, "", "Says in words what took long"),
+    sub(Server::Debug, "reload", AtLeast(2), Flags::ADMIN, "[NOSAVE]", "Writes a snapshot, if there is a data folder, and reloads every value from its stored bytes"),
+    sub(Server::Debug, "sleep", Exactly(3), Flags::ADMIN, "seconds", "Delays the connection, by at most 10 seconds"),
+    sub(Server::Latency, "doctor", Exactly(2), Flags::ADMIN, "", "Describes in words what was slow"),
     sub(Server::Latency, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Latency, "history", Exactly(3), Flags::ADMIN, "event", "When an event took how long"),
-    sub(Server::Latency, "latest", Exactly(2), Flags::ADMIN, "", "How long each event took last, and at the most"),
-    sub(Server::Latency, "reset", AtLeast(2), Flags::ADMIN, "[event [event ...]]", "Forgets"),
+    sub(Server::Latency, "history", Exactly(3), Flags::ADMIN, "event", "Returns the recorded times and latencies of an event"),
+    sub(Server::Latency, "latest", Exactly(2), Flags::ADMIN, "", "Returns the latest and the highest latency of every event"),
+    sub(Server::Latency, "reset", AtLeast(2), Flags::ADMIN, "[event [event ...]]", "Deletes the recorded latencies"),
     sub(Server::Module, "help", Exactly(2), SLOW, "", "Prints this help"),
     sub(Server::Module, "list", Exactly(2), Flags::ADMIN, "", "Lists the module whose commands are built in"),
-    sub(Server::Module, "load", AtLeast(3), Flags::ADMIN, "path [arg [arg ...]]", "Refused"),
-    sub(Server::Module, "unload", Exactly(3), Flags::ADMIN, "name", "Refused"),
-    sub(Server::SlowLog, "get", AtLeast(2), Flags::ADMIN, "[count]", "The requests that took long, the latest first"),
+    sub(Server::Module, "load", AtLeast(3), Flags::ADMIN, "path [arg [arg ...]]", "Refused: the built-in module is the only one"),
+    sub(Server::Module, "unload", Exactly(3), Flags::ADMIN, "name", "Refused: the built-in module is the only one"),
+    sub(Server::SlowLog, "get", AtLeast(2), Flags::ADMIN, "[count]", "Returns the slow requests, newest first"),
     sub(Server::SlowLog, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::SlowLog, "len", Exactly(2), Flags::ADMIN, "", "How many there are"),
-    sub(Server::SlowLog, "reset", Exactly(2), Flags::ADMIN, "", "Forgets them"),
+    sub(Server::SlowLog, "len", Exactly(2), Flags::ADMIN, "", "Returns the number of entries"),
+    sub(Server::SlowLog, "reset", Exactly(2), Flags::ADMIN, "", "Deletes all entries"),
 ];
 
-/// Why the server refuses what is about itself or the connection: part of [`Refusal`](crate::Refusal).
+/// Why a command on the connection or the server was refused: part of [`Refusal`](crate::Refusal).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionRefusal {
-    /// A non-member asks.
+    /// The client has not authenticated.
     NoAuth,
-    /// `HELLO`: a non-member asks.
+    /// `HELLO`: the client has not authenticated.
     HelloNoAuth,
-    /// No such user, or not the password.
+    /// The user does not exist, or the password is wrong.
     WrongPass,
-    /// `AUTH`: there is no password.
+    /// `AUTH`: no password is set.
     NoPassword,
-    /// `HELLO`: neither 2 nor 3.
+    /// `HELLO`: the version is neither 2 nor 3.
     UnsupportedProtocol,
-    /// `HELLO`: not a number.
+    /// `HELLO`: the version is not a number.
     BadProtocol,
-    /// `HELLO`: a word it does not know, or with something missing behind it.
+    /// `HELLO`: an unknown option, or one with a missing value.
     HelloOption(String),
-    /// A name with blanks in it.
+    /// A connection name that contains spaces.
     ClientName,
-    /// `CLIENT SETINFO`: a value with blanks in it.
+    /// `CLIENT SETINFO`: a value that contains spaces.
     ClientInfo(&'static str),
-    /// `CLIENT SETINFO`: a word it does not know.
+    /// `CLIENT SETINFO`: an unknown option.
     ClientInfoOption(String),
     /// `CLIENT LIST`: not a number.
     BadClientId,
@@ -290,21 +290,21 @@ pub enum SessionRefusal {
     ExecWithoutMulti,
     /// `DISCARD` without a transaction.
     DiscardWithoutMulti,
-    /// `EXEC` after a request that was refused.
+    /// `EXEC` after a queued request was refused.
     ExecAbort,
     /// The transaction would take too much memory.
     TransactionTooLarge {
-        /// Bytes it may take.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// `EXEC`: the request was run, but its reply does not fit behind those of the others.
+    /// `EXEC`: the request ran, but its reply exceeds the limit for the replies of a transaction.
     RepliesTooLarge {
-        /// Bytes they may take.
+        /// The limit in bytes.
         limit: usize,
     },
     /// `SLOWLOG GET`.
     SlowLogCount,
-    /// There is no cluster.
+    /// There is no cluster mode.
     NoCluster,
     /// `REPLICAOF`: not a port.
     MasterPort,
@@ -318,35 +318,35 @@ pub enum SessionRefusal {
     NoCommand {
         /// The user.
         user: String,
-        /// The command, with its subcommand behind a `|`.
+        /// The command, followed by `|` and its subcommand.
         command: String,
     },
-    /// The user may not do this to one of the names.
+    /// The user may not access one of the keys in this way.
     NoName,
-    /// `EXEC`: what was allowed when it was queued no longer is.
+    /// `EXEC`: a request that was allowed when it was queued no longer is.
     NoLonger(Box<SessionRefusal>),
-    /// `ACL DRYRUN`: the user may not do this to this name.
+    /// `ACL DRYRUN`: the user may not access this key in this way.
     NoSuchName {
         /// The user.
         user: String,
-        /// The name.
+        /// The key.
         name: String,
     },
-    /// Nobody may run it.
+    /// No client may run this command.
     Off {
         /// The command, in upper case.
         command: String,
-        /// How that came to be.
+        /// The reason.
         why: &'static str,
     },
-    /// `ACL SETUSER`: a rule that is none.
+    /// `ACL SETUSER`: an invalid rule.
     Rule {
         /// The rule, unless it is a password.
         rule: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// `ACL SETUSER`: a name with blanks in it.
+    /// `ACL SETUSER`: a user name that contains spaces.
     UserName,
     /// `ACL DELUSER`.
     DefaultUser,
@@ -356,11 +356,11 @@ pub enum SessionRefusal {
     CommandNotFound(String),
     /// `ACL GENPASS`.
     PasswordBits,
-    /// `ACL SAVE`, `ACL LOAD`: there is no file of users.
+    /// `ACL SAVE`, `ACL LOAD`: there is no users file.
     NoUsersFile,
-    /// `ACL SAVE`, `ACL LOAD`: it went wrong.
+    /// `ACL SAVE`, `ACL LOAD`: reading or writing the users file failed.
     UsersFile(String),
-    /// The server is open to other machines, and would be open to everybody there.
+    /// The server accepts connections from other machines, and the change would allow one without a password.
     WouldExpose,
     /// `SHUTDOWN ABORT`.
     NoShutdown,
@@ -370,37 +370,37 @@ pub enum SessionRefusal {
     NotAFloat,
     /// `COMMAND GETKEYS`: no such command.
     InvalidCommand,
-    /// `COMMAND GETKEYS`: the number of words does not fit.
+    /// `COMMAND GETKEYS`: wrong number of arguments.
     InvalidArguments,
-    /// `COMMAND GETKEYS`: it has none.
+    /// `COMMAND GETKEYS`: the command has no keys.
     NoNames,
-    /// Nothing is written to disk: there is no folder for it.
+    /// Nothing can be written to disk: there is no data folder.
     NoFolder,
     /// Writing to disk, or reading from it, failed.
     SaveFailed(String),
-    /// `DEBUG RELOAD`: a value is not what its bytes say.
+    /// `DEBUG RELOAD`: a value differs from its stored bytes.
     ReloadFailed(String),
-    /// `SAVE` while one is under way.
+    /// `SAVE` while a snapshot is being written.
     SaveUnderWay,
     /// `CONFIG SET`: there is no such parameter.
     UnknownParameter(String),
-    /// `CONFIG SET`: a value that is not taken.
+    /// `CONFIG SET`: an invalid value.
     BadParameter {
         /// The parameter.
         name: &'static str,
-        /// Why not, in Redis's words.
+        /// The reason, in Redis's words.
         why: &'static str,
     },
-    /// `CONFIG SET`: a value that cannot be taken as things are.
+    /// `CONFIG SET`: a valid value that cannot be set in the current state.
     NotApplied {
         /// The parameter.
         name: &'static str,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// `CONFIG REWRITE`: there is no file.
+    /// `CONFIG REWRITE`: there is no configuration file.
     NoConfigFile,
-    /// `CONFIG REWRITE`: the file cannot be written.
+    /// `CONFIG REWRITE`: writing the configuration file failed.
     RewriteFailed(String),
 }
 
@@ -475,11 +475,11 @@ impl fmt::Display for SessionRefusal {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
             }
             Self::NoUsersFile => {
-                "ERR This server is not configured to use an ACL file: it is started with --users FILE then"
+                "ERR This server is not configured to use an ACL file: start it with --users FILE"
             }
             Self::UsersFile(why) => return write!(f, "ERR {why}"),
             Self::WouldExpose => {
-                "ERR the server is open to other machines: a user that is on needs a password, unless it is started with \
+                "ERR the server accepts connections from other machines: every enabled user needs a password, unless the server runs with \
                  --unprotected"
             }
             Self::NoShutdown => "ERR No shutdown in progress.",
@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_subcommand_is_there_once_and_its_arity_counts_both_words() {
+    fn subcommands_are_unique_and_arity_counts_both_words() {
         for (index, row) in SUBCOMMANDS.iter().enumerate() {
             let (Exactly(words) | AtLeast(words)) = row.arity;
             assert!(words >= 2, "{}", row.name);

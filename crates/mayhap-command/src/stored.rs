@@ -1,4 +1,4 @@
-//! Values as the bytes of a snapshot: `.mayhap` encodings, which are written without a copy in between.
+//! Values as the bytes of a snapshot: `.mayhap` encodings, written without an intermediate copy.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -15,33 +15,33 @@ use crate::mf::Holder;
 use crate::refusal::Refusal;
 use crate::value::Value;
 
-/// What the bytes of a stored value are. The numbers are in files, and never change.
+/// The form of a stored value. The numbers are in files and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Form {
-    /// A filter of the `BF.*` family.
+    /// A `BF.*` filter.
     Bloom = 1,
-    /// A filter of the `CF.*` family.
+    /// A `CF.*` filter.
     Cuckoo = 2,
-    /// A filter of the `MF.*` family: its generation (u32) and when that was made (u64) in front of it.
+    /// An `MF.*` filter, after its generation (u32) and creation time (u64).
     Filter = 3,
     /// A string: its bytes.
     Text = 4,
-    /// A filter of the `MF.*` family that is still the list of its first items, with the same in front of it.
+    /// An `MF.*` filter that is still the list of its first items, after the same two numbers.
     Listed = 5,
-    /// A name of the `MF.*` family with all it has: what is coming, what its filters are made from.
+    /// The complete state of an `MF.*` key: also the next generation and the recipes of its filters.
     Holder = 6,
-    /// A filter of the `BF.*` family that is being loaded: how many pieces came (u32), from where to where each (two u64), the filter so far.
+    /// A `BF.*` filter that is being loaded: the number of loaded pieces (u32), start and end of each (two u64), the filter so far.
     LoadingBloom = 7,
-    /// The same of the `CF.*` family.
+    /// The same for a `CF.*` filter.
     LoadingCuckoo = 8,
-    /// A name whose data is lost: what was lost (u8).
+    /// A key whose data is lost: the kind of loss (u8).
     Lost = 9,
 }
 
 impl Form {
-    /// The form with this number.
+    /// Returns the form with this number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         let all = [
@@ -58,7 +58,7 @@ impl Form {
         all.into_iter().find(|form| *form as u8 == number)
     }
 
-    /// May a payload of this type have bytes of this form?
+    /// May a payload of this type contain bytes of this form?
     #[must_use]
     pub const fn is_of(self, own: OwnType) -> bool {
         match own {
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// Where in the bytes of a value of this form an encoded filter begins; at their end if there is none.
+    /// The position in the bytes at which the encoded filter begins, or their end if there is none.
     fn filter_at(self, bytes: &[u8]) -> Result<usize, DecodeError> {
         Ok(match self {
             Self::Bloom | Self::Cuckoo => 0,
@@ -81,13 +81,13 @@ impl Form {
 
 const HISTORY_BYTES: usize = 12;
 
-/// The bytes of a value that are written piece by piece, with others at work on it in between.
+/// Writes the bytes of a value in pieces, while other requests use the value in between.
 ///
-/// Others may add to Bloom filters meanwhile, through a shared look. Anything else that happens to the value spoils it.
+/// Requests with shared access may still insert into Bloom filters. Any other change to the value invalidates it.
 #[derive(Debug)]
 pub struct Copying {
     form: Form,
-    /// What stands in front of the pieces.
+    /// The bytes before the pieces.
     head: Vec<u8>,
     rest: Rest,
 }
@@ -95,12 +95,12 @@ pub struct Copying {
 #[derive(Debug)]
 enum Rest {
     Filter(Pieces),
-    /// From this byte on.
+    /// The next byte.
     Text(usize),
 }
 
 impl Copying {
-    /// What the bytes are.
+    /// The form of the bytes.
     #[must_use]
     pub const fn form(&self) -> Form {
         self.form
@@ -108,7 +108,7 @@ impl Copying {
 }
 
 impl Value {
-    /// What its bytes are.
+    /// The form of its bytes.
     #[must_use]
     pub fn form(&self) -> Form {
         match self {
@@ -124,14 +124,14 @@ impl Value {
         }
     }
 
-    /// Can its bytes be written piece by piece?
+    /// Can its bytes be written in pieces?
     #[must_use]
     pub const fn has_pieces(&self) -> bool {
         !matches!(self, Self::LoadingBloom(_) | Self::LoadingCuckoo(_) | Self::Lost(_))
     }
 
-    /// Begins to write its bytes piece by piece. It is held for oneself for a moment, so that its counts are those of its bits; nothing changes.
-    /// `None`: it is small, and [`store`](Self::store) is for it.
+    /// Starts to write its bytes in pieces. Needs exclusive access for a moment, so that its counts match its bits; nothing changes.
+    /// `None` if the value is small: use [`store`](Self::store).
     pub fn copy_in_pieces(&mut self) -> Option<Copying> {
         let form = self.form();
         let (head, rest) = match self {
@@ -151,7 +151,7 @@ impl Value {
         Some(Copying { form, head, rest })
     }
 
-    /// Appends the next piece, of about `most` bytes. Is there more? `None`: it is something else by now.
+    /// Appends the next piece, of about `most` bytes, and returns whether there are more. `None` if the value was replaced.
     pub fn next_piece(&self, copying: &mut Copying, most: usize, out: &mut Vec<u8>) -> Option<bool> {
         out.append(&mut copying.head);
         match (self, &mut copying.rest) {
@@ -175,10 +175,10 @@ impl Value {
         }
     }
 
-    /// Writes its bytes. It is held for oneself, so that its counts are those of its bits; nothing changes.
+    /// Writes its bytes. Needs exclusive access, so that its counts match its bits; nothing changes.
     ///
     /// # Errors
-    /// Whatever `out` answers.
+    /// Any error of `out`.
     pub fn store(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let form = self.form();
         match self {
@@ -193,7 +193,7 @@ impl Value {
                 out.write_all(&head)?;
                 match form {
                     Form::Listed => holder.store_list(out).unwrap_or(Ok(())),
-                    // The head has the list.
+                    // The list is in the head.
                     _ if holder.served_as_list() => Ok(()),
                     _ => holder.encode_into(out),
                 }
@@ -211,10 +211,10 @@ impl Value {
         }
     }
 
-    /// The value in bytes of this form, after [`seal`]. Takes no more memory than in proportion to them.
+    /// Loads a value of this form from its bytes, after [`seal`]. Needs memory in proportion to the bytes.
     ///
     /// # Errors
-    /// [`StoredError`] for anything but what [`store`](Self::store) wrote.
+    /// [`StoredError`] for bytes that [`store`](Self::store) did not write.
     pub fn load(form: Form, bytes: &[u8], context: &Context<'_>) -> Result<Self, StoredError> {
         Ok(match form {
             Form::Bloom => Self::Bloom(Box::new(AtomicScalableBloom::from(ScalableBloom::decode(bytes)?))),
@@ -243,22 +243,23 @@ impl Value {
             }
             Form::LoadingBloom => {
                 let (came, rest) = read_came(bytes)?;
-                let loader = redis_bloom::Loader::resume(ScalableBloom::decode(rest)?, &came);
+                let loader = redis_bloom::BloomLoader::resume(ScalableBloom::decode(rest)?, &came);
                 Self::LoadingBloom(Box::new(loader.ok_or(BAD_PIECES)?))
             }
             Form::LoadingCuckoo => {
                 let (came, rest) = read_came(bytes)?;
-                let loader = redis_cuckoo::Loader::resume(ScalableCuckoo::decode(rest)?, &came);
+                let loader = redis_cuckoo::CuckooLoader::resume(ScalableCuckoo::decode(rest)?, &came);
                 Self::LoadingCuckoo(Box::new(loader.ok_or(BAD_PIECES)?))
             }
         })
     }
 
-    /// The value in the next `bytes` bytes of `reader`, which are what [`load`](Self::load) takes, or what was never [`seal`]ed: read straight into its
-    /// memory, with no second copy of it at any time. `None`: a value of this form must be read first and loaded then.
+    /// Loads a value from the next `bytes` bytes of `reader`, as [`load`](Self::load) does, or from bytes that were never [`seal`]ed. The
+    /// bytes go straight into the value's memory; there is never a second copy. `None` if a value of this form must be read into memory
+    /// first and loaded then.
     ///
     /// # Errors
-    /// [`StoredError`]; also if `reader` fails. Some of the bytes were read then.
+    /// [`StoredError`]; also if `reader` fails. Some of the bytes may have been read then.
     pub fn read(
         form: Form,
         reader: &mut dyn Read,
@@ -301,7 +302,7 @@ impl Value {
         })
     }
 
-    /// Puts items back in that were new to a Bloom filter when they came, whatever it counts by now.
+    /// Inserts items again that were new to a Bloom filter when they were logged, whatever the filter counts by now.
     pub fn put_back(&mut self, hashes: &[ItemHash]) {
         match self {
             Self::Bloom(filter) => filter.put_back(hashes),
@@ -311,10 +312,11 @@ impl Value {
     }
 }
 
-/// Makes bytes that were written piece by piece what [`Value::load`] takes. Whoever kept them has seen to it that they are as they were written.
+/// Completes bytes that were written in pieces, so that [`Value::load`] accepts them. The caller must have checked that they are
+/// unchanged since they were written.
 ///
 /// # Errors
-/// [`DecodeError`] for anything else.
+/// [`DecodeError`] for any other bytes.
 pub fn seal(form: Form, bytes: &mut [u8]) -> Result<(), DecodeError> {
     let at = form.filter_at(bytes)?;
     match &mut bytes[at..] {
@@ -323,8 +325,8 @@ pub fn seal(form: Form, bytes: &mut [u8]) -> Result<(), DecodeError> {
     }
 }
 
-const BAD_LOSS: DecodeError = DecodeError::BadField { field: "what was lost", got: 0 };
-const BAD_PIECES: DecodeError = DecodeError::BadField { field: "pieces that came", got: 0 };
+const BAD_LOSS: DecodeError = DecodeError::BadField { field: "kind of loss", got: 0 };
+const BAD_PIECES: DecodeError = DecodeError::BadField { field: "loaded pieces", got: 0 };
 
 fn history(holder: &Holder) -> [u8; HISTORY_BYTES] {
     let (generation, created_ms) = holder.history();
@@ -359,9 +361,9 @@ fn read_came(bytes: &[u8]) -> Result<(Vec<Range<u64>>, &[u8]), DecodeError> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StoredError {
-    /// The bytes are not those of a filter.
+    /// The bytes are not a valid filter.
     Decode(DecodeError),
-    /// It is refused as a client would be refused.
+    /// It is refused, with the error that a client would get.
     Refused(Refusal),
 }
 

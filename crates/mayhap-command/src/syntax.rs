@@ -1,52 +1,53 @@
-//! The syntax line of a command as a tree of arguments, for `COMMAND DOCS`.
+//! Parses the syntax line of a command into a tree of arguments, for `COMMAND DOCS`.
 //!
 //! ```text
 //! key error_rate capacity [EXPANSION expansion] [NONSCALING] ITEMS item [item ...]
 //! └key┘└ numbers ───────┘ └ token, optional ──┘ └ token ───┘ └ token, multiple ──┘
 //! ```
 //!
-//! * Words in capitals are tokens; a word behind a token is its value. Anything else is an argument, and its name says its type.
-//! * `[…]` is optional. `[item ...]` behind `item` says that there may be many.
-//! * `a|b` is a choice of two words; `[a x | b y]` one of all that stands between the strokes.
+//! * Words in capitals are tokens, and the word after a token is its value. Every other word is an argument; its name determines its
+//!   type.
+//! * `[…]` is optional. `[item ...]` after `item` means that it may be repeated.
+//! * `a|b` is a choice between two words. `[a x | b y]` is a choice between the parts that `|` separates.
 
-/// An argument, or some that belong together.
+/// An argument, or a group of arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
-    /// The word in front of it, or the word that it is.
+    /// The token before it, or the token that it is.
     pub token: Option<String>,
-    /// May it be left out?
+    /// May it be omitted?
     pub optional: bool,
-    /// May there be many?
+    /// May it be repeated?
     pub multiple: bool,
-    /// What a choice or a block is made of.
+    /// The parts of a choice or a block.
     pub arguments: Vec<Argument>,
 }
 
-/// What an argument is, in the words of `COMMAND DOCS`.
+/// The type of an argument, in the terms of `COMMAND DOCS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A name of the keyspace.
+    /// A key.
     Key,
     /// Any bytes.
     String,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number with a fraction.
     Double,
-    /// A word that stands for itself.
+    /// A token without a value.
     PureToken,
-    /// One of some.
+    /// One of several arguments.
     OneOf,
-    /// Some, one behind the other.
+    /// Several arguments in a row.
     Block,
 }
 
 impl Kind {
-    /// As `COMMAND DOCS` says it.
+    /// The name that `COMMAND DOCS` uses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,17 +62,17 @@ impl Kind {
     }
 }
 
-/// The token in front of items.
+/// The token before items.
 const ITEMS: &str = "ITEMS";
 
-/// The arguments that `syntax` says.
+/// Parses `syntax` into arguments.
 #[must_use]
 pub fn arguments(syntax: &str) -> Vec<Argument> {
     let spaced = syntax.replace('[', " [ ").replace(']', " ] ");
     sequence(&mut spaced.split_whitespace())
 }
 
-/// Up to the end, or to the bracket that closes.
+/// Parses up to the end or to a closing bracket.
 fn sequence<'a>(words: &mut impl Iterator<Item = &'a str>) -> Vec<Argument> {
     let (mut choices, mut now) = (Vec::new(), Vec::<Argument>::new());
     while let Some(word) = words.next() {
@@ -94,14 +95,14 @@ fn sequence<'a>(words: &mut impl Iterator<Item = &'a str>) -> Vec<Argument> {
     vec![choice(choices.into_iter().filter_map(together).collect())]
 }
 
-/// A bracket that closed: more of what stands in front of it, or something that may be left out.
+/// Adds the content of a bracket: a repetition of the argument before it, or something optional.
 fn optional(inside: Vec<Argument>, now: &mut Vec<Argument>) {
     let many = inside.last().is_some_and(|last| last.multiple);
     if let (true, [first, ..], Some(before)) = (many, &inside[..], now.last_mut())
         && before.name == first.name
     {
         before.multiple = true;
-        // RedisBloom has this token as an argument of its own.
+        // RedisBloom documents this token as a separate argument.
         if before.token.as_deref() == Some(ITEMS) {
             before.token = None;
             now.insert(now.len() - 1, single(ITEMS));
@@ -119,7 +120,7 @@ fn value_or_token(word: &str, now: &mut Vec<Argument>) {
         None => single(word),
     };
     match now.last_mut() {
-        // The word behind a token is its value.
+        // The word after a token is its value.
         Some(token)
             if token.kind == Kind::PureToken && argument.kind != Kind::PureToken && !token.optional =>
         {
@@ -141,7 +142,7 @@ fn single(word: &str) -> Argument {
     }
 }
 
-/// By its name.
+/// The type of the argument with this name.
 fn kind_of(name: &str) -> Kind {
     match name {
         "key" | "name" | "source" | "destination" | "newkey" | "newname" | "destkey" => Kind::Key,
@@ -153,7 +154,7 @@ fn kind_of(name: &str) -> Kind {
 }
 
 fn choice(arguments: Vec<Argument>) -> Argument {
-    // One of several words that stand for themselves is called as in RedisBloom.
+    // A choice between pure tokens has the name that RedisBloom gives it.
     let are_words = arguments.iter().all(|argument| argument.kind == Kind::PureToken);
     Argument {
         name: if are_words { "single_value" } else { "choice" }.to_owned(),
@@ -165,7 +166,7 @@ fn choice(arguments: Vec<Argument>) -> Argument {
     }
 }
 
-/// Some arguments as one.
+/// Combines several arguments into one block.
 fn together(mut arguments: Vec<Argument>) -> Option<Argument> {
     if arguments.len() <= 1 {
         return arguments.pop();
@@ -178,7 +179,7 @@ fn together(mut arguments: Vec<Argument>) -> Option<Argument> {
 mod tests {
     use super::*;
 
-    /// `name:kind`, a token in front, `?` for optional, `*` for many, parts in brackets.
+    /// Draws arguments as `name:kind`, with the token before it, `?` for optional, `*` for repeated, and parts in brackets.
     fn drawn(arguments: &[Argument]) -> String {
         let draw = |argument: &Argument| {
             let token = argument.token.as_ref().map(|token| format!("{token} ")).unwrap_or_default();
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_lines_become_trees() {
+    fn syntax_lines_parse_into_trees() {
         for (syntax, tree) in [
             ("", ""),
             ("key item [item ...]", "key:key, item:string*"),
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_a_tree_and_nothing_is_left_of_brackets() {
+    fn every_command_has_a_tree_without_leftover_brackets() {
         fn check(arguments: &[Argument]) {
             for argument in arguments {
                 assert!(!argument.name.contains(['[', ']', '|', ' ']), "{argument:?}");

@@ -9,10 +9,10 @@ use crate::{bf, bits, cf, keyspace, mf, server};
 static FAMILIES: [&[Command]; 6] =
     [bf::COMMANDS, cf::COMMANDS, mf::COMMANDS, bits::COMMANDS, keyspace::COMMANDS, server::COMMANDS];
 
-/// Longer than any command's name.
+/// An upper bound of the length of a command name.
 const LONGEST: usize = 32;
 
-/// Places for commands, far more than there are: few have to look for another one than their hash says.
+/// Slots of the hash table. There are far more slots than commands, so collisions are rare.
 const PLACES: usize = 1_024;
 
 static BY_NAME: LazyLock<Box<[Option<&'static Command>; PLACES]>> = LazyLock::new(|| {
@@ -27,18 +27,18 @@ static BY_NAME: LazyLock<Box<[Option<&'static Command>; PLACES]>> = LazyLock::ne
     places
 });
 
-/// FNV-1a: nobody can choose the names of commands, and they are short.
+/// FNV-1a. Command names are short, and clients cannot choose them.
 fn hash(name: &[u8]) -> usize {
     name.iter().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
         as usize
 }
 
-/// Every command there is.
+/// Returns every command.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// Which one of [`all`] it is: for tables beside this one. Nothing for a row that is not of this table.
+/// Returns the position of a command in [`all`], for tables that are parallel to this one; `None` for a row of another table.
 #[must_use]
 pub fn number(command: &'static Command) -> Option<usize> {
     let mut before = 0;
@@ -52,7 +52,7 @@ pub fn number(command: &'static Command) -> Option<usize> {
     None
 }
 
-/// The command of this name, however it is spelled.
+/// Returns the command with this name, in upper or lower case.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     let mut lower = [0; LONGEST];
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_there_once_in_lower_case_and_is_found_however_spelled() {
+    fn names_are_unique_lower_case_and_found_in_any_case() {
         assert_eq!(BY_NAME.iter().flatten().count(), all().count());
         const { assert!(PLACES.is_power_of_two()) };
         assert!(4 * all().count() < PLACES);

@@ -1,29 +1,29 @@
-//! What a request does to each name in it: what its user must be allowed to.
+//! How a request accesses each of its keys, and so which permissions its user needs.
 
 use crate::command::{Access, Command, Names};
 use crate::run::{Request, Run};
 
-/// What a request does to one of its names.
+/// How a request accesses one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// Learns that it is there and how large it is: whoever may do anything with it may do that.
+    /// Learns whether it exists and its size: any permission on the key is enough.
     Notice,
-    /// Learns or copies what it holds.
+    /// Reads or copies its value.
     Read,
-    /// Changes or removes what it holds, and tells no more of it than a change does.
+    /// Changes or deletes its value, and reveals no more of it than any write does.
     Write,
     /// Both.
     ReadWrite,
 }
 
 impl Touch {
-    /// Must what it holds be open to the user?
+    /// Does the user need permission to read it?
     #[must_use]
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadWrite)
     }
 
-    /// Must the user be allowed to change it?
+    /// Does the user need permission to write it?
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(self, Self::Write | Self::ReadWrite)
@@ -31,7 +31,7 @@ impl Touch {
 }
 
 impl Names {
-    /// The positions of the names in a request of so many words.
+    /// The positions of the keys in a request of this many words.
     pub fn positions(self, words: usize) -> impl Iterator<Item = usize> {
         let end = match usize::try_from(self.last) {
             Ok(last) => last.saturating_add(1),
@@ -45,7 +45,7 @@ impl Names {
 }
 
 impl<'a> Request<'a> {
-    /// Every name in it, and what is done to that.
+    /// Every key of the request and how it is accessed.
     pub fn touches(&self) -> impl Iterator<Item = (&'a [u8], Touch)> {
         let Self { command, words } = *self;
         let positions = command.names.positions(words.len()).enumerate();
@@ -53,7 +53,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What is done to the name of this number, from 0.
+/// How the key with this number, from 0, is accessed.
 fn touch(command: &Command, words: &[&[u8]], number: usize) -> Touch {
     let has = |from: usize, wanted: &[&str]| {
         let is_wanted = |word: &&[u8]| wanted.iter().any(|one| word.eq_ignore_ascii_case(one.as_bytes()));
@@ -63,7 +63,7 @@ fn touch(command: &Command, words: &[&[u8]], number: usize) -> Touch {
         ("exists" | "type" | "touch" | "watch" | "object" | "memory" | "strlen", _) => Touch::Notice,
         ("rename" | "renamenx", 0) => Touch::ReadWrite,
         ("copy", 0) => Touch::Read,
-        // The bit that was there is the reply.
+        // The reply is the old bit.
         ("setbit" | "getdel" | "move", _) => Touch::ReadWrite,
         ("set", _) if has(3, &["get"]) => Touch::ReadWrite,
         ("bitfield", _) => {
@@ -73,7 +73,7 @@ fn touch(command: &Command, words: &[&[u8]], number: usize) -> Touch {
                 Touch::Read
             }
         }
-        // To Redis it only looks, for what it answers stays the same.
+        // Redis flags it read-only, because its answers stay the same.
         ("cf.compact", _) => Touch::Write,
         _ => match (command.run, command.flags.access) {
             // The target, then the sources.

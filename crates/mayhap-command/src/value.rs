@@ -1,4 +1,4 @@
-//! What a name holds.
+//! The value of a key.
 
 use mayhap::codec::redis_rdb::{OwnType, ValueType};
 use mayhap::codec::{redis_bloom, redis_cuckoo};
@@ -8,39 +8,39 @@ use crate::bits::Text;
 use crate::lost::Lost;
 use crate::mf::Holder;
 
-/// What a name holds. Small: most of it is behind one pointer, for there may be a hundred million of them.
+/// The value of a key. It is small because there may be a hundred million of them: most of its data is in one heap allocation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// A filter of the `BF.*` family: RedisBloom's layout, or the same with a secret key. Lookups and inserts need no more than a shared reference.
+    /// A `BF.*` filter: RedisBloom's layout, or the same with a secret key. Lookups and inserts need only a shared reference.
     Bloom(Box<AtomicScalableBloom>),
-    /// A filter of the `BF.*` family that `BF.LOADCHUNK` is filling: some of its bytes did not come yet, so that it answers nothing.
-    LoadingBloom(Box<redis_bloom::Loader>),
-    /// A filter of the `CF.*` family: RedisBloom's layout, or the same with a secret key.
+    /// A `BF.*` filter that `BF.LOADCHUNK` is loading. Some of its bytes are missing, so it cannot answer.
+    LoadingBloom(Box<redis_bloom::BloomLoader>),
+    /// A `CF.*` filter: RedisBloom's layout, or the same with a secret key.
     Cuckoo(Box<ScalableCuckoo>),
-    /// A filter of the `CF.*` family that `CF.LOADCHUNK` is filling.
-    LoadingCuckoo(Box<redis_cuckoo::Loader>),
-    /// A string of bytes and bits.
+    /// A `CF.*` filter that `CF.LOADCHUNK` is loading.
+    LoadingCuckoo(Box<redis_cuckoo::CuckooLoader>),
+    /// A string, also used as a bitmap.
     Text(Box<Text>),
-    /// A filter of the `MF.*` family, of any kind.
+    /// An `MF.*` filter, of any kind.
     Filter(Box<Holder>),
-    /// Nothing is left of what the name held: it answers *not ready*.
+    /// The data of the key is lost: it answers *not ready*.
     Lost(Lost),
 }
 
 impl Value {
-    /// What this is, and whose commands answer it, for a client that asked with others.
+    /// A description of the value and its commands, for an error when a client used other commands.
     pub(crate) const fn family(&self) -> &'static str {
         match self {
-            Self::Bloom(_) | Self::LoadingBloom(_) => "a Bloom filter, which BF.* commands answer",
-            Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "a cuckoo filter, which CF.* commands answer",
-            Self::Text(_) => "a string, which GET and GETBIT answer",
-            Self::Filter(_) => "a filter, which MF.* commands answer",
-            Self::Lost(_) => "nothing, for its data is lost",
+            Self::Bloom(_) | Self::LoadingBloom(_) => "a Bloom filter (use BF.* commands)",
+            Self::Cuckoo(_) | Self::LoadingCuckoo(_) => "a cuckoo filter (use CF.* commands)",
+            Self::Text(_) => "a string (use GET or GETBIT)",
+            Self::Filter(_) => "a filter (use MF.* commands)",
+            Self::Lost(_) => "nothing, because its data is lost",
         }
     }
 
-    /// What `TYPE` says. A filter of the `BF.*` and `CF.*` families that has a secret key is of a type of its own: RedisBloom does not know it.
+    /// The reply of `TYPE`. `BF.*` and `CF.*` filters with a secret key have a type of their own, which RedisBloom does not have.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match (self, self.own_type()) {
@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// The type of its payload, if that is one of our own and not one of RedisBloom's or Redis's.
+    /// The type of its payload, if it is one of ours and not RedisBloom's or Redis's.
     #[must_use]
     pub fn own_type(&self) -> Option<OwnType> {
         match self {
@@ -74,8 +74,8 @@ impl Value {
         }
     }
 
-    /// Has its memory put elsewhere, where that is better: all of a filter of the `BF.*` and `CF.*` families, and of other values what their
-    /// name points to.
+    /// Moves its memory if `by` finds a better place: all of a `BF.*` or `CF.*` filter, and of other values only the allocation that the
+    /// key points to.
     pub fn relocate(&mut self, by: &mut dyn Relocate) {
         match self {
             Self::Bloom(filter) => {
@@ -94,13 +94,13 @@ impl Value {
         }
     }
 
-    /// Bytes a name takes that holds this, or nothing.
+    /// Bytes that the value of a key takes, or 0 if the key does not exist.
     #[must_use]
     pub fn booked_bytes(value: Option<&Self>) -> u64 {
         value.map_or(0, Self::memory_bytes)
     }
 
-    /// Bytes it takes, or would take if it had to grow now, where one can choose how far: about.
+    /// The approximate number of bytes it takes, or would take after growing if its growth factor can be chosen.
     #[must_use]
     pub fn reach_bytes(&self) -> u64 {
         let bytes = self.memory_bytes();
@@ -114,19 +114,19 @@ impl Value {
         }
     }
 
-    /// Bytes it takes, all in.
+    /// Bytes it takes in total.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Bloom(filter) => size_of::<AtomicScalableBloom>() as u64 + filter.memory_bytes(),
             Self::LoadingBloom(loader) => {
                 let filter = loader.filter().map_or(0, mayhap::ScalableBloom::memory_bytes);
-                size_of::<redis_bloom::Loader>() as u64 + filter
+                size_of::<redis_bloom::BloomLoader>() as u64 + filter
             }
             Self::Cuckoo(filter) => size_of::<ScalableCuckoo>() as u64 + filter.memory_bytes(),
             Self::LoadingCuckoo(loader) => {
                 let filter = loader.filter().map_or(0, ScalableCuckoo::memory_bytes);
-                size_of::<redis_cuckoo::Loader>() as u64 + filter
+                size_of::<redis_cuckoo::CuckooLoader>() as u64 + filter
             }
             Self::Text(text) => text.memory_bytes(),
             Self::Filter(holder) => holder.memory_bytes(),

@@ -1,20 +1,20 @@
-//! Names that somebody has for long: who serves many should not wait for them.
+//! Names that long requests hold. A thread that serves many clients should not wait for them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// Names of requests that take long and are being run. There are few.
+/// The names of running requests that take long. There are few.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
-    /// Each with the number of requests that have it.
+    /// Each with the number of requests that hold it.
     names: Mutex<HashMap<Box<[u8]>, usize>>,
-    /// How many there are, to be read without the lock.
+    /// The number of names. Can be read without the lock.
     count: AtomicUsize,
 }
 
-/// As long as it lives, its names are busy.
+/// Its names are busy until it is dropped.
 #[derive(Debug)]
 pub(crate) struct BusyNames<'a> {
     busy: &'a Busy,
@@ -32,12 +32,12 @@ impl Busy {
         BusyNames { busy: self, names }
     }
 
-    /// Is any name busy?
+    /// Whether any name is busy.
     pub(crate) fn any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Is this one?
+    /// Whether this name is busy.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.any() && self.names.lock().contains_key(name)
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_busy_as_long_as_anybody_has_it() {
+    fn a_name_is_busy_while_any_request_holds_it() {
         let busy = Busy::default();
         let one = busy.add(&[b"a", b"b"]);
         let other = busy.add(&[b"a"]);

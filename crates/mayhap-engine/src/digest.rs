@@ -1,4 +1,4 @@
-//! What an engine holds, as one number for every name: for whoever compares two of them.
+//! The contents of an engine as one number per name, to compare two engines.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Every name with a digest of all that a restart keeps of it: its value, bit for bit, when it goes, and when it was made. Names whose
-    /// time is up are among them until they are removed. Takes memory for all names, and one value at a time.
+    /// Returns every name with a hash of everything that a restart keeps: its value, bit for bit, its
+    /// deadline, and when it was created. Includes expired names until they are removed. Needs memory for all
+    /// names, and for one value at a time.
     #[must_use]
     pub fn digests(&self) -> BTreeMap<Vec<u8>, u64> {
         let (mut digests, mut cursor, mut bytes) = (BTreeMap::new(), 0, Vec::new());
@@ -19,7 +20,7 @@ impl Engine {
                 let mut held = entry.write();
                 let Some(value) = held.as_mut().filter(|_| entry.is_linked()) else { continue };
                 bytes.clear();
-                // Memory takes what it is given.
+                // Writing to memory does not fail.
                 let _ = value.store(&mut bytes);
                 let mut digest = Xxh3::new();
                 digest.update(&[value.form() as u8]);

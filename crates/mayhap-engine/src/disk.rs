@@ -1,4 +1,4 @@
-//! Files behind a trait: tests bring disks that fail, and tear what they were writing.
+//! Files behind a trait. Tests use disks that fail and tear writes.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -7,76 +7,77 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One folder of files, which are called by their names alone.
+/// A folder of files, addressed by name.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// A new file in place of any of that name.
+    /// Creates a file, replacing one with the same name.
     ///
     /// # Errors
-    /// Whatever the system answers, here and everywhere below.
+    /// Errors of the operating system, here and below.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// A new file in place of any of that name, which is written to behind its end only, and by several threads.
+    /// Creates a file, replacing one with the same name, that is only appended to, by several threads.
     fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>>;
-    /// A file from its beginning.
+    /// Opens a file for reading from its beginning.
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>>;
-    /// Gives a file another name, in place of any of that name, all at once.
+    /// Renames a file atomically, replacing one with the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
     /// The names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// Waits until names that were made, changed and removed are safe.
+    /// Syncs the folder: waits until created, renamed and removed names are safe.
     fn sync_dir(&self) -> io::Result<()>;
 }
 
-/// A file that is being written.
+/// A file while it is written.
 pub trait DiskFile: Write + Send {
-    /// Waits until all that was written is safe.
+    /// Waits until everything written is safe.
     ///
     /// # Errors
-    /// Whatever the system answers. What was written before may be lost then.
+    /// Errors of the operating system. Earlier writes may be lost then.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A file that grows at its end. One thread may write while another waits for what was written before to be safe.
+/// A file that grows at its end. One thread may write while another syncs earlier writes.
 pub trait AppendFile: Send + Sync {
-    /// Puts bytes behind the end, and says how many of them.
+    /// Appends bytes and returns the number appended.
     ///
     /// # Errors
-    /// Whatever the system answers, here and below. A failed write may have put some of the bytes there.
+    /// Errors of the operating system, here and below. A failed write may have appended some of the bytes.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
-    /// Cuts off what is behind the first `bytes`.
+    /// Truncates the file to `bytes`.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Waits until all that was written when this was called is safe, and the length of the file with it.
-    /// After an error what was written since the last success may be lost, whatever a second call answers.
+    /// Waits until everything written before the call is safe, including the length of the file. After an
+    /// error, writes since the last success may be lost, whatever a second call returns.
     fn sync_data(&self) -> io::Result<()>;
-    /// Is it the file of this name? Whatever is written to a file that was removed is lost.
+    /// Checks that the file still has this name. Writes to a file that was removed are lost.
     fn is_called(&self, _name: &str) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// The real ones, in a folder.
+/// Real files in a folder.
 #[derive(Clone, Debug)]
 pub struct Files {
     folder: PathBuf,
 }
 
 impl Files {
-    /// The files of `folder`, which is made if it is not there.
+    /// Opens `folder`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Whatever the system answers.
+    /// Errors of the operating system.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
         fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&folder)?;
         Ok(Self { folder })
     }
 
-    /// Takes from other users the rights to our files, and to the folder if nothing else is in it. Answers what was changed, and the mode it had.
+    /// Removes the access of other users to our files, and to the folder if it contains nothing else. Returns
+    /// what was changed, with the previous mode.
     ///
     /// # Errors
-    /// Whatever the system answers.
-    pub fn close_to_others(&self) -> io::Result<Vec<(String, u32)>> {
+    /// Errors of the operating system.
+    pub fn restrict_to_owner(&self) -> io::Result<Vec<(String, u32)>> {
         let (mut changed, mut only_ours) = (Vec::new(), true);
         let mut close = |path: &Path, name: String, found: &fs::Metadata, mode: u32| {
             let had = found.permissions().mode() & 0o7777;
@@ -103,12 +104,12 @@ impl Files {
     }
 }
 
-/// The files of a folder hold the keys of filters: only their owner reads them.
+/// The files contain the keys of filters, so only their owner can read them.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// What the group and all others may do.
+/// The mode bits of the group and of others.
 const OTHERS: u32 = 0o077;
-/// How the names of our files begin.
+/// The prefixes of our file names.
 const OUR_FILES: [&str; 5] = ["log-", "part-", "value-", "MANIFEST", "mayhap."];
 
 impl DiskFile for File {
@@ -117,7 +118,7 @@ impl DiskFile for File {
     }
 }
 
-/// A file of the log, and the folder that has it.
+/// A log file and its folder.
 #[derive(Debug)]
 struct InFolder {
     file: File,
@@ -139,7 +140,7 @@ impl AppendFile for InFolder {
 
     fn is_called(&self, name: &str) -> io::Result<()> {
         let gone = || {
-            let what = format!("{name} is not in its folder any more: it was removed or replaced");
+            let what = format!("{name} is no longer in its folder: it was removed or replaced");
             Err(io::Error::new(io::ErrorKind::NotFound, what))
         };
         match (fs::symlink_metadata(self.folder.join(name)), self.file.metadata()) {
@@ -149,7 +150,7 @@ impl AppendFile for InFolder {
             {
                 gone()
             }
-            // Whatever else is wrong, the next write or sync tells.
+            // Other errors show at the next write or sync.
             _ => Ok(()),
         }
     }
@@ -175,7 +176,7 @@ impl Disk for Files {
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
         let path = self.folder.join(name);
-        // Asked before it is opened: a pipe would wait for a writer, and a device might never end.
+        // Checked before opening: a pipe would wait for a writer, and a device might never end.
         if !fs::metadata(&path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is not a regular file")));
         }

@@ -1,4 +1,4 @@
-//! Names that are lost without anyone knowing which.
+//! Parts of the keyspace that lost an unknown set of names.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use mayhap_command::Lost;
 
 use crate::journal::{PARTS, part_of};
 
-/// The parts of which names are lost, one bit for each.
+/// The parts that lost names, one bit for each.
 #[derive(Debug, Default)]
 pub(crate) struct Doubt(AtomicU64);
 
@@ -26,17 +26,17 @@ impl Doubt {
         self.0.load(Relaxed)
     }
 
-    /// These are the parts from now on.
+    /// Sets the parts.
     pub(crate) fn set(&self, parts: u64) {
         self.0.store(parts, Relaxed);
     }
 
-    /// These as well.
+    /// Adds parts.
     pub(crate) fn add(&self, parts: u64) {
         self.0.fetch_or(parts, Relaxed);
     }
 
-    /// What may have become of a name that is not there.
+    /// Returns whether a name that does not exist may have been lost.
     pub(crate) fn of(&self, name: &[u8]) -> Option<Lost> {
         let parts = self.parts();
         (parts != 0 && parts & bit(part_of(name)) != 0).then_some(Lost::Unknown)

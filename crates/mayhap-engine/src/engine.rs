@@ -17,7 +17,7 @@ use crate::doubt::Doubt;
 use crate::entry::{Entry, Now};
 use crate::environment::Moment;
 use crate::expiries::Expiries;
-use crate::gate::Gate;
+use crate::gate::RequestGate;
 use crate::journal::{Copying, Journal};
 use crate::keyspace::Keyspace;
 use crate::reclaim::{Garbage, Reclaim};
@@ -26,7 +26,7 @@ use crate::snapshot::Saved;
 use crate::statistics::{Statistics, Totals};
 use crate::watch::{Watch, Watchers};
 
-/// Many named filters, and the limits and parameters they live under.
+/// Many named filters, with their limits and parameters.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) keyspace: Keyspace,
@@ -34,29 +34,29 @@ pub struct Engine {
     pub(crate) watchers: Arc<Watchers>,
     pub(crate) statistics: Statistics,
     pub(crate) reclaim: Reclaim,
-    /// Passed by ordinary requests, closed by a transaction.
-    pub(crate) gate: Gate,
-    /// Names of requests that take long.
+    /// Ordinary requests pass it, a transaction closes it.
+    pub(crate) gate: RequestGate,
+    /// The names of requests that take long.
     pub(crate) busy: Busy,
-    /// Nothing until the log is open, and nothing ever without one.
+    /// Empty until the log is open, and always empty without a log.
     pub(crate) journal: OnceLock<Journal>,
-    /// Is the log being played? Then names go when it says so, not when their time is up.
+    /// Whether the log is being replayed. Then names are removed by records, not by their deadlines.
     pub(crate) replaying: AtomicBool,
     pub(crate) copying: Copying,
-    /// Parts that lost names, and it is not known which: a name of theirs that is not there answers *not ready*.
+    /// Parts that lost an unknown set of names. A name of theirs that does not exist answers *not ready*.
     pub(crate) doubt: Doubt,
-    /// The last snapshot; held by who writes the next.
+    /// The last snapshot. Locked while the next one is written.
     pub(crate) saved: Mutex<Saved>,
     #[cfg(test)]
     pub(crate) spoilt: Mutex<Option<crate::journal::Spoilt>>,
-    /// Does a snapshot pause between the pieces of a value, so that other threads come in between?
+    /// Whether a snapshot pauses between the pieces of a value, so that other threads run in between.
     #[cfg(test)]
     pub(crate) pauses: AtomicBool,
     limits: Limits,
     pub(crate) budget: Budget,
-    /// Read by every pipeline, changed hardly ever.
+    /// Read by every pipeline, rarely changed.
     parameters: ArcSwap<Parameters>,
-    /// One change of the parameters at a time.
+    /// Allows one change of the parameters at a time.
     changing: Mutex<()>,
     pub(crate) environment: Arc<dyn Environment>,
     start_ms: u64,
@@ -70,37 +70,37 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Now,
 }
 
-/// Any size.
+/// No size limit.
 pub(crate) static UNLIMITED: Limits = Limits::NONE;
 
-/// Requests run without a pause: a transaction waits for no more than these.
+/// The number of requests that run without a pause. A transaction waits for at most these.
 const AT_ONCE: usize = 256;
 
-/// How long a transaction waits for what takes long.
+/// How long a transaction waits for long requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Not at all.
     None,
-    /// As long as need be.
+    /// As long as needed.
     Any,
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transaction {
     /// It was run.
     Done,
-    /// What it watches was changed: nothing was run.
+    /// A watched name was changed: nothing was run.
     Disturbed,
-    /// Something is under way that takes long: nothing was run.
+    /// A long request is running: nothing was run.
     Busy,
 }
 
-/// Names that a sweep removes between two looks at the clock.
+/// The number of names that a sweep removes between two checks of the time.
 const SWEPT_AT_ONCE: usize = 64;
 
 impl Engine {
-    /// An empty one.
+    /// Creates an empty engine.
     #[must_use]
     pub fn new(limits: Limits, environment: Arc<dyn Environment>) -> Self {
         let mut seed = [0; 8];
@@ -111,7 +111,7 @@ impl Engine {
             watchers: Arc::default(),
             statistics: Statistics::default(),
             reclaim: Reclaim::default(),
-            gate: Gate::default(),
+            gate: RequestGate::default(),
             busy: Busy::default(),
             journal: OnceLock::new(),
             replaying: AtomicBool::new(false),
@@ -131,31 +131,31 @@ impl Engine {
         }
     }
 
-    /// What one filter may take.
+    /// The limits of one filter.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What all filters take and may take.
+    /// The memory used by all filters, and its limit.
     #[must_use]
     pub const fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// The clock and randomness.
+    /// The clock and random numbers.
     #[must_use]
     pub fn environment(&self) -> &dyn Environment {
         &*self.environment
     }
 
-    /// What new filters are like unless a request says otherwise.
+    /// The defaults for new filters.
     #[must_use]
     pub fn parameters(&self) -> Arc<Parameters> {
         self.parameters.load_full()
     }
 
-    /// Changes the parameters once the requests are done that run already.
+    /// Changes the parameters after running requests have ended.
     pub fn set_parameters(&self, change: impl FnOnce(&mut Parameters)) {
         let _alone = self.changing.lock();
         let mut changed = Parameters::clone(&self.parameters.load());
@@ -169,20 +169,20 @@ impl Engine {
         self.parameters.store(Arc::new(changed));
     }
 
-    /// What happened so far; who runs other commands than the engine's counts them here, too.
+    /// The statistics. Callers that run other commands count them here as well.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// The sums of everything, in a few hundred loads however many names there are.
+    /// The sums of everything. Takes a few hundred loads, whatever the number of names.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let memory_bytes = self.budget.used();
         Totals { memory_bytes, expiring: self.expiries.len(), ..self.statistics.totals() }
     }
 
-    /// Runs requests that touch filters, one behind the other, and pushes one reply for each.
+    /// Runs requests one after another, and pushes one reply for each.
     pub fn run(&self, mut requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         while let Some(first) = requests.first() {
             if is_flush(first) {
@@ -200,7 +200,8 @@ impl Engine {
         }
     }
 
-    /// Runs one request that takes long, on a thread that may wait. Meanwhile [`is_busy`](Self::is_busy) says so of its names.
+    /// Runs one request that takes long, on a thread that may wait. Meanwhile [`is_busy`](Self::is_busy) is
+    /// true for its names.
     pub fn run_long(&self, request: Request<'_>, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         if is_flush(&request) {
             return self.run_alone(&[request], scratch, replies);
@@ -213,8 +214,9 @@ impl Engine {
         self.run_inside(&[request], scratch, replies);
     }
 
-    /// Makes the set that `MF.BUILD name COMMIT` is about to serve, with nothing locked: others go on with the name meanwhile. What they add
-    /// to it is in the next attempt; who adds without a pause has `COMMIT` make the set while they wait.
+    /// Builds the set that `MF.BUILD name COMMIT` is about to serve, without any lock: other requests use the
+    /// name meanwhile. Items that they add are in the next attempt. If clients add without a pause, `COMMIT`
+    /// builds the set while they wait.
     fn build_aside(&self, name: &[u8]) {
         const ATTEMPTS: usize = 3;
         for _ in 0..ATTEMPTS {
@@ -228,7 +230,7 @@ impl Engine {
                 parameters: &parameters,
                 environment: &*self.environment,
             };
-            // Whatever is refused, COMMIT says so.
+            // COMMIT reports any refusal.
             let Ok(built) = aside.build(&context) else { return };
             if self.with_holder(name, |holder| holder.end_aside(&aside, built)) != Some(false) {
                 return;
@@ -237,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Does `work`, which changes nothing that is saved, with what an `MF` name holds.
+    /// Calls `work`, which changes nothing that is saved, with the value of an `MF` name.
     fn with_holder<T>(&self, name: &[u8], work: impl FnOnce(&mut Holder) -> T) -> Option<T> {
         let _open = self.gate.pass_long();
         self.find(name, self.now())?;
@@ -247,14 +249,15 @@ impl Engine {
         })
     }
 
-    /// Would this request have to wait for one that takes long?
+    /// Whether this request would have to wait for a long one.
     #[must_use]
     pub fn is_busy(&self, request: &Request<'_>) -> bool {
         self.busy.any() && request.names().iter().any(|name| self.busy.has(name))
     }
 
-    /// Runs requests with nobody else running any, unless `watch` is disturbed. `each` is given the replies after every few requests, and
-    /// may make them smaller. With [`Patience::None`] nothing is done if something is under way that takes long.
+    /// Runs requests while no others run, unless `watch` is disturbed. `each` gets the replies after every
+    /// few requests, and may shorten them. With [`Patience::None`], nothing is run if a long request is
+    /// running.
     pub fn run_transaction(
         &self,
         (watch, patience): (Option<&Watch>, Patience),
@@ -271,14 +274,14 @@ impl Engine {
         };
         let Some(_closed) = closed else { return Transaction::Busy };
         if let Some(watch) = watch {
-            // What expired by now may not have been noticed yet.
+            // Names that have expired by now may not have been removed yet.
             watch.names().for_each(|name| drop(self.find(name, self.now())));
             if watch.is_disturbed() {
                 return Transaction::Disturbed;
             }
         }
         let _together = self.log_together();
-        // Answers about items are short; any other reply may be long.
+        // Replies about items are short; any other reply may be long.
         let is_short = |request: &Request<'_>| matches!(request.command.run, Run::Items(_));
         for part in requests.chunk_by(|one, next| is_short(one) && is_short(next)) {
             self.run_inside(part, scratch, replies);
@@ -287,22 +290,23 @@ impl Engine {
         Transaction::Done
     }
 
-    /// Runs requests with nobody else running any.
+    /// Runs requests while no others run.
     pub fn run_alone(&self, requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         let _closed = self.gate.close();
         let _together = self.log_together();
         self.run_inside(requests, scratch, replies);
     }
 
-    /// Watches some names: [`run_transaction`](Self::run_transaction) does nothing once one of them was changed.
+    /// Watches some names: [`run_transaction`](Self::run_transaction) does nothing after one of them was
+    /// changed.
     pub fn watch(&self, names: &[&[u8]]) -> Watch {
         let watch = self.begin_watch(names);
-        // Whoever did not see that somebody watches is done now, and what it did can be read.
+        // Writers that did not see the watch are done now, and their changes are visible.
         drop(self.gate.close());
         watch
     }
 
-    /// The same, unless something is under way that takes long.
+    /// As [`watch`](Self::watch), unless a long request is running.
     pub fn try_watch(&self, names: &[&[u8]]) -> Option<Watch> {
         if names.iter().any(|name| self.busy.has(name)) {
             return None;
@@ -320,7 +324,7 @@ impl Engine {
         self.watchers.watch(names)
     }
 
-    /// Removes names that have expired, for about as long as `budget`. Says whether there are more: call it soon again then.
+    /// Removes expired names for about `budget`. Returns whether there are more; then call it again soon.
     pub fn sweep(&self, budget: Duration) -> bool {
         let end = self.environment.monotonic_ns().saturating_add(budget.as_nanos() as u64);
         loop {
@@ -346,7 +350,8 @@ impl Engine {
         Now { ms: self.environment.now_ms(), start_ms: self.start_ms }
     }
 
-    /// A context without limits: what is there is to be saved and loaded again, whatever the limits are by now.
+    /// A context without limits, because existing values must be saved and loaded again whatever the limits
+    /// are now.
     pub(crate) fn with_unlimited<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> T {
         work(&Context {
             limits: &UNLIMITED,
@@ -407,7 +412,7 @@ impl Engine {
         }
     }
 
-    /// Is there memory and a log for what `request` may do?
+    /// Checks that there is memory and a working log for what `request` may do.
     fn may_run(&self, request: &Request<'_>) -> Result<(), Refusal> {
         if request.command.flags.deny_oom {
             self.budget.admit(0)?;
@@ -430,7 +435,8 @@ impl Engine {
         }
     }
 
-    /// Runs what can be run with the entry shared, and one request alone wherever that is not enough.
+    /// Runs requests with a shared lock of the entry where possible, and one request at a time where that is
+    /// not enough.
     fn run_batch(
         &self,
         batch: Batch,
@@ -464,7 +470,7 @@ impl Engine {
                             entry.log(number);
                         }
                         self.watchers.changed(name);
-                        // Requests, however many of them came at once; those with nothing new changed nothing.
+                        // Counts requests, not batches. Those without a new item changed nothing.
                         let new = replies[answered..].iter().filter(|reply| has_new(reply)).count();
                         self.statistics.changed(new.max(1) as u64);
                     }
@@ -522,18 +528,18 @@ impl Engine {
         self.reclaim.later(Garbage::All(all));
     }
 
-    /// The entry of `name`; one whose time is up is removed instead.
+    /// Returns the entry of `name`. An expired one is removed instead.
     pub(crate) fn find(&self, name: &[u8], now: Now) -> Option<Entry> {
         let entry = self.keyspace.get(name)?;
         let is_due = {
-            // Only an entry with a deadline needs the lock to be sure of it.
+            // Only an entry with a deadline needs the lock for the check.
             entry.expires() && {
                 let _value = entry.read();
                 self.is_due(&entry, now)
             }
         };
         if is_due {
-            // It is gone either way; but what cannot be logged stays where it is.
+            // It is gone either way, but if the removal cannot be logged, the entry stays.
             if self.may_change().is_ok() {
                 self.remove_expired(&entry, now);
             }
@@ -542,13 +548,13 @@ impl Engine {
         Some(entry)
     }
 
-    /// Is the time of `entry` up? The caller has its lock.
+    /// Whether `entry` has expired. The caller holds a lock of it.
     pub(crate) fn is_due(&self, entry: &Entry, now: Now) -> bool {
         self.expiries.is_due(entry, now.ms) && !self.replaying.load(Relaxed)
     }
 }
 
-/// Is anything in the reply to items that were added *certainly new*?
+/// Whether any reply to inserted items is *certainly new*.
 fn has_new(reply: &Reply) -> bool {
     match reply {
         Reply::Boolean(new) => *new,

@@ -1,4 +1,4 @@
-//! The clock and the randomness of the machine, and as a run of requests sees them.
+//! The clock and random numbers of the machine, and how a run of requests sees them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use mayhap_command::Environment;
 
-/// The machine's own.
+/// The clock and random numbers of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
@@ -22,42 +22,42 @@ impl Environment for System {
     }
 
     /// # Panics
-    /// If the system has no randomness to give, which no system we run on admits to.
+    /// If the operating system provides no random numbers, which no supported system admits.
     fn random(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the system has randomness");
+        getrandom::fill(bytes).expect("the system provides random numbers");
     }
 }
 
-/// The world as a run of requests sees it, and how far what it changed is in the log.
+/// The environment of a run of requests, and the number of its last log record.
 #[derive(Debug)]
 pub(crate) struct Moment<'a> {
-    world: mayhap_command::Moment<'a>,
-    /// Everything this run changed has a number below this one in the log.
+    world: mayhap_command::ReplayableEnvironment<'a>,
+    /// Every change of this run has a number below this one in the log.
     logged: AtomicU64,
 }
 
 impl<'a> Moment<'a> {
-    /// Now.
+    /// The environment of a run that begins now.
     pub(crate) const fn new(ms: u64, environment: &'a dyn Environment) -> Self {
-        Self { world: mayhap_command::Moment::new(ms, environment), logged: AtomicU64::new(0) }
+        Self { world: mayhap_command::ReplayableEnvironment::new(ms, environment), logged: AtomicU64::new(0) }
     }
 
-    /// One that was before, with the randomness that was drawn then.
+    /// The environment of a past run, with the random bytes it drew.
     pub(crate) const fn again(ms: u64, random: &'a [u8]) -> Self {
-        Self { world: mayhap_command::Moment::again(ms, random), logged: AtomicU64::new(0) }
+        Self { world: mayhap_command::ReplayableEnvironment::again(ms, random), logged: AtomicU64::new(0) }
     }
 
-    /// What was drawn since this was last asked.
+    /// Takes the random bytes drawn since the last call.
     pub(crate) fn take_drawn(&self) -> Vec<u8> {
         self.world.take_drawn()
     }
 
-    /// A change got this number in the log.
+    /// Records that a change got this number in the log.
     pub(crate) fn log(&self, number: u64) {
         self.logged.fetch_max(number + 1, Relaxed);
     }
 
-    /// Everything this run changed has a number below this one in the log.
+    /// Every change of this run has a number below this one in the log.
     pub(crate) fn logged(&self) -> u64 {
         self.logged.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! When names expire: beside the keyspace, for most names never do.
+//! Deadlines of names. They are stored outside the keyspace because most names never expire.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,21 +11,22 @@ use crate::entry::Entry;
 
 const SHARDS: usize = 64;
 
-/// What a deadline takes: its place in both tables.
+/// Memory of a deadline in both tables.
 pub(crate) const DEADLINE_BYTES: u64 = 64;
 
-/// All deadlines, by name and in the order of time. Whoever changes that of an entry has the entry for itself.
+/// All deadlines, by name and in the order of time. A thread that changes the deadline of an entry holds the
+/// entry exclusively.
 #[derive(Debug)]
 pub(crate) struct Expiries {
     shards: Box<[Shard]>,
     deadlines: AtomicU64,
-    /// Where the next sweep begins.
+    /// The shard where the next sweep begins.
     turn: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Shard {
-    /// The earliest deadline, so that nobody need lock to learn that nothing is due.
+    /// The earliest deadline. It shows without a lock that nothing is due.
     earliest: AtomicU64,
     deadlines: Mutex<Deadlines>,
 }
@@ -38,12 +39,12 @@ struct Deadlines {
 
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
-    /// The entry's address.
+    /// The address of the entry.
     address: usize,
     ms: u64,
 }
 
-/// Addresses are multiples of 16, and neighbours.
+/// Addresses are multiples of 16, and close together.
 const fn spread(address: usize) -> u64 {
     (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
@@ -62,7 +63,7 @@ impl Expiries {
         &self.shards[(spread(entry.address()) >> 32) as usize % SHARDS]
     }
 
-    /// The deadline of `entry`, if it has one. The caller has its lock.
+    /// The deadline of `entry`, if it has one. The caller holds a lock of the entry.
     pub(crate) fn get(&self, entry: &Entry) -> Option<u64> {
         if !entry.expires() {
             return None;
@@ -72,14 +73,15 @@ impl Expiries {
         deadlines.of.find(spread(address), |deadline| deadline.address == address).map(|deadline| deadline.ms)
     }
 
-    /// Is the deadline of `entry` past? The caller has its lock.
+    /// Whether the deadline of `entry` has passed. The caller holds a lock of the entry.
     pub(crate) fn is_due(&self, entry: &Entry, now_ms: u64) -> bool {
         entry.expires()
             && self.shard(entry).earliest.load(Relaxed) <= now_ms
             && self.get(entry).is_some_and(|deadline| deadline <= now_ms)
     }
 
-    /// Gives `entry` a deadline or takes it away, and says which it had. The caller has the entry for itself.
+    /// Sets or removes the deadline of `entry` and returns the previous one. The caller holds the entry
+    /// exclusively.
     pub(crate) fn set(&self, entry: &Entry, deadline: Option<u64>) -> Option<u64> {
         if deadline.is_none() && !entry.expires() {
             return None;
@@ -101,7 +103,7 @@ impl Expiries {
         before
     }
 
-    /// At most `most` entries whose deadline is past, from the shard whose turn it is and those behind it.
+    /// Returns at most `most` entries whose deadline has passed, beginning with the shard whose turn it is.
     pub(crate) fn due(&self, now_ms: u64, most: usize) -> Vec<Entry> {
         let turn = self.turn.fetch_add(1, Relaxed);
         let mut due = Vec::new();
@@ -120,12 +122,12 @@ impl Expiries {
         due
     }
 
-    /// How many entries have a deadline.
+    /// The number of entries with a deadline.
     pub(crate) fn len(&self) -> u64 {
         self.deadlines.load(Relaxed)
     }
 
-    /// Forgets all. Nobody else must be at work.
+    /// Removes all deadlines. No other thread may be at work.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
             *shard.deadlines.lock() = Deadlines::default();

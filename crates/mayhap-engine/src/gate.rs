@@ -1,13 +1,13 @@
-//! A door that many pass at once, and that one may close behind itself.
+//! A gate that many requests pass in parallel and that one thread can close.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Threads that pass do not share a line of memory unless there are more of them than this.
+/// The number of locks. Up to this many threads pass without sharing a cache line.
 pub(crate) const LANES: usize = 16;
 
-/// Something on two lines of memory of its own, so that neighbours do not fight over them.
+/// A value on two cache lines of its own, so that neighbours do not share them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub(crate) T);
@@ -21,43 +21,46 @@ pub(crate) fn lane() -> usize {
     LANE.with(|lane| *lane)
 }
 
-/// Ordinary requests pass it open; a transaction closes it, and has everything for itself. Those that take long pass at the side:
-/// whoever wants to close it waits for them first, and only for the others while these are kept out.
+/// Ordinary requests pass the gate while it is open. A transaction closes it and then runs alone. Long
+/// requests use a separate lock: a thread that closes the gate waits for them first, and keeps out short
+/// requests only after that.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct RequestGate {
     lanes: [Apart<RwLock<()>>; LANES],
     long: RwLock<()>,
 }
 
-/// It is closed as long as this lives.
+/// The gate is closed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
     _lanes: Vec<RwLockWriteGuard<'a, ()>>,
     _long: Option<RwLockWriteGuard<'a, ()>>,
 }
 
-impl Gate {
-    /// Waits until it is not closed, and keeps it from being closed.
+impl RequestGate {
+    /// Waits until the gate is open, and keeps it open.
     pub(crate) fn pass(&self) -> RwLockReadGuard<'_, ()> {
         self.lanes[lane()].0.read()
     }
 
-    /// The same, for what takes long.
+    /// As [`pass`](Self::pass), for long requests.
     pub(crate) fn pass_long(&self) -> RwLockReadGuard<'_, ()> {
         self.long.read()
     }
 
-    /// Waits until nobody passes, and keeps everybody out. Who comes later waits behind, so that this is not put off for ever.
+    /// Waits until no request is inside, and keeps all others out. Later requests queue after it, so it is
+    /// not delayed for ever.
     pub(crate) fn close(&self) -> Closed<'_> {
         self.close_behind(Some(self.long.write()))
     }
 
-    /// The same, unless something passes that takes long.
+    /// As [`close`](Self::close), unless a long request is inside.
     pub(crate) fn try_close(&self) -> Option<Closed<'_>> {
         self.long.try_write().map(|long| self.close_behind(Some(long)))
     }
 
-    /// The same for those alone who take no time, transactions among them: what takes long goes on, and nobody waits for it.
+    /// As [`close`](Self::close), but only for short requests, including transactions. Long requests
+    /// continue, and the caller does not wait for them.
     pub(crate) fn close_for_short(&self) -> Closed<'_> {
         self.close_behind(None)
     }

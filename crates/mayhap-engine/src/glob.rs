@@ -1,23 +1,24 @@
-//! Patterns for names, as Redis has them: `*`, `?`, `[a-z]`, `[^a]`, `\x`.
+//! Patterns for names, as in Redis: `*`, `?`, `[a-z]`, `[^a]`, `\x`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use memchr::memmem;
 
-/// A pattern, taken apart once for however many names.
+/// A parsed pattern, for any number of names.
 ///
-/// Stars cut it into runs, each part of which takes one byte. The first stands at the beginning of a text, the last at its end, and every other
-/// is taken where it is first found behind the one before: a later place cannot help. So nothing is ever tried again. A run of plain bytes is
-/// found in time that is linear in the text; one with `?` or classes in it is followed at all places at once, 64 parts with one step
-/// for every byte. Redis's own recursion takes the length to the power of the stars.
+/// Stars divide it into runs of parts, each of which matches one byte. The first run is matched at the
+/// beginning of a text, the last at its end, and every other one at the first possible position after the one
+/// before: a later position cannot help. So no backtracking is needed. A run of plain bytes is found in time
+/// linear in the text. A run with `?` or classes is followed at all positions in parallel, 64 parts per step
+/// for every byte. Redis's recursion takes the length to the power of the number of stars.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     parts: Vec<Part>,
-    /// The bytes of those parts that are bytes.
+    /// The bytes of the parts that are bytes.
     literals: Vec<u8>,
     classes: Vec<Class>,
-    /// What is between the stars: there is one star fewer than runs.
+    /// The runs between the stars: there is one star fewer than runs.
     runs: Vec<Run>,
 }
 
@@ -27,34 +28,34 @@ enum Part {
     Any,
     /// This byte.
     Byte(u8),
-    /// One of a class.
+    /// One byte of a class.
     Class(u32),
 }
 
-/// Parts without a star among them.
+/// Parts without a star between them.
 #[derive(Clone, Debug, Default)]
 struct Run {
     parts: Range<usize>,
-    /// Are all of them bytes?
+    /// Whether all parts are plain bytes.
     plain: bool,
-    /// For every byte, which parts take it; made when it is first needed.
+    /// For every byte, the parts that match it. Built when first needed.
     takes: OnceLock<Box<[u64]>>,
 }
 
-/// As few parts are tried one by one.
+/// Runs of up to this many parts are matched part by part.
 const FEW_PARTS: usize = 8;
 
 /// A bit for every byte.
 type Class = [u64; 4];
 
-/// Does all of `text` match `pattern`? Who asks about many texts makes a [`Pattern`] first.
+/// Whether all of `text` matches `pattern`. For many texts, build a [`Pattern`] first.
 #[must_use]
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     Pattern::new(pattern).matches(text)
 }
 
 impl Pattern {
-    /// Takes a pattern apart. All patterns are right; one that ends too early means what is there.
+    /// Parses a pattern. All patterns are valid; one that ends too early means what is there.
     #[must_use]
     pub fn new(mut pattern: &[u8]) -> Self {
         let mut new = Self { parts: Vec::new(), literals: Vec::new(), classes: Vec::new(), runs: Vec::new() };
@@ -63,7 +64,7 @@ impl Pattern {
             pattern = rest;
             let part = match (first, rest) {
                 (b'*', _) => {
-                    // Two stars are one.
+                    // Two stars are equal to one.
                     if new.runs.is_empty() || begun < new.parts.len() {
                         new.end_run(begun);
                     }
@@ -77,7 +78,7 @@ impl Pattern {
                     if new.classes.last() != Some(&class) {
                         new.classes.push(class);
                     }
-                    // There are fewer than bytes in a request.
+                    // There are fewer than the bytes in a request.
                     Part::Class(new.classes.len() as u32 - 1)
                 }
                 (b'\\', [literal, rest @ ..]) => {
@@ -99,7 +100,7 @@ impl Pattern {
         self.runs.push(Run { parts, plain, takes: OnceLock::new() });
     }
 
-    /// Does all of `text` match?
+    /// Whether all of `text` matches.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
         let (first, last, between) = match &self.runs[..] {
@@ -107,7 +108,7 @@ impl Pattern {
             [all] => return text.len() == all.parts.len() && self.fits(all, text),
             [first, between @ .., last] => (first, last, between),
         };
-        // Every part takes a byte.
+        // Every part matches one byte.
         if text.len() < self.parts.len() || !self.fits(first, text) {
             return false;
         }
@@ -121,12 +122,12 @@ impl Pattern {
             })
     }
 
-    /// Does `text` begin with what this run takes? It is long enough.
+    /// Whether the beginning of `text` matches this run. The text is long enough.
     fn fits(&self, run: &Run, text: &[u8]) -> bool {
         self.parts[run.parts.clone()].iter().zip(text).all(|(part, byte)| self.takes(*part, *byte))
     }
 
-    /// Where `text` has a run first.
+    /// The first position in `text` that matches a run.
     fn find(&self, run: &Run, text: &[u8]) -> Option<usize> {
         let length = run.parts.len();
         if run.plain {
@@ -144,7 +145,7 @@ impl Pattern {
             }
             takes
         });
-        // Bit i: the last i + 1 bytes are what the first i + 1 parts take.
+        // Bit i: the last i + 1 bytes match the first i + 1 parts.
         let mut so_far = vec![0_u64; words];
         let last = 1 << ((length - 1) % 64);
         let end = text.iter().position(|byte| {
@@ -170,7 +171,8 @@ impl Pattern {
     }
 }
 
-/// The class that begins behind a bracket, and how long that is with the bracket that closes it. One that is not closed ends with the pattern.
+/// Parses the class after a bracket. Returns it with its length, including the closing bracket. A class that
+/// is not closed ends with the pattern.
 fn class_of(class: &[u8]) -> (Class, usize) {
     let not = class.first() == Some(&b'^');
     let mut at = usize::from(not);
@@ -235,7 +237,7 @@ mod tests {
         }
     }
 
-    /// What a pattern means, as slowly as can be.
+    /// The meaning of a pattern, implemented in the simplest way.
     fn plainly(pattern: &Pattern, run: usize, text: &[u8]) -> bool {
         let parts = pattern.runs[run].parts.len();
         let fits = |text: &[u8]| text.len() >= parts && pattern.fits(&pattern.runs[run], text);
@@ -245,9 +247,9 @@ mod tests {
         fits(text) && (parts..=text.len()).any(|from| plainly(pattern, run + 1, &text[from..]))
     }
 
-    /// Runs that are too long to be tried one by one, and short ones, against the plain meaning.
+    /// Compares long and short runs with the simple implementation.
     #[test]
-    fn runs_are_found_where_they_are() {
+    fn runs_match_as_in_the_simple_implementation() {
         let mut state = 7_u64;
         let mut chance = |of: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -263,7 +265,7 @@ mod tests {
                 pattern.push(b'*');
             }
             pattern.truncate(pattern.len() - chance(2) as usize);
-            // Mostly one that ought to match, with something between the runs.
+            // Usually one that should match, with something between the runs.
             let text: Vec<u8> = match chance(3) {
                 0 => (0..chance(200)).map(|_| b"ab"[chance(2) as usize]).collect(),
                 _ => {
@@ -287,9 +289,9 @@ mod tests {
         assert!((2_000..18_000).contains(&matched), "{matched}");
     }
 
-    /// Each of these took 10^11 steps and more when a run was tried again at every byte: minutes.
+    /// Each of these took 10^11 steps or more, which is minutes, when a run was tried again at every byte.
     #[test]
-    fn a_hostile_pattern_is_tried_once() {
+    fn a_hostile_pattern_needs_no_backtracking() {
         let text = b"a".repeat(1 << 20);
         for (pattern, expected) in [
             ([b"a*".repeat(1_000), b"b".to_vec()].concat(), false),
@@ -303,7 +305,8 @@ mod tests {
         }
     }
 
-    /// A class of a million bytes was read again for every byte of every name: with 20 000 of them this took minutes.
+    /// A class of a million bytes used to be parsed again for every byte of every name. With 20 000 names
+    /// this took minutes.
     #[test]
     fn a_long_class_costs_as_much_as_a_byte() {
         for (pattern, expected) in [

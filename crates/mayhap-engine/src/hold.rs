@@ -1,7 +1,7 @@
-//! Having names for oneself: one, or several without ever waiting in a circle.
+//! Locks names exclusively: one, or several without deadlocks.
 //!
-//! Locks are taken in this order: entries by their address, then shards of names or of deadlines, one at a time. Nobody waits for an
-//! entry while holding a shard.
+//! The order of locks: entries by their address, then shards of names or of deadlines, one at a time. No
+//! thread waits for an entry while it holds a shard.
 
 use mayhap_command::run::{Expiry, Source};
 use mayhap_command::{Lost, Refusal, Reply, Request, Slot, Value};
@@ -12,19 +12,19 @@ use crate::entry::{ENTRY_BYTES, Entry, Now};
 use crate::expiries::DEADLINE_BYTES;
 use crate::statistics::Account;
 
-/// One name for oneself.
+/// One name, locked exclusively.
 #[derive(Debug)]
 pub(crate) struct Hold<'a> {
     entry: &'a Entry,
     value: RwLockWriteGuard<'a, Option<Value>>,
     before: Account,
-    /// Was what it holds, or when it expires, changed?
+    /// Whether its value or its deadline was changed.
     pub(crate) changed: bool,
     /// The number of the last record about it, if one was appended.
     number: Option<u64>,
-    /// Did nothing change but that items went into a Bloom filter?
+    /// Whether the only changes were inserts into a Bloom filter.
     only_items: bool,
-    /// What it held and must be freed once nothing is locked.
+    /// The previous value, to be freed when no lock is held.
     freed: Option<Value>,
 }
 
@@ -41,19 +41,19 @@ impl<'a> Hold<'a> {
         self.entry
     }
 
-    /// The change got a number in the log, if there is one.
+    /// Records the number of the change in the log, if there is one.
     pub(crate) fn log(&mut self, number: Option<u64>) {
         self.number = number.or(self.number);
     }
 
-    /// Takes out what it holds.
+    /// Takes its value.
     pub(crate) fn take(&mut self) -> Option<Value> {
         let taken = self.value.take();
         self.changed |= taken.is_some();
         taken
     }
 
-    /// Takes out what it holds, to be freed later.
+    /// Takes its value, to be freed later.
     pub(crate) fn remove(&mut self) -> bool {
         let taken = self.take();
         let held = taken.is_some();
@@ -61,7 +61,7 @@ impl<'a> Hold<'a> {
         held
     }
 
-    /// Puts `value` in place of what it holds.
+    /// Replaces its value.
     pub(crate) fn put(&mut self, value: Value) {
         self.remove();
         *self.value = Some(value);
@@ -70,7 +70,7 @@ impl<'a> Hold<'a> {
 }
 
 impl Engine {
-    /// What an entry and what it holds count for. The caller has its lock.
+    /// The figures of an entry and its value. The caller holds a lock.
     pub(crate) fn account(&self, entry: &Entry, value: Option<&Value>) -> Account {
         value.map_or_else(Account::default, |value| Account {
             type_name: Some(value.type_name()),
@@ -82,7 +82,7 @@ impl Engine {
         })
     }
 
-    /// Locks an entry that is in the keyspace. What expired is taken out of it first.
+    /// Locks an entry that is in the keyspace. An expired value is removed first.
     fn begin<'a>(&self, entry: &'a Entry, now: Now) -> Option<Hold<'a>> {
         let value = entry.write();
         if !entry.is_linked() {
@@ -96,14 +96,15 @@ impl Engine {
             hold.log(self.log_removed(entry.name(), None));
             self.expiries.set(entry, None);
             self.statistics.expired();
-            // What may be put there now is none of its age.
+            // A new value has its own age.
             entry.set_made_secs(now.unix_secs());
         }
         entry.touch(now);
         Some(hold)
     }
 
-    /// Books what became of an entry. A name that holds nothing leaves the keyspace. What is returned is to be freed with nothing locked.
+    /// Updates the figures of an entry. A name without a value leaves the keyspace. The returned value must
+    /// be freed when no lock is held.
     fn finish(&self, hold: Hold<'_>) -> Option<Value> {
         let Hold { entry, value, before, changed, number, only_items, freed } = hold;
         #[cfg(test)]
@@ -133,13 +134,13 @@ impl Engine {
         freed
     }
 
-    /// What `name` holds is not what it was.
+    /// Notifies that the value of `name` has changed.
     pub(crate) fn changed(&self, name: &[u8]) {
         self.watchers.changed(name);
         self.statistics.changed(1);
     }
 
-    /// Does `work` with `name` for oneself.
+    /// Calls `work` with `name` locked exclusively.
     pub(crate) fn hold<T>(&self, name: &[u8], now: Now, work: impl FnOnce(&mut Hold<'_>) -> T) -> T {
         loop {
             let entry = self.keyspace.get_or_make(name, now);
@@ -151,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// The same for what a command sees of a name.
+    /// As above, with the slot that a command sees of a name.
     pub(crate) fn alone<T>(
         &self,
         request: &Request<'_>,
@@ -162,7 +163,7 @@ impl Engine {
             let lost = self.make_way(hold, request)?;
             let mut slot = self.slot(&mut hold.value, turn);
             let outcome = work(&mut slot);
-            // A request that made nothing in the place of what was lost has changed nothing.
+            // A request that stored nothing in place of the lost value has changed nothing.
             if let (Some((_, marker)), None) = (&lost, slot.get()) {
                 *hold.value = marker.map(Value::Lost);
                 return outcome;
@@ -171,7 +172,7 @@ impl Engine {
                 hold.only_items = slot.items().is_some() && !hold.changed;
                 hold.changed = true;
                 let number = match (slot.get(), slot.items()) {
-                    // A removal must not depend on what else the log finds when it is played.
+                    // A removal must not depend on what else a replay of the log finds.
                     (None, _) => self.log_removed(request.name(), Some(turn.moment)),
                     (_, Some(items)) => self.log_items(hold.entry, items, &mut Vec::new(), turn.moment),
                     (_, None) => self.log_words(&[request.name()], request, slot.left_out(), turn.moment),
@@ -195,7 +196,8 @@ impl Engine {
         })
     }
 
-    /// Takes the marker of what was lost out of a name that `request` makes again. What was lost, and the marker if there was one.
+    /// Removes the marker of a lost value from a name that `request` creates again. Returns what was lost,
+    /// and the marker if there was one.
     fn make_way(
         &self,
         hold: &mut Hold<'_>,
@@ -212,19 +214,19 @@ impl Engine {
         Ok(Some((lost, marker)))
     }
 
-    /// The slot around what a name holds, for a log if there is one.
+    /// The slot for the value of a name, prepared for the log if there is one.
     fn slot<'v>(&self, value: &'v mut Option<Value>, turn: &Turn<'_>) -> Slot<'v> {
         match self.journal.get() {
             None => Slot::new(value),
             Some(_) => {
-                // What a request before this one drew is none of its business.
+                // Discard random bytes that an earlier request drew.
                 turn.moment.take_drawn();
                 Slot::logged(value)
             }
         }
     }
 
-    /// Does `work` with two different names for oneself.
+    /// Calls `work` with two different names locked exclusively.
     pub(crate) fn hold_both<T>(
         &self,
         [one, other]: [&[u8]; 2],
@@ -250,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Does `work` with the first name of a request for oneself and a look at all others.
+    /// Calls `work` with the first name of a request locked exclusively and all others locked shared.
     pub(crate) fn gather(
         &self,
         request: &Request<'_>,
@@ -276,7 +278,8 @@ impl Engine {
                 }
             }
             let Some(mut hold) = hold else { continue };
-            // A source that went, or came, since it was looked up: what is locked is not what the names stand for.
+            // A source was removed or created since it was looked up: the locked entries are not those of the
+            // names.
             let is_gone = looks.iter().any(|(entry, _)| !entry.is_linked());
             let came = |(name, entry): (&&[u8], &Option<Entry>)| {
                 entry.is_none() && self.keyspace.get(name).is_some()
@@ -287,7 +290,7 @@ impl Engine {
                 self.reclaim.free(freed);
                 continue;
             }
-            // What is made of something that is lost would lack it, and so would what is added to it.
+            // A value made from a lost one would lack its items, and so would one that it is added to.
             let lost_of = |name: &[u8], value: Option<&Value>| match value {
                 Some(value) => value.lost(),
                 None => self.doubt.of(name),
@@ -327,7 +330,7 @@ impl Engine {
                     hold.number = number.or(hold.number);
                     self.log_made_of_others(target.name());
                 }
-                // What is made of others begins anew, and does not inherit when it is to go.
+                // A value made from others is new, and does not inherit a deadline.
                 if slot.is_replaced() {
                     self.expiries.set(&target, None);
                 }
@@ -340,7 +343,7 @@ impl Engine {
         }
     }
 
-    /// Removes an entry if its time is up.
+    /// Removes an entry if it has expired.
     pub(crate) fn remove_expired(&self, entry: &Entry, now: Now) {
         if let Some(hold) = self.begin(entry, now) {
             let freed = self.finish(hold);

@@ -1,4 +1,4 @@
-//! The engine's side of the log: what is appended, and what a snapshot must know of it.
+//! The log as the engine uses it: what is appended, and what a snapshot needs to know about it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use crate::environment::Moment;
 use crate::log::{Log, Refused};
 use crate::record;
 
-/// Names are in so many parts, each of which is a file of a snapshot.
+/// The number of parts that names are divided into. Each part is a file of a snapshot.
 pub(crate) const PARTS: usize = 64;
 
-/// The part of a name. It is in files, and never changes.
+/// Returns the part of a name. It is stored in files and never changes.
 pub(crate) fn part_of(name: &[u8]) -> usize {
     (xxh3_64(name) >> (u64::BITS - PARTS.trailing_zeros())) as usize
 }
 
-/// What a twin of the engine does wrong, for tests that must notice.
+/// A deliberate fault of the engine, for tests that must detect it.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spoilt {
     /// Items are not logged.
     Items,
-    /// Nor are requests of this command.
+    /// Requests of this command are not logged.
     Words(&'static str),
-    /// Nor what expires or is deleted.
+    /// Expiries and deletions are not logged.
     Removed,
-    /// A snapshot does not write again what was made of others.
+    /// A snapshot does not write late names.
     Late,
-    /// The log is played whatever the snapshot has seen.
+    /// The log is replayed regardless of the snapshot's numbers.
     Numbers,
-    /// A snapshot takes no notice of changes to what it is copying.
+    /// A snapshot ignores changes of a value that it is copying.
     Copying,
-    /// A snapshot keeps parts that changed.
+    /// A snapshot keeps the files of parts that changed.
     Parts,
 }
 
@@ -50,16 +50,18 @@ impl Engine {
     }
 }
 
-/// The log, and what changed since the last snapshot.
+/// The log, and the parts that changed since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(crate) log: Arc<Log>,
-    /// Parts that the next snapshot has to write again. Whoever says so has passed the gate, and whoever takes it has closed it.
+    /// Parts that the next snapshot must write again. They are set inside the gate, and taken while it is
+    /// closed.
     changed: [AtomicBool; PARTS],
     late: Late,
 }
 
-/// Names that a snapshot which is being written must write again at its end, for what they hold came from other names.
+/// Late names: those that a running snapshot must write again at its end because their values were made from
+/// other names.
 #[derive(Debug, Default)]
 struct Late {
     wanted: AtomicBool,
@@ -71,10 +73,10 @@ impl Journal {
         Self { log, changed: [const { AtomicBool::new(false) }; PARTS], late: Late::default() }
     }
 
-    /// `name` is about to change.
+    /// Records that `name` is about to change.
     pub(crate) fn mark(&self, name: &[u8]) {
         let changed = &self.changed[part_of(name)];
-        // Nearly always said already, and then nobody need fight for its line of memory.
+        // Usually set already. Then a load suffices, and threads do not contend for the cache line.
         if !changed.load(Relaxed) {
             changed.store(true, Relaxed);
         }
@@ -84,25 +86,25 @@ impl Journal {
         self.changed.iter().for_each(|changed| changed.store(true, Relaxed));
     }
 
-    /// The parts that changed, which have not from now on. The gate is closed.
+    /// Takes the set of changed parts. The gate is closed.
     pub(crate) fn take_changed(&self) -> [bool; PARTS] {
         std::array::from_fn(|part| self.changed[part].swap(false, Relaxed))
     }
 
-    /// They are to be written after all.
+    /// Marks these parts as changed again.
     pub(crate) fn mark_parts(&self, parts: &[bool; PARTS]) {
         for (changed, again) in self.changed.iter().zip(parts) {
             changed.fetch_or(*again, Relaxed);
         }
     }
 
-    /// From now on names that are made of others are remembered.
+    /// Begins to collect late names.
     pub(crate) fn begin_late(&self) {
         self.late.names.lock().clear();
         self.late.wanted.store(true, SeqCst);
     }
 
-    /// Some name that must be written again. `None`: there is no more, and none is remembered from now on.
+    /// Takes a late name. `None` if there are no more; then it stops collecting.
     pub(crate) fn next_late(&self) -> Option<Box<[u8]>> {
         let mut names = self.late.names.lock();
         let name = names.pop_first();
@@ -112,13 +114,14 @@ impl Journal {
         name
     }
 
-    /// Remembers none any more.
+    /// Stops collecting late names.
     pub(crate) fn end_late(&self) {
         self.late.wanted.store(false, SeqCst);
         self.late.names.lock().clear();
     }
 
-    /// What `name` holds was made of what others hold, by a record that has its number. Their locks are held.
+    /// Records that the value of `name` was made from other names, by a record that has its number. The locks
+    /// of all of them are held.
     pub(crate) fn made_of_others(&self, name: &[u8]) {
         if self.late.wanted.load(SeqCst) {
             let mut names = self.late.names.lock();
@@ -130,13 +133,13 @@ impl Journal {
 }
 
 impl Engine {
-    /// The log, once [`recover`](Self::recover) has opened it.
+    /// The log, after [`recover`](Self::recover) has opened it.
     #[must_use]
     pub fn log(&self) -> Option<&Arc<Log>> {
         self.journal.get().map(|journal| &journal.log)
     }
 
-    /// May something be changed?
+    /// Checks that changes are allowed.
     pub(crate) fn may_change(&self) -> Result<(), Refusal> {
         let Some(journal) = self.journal.get() else { return Ok(()) };
         journal.log.may_change().map_err(|refused| match refused {
@@ -145,7 +148,8 @@ impl Engine {
         })
     }
 
-    /// Appends that `request` changed what `names` hold, all of which the caller has for itself. Which number did it get, if there is a log?
+    /// Logs that `request` changed the values of `names`, which the caller holds exclusively. Returns the
+    /// number of the record, if there is a log.
     pub(crate) fn log_words(
         &self,
         names: &[&[u8]],
@@ -166,7 +170,8 @@ impl Engine {
         Some(number)
     }
 
-    /// Appends that these items, which were new, are in the filter that `entry` holds. The caller has at least a look at it.
+    /// Logs that these new items were inserted into the filter of `entry`. The caller holds at least a shared
+    /// lock.
     pub(crate) fn log_items(
         &self,
         entry: &Entry,
@@ -182,14 +187,15 @@ impl Engine {
             record::items(entry.name(), &[], buffer);
         }
         let number = journal.log.append(buffer);
-        // A huge batch is over soon, and the memory of its record should be too.
+        // Free the memory of a huge batch soon.
         buffer.clear();
         buffer.shrink_to(1 << 20);
         moment.log(number);
         Some(number)
     }
 
-    /// Appends that a name is gone, which the caller has for itself. Nobody waits for what expired to be safe: there is no `moment` then.
+    /// Logs that a name was removed, which the caller holds exclusively. No request waits for the record of
+    /// an expired name: there is no `moment` then.
     pub(crate) fn log_removed(&self, name: &[u8], moment: Option<&Moment<'_>>) -> Option<u64> {
         let journal = self.journal.get()?;
         journal.mark(name);
@@ -206,7 +212,7 @@ impl Engine {
         Some(number)
     }
 
-    /// Appends that everything is gone. The gate is closed.
+    /// Logs that everything was removed. The gate is closed.
     pub(crate) fn log_flush(&self, request: &Request<'_>, moment: &Moment<'_>) {
         if let Some(journal) = self.journal.get() {
             journal.mark_all();
@@ -214,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// What was appended was about a name that is made of others.
+    /// Records that the appended record was about a name made from others.
     pub(crate) fn log_made_of_others(&self, name: &[u8]) {
         #[cfg(test)]
         if self.is_spoilt(Spoilt::Late) {
@@ -225,7 +231,7 @@ impl Engine {
         }
     }
 
-    /// Records until what is returned is dropped are in the log all or none. The gate is closed.
+    /// Begins a group: records until it is dropped are in the log all or none. The gate is closed.
     pub(crate) fn log_together(&self) -> Option<Group<'_>> {
         let log = self.log()?;
         log.begin_group();
@@ -233,7 +239,7 @@ impl Engine {
     }
 }
 
-/// Records that are in the log all or none.
+/// A group of records that are in the log all or none.
 pub(crate) struct Group<'a>(&'a Log);
 
 impl Drop for Group<'_> {
@@ -242,29 +248,30 @@ impl Drop for Group<'_> {
     }
 }
 
-/// The entry that a snapshot is copying piece by piece, and whether that was spoiled: by anything but items that go into a Bloom filter.
+/// The entry that a snapshot is copying piece by piece, and whether a change has spoiled the copy. Inserts
+/// into a Bloom filter do not.
 #[derive(Debug, Default)]
 pub(crate) struct Copying {
-    /// Its address; 0: none.
+    /// Its address; 0 if there is none.
     address: AtomicUsize,
     spoiled: AtomicBool,
 }
 
 impl Copying {
-    /// The caller has the entry for itself.
+    /// The caller holds the entry exclusively.
     pub(crate) fn begin(&self, entry: &Entry) {
         self.spoiled.store(false, Relaxed);
         self.address.store(entry.address(), SeqCst);
     }
 
-    /// `entry`, which the caller has for itself, is not what it was.
+    /// Records that `entry`, which the caller holds exclusively, was changed.
     pub(crate) fn changed(&self, entry: &Entry) {
         if self.address.load(SeqCst) == entry.address() {
             self.spoiled.store(true, SeqCst);
         }
     }
 
-    /// The caller has at least a look at the entry.
+    /// The caller holds at least a shared lock of the entry.
     pub(crate) fn is_spoiled(&self) -> bool {
         self.spoiled.load(SeqCst)
     }

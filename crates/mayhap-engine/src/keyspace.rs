@@ -1,4 +1,5 @@
-//! All names, spread over shards so that threads seldom meet, and over small segments so that growing stops nobody.
+//! All names. They are divided into shards, so that threads rarely meet, and into small segments, so that
+//! growing never blocks for long.
 
 use hashbrown::HashTable;
 use parking_lot::RwLock;
@@ -6,32 +7,34 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::entry::{Entry, Now};
 
-/// Far more than there are threads.
+/// The number of shards: far more than there are threads.
 const SHARD_BITS: u32 = 10;
 /// A shard has up to 2^30 segments.
 const MAX_DEPTH: u32 = 30;
-/// Bits of a [`Position`].
+/// The number of bits of a [`Position`].
 const POSITION_BITS: u32 = SHARD_BITS + MAX_DEPTH;
-/// What fits a table of 64 places. One more, and the segment is split.
+/// The maximum number of names in a segment, which fill a table of 64 slots. One more, and the segment is
+/// split.
 const SEGMENT_NAMES: usize = 56;
 
 /// All names.
 ///
 /// ```text
-/// hash of a name:  shard (10 bits) │ directory (as many bits as it takes) │ …
-/// shard:           directory ─▶ segments of up to 56 names, each one stretch of hashes
+/// hash of a name:  shard (10 bits) │ directory (as many bits as needed) │ …
+/// shard:           directory ─▶ segments of up to 56 names, each one range of hashes
 /// ```
 ///
-/// The segments stand in the order of the hashes, which never change. A walk from the first stretch to the last therefore meets
-/// every name that is there all the time just once, however segments are split meanwhile.
+/// The segments are in the order of the hashes, which never change. A walk from the first range to the last
+/// therefore returns every name that exists all the time exactly once, even if segments are split meanwhile.
 #[derive(Debug)]
 pub(crate) struct Keyspace {
     shards: Box<[RwLock<Shard>]>,
-    /// Secret, so that nobody can choose names that collide.
+    /// Secret, so that clients cannot choose names that collide.
     seed: u64,
 }
 
-/// A place among all hashes: their 40 highest bits. It fits the numbers of JavaScript, which some clients read cursors with.
+/// A position among all hashes: their 40 highest bits. It fits the numbers of JavaScript, which some clients
+/// use for cursors.
 pub(crate) type Position = u64;
 
 /// One past the last [`Position`].
@@ -39,7 +42,7 @@ pub(crate) const END: Position = 1 << POSITION_BITS;
 
 #[derive(Debug)]
 pub(crate) struct Shard {
-    /// Which segment has the hashes that go on with these bits. There are 2^depth of them.
+    /// The segment for each value of the next hash bits. There are 2^depth entries.
     directory: Vec<u32>,
     segments: Vec<Segment>,
     names: usize,
@@ -47,7 +50,7 @@ pub(crate) struct Shard {
 
 #[derive(Debug, Default)]
 struct Segment {
-    /// How many bits behind the shard's all hashes in it have in common.
+    /// The number of bits after those of the shard that all hashes in it have in common.
     depth: u32,
     names: HashTable<Entry>,
 }
@@ -63,7 +66,7 @@ impl Shard {
         self.directory.len().trailing_zeros()
     }
 
-    /// Where in the directory a hash stands.
+    /// The index of a hash in the directory.
     fn index(&self, hash: u64) -> usize {
         ((hash << SHARD_BITS) >> 1 >> (63 - self.depth())) as usize
     }
@@ -77,7 +80,7 @@ impl Shard {
         &mut self.segments[self.directory[index] as usize].names
     }
 
-    /// Splits segments until the one of `hash` has room.
+    /// Splits segments until that of `hash` has room.
     fn make_room(&mut self, hash: u64, hash_of: impl Fn(&Entry) -> u64) {
         loop {
             let index = self.index(hash);
@@ -93,7 +96,7 @@ impl Shard {
         }
     }
 
-    /// Splits the segment that stands here in the directory, which has more than one place there.
+    /// Splits the segment at this index of the directory, which has more than one entry there.
     fn split(&mut self, index: usize, hash_of: impl Fn(&Entry) -> u64) {
         let old = self.directory[index];
         let new = self.segments.len() as u32;
@@ -112,25 +115,25 @@ impl Shard {
         let [lower, upper] = halves;
         segment.names = lower;
         self.segments.push(Segment { depth, names: upper });
-        // The stretch of the upper half: it begins in the middle of what was the old one's.
+        // The range of the upper half begins in the middle of the old one.
         let places = 1 << (self.depth() - depth);
         let first = (index & !(2 * places - 1)) + places;
         self.directory[first..first + places].fill(new);
     }
 
-    /// Takes all of it out.
+    /// Takes all names out.
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }
 }
 
-/// A segment's own table goes by other bits of the hash than those its names have in common.
+/// The table of a segment uses other bits of the hash than those that its names have in common.
 const fn within(hash: u64) -> u64 {
     hash.rotate_left(32)
 }
 
 impl Keyspace {
-    /// An empty one, that spreads its names by `seed`.
+    /// An empty keyspace that distributes its names by `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self { shards: (0..1 << SHARD_BITS).map(|_| RwLock::default()).collect(), seed }
     }
@@ -143,13 +146,13 @@ impl Keyspace {
         &self.shards[(hash >> (64 - SHARD_BITS)) as usize]
     }
 
-    /// The entry of `name`, if there is one.
+    /// Returns the entry of `name`, if it exists.
     pub(crate) fn get(&self, name: &[u8]) -> Option<Entry> {
         let hash = self.hash(name);
         self.shard(hash).read().segment(hash).find(within(hash), |entry| entry.name() == name).cloned()
     }
 
-    /// The entry of `name`; an empty one is made if there is none.
+    /// Returns the entry of `name`. Creates an empty one if it does not exist.
     pub(crate) fn get_or_make(&self, name: &[u8], now: Now) -> Entry {
         if let Some(entry) = self.get(name) {
             return entry;
@@ -167,7 +170,7 @@ impl Keyspace {
         entry
     }
 
-    /// Takes `entry` out. The caller has it for itself.
+    /// Removes `entry`. The caller holds it exclusively.
     pub(crate) fn unlink(&self, entry: &Entry) {
         let hash = self.hash(entry.name());
         let mut shard = self.shard(hash).write();
@@ -185,7 +188,8 @@ impl Keyspace {
         }
     }
 
-    /// Appends the names of the stretch of hashes that `from` is in, and says where the next stretch begins.
+    /// Appends the names in the range of hashes that contains `from`, and returns the start of the next
+    /// range.
     pub(crate) fn stretch(&self, from: Position, names: &mut Vec<Entry>) -> Position {
         debug_assert!(from < END);
         let number = (from >> MAX_DEPTH) as usize;
@@ -198,7 +202,7 @@ impl Keyspace {
         ((number as u64) << MAX_DEPTH) + ((next as u64) << (MAX_DEPTH - shard.depth()))
     }
 
-    /// Takes all names out. Nobody else must be at work on any of them.
+    /// Removes all names. No other thread may use any of them.
     pub(crate) fn take_all(&self) -> Vec<Shard> {
         self.shards.iter().map(|shard| shard.write().take()).collect()
     }
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_found_and_walked_over_once() {
+    fn every_name_is_found_and_walked_once() {
         let keyspace = Keyspace::new(7);
         const NAMES: u32 = 300_000;
         for number in 0..NAMES {
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_misses_nobody_however_much_comes_and_goes_meanwhile() {
+    fn a_walk_returns_every_lasting_name_while_others_come_and_go() {
         let keyspace = Keyspace::new(7);
         (0..2_000).for_each(|number| drop(keyspace.get_or_make(&name(number), NOW)));
         let (mut at, mut steps, mut walked) = (0, 0_u32, Vec::new());

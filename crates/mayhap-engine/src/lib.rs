@@ -1,15 +1,17 @@
-//! Many named filters: a hundred million small ones, or one that fills the memory.
+//! The engine: many named filters, from a hundred million small ones to one that fills the memory.
 //!
 //! ```text
-//! requests ─▶ Engine ─▶ Keyspace (shards of names) ─▶ Entry (one name) ─▶ what it holds
+//! requests ─▶ Engine ─▶ Keyspace (shards of names) ─▶ Entry (one name) ─▶ its value
 //!                ├────▶ Expiries (deadlines)   ├────▶ Watchers (WATCH)   └────▶ Statistics
 //! ```
 //!
-//! * Lookups and inserts into Bloom filters share an entry: they never wait for one another. What makes, grows, clears or
-//!   removes a filter has the entry for itself, and nobody else waits for it.
-//! * Consecutive requests of one pipeline about one name are run as one batch, so that their memory loads overlap.
-//! * A transaction has the whole engine for itself.
-//! * Everything that changes an entry goes through one door, which books memory and statistics and tells who watches.
+//! * Lookups and inserts into Bloom filters share the lock of an entry: they never wait for each other.
+//!   Requests that create, grow, clear or remove a filter lock the entry exclusively. Requests for other
+//!   names do not wait for them.
+//! * Consecutive requests of one pipeline for one name run as one batch, so that their memory loads overlap.
+//! * While a transaction runs, no other request does.
+//! * Every change of an entry goes through one function, which updates memory and statistics and notifies
+//!   watchers.
 #![forbid(unsafe_code)]
 
 mod busy;

@@ -1,4 +1,4 @@
-//! Looks at all filters, a few at a time, for those that are past what they were made for.
+//! Checks all filters, a few at a time, for overfull ones.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use mayhap_command::{Assessment, health};
 
 use crate::engine::Engine;
 
-/// Names that are fetched at once; up to a segment of the keyspace more.
+/// The number of names that are fetched together, plus up to a segment of the keyspace.
 const AT_ONCE: u64 = 16;
-/// How long a name is waited for that another thread has for itself.
+/// The maximum wait for a name that another thread has locked.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 impl Engine {
-    /// Looks at filters from `cursor` on, which is 0 at first and then what the call before said, for about as long as `budget`. Says where to
-    /// go on; 0: that was all of them. `tell` is called for each that is worth a line. A client waits for no more than the look at one filter,
-    /// which reads at most 64 KiB of it.
+    /// Checks filters from `cursor` on for about `budget`. The first cursor is 0. Returns the next cursor, or
+    /// 0 after the last filter. Calls `tell` for each filter that deserves a line in the log. A client waits
+    /// at most for the check of one filter, which reads at most 64 KiB of it.
     pub fn look_for_overfull(
         &self,
         mut cursor: u64,

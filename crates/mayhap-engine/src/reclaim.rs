@@ -1,4 +1,4 @@
-//! Freeing what is large without anybody waiting for it.
+//! Frees large values on another thread, so that no request waits for it.
 
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -8,22 +8,22 @@ use parking_lot::Mutex;
 
 use crate::keyspace::Shard;
 
-/// From here on, giving memory back to the system takes longer than handing it to another thread.
+/// The size in bytes from which on freeing memory takes longer than handing it to another thread.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// What is no longer in the keyspace.
+/// A value that is no longer in the keyspace.
 #[derive(Debug)]
 pub(crate) enum Garbage {
     Value(#[expect(dead_code, reason = "it is only dropped")] Value),
     All(#[expect(dead_code, reason = "it is only dropped")] Vec<Shard>),
 }
 
-/// A thread that frees, begun when it is first needed and ended with this.
+/// A thread that frees memory. It starts when first needed and ends when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaim(Mutex<Option<Sender<Garbage>>>);
 
 impl Reclaim {
-    /// Frees a value: at once if it is small. Call it with no lock held.
+    /// Frees a value: here if it is small, on the other thread if it is large. Call it with no lock held.
     pub(crate) fn free(&self, value: Option<Value>) {
         match value {
             Some(value) if value.memory_bytes() >= LARGE_BYTES => self.later(Garbage::Value(value)),
@@ -40,7 +40,7 @@ impl Reclaim {
                 for garbage in receiver {
                     let was_all = matches!(garbage, Garbage::All(_));
                     drop(garbage);
-                    // Names that are made meanwhile stand between those that went, and would keep their memory.
+                    // Names created meanwhile lie between the freed ones and would keep their memory.
                     if was_all {
                         mayhap::give_memory_back();
                     }

@@ -1,13 +1,14 @@
-//! What a record of the log says, as bytes. `docs/format.md` draws them.
+//! The contents of a log record, as bytes. `docs/format.md` draws them.
 //!
 //! ```text
 //! 1 items       name length u32 │ name │ hashes of the items that were new, 16 bytes each
 //! 2 words       time ms u64 │ bytes drawn u32 │ random bytes │ words u32 │ words: length u32, bytes
 //! 3 removed     name
-//! 4 parameters  pairs: length u32, name, length u32, value; the parts of which names are lost are one of them, if there are any
+//! 4 parameters  pairs: length u32, name, length u32, value; one of them is the parts that lost names, if there are any
 //! ```
 //!
-//! All numbers are little-endian. Records come from our own log, whose frames have checksums; reading them trusts nothing all the same.
+//! All numbers are little-endian. Records come from our own log, whose frames have checksums. The decoder
+//! still validates everything.
 
 use std::fmt;
 
@@ -19,46 +20,46 @@ const ITEMS: u8 = 1;
 const WORDS: u8 = 2;
 const REMOVED: u8 = 3;
 const PARAMETERS: u8 = 4;
-/// The pair that is no parameter.
+/// The name of the pair that is not a parameter.
 const LOST_PARTS: &[u8] = b"lost-parts";
 const HASH_BYTES: usize = size_of::<u128>();
 
-/// A record that was read.
+/// A decoded record.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Record<'a> {
-    /// These items were new to the Bloom filter of this name, and are in now.
+    /// These items were new to the Bloom filter with this name, and were inserted.
     Items { name: &'a [u8], hashes: Vec<ItemHash> },
     /// This request changed something.
     Words {
-        /// When it was run, in milliseconds since 1970.
+        /// When it ran, in milliseconds since 1970.
         ms: u64,
-        /// The randomness it was given.
+        /// The random bytes it drew.
         random: &'a [u8],
         words: Vec<&'a [u8]>,
     },
-    /// This name is gone: it expired, or was deleted.
+    /// This name was removed: it expired or was deleted.
     Removed { name: &'a [u8] },
-    /// What new filters are like from here on, and the parts of which names are lost.
+    /// The defaults for new filters from here on, and the parts that lost names.
     Parameters(Box<Parameters>, u64),
 }
 
-/// Why a record could not be read.
+/// Why a record could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// It ends where something should be.
+    /// The record is too short.
     TooShort,
-    /// A newer program wrote it.
+    /// A newer version of the program wrote it.
     UnknownKind {
-        /// What it begins with.
+        /// The kind in its first byte.
         got: u8,
     },
-    /// No such command, or not with so many words.
+    /// The command is unknown, or has the wrong number of words.
     UnknownCommand {
-        /// The command's word.
+        /// The name of the command.
         word: String,
     },
-    /// No such parameter, or not this value.
+    /// The parameter is unknown, or its value is invalid.
     UnknownParameter {
         /// The parameter.
         name: String,
@@ -69,9 +70,9 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooShort => f.write_str("the record ends too early"),
-            Self::UnknownKind { got } => write!(f, "a record of kind {got}, which is not known"),
-            Self::UnknownCommand { word } => write!(f, "no such command: {word:?}"),
-            Self::UnknownParameter { name } => write!(f, "no such parameter or value: {name:?}"),
+            Self::UnknownKind { got } => write!(f, "unknown record kind {got}"),
+            Self::UnknownCommand { word } => write!(f, "unknown command {word:?}"),
+            Self::UnknownParameter { name } => write!(f, "unknown parameter or invalid value: {name:?}"),
         }
     }
 }
@@ -79,7 +80,7 @@ impl fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 fn put(bytes: &[u8], out: &mut Vec<u8>) {
-    // Whatever is sent is far shorter: a word has at most 512 MiB.
+    // All words are far shorter: at most 512 MiB.
     out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
     out.extend_from_slice(bytes);
 }
@@ -94,7 +95,7 @@ pub(crate) fn items(name: &[u8], hashes: &[ItemHash], out: &mut Vec<u8>) {
     }
 }
 
-/// A request without those of its words that are `left_out`, counted from its end.
+/// Encodes a request without the words in `left_out`, which are counted from its end.
 pub(crate) fn words(ms: u64, random: &[u8], words: &[&[u8]], left_out: &[usize]) -> Vec<u8> {
     let kept = kept_words(words.len(), left_out);
     let length: usize = words.iter().map(|word| word.len() + 4).sum();
@@ -111,7 +112,7 @@ pub(crate) fn removed(name: &[u8]) -> Vec<u8> {
     [&[REMOVED], name].concat()
 }
 
-/// What new filters are like, and the parts of which names are lost.
+/// Encodes the defaults for new filters, and the parts that lost names.
 pub(crate) fn parameters(parameters: &Parameters, lost_parts: u64) -> Vec<u8> {
     let mut out = vec![PARAMETERS];
     if lost_parts != 0 {
@@ -126,10 +127,10 @@ pub(crate) fn parameters(parameters: &Parameters, lost_parts: u64) -> Vec<u8> {
 }
 
 impl<'a> Record<'a> {
-    /// The record in these bytes.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// [`RecordError`] for anything but what this module wrote.
+    /// [`RecordError`] if the bytes are not what this module writes.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, RecordError> {
         let (&kind, mut rest) = bytes.split_first().ok_or(RecordError::TooShort)?;
         match kind {
@@ -140,11 +141,11 @@ impl<'a> Record<'a> {
                 Ok(Self::Items { name, hashes: hashes.iter().map(hash).collect() })
             }
             WORDS => {
-                let (ms, behind) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
-                rest = behind;
+                let (ms, after) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
+                rest = after;
                 let random = take(&mut rest)?;
-                let (count, behind) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
-                rest = behind;
+                let (count, after) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
+                rest = after;
                 let count = u32::from_le_bytes(*count);
                 let mut words = Vec::new();
                 for _ in 0..count {
@@ -163,7 +164,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The parameters behind the kind; those that are not in it are what they are by default.
+/// Decodes the parameters after the kind. Missing ones have their default values.
 fn read_parameters(mut rest: &[u8]) -> Result<(Parameters, u64), RecordError> {
     let (mut pairs, mut lost_parts) = (Vec::new(), 0);
     while !rest.is_empty() {
@@ -180,10 +181,10 @@ fn read_parameters(mut rest: &[u8]) -> Result<(Parameters, u64), RecordError> {
 }
 
 fn take<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], RecordError> {
-    let (length, behind) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
+    let (length, after) = rest.split_first_chunk().ok_or(RecordError::TooShort)?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (taken, behind) = behind.split_at_checked(length).ok_or(RecordError::TooShort)?;
-    *rest = behind;
+    let (taken, after) = after.split_at_checked(length).ok_or(RecordError::TooShort)?;
+    *rest = after;
     Ok(taken)
 }
 
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nothing_else() {
+    fn records_are_decoded_as_written_and_invalid_bytes_are_rejected() {
         let hashes = [hash(1), hash(u128::MAX)];
         let mut bytes = vec![9; 100];
         items(b"name", &hashes, &mut bytes);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_come_back_whatever_they_were() {
+    fn parameters_survive_encoding() {
         let mut changed = Parameters::default();
         let set = |parameters: &mut Parameters, name: &str, value: &str| {
             (parameters::find(name.as_bytes()).unwrap().set)(parameters, value.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! `DEBUG RELOAD`: every value through its stored bytes and back.
+//! `DEBUG RELOAD`: stores every value and loads it again.
 
 use std::fmt;
 
@@ -7,28 +7,30 @@ use mayhap_command::Value;
 use crate::engine::Engine;
 use crate::keyspace::Position;
 
-/// Names that are looked up together.
+/// The number of names that are looked up together.
 const AT_ONCE: u64 = 100;
 
-/// A value that could not be stored, or not be loaded again. It is what it was, and so are those not reached yet.
+/// A value that could not be stored or loaded again. It stays as it was, and so do values that were not
+/// reached yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReloadError {
     /// Its name.
     pub name: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl fmt::Display for ReloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} does not load again: {}", String::from_utf8_lossy(&self.name), self.why)
+        write!(f, "cannot reload {:?}: {}", String::from_utf8_lossy(&self.name), self.why)
     }
 }
 
 impl std::error::Error for ReloadError {}
 
 impl Engine {
-    /// Puts in the place of every value what its bytes in a snapshot say, with no request running meanwhile. How many there were.
+    /// Replaces every value by the one decoded from its stored bytes, while no request runs. Returns the
+    /// number of values.
     ///
     /// # Errors
     /// [`ReloadError`].
@@ -41,7 +43,7 @@ impl Engine {
                 let failed = |why: String| ReloadError { name: entry.name().to_vec(), why };
                 let outcome = self.hold(entry.name(), self.now(), |hold| {
                     let Some(value) = hold.value_mut() else { return Ok(0) };
-                    // A snapshot that is half through this value begins again.
+                    // A snapshot that is copying this value begins again.
                     self.copying.changed(entry);
                     *value = self.again(value)?;
                     Ok(1)
@@ -55,11 +57,11 @@ impl Engine {
         }
     }
 
-    /// What the stored bytes of `value` say.
+    /// Decodes the stored bytes of `value`.
     fn again(&self, value: &mut Value) -> Result<Value, String> {
         let mut bytes = Vec::new();
         let room = usize::try_from(value.memory_bytes()).unwrap_or(usize::MAX);
-        bytes.try_reserve_exact(room).map_err(|_| format!("no memory for {room} bytes"))?;
+        bytes.try_reserve_exact(room).map_err(|_| format!("not enough memory for {room} bytes"))?;
         value.store(&mut bytes).map_err(|error| error.to_string())?;
         self.with_unlimited(|context| Value::load(value.form(), &bytes, context))
             .map_err(|error| error.to_string())

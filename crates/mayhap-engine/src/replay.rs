@@ -1,17 +1,20 @@
-//! What happened, again: a snapshot, and the log played behind it.
+//! Restores the state of an engine: a snapshot, and the log replayed after it.
 //!
-//! Every name of a snapshot has the number of the log at which it was written: it has every change with a number below, and none at or above.
-//! (Bits of a Bloom filter that was copied while others added to it may be there before their time. Nobody is told: to put an item in that is
-//! in already changes nothing, and counts are those of the records.) The log is played from the number that was next when the snapshot began.
+//! Every name in a snapshot has the number of the log at which it was written: it contains every change with
+//! a lower number, and none at or above. (A Bloom filter that was copied while items were added may have some
+//! of their bits too early. That does no harm: inserting an item again changes nothing, and counts come from
+//! the records.) The log is replayed from the number that was next when the snapshot began.
 //!
 //! * A record about a name that has a larger number is skipped.
-//! * A name that is not in the snapshot was gone when the walk came by: whatever a record before that makes of it now, wrong as it
-//!   may be, a later record removes. So whatever a request was, if it left nothing, the record says that and no more.
-//! * What is made of other names (`RENAME`, `COPY`, `MF.MERGE`, `BITOP`) while a snapshot is written is written again at its end. So wherever
-//!   a source is not what it was, the target has a larger number, or a later record removes it.
-//! * Names go when a record says so, never because their time is up by the clock of today.
-//! * A request is run again at its own time, with the randomness it drew, the parameters of then and without limits: what was refused for
-//!   want of memory was left out when it was logged.
+//! * A name that is not in the snapshot did not exist when the snapshot visited its part. An earlier record
+//!   may create it now, even with a wrong value, but a later record removes it. For this reason a request
+//!   that left no value is logged as a removal only.
+//! * Values made from other names (`RENAME`, `COPY`, `MF.MERGE`, `BITOP`) while a snapshot is written are
+//!   written again at its end. So wherever a source is not what it was, the target has a larger number, or a
+//!   later record removes it.
+//! * Names are removed by records, never because their deadline has passed by now.
+//! * A request runs again at its original time, with the random bytes it drew, with the parameters of that
+//!   time and without limits: words that were refused for lack of memory were left out of the record.
 
 #[cfg(test)]
 mod generations;
@@ -39,21 +42,21 @@ use crate::snapshot::{Done, SnapshotError, load_all, remove_stale};
 /// What was found on the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// What the snapshot had.
+    /// The snapshot.
     pub snapshot: Done,
     /// What the log had.
     pub log: Recovered,
 }
 
-/// Why what is on the disk could not be had.
+/// Why the data on the disk could not be restored.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecoverError {
-    /// The snapshot.
+    /// The snapshot could not be read.
     Snapshot(SnapshotError),
-    /// The log.
+    /// The log could not be read.
     Log(LogError),
-    /// There is a log already.
+    /// The engine already has a log.
     Again,
 }
 
@@ -62,7 +65,7 @@ impl fmt::Display for RecoverError {
         match self {
             Self::Snapshot(error) => error.fmt(f),
             Self::Log(error) => error.fmt(f),
-            Self::Again => f.write_str("this engine has a log already"),
+            Self::Again => f.write_str("this engine already has a log"),
         }
     }
 }
@@ -78,15 +81,18 @@ impl std::error::Error for RecoverError {
 }
 
 impl Engine {
-    /// Reads the snapshot and plays the log on `disk` into this engine, which is empty and which nobody else uses yet. From then on every change is logged.
+    /// Reads the snapshot and replays the log on `disk` into this engine, which is empty and not used by any
+    /// other thread. From then on every change is logged.
     ///
     /// # Errors
-    /// [`RecoverError`] if anything is not as it was written; the engine is empty then, has no log, and is good for nothing but another attempt.
+    /// [`RecoverError`] if anything is damaged. The engine is empty then, has no log, and can only be used
+    /// for another attempt.
     pub fn recover(&self, disk: Arc<dyn Disk>, policy: Policy) -> Result<Recovery, RecoverError> {
         self.recover_by(disk, |disk, needed, play| Log::open_needed(disk, needed, policy, play))
     }
 
-    /// The same without a thread that syncs, for tests that say when what is done.
+    /// As [`recover`](Self::recover), without a thread that syncs, for tests that control the order of
+    /// events.
     ///
     /// # Errors
     /// As [`recover`](Self::recover).
@@ -117,7 +123,7 @@ impl Engine {
         recovered
     }
 
-    /// What plays records, from the beginning on.
+    /// Replays records from the beginning on.
     pub(crate) fn replay(&self) -> Replay<'_> {
         Replay {
             engine: self,
@@ -148,10 +154,10 @@ impl Engine {
             .map_err(RecoverError::Log)?;
         let journal = Journal::new(log);
         journal.mark_parts(&replay.changed);
-        // What new filters are like from here on, whatever the settings were before.
+        // Sets the defaults for new filters of that time, whatever the settings are now.
         journal.log.append(&record::parameters(&self.parameters(), self.doubt.parts()));
-        // Who wrote the manifest may have ended before its name was safe: as long as the one before may come back, its files stay. What cannot
-        // be removed now is removed the next time.
+        // The process that wrote the manifest may have ended before its name was safe. While the previous
+        // manifest may come back, its files stay. Files that cannot be removed now are removed next time.
         if files.sync_dir().is_ok() {
             let _ = remove_stale(&*files, &loaded.saved);
         }
@@ -163,27 +169,27 @@ impl Engine {
     }
 }
 
-/// What plays a record.
+/// Replays one record.
 type Play<'a> = dyn FnMut(u64, &[u8]) -> Result<(), RecordError> + 'a;
 
-/// The log as it is played.
+/// The state of a replay.
 pub(crate) struct Replay<'e> {
     engine: &'e Engine,
     parameters: Parameters,
     scratch: Scratch,
-    /// Parts that the next snapshot has to write again.
+    /// Parts that the next snapshot must write again.
     changed: [bool; PARTS],
-    /// Is something missing that happened before? Then a record that cannot be played is a change that is lost.
+    /// Whether earlier changes are missing. Then a record that cannot be replayed is a lost change.
     is_torn: bool,
 }
 
 impl Replay<'_> {
-    /// Something is missing: what a record says of a name that is not as it was is lost from now on.
+    /// Records that changes are missing. From now on a name is lost if a record does not fit its state.
     pub(crate) const fn tear(&mut self) {
         self.is_torn = true;
     }
 
-    /// Records below this number are missing, and any of them may have been about any name that has none so high.
+    /// Records below this number are missing. Any of them may have been about any name with a lower number.
     pub(crate) fn lose_all(&mut self, below: u64) {
         self.is_torn = true;
         self.engine.doubt.add(doubt::ALL);
@@ -202,19 +208,19 @@ impl Replay<'_> {
         }
     }
 
-    /// A change to `name` is lost. The number is that of the record that says so, if one does.
+    /// Marks a change of `name` as lost. The number is that of the record that shows it, if there is one.
     fn lose(&self, name: &[u8], number: Option<u64>) {
         self.engine.hold(name, self.at(0), |hold| {
             if hold.value().and_then(Value::lost).is_none() {
                 hold.put(Value::Lost(Lost::Changes));
             }
-            // When it was to go may have changed as well.
+            // Its deadline may have changed as well.
             self.engine.expiries.set(hold.entry(), None);
             hold.log(number);
         });
     }
 
-    /// Plays the record of this number.
+    /// Replays the record with this number.
     pub(crate) fn play(&mut self, number: u64, record: &[u8]) -> Result<(), RecordError> {
         match Record::read(record)? {
             Record::Items { name, hashes } => {
@@ -243,7 +249,7 @@ impl Replay<'_> {
                 self.parameters = *parameters;
                 match self.is_torn {
                     false => self.engine.doubt.set(lost_parts),
-                    // It knows nothing of what is missing now.
+                    // The record does not know what is missing now.
                     true => self.engine.doubt.add(lost_parts),
                 }
             }
@@ -265,7 +271,7 @@ impl Replay<'_> {
         Now { ms, ..self.engine.now() }
     }
 
-    /// Is there something of this name, and is it older than the record of this number?
+    /// Whether this name has a value that is older than the record with this number.
     fn is_there(&self, name: &[u8], number: u64) -> bool {
         #[cfg(test)]
         if self.engine.is_spoilt(crate::journal::Spoilt::Numbers) {
@@ -274,7 +280,7 @@ impl Replay<'_> {
         self.engine.keyspace.get(name).is_some_and(|entry| entry.number() <= number)
     }
 
-    /// Is what is there of this name, if anything is, newer than the record of this number?
+    /// Whether this name has a value that is newer than the record with this number.
     fn is_newer(&self, name: &[u8], number: u64) -> bool {
         #[cfg(test)]
         if self.engine.is_spoilt(crate::journal::Spoilt::Numbers) {
@@ -322,7 +328,7 @@ impl Replay<'_> {
             environment: &moment,
         };
         let turn = Turn { context: &context, moment: &moment, now: self.at(ms) };
-        // Whatever it answers: it was answered once.
+        // The reply does not matter: the client got it long ago.
         let reply = match request.command.run {
             Run::Items(batch) => {
                 let scratch = &mut self.scratch;
@@ -330,7 +336,7 @@ impl Replay<'_> {
             }
             _ => engine.run_one(request, &turn),
         };
-        // It changed something once.
+        // It changed something the first time.
         if self.is_torn && reply.is_err() {
             self.lose(target, Some(number));
         }
@@ -339,7 +345,7 @@ impl Replay<'_> {
         }
     }
 
-    /// `RENAME` and `RENAMENX`, which found that it could. Of what is newer, nothing is changed.
+    /// Replays `RENAME` or `RENAMENX`, which had succeeded. Newer values are not changed.
     fn rename(&self, number: u64, ms: u64, from: &[u8], to: &[u8]) {
         let engine = self.engine;
         if !self.is_there(from, number) || from == to {

@@ -1,4 +1,4 @@
-//! What there is to say of single names, for lists and pages.
+//! Details of single names, for lists and pages.
 
 use mayhap::Sampling;
 use mayhap_command::{Description, Value, health};
@@ -7,38 +7,38 @@ use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::glob::Pattern;
 
-/// One name and what there is to say of what it holds.
+/// One name, with details of its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail {
     /// The name.
     pub name: Vec<u8>,
-    /// What it holds.
+    /// The type and properties of its value.
     pub description: Description,
-    /// Bytes it takes with its name and all that belongs to it.
+    /// Memory of its value, its name and everything else that belongs to it.
     pub total_bytes: u64,
-    /// Seconds since it was made.
+    /// Seconds since it was created.
     pub age_secs: u64,
     /// Seconds since it was last used.
     pub idle_secs: u64,
-    /// Items asked about that got *mayhap*.
+    /// Lookups with the answer *maybe*.
     pub hits: u64,
-    /// Items asked about that got *no*.
+    /// Lookups with the answer *no*.
     pub misses: u64,
-    /// In how many milliseconds it expires, if it does.
+    /// Milliseconds until it expires, if it does.
     pub ttl_ms: Option<u64>,
 }
 
-/// Some names of a list, and where the next ones are.
+/// A page of a list, with the cursor of the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// The names.
     pub details: Vec<Detail>,
-    /// Where to go on; 0: this was the end.
+    /// The cursor of the next page; 0 if this is the last.
     pub next: u64,
 }
 
 impl Engine {
-    /// What there is to say of one name; nothing if it holds nothing. Does not count as use.
+    /// Returns the details of one name, or nothing if it has no value. Does not count as use.
     #[must_use]
     pub fn detail(&self, name: &[u8]) -> Option<Detail> {
         let _open = self.gate.pass();
@@ -46,8 +46,8 @@ impl Engine {
         self.detail_of(&entry, health::look)
     }
 
-    /// About `count` names that match `pattern`, from `cursor` on, which is 0 at first and then what the page before said. Who goes on to
-    /// the end meets every name that is there all the time.
+    /// Returns about `count` names that match `pattern`, from `cursor` on. The first cursor is 0, the next
+    /// ones are in the pages. A walk to the end returns every name that exists all the time.
     #[must_use]
     pub fn page(&self, cursor: u64, count: u64, pattern: Option<&[u8]>) -> Page {
         let _open = self.gate.pass();
@@ -56,13 +56,15 @@ impl Engine {
         Page { details: entries.iter().filter_map(|entry| self.detail_of(entry, |_| glance)).collect(), next }
     }
 
-    /// Bytes that what `name` holds takes; 0 if it holds nothing, or somebody has it for long. Does not count as use.
+    /// Memory of the value of `name` in bytes; 0 if there is no value, or a long request holds it. Does not
+    /// count as use.
     #[must_use]
     pub fn bytes_of(&self, name: &[u8]) -> u64 {
         self.look_at(name, Value::memory_bytes)
     }
 
-    /// The same, or what it would take if it had to grow now, where that is more.
+    /// As [`bytes_of`](Self::bytes_of), or the memory the value would need if it had to grow now, if that is
+    /// more.
     #[must_use]
     pub fn reach_of(&self, name: &[u8]) -> u64 {
         self.look_at(name, Value::reach_bytes)

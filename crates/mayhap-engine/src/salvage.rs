@@ -1,4 +1,4 @@
-//! What of a damaged folder can still be had: everything that is as it was written, and a list of what is not.
+//! Salvages a damaged folder: reads everything that is undamaged, and lists the damage.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,45 +11,47 @@ use crate::entry::Entry;
 use crate::log::{self, LogError, Needed, Piece};
 use crate::snapshot::{self, SnapshotError};
 
-/// What could be had.
+/// The result of a salvage.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Salvage {
-    /// Names that are in the engine now, those that are lost included.
+    /// The number of names in the engine, including lost ones.
     pub names: u64,
-    /// Those of which data is lost, in order: they answer *not ready*.
+    /// The names with lost data, in order. They answer *not ready*.
     pub lost: Vec<(Vec<u8>, Lost)>,
-    /// Are there lost names that are not known? Then every name that is not there answers *not ready*, or every one of some parts.
+    /// Whether an unknown set of names is lost. Then every name that does not exist answers *not ready*, or
+    /// every such name of some parts.
     pub unknown: bool,
-    /// Records of the log that were played.
+    /// The number of log records that were replayed.
     pub played: u64,
-    /// Records of the log that are missing among them, as far as they can be counted.
+    /// The number of log records that are missing, as far as they can be counted.
     pub missing: u64,
-    /// What is not as it was written.
+    /// All damage.
     pub damage: Vec<Damage>,
 }
 
-/// What becomes of names of which something is lost.
+/// What happens to names with lost data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Losses {
     /// They answer *not ready*.
     #[default]
     Marked,
-    /// They hold what is left of them, and those of which nothing is are not there: they answer *no* for members that are lost.
+    /// They keep what is left of them. Those of which nothing is left do not exist. They answer *no* for lost
+    /// members.
     Accepted,
 }
 
-/// One thing that is not as it was written.
+/// One piece of damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
     /// The file.
     pub file: String,
-    /// Where in it, in bytes from its beginning.
+    /// The position, in bytes from the beginning of the file.
     pub offset: u64,
-    /// What is wrong.
+    /// The kind of damage.
     pub what: String,
-    /// The name whose value is lost, if it is just one.
+    /// The name whose value is lost, if it is a single one.
     pub name: Option<Vec<u8>>,
 }
 
@@ -58,10 +60,10 @@ impl From<SnapshotError> for Damage {
         let (file, offset, what) = match error {
             SnapshotError::Damaged { file, offset, what } => (file, offset, what.to_owned()),
             SnapshotError::Value { file, offset, source } => (file, offset, source.to_string()),
-            SnapshotError::Missing { file } => (file, 0, "it is not there".to_owned()),
-            SnapshotError::NotASnapshot { file } => (file, 0, "not a file of a snapshot".to_owned()),
+            SnapshotError::Missing { file } => (file, 0, "the file is missing".to_owned()),
+            SnapshotError::NotASnapshot { file } => (file, 0, "the file is not a snapshot file".to_owned()),
             SnapshotError::Version { file, got, newest } => {
-                (file, 8, format!("of version {got}, newest known is {newest}"))
+                (file, 8, format!("the file has version {got}, the newest supported is {newest}"))
             }
             other => (String::new(), 0, other.to_string()),
         };
@@ -80,10 +82,11 @@ impl fmt::Display for Damage {
 }
 
 impl Engine {
-    /// Reads whatever is as it was written on `disk` into this engine, which is empty and has no log. Nothing on the disk changes.
+    /// Reads everything on `disk` that is undamaged into this engine, which is empty and has no log. Nothing
+    /// on the disk changes.
     ///
     /// # Errors
-    /// [`LogError::Disk`] if the disk refuses to be read.
+    /// [`LogError::Disk`] if the disk cannot be read.
     pub fn salvage(&self, disk: &dyn Disk, losses: Losses) -> Result<Salvage, LogError> {
         let mut salvage = Salvage::default();
         self.replaying.store(true, Relaxed);
@@ -92,7 +95,7 @@ impl Engine {
         let is_marked = losses == Losses::Marked;
         let in_doubt = self.doubt.parts();
         if !snapshot.parameters.is_empty() {
-            // What it cannot tell is as it is by default.
+            // Parameters that it does not contain have their default values.
             let _ = replay.play(snapshot.from, &snapshot.parameters);
         }
         if !is_marked {
@@ -108,7 +111,7 @@ impl Engine {
         let needed = Needed { from: snapshot.from, seen: snapshot.seen, tracked: true };
         let found = log::salvage(disk, needed, |piece| match piece {
             Piece::Record(number, record) => {
-                // What a newer program wrote is missing like what is damaged.
+                // A record of a newer version counts as missing, like a damaged one.
                 if replay.play(number, record).is_err() {
                     unreadable += 1;
                     if is_marked {
@@ -138,7 +141,7 @@ impl Engine {
         Ok(salvage)
     }
 
-    /// Every name of which data is lost, in order.
+    /// All names with lost data, in order.
     #[must_use]
     pub fn lost_names(&self) -> Vec<(Vec<u8>, Lost)> {
         let (mut names, mut cursor) = (Vec::new(), 0);
@@ -155,13 +158,13 @@ impl Engine {
         names
     }
 
-    /// Are there lost names that are not known?
+    /// Whether an unknown set of names is lost.
     #[must_use]
     pub fn has_unknown_losses(&self) -> bool {
         self.doubt.parts() != 0
     }
 
-    /// Names of which everything is lost are not there from now on.
+    /// Removes names of which everything is lost.
     fn forget_losses(&self) {
         self.doubt.set(0);
         for (name, _) in self.lost_names() {

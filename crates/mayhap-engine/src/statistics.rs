@@ -1,4 +1,4 @@
-//! What happened so far, readable at any time without stopping anyone.
+//! Statistics that can be read at any time without blocking other threads.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,15 +10,15 @@ use parking_lot::Mutex;
 use crate::entry::Entry;
 use crate::gate::{Apart, LANES, lane};
 
-/// More than there are types of values.
+/// More than the number of types of values.
 const TYPES: usize = 16;
 
-/// Running totals. Threads count on lines of memory of their own; who reads adds them up.
+/// Running totals. Threads count on cache lines of their own; readers add them up.
 #[derive(Debug)]
 pub struct Statistics {
     lanes: Box<[Apart<Lane>]>,
     by_type: [OfType; TYPES],
-    /// What the counters of single entries could not hold, by the entry's address.
+    /// Counts that do not fit into the counters of single entries, by the address of the entry.
     large: Mutex<HashMap<usize, (u64, u64)>>,
     large_len: AtomicUsize,
 }
@@ -27,7 +27,7 @@ pub struct Statistics {
 struct Lane {
     hits: AtomicU64,
     misses: AtomicU64,
-    /// Wraps: items that one thread added may be removed by another.
+    /// Wraps around: items that one thread added may be removed by another.
     items: AtomicU64,
     expired: AtomicU64,
     changes: AtomicU64,
@@ -49,59 +49,59 @@ struct OfCommand {
     nanos: AtomicU64,
 }
 
-/// What became of all calls of one command.
+/// The figures of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandTotals {
     /// The row of the table.
     pub command: &'static str,
     /// Calls that were run.
     pub calls: u64,
-    /// Calls that were refused before they were run.
+    /// Calls that were refused before they ran.
     pub rejected: u64,
-    /// Calls that were run and refused.
+    /// Calls that ran and were refused.
     pub failed: u64,
-    /// How long they took together.
+    /// The time of all calls together.
     pub nanos: u64,
 }
 
-/// What one type takes.
+/// The figures of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeTotals {
-    /// What `TYPE` says.
+    /// The name in replies of `TYPE`.
     pub type_name: &'static str,
-    /// Names that hold one.
+    /// The number of names of this type.
     pub names: u64,
-    /// Bytes they take.
+    /// Their memory in bytes.
     pub memory_bytes: u64,
 }
 
 /// The sums of everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Names that hold something.
+    /// The number of names with a value.
     pub names: u64,
-    /// Names that expire some time.
+    /// The number of names with a deadline.
     pub expiring: u64,
     /// Items in all filters.
     pub items: u64,
-    /// Bytes of all filters and their names.
+    /// Memory of all filters and their names in bytes.
     pub memory_bytes: u64,
-    /// Items asked about that got *mayhap*.
+    /// Lookups with the answer *maybe*.
     pub hits: u64,
-    /// Items asked about that got *no*.
+    /// Lookups with the answer *no*.
     pub misses: u64,
-    /// Names that expired.
+    /// The number of names that have expired.
     pub expired: u64,
-    /// Changes of what names hold, and of when they expire: what a snapshot does not have that was taken before them.
+    /// The number of changes of values and deadlines. An earlier snapshot does not contain later changes.
     pub changes: u64,
-    /// Names that were removed for want of memory: none ever is.
+    /// The number of names evicted for lack of memory: always 0.
     pub evicted: u64,
-    /// The same by type, for types that occurred.
+    /// The figures by type, for types that have occurred.
     pub by_type: Vec<TypeTotals>,
 }
 
 impl Totals {
-    /// Names of which data is lost.
+    /// The number of names with lost data.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.by_type.iter().find(|of| of.type_name == "lost").map_or(0, |of| of.names)
@@ -127,10 +127,10 @@ impl Default for Statistics {
     }
 }
 
-/// What a name counts for in the totals.
+/// The figures of one name in the totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// Nothing for a name that holds nothing.
+    /// Zero for a name without a value.
     pub(crate) type_name: Option<&'static str>,
     pub(crate) memory_bytes: u64,
     pub(crate) items: u64,
@@ -141,7 +141,7 @@ impl Statistics {
         &self.lanes[lane()].0
     }
 
-    /// A command was run `calls` times, refused `failed` of them, and all took `nanos`.
+    /// Counts `calls` calls of a command that together took `nanos`; `failed` of them were refused.
     pub fn ran(&self, command: &'static Command, calls: u64, failed: u64, nanos: u64) {
         let Some(of) = table::number(command).and_then(|number| self.lane().commands.get(number)) else {
             return;
@@ -153,14 +153,14 @@ impl Statistics {
         }
     }
 
-    /// A command was refused before it was run: a wrong number of words, no right to it, no memory.
+    /// Counts a command that was refused before it ran: wrong number of words, no permission, no memory.
     pub fn rejected(&self, command: &'static Command) {
         if let Some(of) = table::number(command).and_then(|number| self.lane().commands.get(number)) {
             of.rejected.fetch_add(1, Relaxed);
         }
     }
 
-    /// All commands that were called.
+    /// The figures of all commands that were called.
     #[must_use]
     pub fn commands(&self) -> Vec<CommandTotals> {
         let sum = |of: &dyn Fn(&OfCommand) -> &AtomicU64, number: usize| -> u64 {
@@ -176,7 +176,7 @@ impl Statistics {
         totals.filter(|totals| totals.calls + totals.rejected > 0).collect()
     }
 
-    /// Forgets what happened; what is there stays counted. `CONFIG RESETSTAT`.
+    /// Resets the counts of events; the figures of current names stay. For `CONFIG RESETSTAT`.
     pub fn reset(&self) {
         for Apart(lane) in &self.lanes {
             let counters = [&lane.hits, &lane.misses, &lane.expired];
@@ -186,7 +186,7 @@ impl Statistics {
         }
     }
 
-    /// Items were asked about.
+    /// Counts lookups.
     pub(crate) fn answered(&self, entry: &Entry, hits: u64, misses: u64) {
         if hits == 0 && misses == 0 {
             return;
@@ -208,7 +208,7 @@ impl Statistics {
         self.large_len.store(large.len(), Relaxed);
     }
 
-    /// Items asked about in `entry` that got *mayhap*, and those that got *no*.
+    /// The number of lookups in `entry` with the answers *maybe* and *no*.
     pub(crate) fn answers_of(&self, entry: &Entry) -> (u64, u64) {
         let (hits, misses) = entry.counted();
         let large = match self.large_len.load(Relaxed) {
@@ -218,7 +218,8 @@ impl Statistics {
         (hits.saturating_add(large.0), misses.saturating_add(large.1))
     }
 
-    /// The same, taken away from the entry, which the caller has for itself.
+    /// As [`answers_of`](Self::answers_of), and removes them from the entry, which the caller holds
+    /// exclusively.
     pub(crate) fn take_answers_of(&self, entry: &Entry) -> (u64, u64) {
         let (hits, misses) = entry.take_counted();
         if self.large_len.load(Relaxed) == 0 {
@@ -230,7 +231,7 @@ impl Statistics {
         (hits.saturating_add(counted.0), misses.saturating_add(counted.1))
     }
 
-    /// New items came to a filter that is shared.
+    /// Counts new items in a filter that is shared.
     pub(crate) fn added(&self, items: u64) {
         if items > 0 {
             self.lane().items.fetch_add(items, Relaxed);
@@ -245,7 +246,7 @@ impl Statistics {
         self.lane().expired.fetch_add(1, Relaxed);
     }
 
-    /// What a name counts for has changed.
+    /// Updates the totals after the figures of a name changed.
     pub(crate) fn book(&self, before: Account, after: Account) {
         if before == after {
             return;
@@ -262,12 +263,12 @@ impl Statistics {
         }
     }
 
-    /// The place of a type; the first one that sees it takes a free one.
+    /// The index of a type. The first use of a type takes a free one.
     fn of_type(&self, type_name: &'static str) -> Option<&OfType> {
         self.by_type.iter().find(|of| *of.name.get_or_init(|| type_name) == type_name)
     }
 
-    /// Everything is gone. Nobody else must be at work.
+    /// Resets the figures after everything was removed. No other thread may be at work.
     pub(crate) fn forget_all(&self) {
         for of in &self.by_type {
             of.names.store(0, Relaxed);
@@ -278,7 +279,7 @@ impl Statistics {
         self.large_len.store(0, Relaxed);
     }
 
-    /// The sums; what they do not know is 0.
+    /// The sums. Figures that are not known here are 0.
     pub(crate) fn totals(&self) -> Totals {
         let sum = |of: fn(&Lane) -> &AtomicU64| {
             self.lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(of(&lane.0).load(Relaxed)))
@@ -290,7 +291,7 @@ impl Statistics {
         let by_type: Vec<TypeTotals> = self.by_type.iter().map_while(of_type).collect();
         Totals {
             names: by_type.iter().map(|of| of.names).sum(),
-            // Read while others count, a sum may be short of what was removed already.
+            // Other threads count meanwhile, so a sum may miss additions whose removal it has.
             items: (sum(|lane| &lane.items) as i64).max(0) as u64,
             hits: sum(|lane| &lane.hits),
             misses: sum(|lane| &lane.misses),
@@ -301,7 +302,7 @@ impl Statistics {
         }
     }
 
-    /// Names that hold something.
+    /// The number of names with a value.
     pub(crate) fn names(&self) -> u64 {
         self.by_type.iter().map(|of| of.names.load(Relaxed)).sum()
     }

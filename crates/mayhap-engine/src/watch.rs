@@ -1,4 +1,4 @@
-//! `WATCH`: who wants to know whether a name changed.
+//! `WATCH`: notifies watchers that a name was changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-/// All who watch. Costs a writer one load while nobody does.
+/// All watchers. A writer pays one load while there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     watching: AtomicUsize,
     by_name: Mutex<ByName>,
 }
 
-/// Everybody who watches a name.
+/// The watchers of a name.
 type ByName = HashMap<Box<[u8]>, Vec<Arc<AtomicBool>>>;
 
-/// Some names that are watched until this is dropped.
+/// A set of names that are watched until this is dropped.
 ///
-/// It is *disturbed* once one of them was made, changed or removed, or expired.
+/// It is *disturbed* after one of them was created, changed or removed, or expired.
 #[derive(Debug)]
 pub struct Watch {
     names: Vec<Box<[u8]>>,
@@ -40,7 +40,7 @@ impl Watchers {
         Watch { names: distinct, disturbed, watchers: Arc::clone(self) }
     }
 
-    /// `name` changed.
+    /// Notifies the watchers of `name`.
     #[inline]
     pub(crate) fn changed(&self, name: &[u8]) {
         if self.watching.load(Relaxed) > 0 {
@@ -55,7 +55,7 @@ impl Watchers {
         }
     }
 
-    /// The names that are watched.
+    /// The watched names.
     pub(crate) fn names(&self) -> Vec<Box<[u8]>> {
         match self.watching.load(Relaxed) {
             0 => Vec::new(),
@@ -70,7 +70,8 @@ impl Watch {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Was one of the names changed? [`Engine::run_transaction`](crate::Engine::run_transaction) asks when it matters.
+    /// Whether one of the names was changed. [`Engine::run_transaction`](crate::Engine::run_transaction)
+    /// checks it at the right moment.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.disturbed.load(Relaxed)

@@ -1,4 +1,4 @@
-//! Many threads on the same few names, crosswise: nobody waits for ever, and the books balance.
+//! Many threads on the same few names: there are no deadlocks, and the totals are right.
 
 mod support;
 
@@ -16,10 +16,10 @@ use mayhap_command::{
 use mayhap_engine::{Engine, System};
 use support::{Dice, one, run};
 
-/// No machine is so slow that this is not enough.
+/// Enough time even for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Copies the last source that holds something to the target.
+/// Copies the last source with a value to the target.
 static LAST: Command = Command {
     name: "test.last",
     arity: Arity::AtLeast(2),
@@ -63,7 +63,7 @@ fn gather(engine: &Engine, names: &[String]) -> Reply {
 }
 
 #[test]
-fn a_gathering_sees_every_source_and_the_target_among_them() {
+fn a_gathering_command_sees_every_source_and_the_target() {
     let (engine, _) = support::engine();
     run(&engine, &["BF.ADD a 1", "BF.ADD b 2", "EXPIRE c 100"]);
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -78,7 +78,7 @@ fn a_gathering_sees_every_source_and_the_target_among_them() {
 }
 
 #[test]
-fn threads_that_merge_rename_copy_and_remove_crosswise_come_to_an_end() {
+fn threads_that_merge_rename_copy_and_remove_do_not_deadlock() {
     const THREADS: u64 = 4;
     const STEPS: u64 = 5_000;
     const NAMES: u64 = 5;
@@ -111,7 +111,7 @@ fn threads_that_merge_rename_copy_and_remove_crosswise_come_to_an_end() {
         });
     }
     for _ in 0..THREADS {
-        receiver.recv_timeout(PATIENCE).expect("threads wait for one another, or panicked");
+        receiver.recv_timeout(PATIENCE).expect("threads are deadlocked, or panicked");
     }
     thread::sleep(Duration::from_millis(5));
     engine.sweep(PATIENCE);
@@ -151,7 +151,7 @@ fn threads_make_fill_and_grow_the_same_filters_and_lose_nothing() {
 }
 
 #[test]
-fn a_scan_misses_nobody_while_others_come_and_go() {
+fn a_scan_misses_no_lasting_name_while_others_come_and_go() {
     let engine = Engine::new(Limits::default(), Arc::new(System));
     let stay: Vec<String> = (0..3_000).map(|number| format!("BF.RESERVE stay:{number} 0.1 1")).collect();
     run(&engine, &stay);

@@ -1,4 +1,5 @@
-//! Snapshots in parts and the log behind them: what is written and what is kept, what a disk can do to them, what is refused.
+//! Snapshots in parts and the log after them: which files are written and kept, how they survive faults of
+//! the disk, what is refused.
 
 mod support;
 
@@ -16,7 +17,7 @@ use mayhap_engine::snapshot::{self, FILE, MANIFEST, SnapshotError};
 use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, LogError};
 use support::{Played, engine, one, run, text};
 
-/// Files in memory, which can refuse to take more, or to make it safe.
+/// Files in memory, which can refuse writes or syncs.
 #[derive(Clone, Debug, Default)]
 struct Memory(Arc<Mutex<Inside>>);
 
@@ -126,7 +127,7 @@ impl Memory {
         Open(self.clone(), number)
     }
 
-    /// All that is there, apart from this one.
+    /// All files except this one.
     fn copy(&self) -> Self {
         Self(Arc::new(Mutex::new(self.0.lock().unwrap().clone())))
     }
@@ -160,7 +161,7 @@ fn recovered(disk: &Memory) -> Result<Engine, RecoverError> {
 }
 
 #[test]
-fn only_what_changed_is_written_again() {
+fn only_changes_are_written_again() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     let many: Vec<String> = (0..1_000).map(|number| format!("BF.ADD name:{number} {number}")).collect();
@@ -173,40 +174,40 @@ fn only_what_changed_is_written_again() {
     assert!(large_bytes > 10 << 20);
     assert_eq!(first.bytes, first.written_bytes);
 
-    // Nothing changed, nothing is written.
+    // Without a change nothing is written.
     let before = disk.names("part-");
     let second = engine.snapshot(&disk).unwrap();
     assert_eq!((second.names, second.written_bytes, second.bytes), (0, 0, first.bytes));
     assert_eq!(disk.names("part-"), before);
 
-    // One small name: its part, and no large value even if it is in that part.
+    // One small name: its part is written, and no large value even if it is in that part.
     one(&engine, "BF.ADD name:7 more");
     let third = engine.snapshot(&disk).unwrap();
     assert!(third.written_bytes < first.bytes / 100, "{third:?}");
     let after = disk.names("part-");
     assert_eq!(before.iter().filter(|name| !after.contains(name)).count(), 1);
 
-    // One large value: its own file and not the other one.
+    // One large value: its own file is written, and not the other one.
     let values = disk.names("value-");
     one(&engine, "BF.ADD large more");
     let fourth = engine.snapshot(&disk).unwrap();
     assert!(fourth.written_bytes > 5 << 20 && fourth.written_bytes < 8 << 20, "{fourth:?}");
     assert_eq!(values.iter().filter(|name| !disk.names("value-").contains(name)).count(), 1);
 
-    // And everything is there again, with the log cut off before it.
+    // Everything is restored, and the log before the snapshot is gone.
     assert!(disk.names("log-").len() <= 2, "{:?}", disk.names("log-"));
     let after = recovered(&disk).unwrap();
     assert_eq!(after.totals().names, 1_002);
     for name in ["large", "other", "name:7", "name:999"] {
         assert_eq!(one(&after, &format!("DUMP {name}")), one(&engine, &format!("DUMP {name}")), "{name}");
     }
-    // It knows what it need not write.
+    // The recovered engine knows which files it can keep.
     let fifth = after.snapshot(&disk).unwrap();
     assert_eq!(fifth.written_bytes, 0, "{fifth:?}");
 }
 
 #[test]
-fn a_part_that_lost_its_last_name_is_gone() {
+fn a_part_without_names_has_no_file() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     run(&engine, &["SET a 1", "SET b 2"]);
@@ -218,11 +219,11 @@ fn a_part_that_lost_its_last_name_is_gone() {
     assert_eq!((one(&after, "EXISTS a"), one(&after, "EXISTS b")), (Reply::Integer(0), Reply::Integer(1)));
 }
 
-/// The file that tells which file of the log is the newest.
+/// The file that names the newest file of the log.
 const NEWEST: &str = "mayhap.newest";
 
 #[test]
-fn a_bit_changed_anywhere_is_noticed_with_its_file_and_a_cut_file_too() {
+fn a_changed_bit_or_a_truncated_file_is_reported_with_its_file() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     run(&engine, &["BF.ADD a 1", "CF.RESERVE b 8", "CF.ADD b 1", "SET c hello", "EXPIRE c 1000"]);
@@ -238,7 +239,7 @@ fn a_bit_changed_anywhere_is_noticed_with_its_file_and_a_cut_file_too() {
             let changed = disk.copy();
             changed.change(file, |bytes| bytes[at] ^= 1 << (at % 8));
             let error = recovered(&changed).unwrap_err();
-            // It tells which file of the log is the newest.
+            // It names the newest file of the log.
             let of_log = file == NEWEST && matches!(error, RecoverError::Log(_));
             assert!(of_log || matches!(error, RecoverError::Snapshot(_)), "{file}, byte {at}: {error}");
             assert!(error.to_string().contains(file.as_str()), "{file}, byte {at}: {error}");
@@ -251,14 +252,15 @@ fn a_bit_changed_anywhere_is_noticed_with_its_file_and_a_cut_file_too() {
         }
         let gone = disk.copy();
         gone.remove(file).unwrap();
-        // Without a manifest the log should have been kept from its beginning. Older programs did not write the newest file down.
-        assert_eq!(recovered(&gone).is_err(), file != NEWEST, "{file} is gone");
+        // Without a manifest the log must be complete from its beginning. Older versions did not record the
+        // newest file.
+        assert_eq!(recovered(&gone).is_err(), file != NEWEST, "{file} is missing");
     }
     assert_eq!(recovered(&disk).unwrap().totals().names, 4);
 }
 
 #[test]
-fn files_that_nobody_names_go_and_the_old_file_is_read_once() {
+fn files_that_no_manifest_names_are_removed_and_the_single_file_is_read_once() {
     let disk = Memory::default();
     let (before, _) = engine();
     run(&before, &["BF.ADD a 1", "SET b hello"]);
@@ -270,7 +272,7 @@ fn files_that_nobody_names_go_and_the_old_file_is_read_once() {
     assert_eq!(disk.names("part-").len() + disk.names("value-").len(), 0);
     assert_eq!(one(&engine, "BF.EXISTS a 1"), Reply::Boolean(true));
     one(&engine, "BF.ADD a 2");
-    // There is no manifest yet: the old file, and the log behind it.
+    // There is no manifest yet: the single file is read, and the log after it.
     engine.log().unwrap().sync().unwrap();
     let again = recovered(&disk.copy()).unwrap();
     assert_eq!(one(&again, "BF.MEXISTS a 1 2"), one(&engine, "BF.MEXISTS a 1 2"));
@@ -279,14 +281,14 @@ fn files_that_nobody_names_go_and_the_old_file_is_read_once() {
     let after = recovered(&disk).unwrap();
     assert_eq!(one(&after, "BF.MEXISTS a 1 2"), one(&engine, "BF.MEXISTS a 1 2"));
     assert_eq!(one(&after, "GET b"), Reply::bulk("hello"));
-    // Who has a log does not write the old file, and who has none does not read past a manifest.
+    // An engine with a log does not write the single file, and one without a log does not ignore a manifest.
     assert!(matches!(snapshot::save(&after, &disk), Err(SnapshotError::Log(None))));
     assert!(matches!(snapshot::load(&before, &disk), Err(SnapshotError::Log(None))));
     assert!(matches!(before.snapshot(&disk), Err(SnapshotError::Log(None))));
 }
 
 #[test]
-fn a_snapshot_that_fails_leaves_the_one_before_and_no_files() {
+fn a_failed_snapshot_keeps_the_previous_one_and_leaves_no_files() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     run(&engine, &["BF.ADD a 1", "SET b hello"]);
@@ -304,14 +306,14 @@ fn a_snapshot_that_fails_leaves_the_one_before_and_no_files() {
         assert_eq!(one(engine, "GET c"), Reply::bulk("more"));
     };
     check(&recovered(&disk.copy()).unwrap());
-    // What it was to write is written the next time.
+    // What it did not write is written next time.
     assert!(engine.snapshot(&disk).unwrap().names >= 2);
     check(&recovered(&disk).unwrap());
 }
 
-/// `MF.EXPLAIN` moved a window along, and nobody did that again after a restart.
+/// `MF.EXPLAIN` used to advance a window, which was not repeated after a restart.
 #[test]
-fn who_looks_at_a_window_does_not_move_it() {
+fn looking_at_a_window_does_not_advance_it() {
     let disk = Memory::default();
     let (engine, clock) = on(&disk);
     run(&engine, &["MF.RESERVE w KIND window SECONDS 60 CAPACITY 1000 GENERATIONS 6", "MF.MADD w a b c"]);
@@ -328,7 +330,7 @@ fn who_looks_at_a_window_does_not_move_it() {
 }
 
 #[test]
-fn a_log_that_lost_what_the_snapshot_has_is_refused() {
+fn a_log_without_records_that_the_snapshot_contains_is_refused() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     run(&engine, &["SET a 1", "SET b 1"]);
@@ -336,7 +338,7 @@ fn a_log_that_lost_what_the_snapshot_has_is_refused() {
     let played_from = engine.log().unwrap().next();
     run(&engine, &["SET a 2", "SET b 2"]);
     snapshot.finish().unwrap();
-    // All segments but an empty one: as if what was written since the snapshot began had never been safe.
+    // All segments except an empty one: as if the writes since the snapshot began had never been safe.
     let (other, _) = on(&Memory::default());
     drop(other);
     let last = disk.names("log-").pop().unwrap();
@@ -348,18 +350,18 @@ fn a_log_that_lost_what_the_snapshot_has_is_refused() {
         let error = recovered(&disk).unwrap_err();
         let RecoverError::Log(LogError::Damaged { file, offset, .. }) = &error else { panic!("{error}") };
         assert_eq!((file, *offset), (&last, 40), "{error}");
-        // Nothing was changed, and it can be looked at again.
+        // Nothing was changed, and it can be read again.
         let after: Vec<_> =
             disk.list().unwrap().iter().map(|file| (file.clone(), disk.bytes(file))).collect();
         assert!(after == before);
     }
-    // And the same if the file just ends.
+    // The same if the file just ends.
     disk.change(&last, |bytes| bytes.truncate(40));
     let error = recovered(&disk).unwrap_err();
     assert!(matches!(error, RecoverError::Log(LogError::Missing { .. })), "{error}");
 }
 
-/// What a request changes, and one that only looks, of every family.
+/// Requests of every family that change a value, and some that only read.
 const CHANGES: &[&str] = &[
     "BF.ADD a 2",
     "BF.RESERVE n 0.01 100",
@@ -391,7 +393,7 @@ const LOOKS: &[&str] = &[
 ];
 
 #[test]
-fn changes_are_refused_before_they_are_made_and_looks_go_on() {
+fn changes_are_refused_before_they_are_made_and_lookups_continue() {
     let fill = |engine: &Engine| {
         run(engine, &["BF.ADD a 1", "CF.RESERVE b 8", "CF.ADD b 1", "SET c hello", "EXPIRE c 1000"]);
         run(engine, &["MF.RESERVE d CAPACITY 100 FPR 0.01", "MF.ADD d 1"]);
@@ -405,7 +407,7 @@ fn changes_are_refused_before_they_are_made_and_looks_go_on() {
             let mut inside = disk.0.lock().unwrap();
             (inside.is_full, inside.fails_to_sync) = (!broken, broken);
         }
-        // The change that finds out.
+        // The change that meets the fault.
         one(&engine, "BF.ADD a unlucky");
         assert!(engine.log().unwrap().sync().is_err());
         let next = engine.log().unwrap().next();
@@ -417,7 +419,7 @@ fn changes_are_refused_before_they_are_made_and_looks_go_on() {
             let reply = text(&one(&engine, line));
             assert!(!reply.starts_with(code), "{line}: {reply}");
         }
-        // What expires now is not there, and cannot be logged; so it is not removed.
+        // A name that expires now is gone, but the removal cannot be logged; so it is not removed.
         clock.pass(2_000_000);
         assert_eq!(one(&engine, "GET c"), Reply::Null);
         engine.sweep(Duration::from_millis(10));
@@ -443,7 +445,7 @@ fn changes_are_refused_before_they_are_made_and_looks_go_on() {
 }
 
 #[test]
-fn a_run_says_which_numbers_to_wait_for() {
+fn a_run_returns_the_number_to_wait_for() {
     let disk = Memory::default();
     let (engine, _) = on(&disk);
     let mut scratch = Scratch::default();
@@ -470,7 +472,8 @@ fn a_run_says_which_numbers_to_wait_for() {
     assert_eq!(log.next(), before + 1);
 }
 
-/// The same files. Whenever a piece of a large value is written, somebody adds to it, and is waited for.
+/// The same files. Whenever a piece of a large value is written, another thread adds to the value, and the
+/// write waits for it.
 #[derive(Debug)]
 struct Meanwhile<'a> {
     disk: &'a Memory,
@@ -492,7 +495,7 @@ impl Write for OpenMeanwhile {
             let replies = run(&engine, &[format!("BF.ADD large item:{item}"), "BF.EXISTS large 1".into()]);
             sender.send(replies.len())
         });
-        // For ever, if the filter were held while it is written.
+        // It would wait for ever if the filter were locked while it is written.
         assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(2), "writers wait for the snapshot");
         self.file.write(bytes)
     }
@@ -544,7 +547,7 @@ impl Disk for Meanwhile<'_> {
 }
 
 #[test]
-fn writers_go_on_while_a_large_filter_is_written() {
+fn writers_continue_while_a_large_filter_is_written() {
     let disk = Memory::default();
     let engine = Arc::new(on(&disk).0);
     run(&engine, &["BF.RESERVE large 0.001 4000000", "BF.ADD large 1"]);
@@ -558,8 +561,8 @@ fn writers_go_on_while_a_large_filter_is_written() {
     assert_eq!(one(&after, "BF.CARD large"), Reply::Integer(added as i64 + 1));
 }
 
-/// Filters of the `BF.*` and `CF.*` families that have a secret key: the log has what was drawn for it, and a snapshot has the key, whatever the
-/// settings are when they are read.
+/// `BF.*` and `CF.*` filters with a secret key: the log has the random bytes drawn for it, and a snapshot has
+/// the key, whatever the settings are when they are read.
 #[test]
 fn keys_of_bf_and_cf_filters_survive_the_log_and_snapshots() {
     let items = |name: &str| {
@@ -586,7 +589,7 @@ fn keys_of_bf_and_cf_filters_survive_the_log_and_snapshots() {
     run(&engine, &items("2"));
     run(&engine, &["BF.RESERVE b3 0.001 10", "CF.RESERVE c3 16", "COPY c2 c4"]);
     run(&engine, &items("3"));
-    // Items that come to a filter that is there are logged by their hashes.
+    // Items added to an existing filter are logged by their hashes.
     run(&engine, &["BF.ADD b3 one", "BF.ADD b3 two", "CF.DEL c3 item:7"]);
     keyed(&engine, "redisbloom");
     let before = looks(&engine);
@@ -595,13 +598,13 @@ fn keys_of_bf_and_cf_filters_survive_the_log_and_snapshots() {
         assert_eq!(*said, Reply::Simple(due.into()));
     }
     engine.log().unwrap().sync().unwrap();
-    assert_eq!(looks(&recovered(&disk.copy()).unwrap()), before, "by the log alone");
+    assert_eq!(looks(&recovered(&disk.copy()).unwrap()), before, "from the log alone");
     engine.snapshot(&disk).unwrap();
     assert_eq!(looks(&recovered(&disk.copy()).unwrap()), before, "by a snapshot");
     run(&engine, &["BF.ADD b2 later", "CF.ADD c2 later", "CF.ADD c4 later"]);
     let before = looks(&engine);
     engine.log().unwrap().sync().unwrap();
     let again = recovered(&disk).unwrap();
-    assert_eq!(looks(&again), before, "by a snapshot and the log after it");
+    assert_eq!(looks(&again), before, "from a snapshot and the log after it");
     assert_eq!(run(&again, &["BF.EXISTS b2 later", "CF.EXISTS c3 item:8"]), vec![Reply::Boolean(true); 2]);
 }

@@ -1,14 +1,15 @@
-//! Random histories of a whole engine, with its log and its snapshots, on a disk that loses whatever it may lose. Before any call to the disk
-//! the power may go, again while what is left is read, and a third time. Then everything that was promised is there, and what is there is what
-//! was there once: every name holds, bit for bit, what it held after some request, and no name what it held before or later.
+//! Random histories of a whole engine, with its log and its snapshots, on a disk that loses everything it may
+//! lose. The power may fail before any call to the disk, again while the rest is read, and a third time. Then
+//! everything that was promised is there, and the state is one that existed: every name has, bit for bit, the
+//! value it had after some request, the same request for all names.
 //!
 //! ```text
 //! requests, snapshots, rotations, faults ─▶ engine ─▶ disk ─ before a call ─▶ pictures ─ crash ─▶ recover ─▶ same as at that number?
-//!                          └─ what all names hold, at every number of the log ─────────────────────────────────────────┘
+//!                          └─ the values of all names, at every number of the log ─────────────────────────────────────┘
 //! ```
 //!
-//! `MAYHAP_CRASH_STATES` is how many states are tried (`just crash-states`: eight million). A failure tells its seed, and
-//! `MAYHAP_CRASH_SEED` runs the history of that seed alone.
+//! `MAYHAP_CRASH_STATES` is the number of states to try (`just crash-states`: eight million). A failure
+//! reports its seed, and `MAYHAP_CRASH_SEED` runs only the history of that seed.
 
 mod support;
 
@@ -31,37 +32,37 @@ use support::simulated::{Fault, Simulated, Spoiled};
 
 const STATES: u64 = 20_000;
 const STEPS: u64 = 40;
-/// A crash, another one while that is being repaired, and another one.
+/// A crash, another one during recovery, and a third one.
 const CRASHES: u32 = 3;
 
-/// Every name, with a digest of what it holds.
+/// Every name, with a hash of its value.
 type Held = BTreeMap<Vec<u8>, u64>;
 
 /// What the engine did, and what it promised.
 #[derive(Default)]
 struct Model {
-    /// What was held when the log had so many records and a request or a transaction had ended.
+    /// The values after a request or a transaction had ended, by the number of records in the log.
     held: BTreeMap<u64, Held>,
     /// Records below this number survive a power loss: that was acknowledged.
     acknowledged: u64,
-    /// Records below this number survive the end of the program.
+    /// Records below this number survive the end of the process.
     committed: u64,
 }
 
 impl Model {
-    /// Is what was found what it should be, if it must end with one of `numbers`?
+    /// Checks the recovered values. The log must end with one of `numbers`.
     fn check(&self, numbers: &RangeInclusive<u64>, next: u64, held: &Held) -> Result<(), String> {
         if !numbers.contains(&next) {
-            return Err(format!("numbers {numbers:?} were promised, and it ends with {next}"));
+            return Err(format!("numbers {numbers:?} were promised, but the log ends with {next}"));
         }
         if let Some(before) = self.held.get(&next) {
             return difference(before, held).map_or(Ok(()), |what| Err(format!("at number {next}: {what}")));
         }
-        // Records of one request, and of one transaction, are written together.
-        Err(format!("half of a request is there: it ends at {next}"))
+        // The records of one request, and of one transaction, are written together.
+        Err(format!("only a part of a request is there: the log ends at {next}"))
     }
 
-    /// The history goes on from here.
+    /// Continues the history from here.
     fn cut(&mut self, next: u64, held: Held) {
         self.held.split_off(&next);
         self.held.insert(next, held);
@@ -78,28 +79,28 @@ fn difference(before: &Held, after: &Held) -> Option<String> {
         }
     }
     let more = after.keys().find(|name| !before.contains_key(*name))?;
-    Some(format!("{} came from nowhere", more.escape_ascii()))
+    Some(format!("{} should not exist", more.escape_ascii()))
 }
 
-/// What histories came by: a test that never sees half a snapshot proves nothing about it.
+/// The situations that histories met. A test that never sees an incomplete snapshot proves nothing about it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Everything that was opened.
+    /// The number of recoveries.
     states: u64,
-    /// Of these: after a second crash, and a third,
+    /// Of these: after a second crash, and after a third one,
     second: u64,
     third: u64,
     /// with a snapshot and a log that were read,
     snapshots_read: u64,
-    /// with files of a snapshot that nobody names,
+    /// with files of a snapshot that no manifest names,
     half_snapshots: u64,
     /// with large values in files of their own,
     large: u64,
     /// with a log whose end was cut off,
     cut: u64,
-    /// with something gone that was never promised.
+    /// with a change missing that was never promised.
     shorter: u64,
-    /// Snapshots that were written, given up, and failed.
+    /// Snapshots that were written, abandoned, and failed.
     snapshots: u64,
     given_up: u64,
     snapshots_failed: u64,
@@ -146,12 +147,12 @@ impl Sight for Seen {
     }
 }
 
-/// Little may be pending: it is written in the middle of what requests do.
+/// Few bytes may be pending, so they are written in the middle of requests.
 fn limits(salts: Salts) -> log::Limits {
     log::Limits { pending_bytes: 300, salts, ..log::Limits::default() }
 }
 
-/// An engine that was read from a disk.
+/// An engine that was recovered from a disk.
 struct Opened {
     disk: Simulated,
     engine: Arc<Engine>,
@@ -168,7 +169,7 @@ struct History<'a> {
     model: Model,
     seen: &'a mut Seen,
     opened: u64,
-    /// So many names in each family.
+    /// The number of names in each family.
     names: u64,
 }
 
@@ -194,7 +195,7 @@ impl History<'_> {
         all[self.rng.below(all.len() as u64) as usize]
     }
 
-    /// A name of a family, now and then of another.
+    /// A name of a family, sometimes of another one.
     fn name(&mut self, family: &str) -> String {
         let family = if self.rng.below(16) == 0 { self.one_of(&["b", "c", "m", "s"]) } else { family };
         format!("{family}{}", self.rng.below(self.names))
@@ -274,7 +275,8 @@ impl History<'_> {
         self.engine.log().expect("it was recovered")
     }
 
-    /// Runs requests, all or none if they are a transaction. Which number has to be safe before the replies leave?
+    /// Runs requests, as a transaction if they are one. Returns the number that has to be safe before the
+    /// replies leave.
     fn run(&mut self, lines: &[String], alone: bool) -> Result<u64, String> {
         let words: Vec<Vec<&[u8]>> =
             lines.iter().map(|line| line.split(' ').map(str::as_bytes).collect()).collect();
@@ -305,18 +307,18 @@ impl History<'_> {
         }
     }
 
-    /// A request has ended: what is held belongs to this number.
+    /// Records the values of all names for this number, after a request has ended.
     fn listen(&mut self) -> Result<(), String> {
         let (next, held) = (self.log().next(), self.engine.digests());
         if let Some(before) = self.model.held.get(&next) {
             let changed = difference(before, &held);
-            return changed.map_or(Ok(()), |what| Err(format!("it was changed, and not logged: {what}")));
+            return changed.map_or(Ok(()), |what| Err(format!("a change was not logged: {what}")));
         }
         self.model.held.insert(next, held);
         Ok(())
     }
 
-    /// Makes records as safe as the policy asks, as who serves does before replies leave.
+    /// Makes records as safe as the policy demands, as a server does before replies leave.
     fn commit(&mut self, next: u64) -> Result<(), String> {
         let log = Arc::clone(self.log());
         let policy = log.policy();
@@ -329,11 +331,13 @@ impl History<'_> {
                 }
                 match log.poll_synced(next, &Context::from_waker(Waker::noop())) {
                     Poll::Ready(Ok(())) => self.acknowledged(next),
-                    Poll::Pending if log.synced() >= next => return Err("it is safe, and waits".into()),
+                    Poll::Pending if log.synced() >= next => {
+                        return Err("the record is safe, but the task waits".into());
+                    }
                     _ => {}
                 }
             }
-            // Nobody is told that it was done.
+            // The change is not acknowledged.
             Err(_) => {}
         }
         Ok(())
@@ -345,7 +349,7 @@ impl History<'_> {
         self.model.committed = self.model.committed.max(next);
     }
 
-    /// What a client sends, and gets replies to.
+    /// A request of a client, with its replies.
     fn serve(&mut self) -> Result<(), String> {
         let mut logged = 0;
         if self.rng.below(12) == 0 {
@@ -360,7 +364,7 @@ impl History<'_> {
         self.commit(logged)
     }
 
-    /// A snapshot, with requests between its steps. It may fail, or be given up.
+    /// A snapshot, with requests between its steps. It may fail or be abandoned.
     fn snapshot(&mut self) -> Result<(), String> {
         let (engine, disk) = (Arc::clone(&self.engine), self.disk.clone());
         let fault = |error: SnapshotError| match error {
@@ -389,7 +393,7 @@ impl History<'_> {
         }
         match snapshot.finish() {
             Ok(_) => self.seen.snapshots += 1,
-            Err(error) if sound => return Err(format!("on a sound disk: {error}")),
+            Err(error) if sound => return Err(format!("on a disk without faults: {error}")),
             Err(error) => {
                 self.seen.snapshots_failed += 1;
                 fault(error)?;
@@ -398,7 +402,7 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Time passes, and names go: when somebody asks for them, or when they are swept.
+    /// Time passes, and names expire: on access, or in a sweep.
     fn time(&mut self) -> Result<(), String> {
         self.clock.pass(self.rng.below(1_500));
         if self.rng.below(2) == 0 {
@@ -408,8 +412,8 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Reads a disk, perhaps with calls that fail and crashes on the way. It must end with one of `numbers`; after a crash on the way, with
-    /// `safe` at least.
+    /// Recovers from a disk, possibly with failing calls and crashes during recovery. The log must end with
+    /// one of `numbers`; after a crash during recovery, at least with `safe`.
     fn open(
         &mut self,
         disk: Simulated,
@@ -418,13 +422,13 @@ impl History<'_> {
         crashes: u32,
     ) -> Result<Opened, String> {
         self.seen.states += 1;
-        self.show(&format!("reads {disk:?}, crashes {crashes}"));
+        self.show(&format!("recovers from {disk:?}, crashes {crashes}"));
         match crashes {
             1 => self.seen.second += 1,
             0 => self.seen.third += 1,
             _ => {}
         }
-        // Pictures, or a fault; and no crash after the last.
+        // Pictures, or a fault; no crash after the last one.
         let chance = if crashes == 0 { 2 } else { self.rng.below(8) };
         match chance {
             0 => {
@@ -452,7 +456,7 @@ impl History<'_> {
             Err(
                 RecoverError::Snapshot(SnapshotError::Disk { .. }) | RecoverError::Log(LogError::Disk { .. }),
             ) if chance == 1 => {
-                // Somebody looks after the disk, and tries again.
+                // An operator repairs the disk and tries again.
                 self.seen.unread += 1;
                 let (again, least) = match self.rng.below(2) {
                     0 => (disk.sound_copy(), *numbers.start()),
@@ -460,7 +464,7 @@ impl History<'_> {
                 };
                 return self.open(again, least..=*numbers.end(), safe, crashes - 1);
             }
-            Err(error) => return Err(format!("it does not start: {error}")),
+            Err(error) => return Err(format!("recovery failed: {error}")),
         };
         let (held, next) = (engine.digests(), recovery.log.next);
         self.model.check(&numbers, next, &held)?;
@@ -471,7 +475,7 @@ impl History<'_> {
             let crashed = shot.disk.crashed(&mut self.rng);
             self.open(crashed, safe..=*numbers.end(), safe, crashes - 1)?;
         }
-        // Whoever was told that it was read finds the same again, however often the power goes.
+        // After a successful recovery, every later one finds the same, however often the power fails.
         let log = engine.log().ok_or("there is no log")?;
         if crashes > 0 && (log.state() == State::NoSpace || self.rng.below(8) == 0) {
             let crashed = disk.crashed(&mut self.rng);
@@ -481,13 +485,13 @@ impl History<'_> {
         Ok(Opened { disk, engine, clock, recovery, held })
     }
 
-    /// The history goes on with what was read.
+    /// Continues the history with the recovered engine.
     fn go_on(&mut self, opened: Opened) -> Result<(), String> {
         opened.disk.fail(None);
         (self.disk, self.engine, self.clock) = (opened.disk, opened.engine, opened.clock);
         self.model.cut(opened.recovery.log.next, opened.held);
         self.model.acknowledged = self.log().synced();
-        // It logs what new filters are like.
+        // It logs the defaults for new filters.
         self.listen()
     }
 
@@ -501,7 +505,7 @@ impl History<'_> {
         Ok(())
     }
 
-    /// The power goes before any call that this step makes to the disk, and behind the last.
+    /// The power fails before any call that this step makes to the disk, and after the last one.
     fn step_with_crashes(&mut self) -> Result<(), String> {
         let log = Arc::clone(self.log());
         let (acknowledged, committed) = (self.model.acknowledged, self.model.committed);
@@ -516,7 +520,7 @@ impl History<'_> {
             let safe = shot.promised.max(acknowledged);
             for _ in 0..1 + self.rng.below(3) {
                 let (image, least) = match self.rng.below(6) {
-                    // The program ended, and the machine did not.
+                    // The process ended, but not the machine.
                     0 => (shot.disk.sound_copy(), committed.max(safe)),
                     _ => (shot.disk.crashed(&mut self.rng), safe),
                 };
@@ -527,9 +531,9 @@ impl History<'_> {
         Ok(())
     }
 
-    /// The program or the machine ends here, and the history goes on behind that.
+    /// The process or the machine ends here, and the history continues after that.
     fn restart(&mut self) -> Result<(), String> {
-        // What the pictures show is no longer what the history goes on from.
+        // The pictures no longer show the state from which the history continues.
         drop(self.disk.shots());
         self.seen.full += u64::from(self.log().state() == State::NoSpace);
         self.seen.failed += u64::from(self.log().state() == State::Failed);
@@ -555,7 +559,7 @@ impl History<'_> {
             21 => {
                 let next = self.log().next();
                 if self.log().sync().is_ok() && self.log().synced() < next {
-                    return Err("a sync left something".into());
+                    return Err("a sync did not sync everything".into());
                 }
             }
             22 => drop(self.log().rotate()),
@@ -573,7 +577,7 @@ impl History<'_> {
                 self.disk.set_room(None);
                 self.disk.fail(None);
                 if self.log().state() == State::NoSpace && self.log().sync().is_err() {
-                    return Err("there is room again, and it does not go on".into());
+                    return Err("there is space again, but the log does not continue".into());
                 }
             }
             27 => {
@@ -592,7 +596,7 @@ impl History<'_> {
     }
 }
 
-/// Says which history it was when something panics in it.
+/// Prints the seed of the history if it panics.
 struct Names(u64);
 
 impl Drop for Names {
@@ -603,7 +607,7 @@ impl Drop for Names {
     }
 }
 
-/// Runs the history of `seed`, and counts what it sees.
+/// Runs the history of `seed` and counts the situations.
 fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
     let _names = Names(seed);
     let disk = Simulated::new(spoiled);
@@ -626,7 +630,7 @@ fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
 }
 
 #[test]
-fn everything_acknowledged_is_there_and_nothing_that_was_not_there_once() {
+fn acknowledged_changes_survive_and_the_state_is_one_that_existed() {
     let began = Instant::now();
     let Some((seen, histories)) = see::<Seen>(STATES, |seed, seen| history(seed, Spoiled::Not, seen)) else {
         return;
@@ -643,10 +647,10 @@ fn everything_acknowledged_is_there_and_nothing_that_was_not_there_once() {
     }
 }
 
-/// The program ends when the new manifest has its name and nobody has waited for that, the next one finds no room for its log, and then the power
-/// goes: the old manifest may be back, and its files must not be gone.
+/// The process ends when the new manifest has its name but the folder is not synced. The next start finds no
+/// space for its log, and then the power fails: the old manifest may be back, and its files must still exist.
 #[test]
-fn a_manifest_whose_name_is_not_safe_takes_nothing_away() {
+fn a_manifest_whose_name_is_not_safe_removes_no_files() {
     let mut second = 0;
     for after in 0..60 {
         let disk = Simulated::new(Spoiled::Not);
@@ -677,11 +681,11 @@ fn a_manifest_whose_name_is_not_safe_takes_nothing_away() {
                 u64::from(crashed.list().unwrap().iter().any(|file| file.ends_with("-0000000000000002")));
         }
     }
-    assert!(second > 0, "no crash kept what the second snapshot wrote");
+    assert!(second > 0, "no crash kept the second snapshot");
 }
 
 #[test]
-fn disks_that_break_a_promise_are_noticed() {
+fn disks_that_break_a_promise_are_detected() {
     const MOST: u64 = 200;
     for spoiled in [Spoiled::Sync, Spoiled::SyncDir, Spoiled::Parts, Spoiled::SetLen, Spoiled::Rots] {
         let mut noticed = 0;
@@ -689,7 +693,7 @@ fn disks_that_break_a_promise_are_noticed() {
             noticed += u64::from(history(seed, spoiled, &mut Seen::default()).is_err());
             noticed == 3
         });
-        println!("{spoiled:?}: noticed in 3 of {:?} histories", third.map(|seed| seed + 1));
-        assert!(third.is_some(), "{spoiled:?}: noticed in {noticed} of {MOST} histories only");
+        println!("{spoiled:?}: detected in 3 of {:?} histories", third.map(|seed| seed + 1));
+        assert!(third.is_some(), "{spoiled:?}: detected in only {noticed} of {MOST} histories");
     }
 }

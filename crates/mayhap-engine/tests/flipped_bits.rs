@@ -1,8 +1,9 @@
-//! A folder as it may be after a day: a log of several files, a snapshot in parts, large values in files of their own. Wherever one bit of it
-//! flips, it is refused, with the file and a place in it; or everything in it is what it was.
+//! A folder as it may be after a day: a log of several files, a snapshot in parts, large values in files of
+//! their own. If any single bit of it flips, the folder is refused, with the file and a position, or
+//! everything in it is as before.
 //!
-//! `MAYHAP_FLIPPED_BITS` is how many bits are flipped, one at a time (`just flipped-bits`: ten thousand). A failure tells its number, and
-//! `MAYHAP_FLIPPED_BIT` flips that one alone.
+//! `MAYHAP_FLIPPED_BITS` is the number of bits to flip, one at a time (`just flipped-bits`: ten thousand). A
+//! failure reports its number, and `MAYHAP_FLIPPED_BIT` flips only that one.
 
 mod support;
 
@@ -20,12 +21,12 @@ use support::simulated::{Simulated, Spoiled};
 use support::{engine, one, run};
 
 const FLIPS: u64 = 400;
-/// What a disk may have of the last that was written: zeros.
+/// The size of the last page, which may be zeros after a power loss.
 const PAGE: usize = 4096;
 
 type Held = BTreeMap<Vec<u8>, u64>;
 
-/// How it was left.
+/// How the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Closed,
@@ -34,11 +35,11 @@ enum End {
 
 struct Folder {
     disk: Simulated,
-    /// What was held when the log had so many records, for the last of them.
+    /// The values by the number of records in the log, for the last of them.
     held: BTreeMap<u64, Held>,
     /// The number of the next record.
     next: u64,
-    /// Records below this one were safe when the last was written.
+    /// Records below this one were safe when the last one was written.
     safe: u64,
     end: End,
 }
@@ -84,13 +85,13 @@ fn fill(engine: &Engine) {
         run(engine, &[format!("MF.RESERVE {name} {kind}"), format!("MF.MADD {name}{}", items(0, 2_000))]);
         commit(engine);
     }
-    // Two that have files of their own.
+    // Two with files of their own.
     run(engine, &["BF.RESERVE large 0.001 2500000".into(), format!("BF.MADD large{}", items(0, 3_000))]);
     run(engine, &["SETBIT bitmap 33600000 1", "SETBIT bitmap 7 1"]);
     commit(engine);
 }
 
-/// A log of some files behind a snapshot of parts that are of different age, with names that came late.
+/// A log of some files after a snapshot with parts of different age and late names.
 fn folder(end: End) -> Folder {
     let disk = Simulated::new(Spoiled::Not);
     let (engine, _) = recover(&disk, 1).unwrap();
@@ -135,7 +136,7 @@ fn folder(end: End) -> Folder {
     Folder { disk, held, next, safe, end }
 }
 
-/// What kind of file it is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Log,
@@ -152,16 +153,16 @@ fn kind(file: &str) -> Kind {
         file if file.starts_with("part-") => Kind::Part,
         file if file.starts_with("value-") => Kind::Value,
         file if file.starts_with("log-") => Kind::Log,
-        file => panic!("what is {file}?"),
+        file => panic!("unknown file {file}"),
     }
 }
 
-/// What became of flipped bits.
+/// The outcome of flipped bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     refused: u64,
     right: u64,
-    /// The end of the log, which nobody knew to be safe, was cut off, and that was told.
+    /// The end of the log, which was not known to be safe, was cut off, and that was reported.
     cut: u64,
 }
 
@@ -171,7 +172,7 @@ impl Folder {
         logs.max().unwrap()
     }
 
-    /// Opens a folder in which something at byte `at` of `file` is not what it was.
+    /// Opens a folder with a change at byte `at` of `file`.
     fn check(&self, spoiled: &Simulated, file: &str, at: usize) -> Result<Outcome, String> {
         let bytes = self.disk.bytes(file).len() as u64;
         let (engine, recovery) = match recover(spoiled, 2) {
@@ -184,21 +185,21 @@ impl Folder {
                     Ok(place) if place <= bytes && text.contains(file) => {
                         Ok(Outcome { refused: 1, ..Outcome::default() })
                     }
-                    _ => Err(format!("refused without its file and a place in it: {text}")),
+                    _ => Err(format!("refused without the file and a position: {text}")),
                 };
             }
         };
         let found = &recovery.log;
         let Some(held) = self.held.get(&found.next) else {
-            return Err(format!("it ends with number {}, and should with {}", found.next, self.next));
+            return Err(format!("the log ends with number {} instead of {}", found.next, self.next));
         };
         if engine.digests() != *held {
-            return Err(format!("it was read, and is not what was there at number {}", found.next));
+            return Err(format!("the values differ from those at number {}", found.next));
         }
         if found.next == self.next {
             return Ok(Outcome { right: 1, ..Outcome::default() });
         }
-        // Something is gone: the end of the log, and never what was known to be safe.
+        // Something is gone: the end of the log, and never a record that was known to be safe.
         let told = found.cut_bytes > 0 && found.cut_file.as_deref() == Some(file);
         match told
             && file == self.last_log()
@@ -206,14 +207,14 @@ impl Folder {
             && at as u64 >= bytes - found.cut_bytes
         {
             true => Ok(Outcome { cut: 1, ..Outcome::default() }),
-            false => Err(format!("it ends with number {}, and says {found:?}", found.next)),
+            false => Err(format!("the log ends with number {}, and reports {found:?}", found.next)),
         }
     }
 
-    /// Flips the bit of this number. In which file was it?
+    /// Flips the bit with this number. Returns the kind of its file.
     fn flip(&self, number: u64) -> Result<(Kind, Outcome), String> {
         let mut rng = Rng::new(number);
-        // Half of them in the log; and the rest shared fairly, however small the files are.
+        // Half of them in the log; the rest shared evenly among the kinds of files, however small.
         let wanted = match number % 8 {
             0 | 2 | 4 | 6 => Kind::Log,
             1 | 5 => Kind::Part,
@@ -235,7 +236,7 @@ impl Folder {
         let file = loop {
             let (file, bytes) = of.next().unwrap();
             match at.checked_sub(*bytes) {
-                Some(behind) => at = behind,
+                Some(after) => at = after,
                 None => break file,
             }
         };
@@ -251,7 +252,7 @@ impl Folder {
 }
 
 #[test]
-fn a_flipped_bit_is_refused_or_does_no_harm() {
+fn a_flipped_bit_is_refused_or_harmless() {
     let flips = setting("MAYHAP_FLIPPED_BITS").unwrap_or(FLIPS) / 2;
     for end in [End::Closed, End::Killed] {
         let folder = folder(end);
@@ -265,7 +266,7 @@ fn a_flipped_bit_is_refused_or_does_no_harm() {
             *size = (size.0 + 1, size.1 + folder.disk.bytes(&file).len());
         }
         println!("{end:?}, files and bytes: {sizes:?}");
-        // Each folder has its own.
+        // Each folder has its own bits.
         let first = if end == End::Closed { 0 } else { flips };
         let (next, outcomes) = (AtomicU64::new(first), Mutex::new(BTreeMap::<Kind, Outcome>::new()));
         thread::scope(|scope| {
@@ -297,7 +298,7 @@ fn a_flipped_bit_is_refused_or_does_no_harm() {
 }
 
 #[test]
-fn a_zeroed_last_page_starts() {
+fn a_folder_with_a_zeroed_last_page_starts() {
     for end in [End::Closed, End::Killed] {
         let folder = folder(end);
         let (file, spoiled) = (folder.last_log(), folder.disk.copied());
@@ -313,19 +314,19 @@ fn a_zeroed_last_page_starts() {
         let next = recovery.log.next;
         assert!(next >= folder.safe && next < folder.next, "{next}, {} to {}", folder.safe, folder.next);
         assert_eq!(engine.digests(), folder.held[&next]);
-        // And it goes on.
+        // It continues.
         one(&engine, "BF.ADD seen:1 after");
         let held = engine.digests();
-        assert_ne!(held, folder.held[&next], "digests tell one item from none");
+        assert_ne!(held, folder.held[&next], "the hashes differ by one item");
         engine.log().unwrap().sync().unwrap();
         drop(engine);
         assert_eq!(recover(&spoiled, 3).unwrap().0.digests(), held);
     }
 }
 
-/// Who checks notices what is wrong: data that was exchanged for other data with right checksums.
+/// The check detects wrong data: data that was replaced by other data with right checksums.
 #[test]
-fn data_that_is_wrong_is_noticed() {
+fn wrong_data_is_detected() {
     let folder = folder(End::Killed);
     let (engine, _) = recover(&folder.disk.copied(), 2).unwrap();
     assert_eq!(engine.digests(), folder.held[&folder.next]);

@@ -1,4 +1,4 @@
-//! What a name takes beyond what it holds, measured.
+//! The memory of a name beyond its value, measured.
 
 mod support;
 
@@ -10,7 +10,8 @@ use support::{Played, engine, run};
 
 const NAMES: u64 = 200_000;
 
-/// Counts what is taken as the system's allocator takes it: with a word of its own, in steps of 16 bytes, at least 32.
+/// Counts memory as the system allocator uses it: with a header of one word, in steps of 16 bytes, at least
+/// 32.
 struct Counting;
 
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -19,17 +20,17 @@ fn chunk_bytes(layout: Layout) -> u64 {
     (layout.size() as u64 + 8).next_multiple_of(16).max(32)
 }
 
-// SAFETY: the system's allocator does the work; counting beside it allocates nothing.
+// SAFETY: the system allocator does the work; the counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         TAKEN.fetch_add(chunk_bytes(layout), Relaxed);
-        // SAFETY: what the caller owes us it owes the system's.
+        // SAFETY: the contract of the caller is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         TAKEN.fetch_sub(chunk_bytes(layout), Relaxed);
-        // SAFETY: as above, and `pointer` is of the system's.
+        // SAFETY: as above, and `pointer` comes from the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -37,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `CF.RESERVE` makes, without a name.
+/// The value that `CF.RESERVE` creates, without a name.
 fn made() -> Value {
     let words: [&[u8]; 3] = [b"CF.RESERVE", b"a", b"8"];
     let request = Request { command: table::find(words[0]).unwrap(), words: &words };
@@ -54,9 +55,9 @@ fn made() -> Value {
     value.unwrap()
 }
 
-/// Alone in its binary, so that nobody else takes memory meanwhile.
+/// Alone in its binary, so that no other test allocates meanwhile.
 #[test]
-fn a_name_of_twelve_bytes_takes_little_beyond_what_it_holds() {
+fn a_name_of_twelve_bytes_takes_little_memory_beyond_its_value() {
     let bytes_of = |work: &mut dyn FnMut()| {
         let before = TAKEN.load(Relaxed);
         work();
@@ -72,11 +73,11 @@ fn a_name_of_twelve_bytes_takes_little_beyond_what_it_holds() {
             assert!(run(&engine, &lines).iter().all(|reply| *reply == Reply::Ok));
         }
     });
-    // An entry has the value itself inside; the vector was there before.
+    // An entry contains the value itself. The vector existed before.
     let beyond = named - alone - size_of::<Value>() as f64;
     let booked = engine.budget().used() as f64 / NAMES as f64;
     eprintln!("{named:.1} bytes a name, {beyond:.1} of them beyond the value; {booked:.1} booked");
-    // Eight of them are the number of its last record in the log.
+    // Eight of them are the number of its last log record.
     assert!(beyond < 98.0, "{beyond:.1} bytes a name beyond its value");
     drop(values);
 }

@@ -1,4 +1,4 @@
-//! Memory limits, statistics and what there is to say of single names.
+//! Memory limits, statistics and details of single names.
 
 mod support;
 
@@ -6,13 +6,13 @@ use mayhap_command::Reply;
 use support::{engine, one, run, text};
 
 #[test]
-fn at_the_limit_nothing_grows_and_everything_else_goes_on() {
+fn at_the_limit_nothing_grows_and_everything_else_continues() {
     let (engine, _) = engine();
     run(&engine, &["BF.ADD a 1", "CF.ADD c 1"]);
     let used = engine.budget().used();
     assert!(used > 0);
     engine.budget().set_limit(used);
-    // Just full: what takes no more memory is still done.
+    // Exactly full: requests that need no more memory still work.
     assert_eq!(one(&engine, "BF.ADD a 2"), Reply::Boolean(true));
     assert!(text(&one(&engine, "BF.RESERVE b 0.01 100000")).contains("memory"));
     assert!(text(&one(&engine, "COPY a b")).starts_with("OOM "));
@@ -57,7 +57,7 @@ fn commands_are_counted_in_batches_and_one_by_one() {
 }
 
 #[test]
-fn a_detail_says_what_a_dashboard_shows() {
+fn a_detail_has_the_figures_of_a_dashboard() {
     let (engine, clock) = engine();
     assert_eq!(engine.detail(b"a"), None);
     run(&engine, &["BF.RESERVE a 0.01 100 EXPANSION 2", "BF.MADD a 1 2 3", "PEXPIRE a 60000"]);
@@ -83,7 +83,7 @@ fn a_detail_says_what_a_dashboard_shows() {
 }
 
 #[test]
-fn memory_usage_is_what_a_name_takes() {
+fn memory_usage_is_the_memory_of_a_name() {
     let (engine, _) = engine();
     let mut before = engine.totals().memory_bytes;
     let lines =
@@ -98,9 +98,9 @@ fn memory_usage_is_what_a_name_takes() {
     }
 }
 
-/// Requests that changed nothing are no changes, and those that came together count one by one.
+/// Requests that changed nothing do not count, and requests of one batch count one by one.
 #[test]
-fn changes_are_counted_and_nothing_else() {
+fn only_changes_are_counted() {
     let (engine, _) = engine();
     run(
         &engine,

@@ -1,4 +1,4 @@
-//! The log on real files: what was committed is there again, in order, whoever wrote it.
+//! The log on real files: committed records are read back, in order, whichever thread wrote them.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::thread;
 use mayhap_engine::log::{Commit, Log, Policy, Recovered, Refused, State};
 use mayhap_engine::{Files, LogError};
 
-/// A folder of its own, which is gone at the end.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -43,7 +43,7 @@ fn record(number: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_many_threads_committed_is_there_again() {
+fn records_committed_by_many_threads_are_read_back() {
     for policy in [Policy::Always, Policy::EverySec, Policy::No] {
         let folder = Folder::new(policy.name());
         let (log, recovered, played) = open(&folder.0, 0, policy).unwrap();
@@ -78,7 +78,7 @@ fn what_many_threads_committed_is_there_again() {
 }
 
 #[test]
-fn old_segments_are_forgotten_and_the_rest_is_played() {
+fn old_segments_are_removed_and_the_rest_is_replayed() {
     let folder = Folder::new("rotate");
     let (log, ..) = open(&folder.0, 0, Policy::No).unwrap();
     let mut begins = Vec::new();

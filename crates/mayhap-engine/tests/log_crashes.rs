@@ -1,8 +1,8 @@
-//! Random histories of a log on a disk that loses whatever it may lose: what was safe is there, in order; of the rest a
-//! beginning; and never anything else.
+//! Random histories of a log on a disk that loses everything it may lose. Safe records are there, in order;
+//! of the others a prefix; and nothing else.
 //!
-//! `MAYHAP_CRASH_STATES` is how many states are tried (`just crash-states`: ten million). A failure tells its seed, and
-//! `MAYHAP_CRASH_SEED` runs the history of that seed alone.
+//! `MAYHAP_CRASH_STATES` is the number of states to try (`just crash-states`: ten million). A failure reports
+//! its seed, and `MAYHAP_CRASH_SEED` runs only the history of that seed.
 
 mod support;
 
@@ -33,22 +33,22 @@ fn open(disk: &Simulated, from: u64, policy: Policy, seed: u64) -> Result<Opened
     Ok((log, recovered, played))
 }
 
-/// What the log was told, and what it promised.
+/// The records that were appended, and what the log promised.
 #[derive(Clone, Default)]
 struct Model {
     records: Vec<Vec<u8>>,
-    /// Numbers at which a history may not end: inside of groups.
+    /// Numbers at which a log must not end: inside groups.
     inside: Vec<u64>,
-    /// From where on the log is needed.
+    /// The number from which on the log is needed.
     from: u64,
-    /// Below this everything survives a power loss.
+    /// Everything below this survives a power loss.
     safe: u64,
-    /// Below this everything survives the end of the program.
+    /// Everything below this survives the end of the process.
     committed: u64,
 }
 
 impl Model {
-    /// Is what was read what it should be, if everything below `least` must be there?
+    /// Checks the records that were read. Everything below `least` must be there.
     fn check(&self, least: u64, recovered: &Recovered, played: &[(u64, Vec<u8>)]) -> Result<(), String> {
         let next = recovered.next;
         if next < least {
@@ -58,20 +58,20 @@ impl Model {
             return Err(format!("{next} records are there, {} were appended", self.records.len()));
         }
         if self.inside.contains(&next) {
-            return Err(format!("half of a group is there: it ends at {next}"));
+            return Err(format!("only a part of a group is there: the log ends at {next}"));
         }
         if recovered.played != played.len() as u64 || played.len() as u64 != next - self.from {
             return Err(format!("{} records from {} to {next}", played.len(), self.from));
         }
         for (at, (number, record)) in (self.from..).zip(played) {
             if *number != at || *record != self.records[at as usize] {
-                return Err(format!("record {at} is not what was appended"));
+                return Err(format!("record {at} differs from the one that was appended"));
             }
         }
         Ok(())
     }
 
-    /// The history goes on from what was read.
+    /// Continues the history from what was read.
     fn cut(&mut self, next: u64) {
         self.records.truncate(next as usize);
         self.inside.retain(|&number| number < next);
@@ -79,14 +79,14 @@ impl Model {
     }
 }
 
-/// What histories came by: a test that never sees a torn log proves nothing about it.
+/// The situations that histories met. A test that never sees a torn log proves nothing about it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Crashes and restarts, each with what is read after it.
+    /// Crashes and restarts, each followed by a recovery.
     states: u64,
-    /// Of these, those in which a log's end was cut off,
+    /// Of these, those in which the end of the log was cut off,
     cut: u64,
-    /// and those in which something that was never safe is gone.
+    /// and those in which records that were never safe are gone.
     shorter: u64,
     /// Logs that found no space, and logs that failed.
     full: u64,
@@ -141,7 +141,7 @@ impl History<'_> {
         self.model.records.push(record);
     }
 
-    /// What the log says about itself is a promise.
+    /// What the log reports about itself is a promise.
     fn listen(&mut self) {
         self.model.safe = self.model.safe.max(self.log.synced());
         self.model.committed = self.model.committed.max(self.log.figures().written);
@@ -162,7 +162,9 @@ impl History<'_> {
                     Poll::Ready(Ok(())) if self.log.policy() == Policy::Always => self.model.safe = next,
                     Poll::Ready(Ok(())) => self.model.committed = next,
                     Poll::Ready(Err(_)) => {}
-                    Poll::Pending if self.log.synced() >= next => return Err("it is safe, and waits".into()),
+                    Poll::Pending if self.log.synced() >= next => {
+                        return Err("the record is safe, but the task waits".into());
+                    }
                     Poll::Pending => {}
                 }
             }
@@ -187,7 +189,7 @@ impl History<'_> {
         for _ in 0..2 + self.rng.below(3) {
             self.append();
             if self.rng.below(3) == 0 {
-                // Somebody else syncs meanwhile.
+                // Another thread syncs meanwhile.
                 let _ = self.log.sync();
             }
         }
@@ -195,7 +197,8 @@ impl History<'_> {
         self.model.inside.extend(first + 1..self.log.next());
     }
 
-    /// Reads an image of the disk, perhaps with calls that fail and crashes on the way. What it finds must stay what it is.
+    /// Opens the log on an image of the disk, possibly with failing calls and crashes. What it finds must
+    /// stay the same.
     fn read(&mut self, image: Simulated, least: u64) -> Result<(Simulated, Opened), String> {
         let (mut image, mut least) = (image, least);
         let mut model = self.model.clone();
@@ -227,10 +230,10 @@ impl History<'_> {
                 image = image.crashed(&mut self.rng);
             }
         }
-        unreachable!("rounds have no end")
+        unreachable!("the loop does not end")
     }
 
-    /// The history goes on with this disk.
+    /// Continues the history with this disk.
     fn go_on(&mut self, disk: Simulated, opened: Opened) {
         let (log, recovered, _) = opened;
         (self.disk, self.log) = (disk, log);
@@ -273,16 +276,16 @@ impl History<'_> {
         let opened = open(&image, self.model.from, Policy::No, seed).map_err(|error| error.to_string())?;
         self.model.check(next, &opened.1, &opened.2)?;
         if !opened.1.clean {
-            return Err("it was closed, and says it was not".into());
+            return Err("the log was closed, but reports that it was not".into());
         }
         self.go_on(image, opened);
         Ok(())
     }
 
-    /// Does something that syncs, and sometimes somebody else appends and commits in the middle of it.
+    /// Runs something that syncs. Sometimes another thread appends and commits in the middle of it.
     fn meanwhile<T>(&mut self, does: impl FnOnce(&Log) -> T) -> T {
         let others = Arc::new(Mutex::new(Vec::new()));
-        // Only then the first sync is one during which others may write.
+        // Only then the first sync is one during which other threads may write.
         if self.log.state() == State::Writing && self.log.next() > self.log.synced() && self.rng.below(2) == 0
         {
             self.log.set_policy(Policy::No);
@@ -308,14 +311,14 @@ impl History<'_> {
             18 => {
                 let next = self.log.next();
                 match self.meanwhile(Log::sync) {
-                    Ok(()) if self.log.synced() < next => return Err("a sync left something".into()),
+                    Ok(()) if self.log.synced() < next => return Err("a sync did not sync everything".into()),
                     Ok(()) => {}
                     Err(refused) => self.refused(refused)?,
                 }
             }
             19 => {
                 if let Ok(number) = self.meanwhile(Log::rotate) {
-                    // A snapshot has everything before.
+                    // A snapshot has everything before this number.
                     if self.rng.below(2) == 0 && number > self.model.from {
                         self.model.from = number;
                         let _ = self.log.forget_before(number);
@@ -337,7 +340,7 @@ impl History<'_> {
                 self.disk.set_room(None);
                 self.disk.fail(None);
                 if self.log.state() == State::NoSpace && self.log.sync().is_err() {
-                    return Err("there is room again, and it does not go on".into());
+                    return Err("there is space again, but the log does not continue".into());
                 }
             }
             26 if self.rng.below(4) == 0 => self.kill()?,
@@ -354,7 +357,7 @@ impl History<'_> {
     }
 }
 
-/// Runs the history of `seed`, and counts what it sees.
+/// Runs the history of `seed` and counts the situations.
 fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
     let disk = Simulated::new(spoiled);
     let (log, ..) = open(&disk, 0, Policy::No, mix(seed)).map_err(|error| error.to_string())?;
@@ -366,7 +369,7 @@ fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
 }
 
 #[test]
-fn nothing_that_was_safe_is_lost_and_nothing_else_is_read() {
+fn no_safe_record_is_lost_and_nothing_else_is_read() {
     let Some((seen, histories)) = see::<Seen>(STATES, |seed, seen| history(seed, Spoiled::Not, seen)) else {
         return;
     };
@@ -377,10 +380,10 @@ fn nothing_that_was_safe_is_lost_and_nothing_else_is_read() {
 }
 
 #[test]
-fn disks_that_break_a_promise_are_noticed() {
+fn disks_that_break_a_promise_are_detected() {
     for spoiled in [Spoiled::Sync, Spoiled::SyncDir, Spoiled::SetLen, Spoiled::Rots] {
         let noticed = (0..500).filter(|&seed| history(seed, spoiled, &mut Seen::default()).is_err()).count();
-        println!("{spoiled:?}: noticed in {noticed} of 500 histories");
-        assert!(noticed > 5, "{spoiled:?}: noticed in {noticed} of 500 histories only");
+        println!("{spoiled:?}: detected in {noticed} of 500 histories");
+        assert!(noticed > 5, "{spoiled:?}: detected in only {noticed} of 500 histories");
     }
 }

@@ -1,4 +1,4 @@
-//! Logs that are not as they were written: refused, or what they say is right.
+//! Damaged logs: they are refused, or what is read from them is right.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn record(number: u64) -> Vec<u8> {
     (0..10 + rng.below(60)).map(|_| rng.next_u64() as u8).collect()
 }
 
-/// Is it the beginning of what was appended?
+/// Whether the records are a prefix of those that were appended.
 fn is_right(played: &Played) -> bool {
     played.iter().enumerate().all(|(at, (number, bytes))| *number == at as u64 && *bytes == record(*number))
 }
@@ -40,7 +40,7 @@ enum End {
     Torn,
 }
 
-/// A log of two files and `count` records, a frame for each.
+/// A log of two files and `count` records, one frame for each.
 fn written(count: u64, end: End) -> Simulated {
     let disk = Simulated::new(Spoiled::Not);
     let (log, ..) = open(&disk, 0, 1).unwrap();
@@ -62,7 +62,7 @@ fn written(count: u64, end: End) -> Simulated {
 }
 
 #[test]
-fn every_flipped_bit_is_refused_or_does_no_harm() {
+fn every_flipped_bit_is_refused_or_harmless() {
     let (mut refused, mut right) = (0, 0);
     for end in [End::Closed, End::Synced, End::Torn] {
         let disk = written(20, end);
@@ -74,7 +74,7 @@ fn every_flipped_bit_is_refused_or_does_no_harm() {
                     match open(&spoiled, 0, 2) {
                         Ok((_, recovered, played)) => {
                             assert!(is_right(&played), "bit {bit} of byte {at} of {file}");
-                            assert!(recovered.next > 10, "what a later file vouches for is gone");
+                            assert!(recovered.next > 10, "records that a later file vouches for are gone");
                             assert!(end != End::Closed || recovered.next == 20, "byte {at} of {file}");
                             assert!(end == End::Torn || recovered.next >= 19, "byte {at} of {file}");
                             right += 1;
@@ -97,7 +97,7 @@ fn every_flipped_bit_is_refused_or_does_no_harm() {
 }
 
 #[test]
-fn a_file_of_any_length_is_refused_or_a_beginning() {
+fn a_file_truncated_at_any_length_is_refused_or_gives_a_prefix() {
     for end in [End::Closed, End::Synced, End::Torn] {
         let disk = written(20, end);
         let files = disk.list().unwrap();
@@ -118,9 +118,9 @@ fn a_file_of_any_length_is_refused_or_a_beginning() {
     }
 }
 
-/// What a power loss leaves on some file systems: the length is there, the last page is not.
+/// After a power loss on some file systems the length is right, but the last page is not there.
 #[test]
-fn a_last_page_of_zeros_is_cut_and_reported() {
+fn a_last_page_of_zeros_is_cut_off_and_reported() {
     for end in [End::Closed, End::Synced, End::Torn] {
         let disk = written(400, end);
         let file = disk.list().unwrap().pop().unwrap();
@@ -134,7 +134,7 @@ fn a_last_page_of_zeros_is_cut_and_reported() {
             assert!((page as u64..page as u64 + 200).contains(&recovered.cut_bytes), "{recovered:?}");
             assert_eq!(recovered.cut_file.as_ref(), Some(&file));
             assert!(!recovered.clean);
-            // It goes on, and the cut is no damage later.
+            // The log continues, and the cut is not reported as damage later.
             log.append(&record(recovered.next));
             log.close().unwrap();
             let (_, again, played) = open(&spoiled, 0, 3).unwrap();
@@ -145,7 +145,7 @@ fn a_last_page_of_zeros_is_cut_and_reported() {
 }
 
 #[test]
-fn a_hole_in_the_middle_is_refused_by_name_and_place() {
+fn a_hole_in_the_middle_is_refused_with_file_and_position() {
     let disk = written(400, End::Synced);
     let files = disk.list().unwrap();
     for file in &files {
@@ -157,7 +157,7 @@ fn a_hole_in_the_middle_is_refused_by_name_and_place() {
         assert!(error.to_string().starts_with(&format!("{file} is damaged at byte ")), "{error}");
         assert_eq!(spoiled.list().unwrap(), files, "nothing was changed");
     }
-    // What the log is not needed for may be damaged.
+    // Parts of the log that are not needed may be damaged.
     disk.tamper(&files[0], |bytes| bytes[4096..4608].fill(0));
     assert_eq!(open(&disk, 201, 2).unwrap().1.played, 199);
 }
@@ -173,13 +173,13 @@ fn a_missing_file_is_refused() {
     };
     assert!(matches!(open(&without(&files[0]), 0, 2), Err(LogError::Missing { number: 0 })));
     assert!(matches!(open(&without(&files[1]), 12, 2), Err(LogError::Missing { number: 11 })));
-    // A file under another one's name is none.
+    // A file under the name of another one is not accepted.
     disk.rename(&files[1], "log-00000000000000000012").unwrap();
     assert!(matches!(open(&disk, 0, 2), Err(LogError::Damaged { .. })));
 }
 
 #[test]
-fn a_log_of_a_newer_program_is_refused() {
+fn a_log_of_a_newer_version_is_refused() {
     let disk = written(20, End::Closed);
     let file = disk.list().unwrap().pop().unwrap();
     disk.tamper(&file, |bytes| {
@@ -190,9 +190,9 @@ fn a_log_of_a_newer_program_is_refused() {
     assert!(matches!(open(&disk, 0, 2), Err(LogError::Version { got: 2, newest: 1, .. })));
 }
 
-/// A client that knew a log's own bytes could send them: they are frames, but not where they stand.
+/// A client that knew the bytes of a log could send them: they are frames, but not at their position.
 #[test]
-fn records_that_look_like_a_log_are_only_records() {
+fn records_that_look_like_frames_are_only_records() {
     let disk = Simulated::new(Spoiled::Not);
     let (log, ..) = open(&disk, 0, 1).unwrap();
     log.append(b"first");

@@ -1,4 +1,5 @@
-//! A disk that is full, fails, or is slow: what was promised is kept, what cannot be is refused, and it is told.
+//! A disk that is full, fails or is slow: promises are kept, what cannot be kept is refused, and failures are
+//! reported.
 
 mod support;
 
@@ -27,7 +28,7 @@ fn quiet(disk: &Simulated, policy: Policy) -> Result<Opened, LogError> {
     Ok((log, recovered, played))
 }
 
-/// With the thread that syncs.
+/// A log with its syncing thread.
 fn threaded(disk: &Simulated, policy: Policy) -> Arc<Log> {
     let (log, ..) = quiet(disk, policy).unwrap();
     log.start().unwrap();
@@ -41,13 +42,13 @@ fn record(number: u64) -> Vec<u8> {
 fn soon(what: &str, mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what} never came");
+        assert!(began.elapsed() < Duration::from_secs(30), "{what} did not happen");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn a_disk_that_is_full_anywhere_refuses_and_goes_on_in_order() {
+fn a_disk_that_gets_full_at_any_byte_refuses_changes_and_continues_in_order() {
     let mut refusals = 0;
     for room in 0..1500 {
         let disk = Simulated::new(Spoiled::Not);
@@ -74,7 +75,7 @@ fn a_disk_that_is_full_anywhere_refuses_and_goes_on_in_order() {
         }
         assert_eq!(log.sync().is_ok(), log.next() == committed && room >= 40, "nothing fits by itself");
         assert!(log.close().is_ok() == (log.state() == State::Closed));
-        // Killed while it is full: what was committed is there, and reads go on.
+        // Killed while the disk is full: committed records are there, and reads continue.
         let (full, recovered, played) = quiet(&disk.copied(), Policy::No).unwrap();
         assert!(recovered.next >= committed, "{} of {committed} at {room}", recovered.next);
         assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
@@ -94,7 +95,7 @@ fn a_disk_that_is_full_anywhere_refuses_and_goes_on_in_order() {
     assert!(refusals > 1000, "{refusals}");
 }
 
-/// A script of everything a log does; tells how much of it was promised to be safe.
+/// A script of everything a log does. Returns how much of it was promised to be safe.
 fn script(disk: &Simulated) -> Option<u64> {
     let (log, ..) = quiet(disk, Policy::Always).ok()?;
     let mut safe = 0;
@@ -115,9 +116,10 @@ fn script(disk: &Simulated) -> Option<u64> {
     Some(safe.max(log.synced()))
 }
 
-/// A new file that cannot be had is no reason to refuse changes: the old one takes them. Only if nobody knows whether the new one counts.
+/// If a new file cannot be created, changes go to the old one. They are refused only if it is unknown whether
+/// the new file counts.
 #[test]
-fn a_file_that_cannot_be_begun_leaves_the_old_one_writing() {
+fn if_a_new_file_cannot_be_created_the_old_one_continues() {
     let (mut went_on, mut failed) = (0, 0);
     for after in 0..8 {
         for error in [ErrorKind::Other, ErrorKind::PermissionDenied, ErrorKind::StorageFull] {
@@ -142,16 +144,16 @@ fn a_file_that_cannot_be_begun_leaves_the_old_one_writing() {
                         (1, 1, 1)
                     );
                 }
-                // The new one has its name, and may lose it again.
+                // The new file has its name, and may lose it again.
                 Err(Refused::Failed) => {
                     failed += 1;
                     assert_eq!((log.state(), files.len()), (State::Failed, 2));
-                    assert!(log.failure().is_some_and(|why| why.contains("in its place")));
+                    assert!(log.failure().is_some_and(|why| why.contains("into place")));
                     continue;
                 }
                 other => panic!("{other:?} when call {after} fails"),
             }
-            // It goes on, is asked for a new file again, and everything is there.
+            // The log continues, a new file is tried again, and everything is there.
             log.append(&record(1));
             log.sync().unwrap();
             assert_eq!(log.rotate(), Ok(2));
@@ -162,12 +164,12 @@ fn a_file_that_cannot_be_begun_leaves_the_old_one_writing() {
             assert!(played.iter().zip(0..).all(|(bytes, number)| *bytes == record(number)));
         }
     }
-    // Making, writing, syncing and naming it; and syncing the folder.
+    // Creating, writing, syncing and renaming it, and syncing the folder.
     assert_eq!((went_on, failed), (4 * 3, 3));
 }
 
 #[test]
-fn each_call_that_fails_loses_nothing_that_was_safe() {
+fn no_failing_call_loses_records_that_were_safe() {
     let calls = {
         let disk = Simulated::new(Spoiled::Not);
         assert_eq!(script(&disk), Some(12));
@@ -193,7 +195,7 @@ fn each_call_that_fails_loses_nothing_that_was_safe() {
 }
 
 #[test]
-fn a_failed_sync_is_the_end_until_a_restart() {
+fn after_a_failed_sync_changes_are_refused_until_a_restart() {
     for error in [ErrorKind::Other, ErrorKind::StorageFull] {
         let disk = Simulated::new(Spoiled::Not);
         let log = threaded(&disk, Policy::Always);
@@ -204,7 +206,7 @@ fn a_failed_sync_is_the_end_until_a_restart() {
         let number = log.append(b"bad");
         let _ = log.commit(number + 1);
         assert_eq!(log.wait_synced(number + 1), Err(Refused::Failed));
-        // The disk is well again, and that changes nothing.
+        // The disk works again, which changes nothing.
         disk.fail(None);
         assert_eq!((log.state(), log.may_change()), (State::Failed, Err(Refused::Failed)));
         assert_eq!(log.sync(), Err(Refused::Failed));
@@ -214,7 +216,8 @@ fn a_failed_sync_is_the_end_until_a_restart() {
         assert!(log.failure().unwrap().starts_with("cannot sync the log: "));
         assert_eq!(log.synced(), 1);
         drop(log);
-        // Restarted, then the power goes: what was read was made safe, though the first sync of it failed.
+        // After a restart the power fails: the records that were read were made safe, although their first
+        // sync failed.
         let (log, recovered, _) = quiet(&disk, Policy::No).unwrap();
         drop(log);
         let (_, again, _) = quiet(&disk.crashed(&mut Rng::new(1)), Policy::No).unwrap();
@@ -223,7 +226,7 @@ fn a_failed_sync_is_the_end_until_a_restart() {
 }
 
 #[test]
-fn room_is_noticed_without_being_asked() {
+fn the_log_notices_new_space_by_itself() {
     for policy in [Policy::Always, Policy::EverySec, Policy::No] {
         let disk = Simulated::new(Spoiled::Not);
         let log = threaded(&disk, policy);
@@ -274,7 +277,7 @@ fn segments_end_at_their_limit() {
 }
 
 #[test]
-fn what_is_pending_has_a_limit() {
+fn pending_bytes_have_a_limit() {
     let disk = Simulated::new(Spoiled::Not);
     let (log, ..) = quiet(&disk, Policy::Always).unwrap();
     for _ in 0..1000 {
@@ -290,9 +293,9 @@ fn what_is_pending_has_a_limit() {
     assert_eq!(log.state(), State::NoSpace);
 }
 
-/// Who asks for all there is may ask for a part of somebody else's group.
+/// A task that waits for everything may wait for a part of the group of another thread.
 #[test]
-fn who_waits_for_an_open_group_waits_for_its_end() {
+fn a_task_that_waits_for_an_open_group_waits_for_its_end() {
     let disk = Simulated::new(Spoiled::Not);
     let log = threaded(&disk, Policy::Always);
     log.append(b"mine");
@@ -308,7 +311,7 @@ fn who_waits_for_an_open_group_waits_for_its_end() {
         assert_eq!(waits.join().unwrap(), Ok(()));
     });
     soon("theirs", || log.synced() == 3);
-    // The other policies write what there is, and that is all they promise.
+    // The other policies write the pending records, and promise no more.
     log.set_policy(Policy::No);
     log.begin_group();
     let next = log.append(b"theirs") + 1;
@@ -317,18 +320,19 @@ fn who_waits_for_an_open_group_waits_for_its_end() {
 }
 
 #[test]
-fn what_nobody_commits_is_written_soon() {
+fn uncommitted_records_are_written_soon() {
     for policy in [Policy::EverySec, Policy::No] {
         let disk = Simulated::new(Spoiled::Not);
         let log = threaded(&disk, policy);
-        log.append(b"nobody waits for this");
+        log.append(b"no task waits for this");
         soon("the record", || log.figures().written == 1);
         (0..100).for_each(|_| _ = log.append(&[1; 1000]));
         soon("the rest", || log.figures().pending_bytes == 0);
     }
 }
 
-/// With `everysec` a sync that takes too long holds up who writes, after two seconds and not before: otherwise any amount could be lost.
+/// With `everysec`, a slow sync delays writers, but only after two seconds. Without the delay any amount
+/// could be lost.
 #[test]
 fn a_slow_sync_delays_commits() {
     let disk = Simulated::new(Spoiled::Not);
@@ -345,12 +349,12 @@ fn a_slow_sync_delays_commits() {
         let sync = scope.spawn(|| log.sync().unwrap());
         begun.recv().unwrap();
         let next = log.append(b"two") + 1;
-        assert_eq!(log.commit(next), Ok(Commit::Done), "nobody waits for a sync");
-        // A disk that is slow, and not too slow.
+        assert_eq!(log.commit(next), Ok(Commit::Done), "no task waits for a sync");
+        // A disk that is slow, but not too slow.
         thread::sleep(Duration::from_millis(1100));
         let next = log.append(b"half way") + 1;
         assert_eq!(log.commit(next), Ok(Commit::Done));
-        assert_eq!(log.figures().delayed, 0, "no client waits before two seconds are over");
+        assert_eq!(log.figures().delayed, 0, "no client waits during the first two seconds");
         thread::sleep(Duration::from_millis(1000));
         let late = scope.spawn(|| {
             let next = log.append(b"three") + 1;
@@ -373,7 +377,7 @@ impl Wake for Counts {
 }
 
 #[test]
-fn who_waits_is_woken_once_by_whatever_decides() {
+fn a_waiting_task_is_woken_once_by_every_outcome() {
     let disk = Simulated::new(Spoiled::Not);
     let (log, ..) = quiet(&disk, Policy::Always).unwrap();
     let wakes = [(); 3].map(|()| Arc::new(Counts::default()));
@@ -384,18 +388,18 @@ fn who_waits_is_woken_once_by_whatever_decides() {
     };
     log.append(b"1");
     assert_eq!(log.commit(1), Ok(Commit::Wait));
-    // Polled again and again it waits once.
+    // A task that is polled repeatedly waits once.
     (0..100).for_each(|_| assert_eq!(poll(0, 1), Poll::Pending));
     assert_eq!(poll(1, 1), Poll::Pending);
     log.sync().unwrap();
     assert_eq!((woken(), poll(0, 1)), ([1, 1, 0], Poll::Ready(Ok(()))));
-    // Another policy asks for less; whoever waits writes then.
+    // Another policy demands less. The waiting task writes then.
     log.append(b"2");
     assert_eq!(poll(2, 2), Poll::Pending);
     log.set_policy(Policy::No);
     assert_eq!((woken(), log.figures().written), ([1, 1, 1], 1));
     assert_eq!((poll(2, 2), log.figures().written, log.synced()), (Poll::Ready(Ok(())), 2, 1));
-    // A failure wakes everybody.
+    // A failure wakes all tasks.
     log.set_policy(Policy::Always);
     log.append(b"3");
     assert_eq!((poll(0, 3), poll(1, 3)), (Poll::Pending, Poll::Pending));

@@ -1,4 +1,4 @@
-//! A log that was written once stays readable, and is written the same way: `docs/format.md` draws these bytes.
+//! An old log stays readable, and logs are still written in the same way: `docs/format.md` draws these bytes.
 
 mod support;
 
@@ -23,7 +23,8 @@ fn open(disk: &Simulated, seed: u64) -> (Arc<Log>, Vec<Vec<u8>>) {
     (log, played)
 }
 
-/// Records in frames of one and of several; a file that was rotated to; frames that were copied when it was opened again; the end.
+/// Records in frames of one and of several; a rotation; frames that were copied when the log was opened
+/// again; a clean end.
 fn written() -> Simulated {
     let disk = Simulated::new(Spoiled::Not);
     let (log, _) = open(&disk, 1);

@@ -1,7 +1,8 @@
-//! The hand-over of the log in every order in which threads can meet in it, by loom: nobody waits for ever, nothing is lost
-//! or turned round, and who is told that something is safe is told the truth.
+//! The hand-over of the log in every interleaving of threads, by loom: no task waits for ever, nothing is
+//! lost or reordered, and a record that is reported as safe is safe.
 //!
-//! The source of the hand-over is compiled here once more, with loom's locks and numbers in place of the system's.
+//! The source of the hand-over is compiled here again, with loom's locks and atomics in place of the real
+//! ones.
 
 #[path = "../src/log"]
 mod log {
@@ -24,10 +25,10 @@ mod log {
     use loom::sync::{Arc, Mutex};
     use loom::thread;
 
-    /// A log with numbers for a disk.
+    /// A log with a list of numbers as its disk.
     struct Model {
         handover: Handover,
-        /// Numbers in the order in which they were written. Who has it writes.
+        /// The numbers in the order in which they were written. The thread that holds the lock writes.
         written: Mutex<Vec<u64>>,
         safe: Mutex<Vec<u64>>,
     }
@@ -38,7 +39,7 @@ mod log {
             Arc::new(Self { handover: Handover::new(0, 0, 1000), written, safe })
         }
 
-        /// Writes what is pending, as the log's writer does.
+        /// Writes pending records, as the writer of the log does.
         fn write(&self, written: &mut Vec<u64>) {
             if let Ok(taken) = self.handover.take(Vec::new()) {
                 written.extend(taken.first..taken.next());
@@ -46,7 +47,7 @@ mod log {
             }
         }
 
-        /// Appends, has it made safe, and waits for that. `false`: it was told that it cannot be.
+        /// Appends a record and waits until it is safe. Returns `false` if that failed.
         fn change(&self) -> bool {
             let number = self.handover.append(b"x");
             self.handover.ring(number + 1);
@@ -65,7 +66,7 @@ mod log {
             safe
         }
 
-        /// The thread that syncs; after `syncs` of them the disk fails.
+        /// The thread that syncs. The disk fails after `syncs` syncs.
         fn sync(&self, syncs: usize) {
             let mut done = 0;
             loop {
@@ -102,7 +103,7 @@ mod log {
     }
 
     #[test]
-    fn everybody_is_told_when_it_is_safe() {
+    fn all_tasks_are_woken_when_their_record_is_safe() {
         check(2, || {
             let log = Model::new();
             let syncs = thread::spawn({
@@ -123,7 +124,7 @@ mod log {
     }
 
     #[test]
-    fn everybody_is_told_when_the_disk_failed() {
+    fn all_tasks_are_woken_when_the_disk_failed() {
         check(2, || {
             let log = Model::new();
             let syncs = thread::spawn({
@@ -141,9 +142,9 @@ mod log {
         });
     }
 
-    /// As with `everysec` and `no`: whoever comes first writes for all.
+    /// As with `everysec` and `no`: the first thread writes for all.
     #[test]
-    fn what_is_committed_is_written_whoever_writes_it() {
+    fn committed_records_are_written_by_whichever_thread() {
         check(2, || {
             let log = Model::new();
             let commit = |log: &Model| {
@@ -166,7 +167,7 @@ mod log {
         });
     }
 
-    /// A group is taken whole, whoever writes meanwhile.
+    /// A group is taken as a whole, whichever thread writes meanwhile.
     #[test]
     fn a_group_stays_together() {
         check(3, || {

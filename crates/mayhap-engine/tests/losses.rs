@@ -1,4 +1,5 @@
-//! What is lost answers *not ready*, never *no*, until it is made again or deleted: after a repair, after restarts and snapshots.
+//! Lost values answer *not ready*, never *no*, until they are created again or deleted: after a repair,
+//! restarts and snapshots.
 
 mod support;
 
@@ -29,7 +30,7 @@ fn engine_on(disk: &Simulated, seed: u64) -> Engine {
     recover(disk, seed).unwrap()
 }
 
-/// Makes values of a few bytes large enough for files of their own.
+/// Makes values of a few bytes count as large, so that they have files of their own.
 fn save(engine: &Engine, disk: &Simulated) {
     let snapshot = engine.begin_snapshot(disk).unwrap();
     snapshot.with_sizes(64, 100, 2).finish().unwrap();
@@ -40,7 +41,7 @@ fn close(engine: Engine) {
     drop(engine);
 }
 
-/// What is left of `disk`, and a new disk that has it.
+/// Salvages `disk` onto a new disk.
 fn repaired(disk: &Simulated, losses: Losses) -> (Engine, Salvage, Simulated) {
     let engine = Engine::new(Limits::default(), Played::new(7));
     let salvage = engine.salvage(disk, losses).unwrap();
@@ -75,7 +76,7 @@ fn lost(salvage: &Salvage) -> Vec<String> {
     salvage.lost.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// A folder with one filter of each family, each in a file of its own; then the file of `gone` is removed.
+/// A folder with one filter of each family, each in a file of its own. Then the file of `gone` is removed.
 fn without_value(gone: &str) -> Simulated {
     let disk = empty();
     let engine = engine_on(&disk, 1);
@@ -146,7 +147,7 @@ const OF_ANY: &[&str] = &[
 ];
 
 #[test]
-fn a_name_whose_value_is_lost_answers_not_ready_until_it_is_made_again_or_deleted() {
+fn a_name_with_a_lost_value_answers_not_ready_until_it_is_created_again_or_deleted() {
     for (name, asked) in [("bloom", OF_BLOOM), ("cuckoo", OF_CUCKOO), ("any", OF_ANY)] {
         let disk = without_value(name);
         let refused = recover(&disk, 2).unwrap_err().to_string();
@@ -155,7 +156,7 @@ fn a_name_whose_value_is_lost_answers_not_ready_until_it_is_made_again_or_delete
         assert_eq!((lost(&salvage), salvage.unknown), (vec![name.to_owned()], false), "{salvage:?}");
         assert_eq!(salvage.damage[0].name.as_deref(), Some(name.as_bytes()));
         not_ready(&salvaged, asked);
-        // After a restart, after a snapshot of names that did not change, and after the log alone.
+        // After a restart, after a snapshot of unchanged names, and after replaying the log alone.
         for round in 0..4 {
             let engine = engine_on(&kept, 10 + round);
             not_ready(&engine, asked);
@@ -166,9 +167,9 @@ fn a_name_whose_value_is_lost_answers_not_ready_until_it_is_made_again_or_delete
             });
             let detail = engine.detail(name.as_bytes()).unwrap();
             assert!(!detail.description.is_ready && detail.description.type_name == "lost");
-            // What is not lost answers, and names that never were do.
+            // Other names answer, and so do names that never existed.
             run(&engine, &["BF.EXISTS never x", "GET text", "CF.EXISTS never x"]);
-            // It can be given another name, and keeps what it is.
+            // It can be renamed and stays lost.
             run(&engine, &[&format!("RENAME {name} moved"), &format!("RENAME moved {name}")]);
             if round % 2 == 1 {
                 save(&engine, &kept);
@@ -193,7 +194,7 @@ fn a_name_whose_value_is_lost_answers_not_ready_until_it_is_made_again_or_delete
 }
 
 #[test]
-fn a_build_that_is_given_up_leaves_the_name_lost() {
+fn an_aborted_build_leaves_the_name_lost() {
     let disk = without_value("any");
     let (_, _, kept) = repaired(&disk, Losses::Marked);
     let engine = engine_on(&kept, 2);
@@ -209,7 +210,7 @@ fn a_build_that_is_given_up_leaves_the_name_lost() {
     close(engine);
     let engine = engine_on(&kept, 4);
     not_ready(&engine, &["BF.EXISTS any ada"]);
-    // A load that is no filter does the same.
+    // Loading an invalid filter does the same.
     let said = text(&one(&engine, "MF.LOAD any 0 nonsense"));
     assert!(said.starts_with("ERR "), "{said}");
     not_ready(&engine, &["BF.EXISTS any ada"]);
@@ -222,7 +223,7 @@ fn a_build_that_is_given_up_leaves_the_name_lost() {
 }
 
 #[test]
-fn a_lost_name_is_made_again_by_restore_and_by_loads() {
+fn a_lost_name_is_created_again_by_restore_and_by_loads() {
     let disk = without_value("bloom");
     let (engine, ..) = repaired(&disk, Losses::Marked);
     let other = Engine::new(Limits::default(), Played::new(9));
@@ -238,8 +239,8 @@ fn a_lost_name_is_made_again_by_restore_and_by_loads() {
 }
 
 #[test]
-fn the_newest_file_of_the_log_is_missed_and_nothing_answers_no_then() {
-    // With and without a snapshot; with one file of the log and with several.
+fn a_missing_newest_log_file_is_noticed_and_no_name_answers_no() {
+    // With and without a snapshot; with one log file and with several.
     for (saves, adds) in [(false, 3), (false, 200), (true, 3), (true, 200)] {
         let disk = empty();
         let engine = engine_on(&disk, 1);
@@ -269,7 +270,7 @@ fn the_newest_file_of_the_log_is_missed_and_nothing_answers_no_then() {
         close(engine);
         let engine = engine_on(&kept, 4);
         not_ready(&engine, &["BF.EXISTS early ada", "BF.EXISTS late last", "BF.ADD late x"]);
-        // What is made from now on answers, after a restart as well.
+        // Names created from now on answer, after a restart as well.
         run(
             &engine,
             &["BF.RESERVE late 0.01 100", "BF.ADD late x", "MF.RESERVE m KIND bloom CAPACITY 9 FPR 0.1"],
@@ -283,7 +284,7 @@ fn the_newest_file_of_the_log_is_missed_and_nothing_answers_no_then() {
         assert_eq!(one(&engine, "BF.EXISTS gone x"), Reply::Boolean(false));
         close(engine);
         assert!(!engine_on(&kept, 6).has_unknown_losses());
-        // Who accepts the loss has what is left.
+        // With `--accept-loss`, names keep what is left.
         let (engine, salvage, _) = repaired(&disk, Losses::Accepted);
         assert!(!salvage.unknown && salvage.lost.is_empty());
         assert_eq!(one(&engine, "BF.EXISTS late last"), Reply::Boolean(false));
@@ -292,7 +293,7 @@ fn the_newest_file_of_the_log_is_missed_and_nothing_answers_no_then() {
 }
 
 #[test]
-fn a_folder_of_a_program_that_wrote_no_number_down_starts() {
+fn a_folder_of_an_older_version_without_a_recorded_number_starts() {
     let disk = empty();
     let engine = engine_on(&disk, 1);
     run(&engine, &["BF.ADD seen ada"]);
@@ -303,7 +304,7 @@ fn a_folder_of_a_program_that_wrote_no_number_down_starts() {
 }
 
 #[test]
-fn a_manifest_that_is_lost_loses_no_name_that_is_there() {
+fn a_lost_manifest_loses_no_name_that_was_read() {
     for remove in [false, true] {
         let disk = empty();
         let engine = engine_on(&disk, 1);
@@ -324,7 +325,7 @@ fn a_manifest_that_is_lost_loses_no_name_that_is_there() {
     }
 }
 
-/// What clients were told is in each name, and in what is being built for it.
+/// The acknowledged members of each name, and of the build of each name.
 #[derive(Clone, Debug, Default)]
 struct Name {
     family: u8,
@@ -339,7 +340,7 @@ fn ask(family: u8, name: u64, item: u64) -> String {
     format!("{command} n{name} {item}")
 }
 
-/// Does something random, and remembers what it was answered.
+/// Runs a random request, and remembers the reply.
 fn step(engine: &Engine, model: &mut Model, rng: &mut Rng) {
     const NAMES: u64 = 12;
     let (name, item) = (rng.below(NAMES), rng.below(1_000));
@@ -431,7 +432,7 @@ fn step(engine: &Engine, model: &mut Model, rng: &mut Rng) {
     }
 }
 
-/// How many members answer *maybe*, *not ready* and *no*.
+/// The number of members with the answers *maybe*, *not ready* and *no*.
 fn answers(engine: &Engine, model: &Model) -> [u64; 3] {
     let mut counts = [0; 3];
     for (name, held) in model {
@@ -447,7 +448,8 @@ fn answers(engine: &Engine, model: &Model) -> [u64; 3] {
     counts
 }
 
-/// A history, damage to one file of the folder, a repair. How many members answer what before and after restarts?
+/// A history, damage to one file of the folder, and a repair. Returns the answers for members, before and
+/// after restarts.
 fn history(seed: u64, losses: Losses) -> [u64; 3] {
     let mut rng = Rng::new(seed);
     let (disk, mut model) = (empty(), Model::new());
@@ -465,7 +467,7 @@ fn history(seed: u64, losses: Losses) -> [u64; 3] {
             _ => {}
         }
     }
-    // Half a snapshot, now and then.
+    // Sometimes an incomplete snapshot.
     if rng.below(4) == 0 {
         let mut half = engine.begin_snapshot(&disk).unwrap().with_sizes(64, 100, 1);
         for _ in 0..rng.below(6) {
@@ -476,16 +478,16 @@ fn history(seed: u64, losses: Losses) -> [u64; 3] {
             half.finish().unwrap();
         }
     }
-    assert_eq!(answers(&engine, &model)[1..], [0, 0], "seed {seed}: before anything is damaged");
+    assert_eq!(answers(&engine, &model)[1..], [0, 0], "seed {seed}: before any damage");
     close(engine);
     let all = disk.list().unwrap();
     let file = &all[rng.below(all.len() as u64) as usize];
     let length = disk.bytes(file).len() as u64;
     let is_newest = files(&disk, "log-").pop().as_ref() == Some(file);
     match rng.below(3) {
-        // The number alone may be missing, as in folders of older programs.
+        // The recorded number alone may be missing, as in folders of older versions.
         0 if file != "mayhap.newest" => disk.remove(file).unwrap(),
-        // The end of the last file may be one that was never whole, for all that anyone can tell.
+        // The end of the last file may be one that was never complete. This cannot be distinguished.
         1 if !is_newest => disk.tamper(file, |bytes| bytes.truncate(rng.below(length.max(1)) as usize)),
         _ => disk.tamper(file, |bytes| bytes[rng.below(length) as usize] ^= 1 << rng.below(8)),
     }
@@ -522,7 +524,7 @@ fn no_member_answers_no_after_a_repair_whatever_was_damaged() {
     }
     println!("members that answer maybe, not ready, no: {sum:?}");
     assert!(sum[0] > histories && sum[1] > histories, "{sum:?}");
-    // Who accepts the loss gets wrong answers, so that this test would see them.
+    // With `--accept-loss` there are false negatives, which shows that this test would detect them.
     let wrong = (0..40).filter(|seed| history(*seed, Losses::Accepted)[2] > 0).count();
     assert!(wrong > 0);
 }

@@ -1,4 +1,4 @@
-//! The `MF.*` family on the engine: many threads at once, and many small filters.
+//! The `MF.*` family on the engine: many threads, and many small filters.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ fn run(engine: &Engine, lines: &[String]) -> Vec<Reply> {
 
 fn all(reply: &Reply) -> bool {
     match reply {
-        Reply::Booleans(answers) => answers.mayhaps() == answers.len(),
+        Reply::Booleans(answers) => answers.count_ones() == answers.len(),
         Reply::Array(replies) => replies.iter().all(|reply| *reply == Reply::Boolean(true)),
         reply => panic!("{reply:?}"),
     }
 }
 
-/// Threads fill filters of kinds that are shared and of kinds that are not, some of which grow, and each finds its own items at once.
+/// Threads fill filters of kinds that are shared and of kinds that are not, some of which grow. Each thread
+/// finds its own items right after adding them.
 #[test]
 fn threads_fill_one_filter_together_and_lose_nothing() {
     for options in [
@@ -58,9 +59,9 @@ fn threads_fill_one_filter_together_and_lose_nothing() {
     }
 }
 
-/// Sources and target are locked together, whichever stands where.
+/// Sources and target are locked together, in any order.
 #[test]
-fn merges_that_cross_end() {
+fn merges_that_cross_do_not_deadlock() {
     let engine = Engine::new(Limits::default(), Arc::new(System));
     let key = "KEY 000102030405060708090a0b0c0d0e0f";
     for name in ["a", "b"] {
@@ -86,7 +87,7 @@ fn merges_that_cross_end() {
 
 /// The bits of the first tier alone would be 1.4 kB.
 #[test]
-fn a_filter_of_one_user_takes_few_bytes_all_in() {
+fn the_filter_of_one_user_takes_few_bytes_in_total() {
     const USERS: u64 = 2_000;
     let engine = Engine::new(Limits::default(), Arc::new(System));
     for user in 0..USERS {

@@ -1,4 +1,4 @@
-//! Memory of what was removed goes back to the system.
+//! Memory of removed values goes back to the system.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -21,13 +21,13 @@ fn flushall_gives_the_memory_of_many_small_filters_back() {
     let before = resident_bytes();
     for number in 0..NAMES {
         one(&engine, &format!("BF.RESERVE name:{number} 0.01 1000"));
-        // What stays stands between what goes, as what other clients make does.
+        // Names that stay lie between those that go, as names of other clients would.
         if number % 1_000 == 999 {
             one(&other, &format!("BF.RESERVE stays:{number} 0.01 1000"));
         }
     }
     let full = resident_bytes() - before;
-    assert!(full > 80 << 20, "{full} bytes are no test");
+    assert!(full > 80 << 20, "{full} bytes are too few for this test");
     one(&engine, "FLUSHALL");
     let begun = Instant::now();
     loop {

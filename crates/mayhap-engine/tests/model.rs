@@ -1,4 +1,4 @@
-//! Random operations, expiry by a clock that the test turns included, against a plain map.
+//! Random operations against a plain map, including expiry with a clock that the test controls.
 
 mod support;
 
@@ -31,7 +31,7 @@ impl Model {
         self.names.retain(|_, held| held.deadline.is_none_or(|deadline| deadline > now));
     }
 
-    /// What `EXPIRE` and its kin answer.
+    /// The reply of `EXPIRE` and related commands.
     fn set_deadline(&mut self, name: &str, deadline: u64, condition: &str) -> i64 {
         let now = self.now;
         let Some(held) = self.names.get_mut(name) else { return 0 };
@@ -87,7 +87,7 @@ fn ask_bytes(engine: &Engine, words: &[&[u8]]) -> Reply {
     replies.remove(0)
 }
 
-/// What the engine has booked is what is there, counted once more.
+/// Checks the totals of the engine against a fresh count.
 fn check_books(engine: &Engine, model: &Model) {
     engine.sweep(Duration::from_secs(60));
     let page = engine.page(0, u64::MAX, None);
@@ -283,10 +283,10 @@ fn some(names: &[String], wanted: impl Fn(&String) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn random_operations_answer_as_a_plain_map_does_and_the_books_balance() {
+fn random_operations_answer_as_a_plain_map_and_the_totals_are_right() {
     for seed in [1, 2, 3] {
         let (engine, clock) = engine();
-        // So rare that no non-member is taken for a member.
+        // A rate so low that there are no false positives.
         engine.set_parameters(|parameters| parameters.bf_error_rate = 1e-9);
         let mut model = Model { names: BTreeMap::new(), now: 1_700_000_000_000 };
         let mut dice = Dice(seed);

@@ -9,14 +9,14 @@ use mayhap_engine::{Patience, Transaction};
 use support::{engine, one, run};
 
 #[test]
-fn a_pipeline_is_answered_in_order_and_growth_in_its_midst_is_not_seen() {
+fn a_pipeline_is_answered_in_order_even_if_a_filter_grows_inside_it() {
     let (engine, _) = engine();
     let added: Vec<String> = (0..1_000).map(|item| format!("BF.ADD seen {item}")).collect();
     let new = run(&engine, &added).iter().filter(|reply| **reply == Reply::Boolean(true)).count();
     assert!(new > 990);
     let all = (0..1_000).map(|item| format!(" {item}")).collect::<String>();
     let asked = one(&engine, &format!("BF.MEXISTS seen{all}"));
-    assert!(matches!(&asked, Reply::Booleans(answers) if answers.mayhaps() == 1_000), "{asked:?}");
+    assert!(matches!(&asked, Reply::Booleans(answers) if answers.count_ones() == 1_000), "{asked:?}");
     assert_eq!(
         run(&engine, &["EXISTS seen", "DEL seen", "EXISTS seen", "BF.EXISTS seen 1", "DBSIZE"]),
         [Reply::Integer(1), Reply::Integer(1), Reply::Integer(0), Reply::Boolean(false), Reply::Integer(0)]
@@ -27,7 +27,7 @@ fn a_pipeline_is_answered_in_order_and_growth_in_its_midst_is_not_seen() {
 }
 
 #[test]
-fn flushing_in_a_pipeline_removes_what_came_before_and_keeps_what_comes_behind() {
+fn flushall_in_a_pipeline_removes_earlier_names_and_keeps_later_ones() {
     let (engine, _) = engine();
     let replies =
         run(&engine, &["BF.ADD a 1", "EXPIRE a 100", "FLUSHALL", "BF.ADD b 1", "DBSIZE", "FLUSHALL x"]);
@@ -52,7 +52,7 @@ fn exec(engine: &mayhap_engine::Engine, watch: &mayhap_engine::Watch) -> bool {
 #[test]
 fn a_watch_is_disturbed_by_every_change_and_by_nothing_else() {
     let (engine, clock) = engine();
-    // What is there, what is done, does that disturb whoever watches `a` and `b`?
+    // The names that exist, the requests, and whether they disturb a watch of `a` and `b`.
     for (before, then, disturbs) in [
         (&["BF.ADD a 1"][..], &["BF.ADD a 2"][..], true),
         (&["BF.ADD a 1"], &["BF.ADD a 1"], false),

@@ -1,4 +1,5 @@
-//! The keyspace commands answer what a real Redis answers, texts of refusals included. Where it holds a string, we hold a filter.
+//! The keyspace commands reply as a real Redis does, including the texts of refusals. Where Redis has a
+//! string, we have a filter.
 
 mod support;
 
@@ -40,7 +41,7 @@ impl Redis {
         let mut line = String::new();
         self.connection.read_line(&mut line).unwrap();
         let line =
-            line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the server ends in {line:?}")).to_owned();
+            line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the reply ends in {line:?}")).to_owned();
         let number = || line[1..].parse::<i64>().unwrap();
         match line.as_bytes()[0] {
             b'*' => {
@@ -61,7 +62,7 @@ impl Redis {
     }
 }
 
-/// Lists are sorted: Redis has another order, and so has every run of ours.
+/// Lists are sorted, because Redis has another order, and so has every run of ours.
 fn shown(reply: &Reply) -> String {
     match reply {
         Reply::Ok => "+OK".into(),
@@ -100,7 +101,7 @@ impl Both {
         Some(Self { engine: Engine::new(Limits::default(), Arc::new(System)), redis })
     }
 
-    /// Makes a name hold something.
+    /// Gives a name a value.
     fn fill(&mut self, name: &[u8]) {
         if ours(&self.engine, &[b"exists", name]) == ":0" {
             assert_eq!(ours(&self.engine, &[b"bf.reserve", name, b"0.1", b"1"]), "+OK");
@@ -179,7 +180,7 @@ fn random_commands_are_answered_as_redis_answers_them() {
             7 => both.ask_line(&format!("renamenx {one} {other}")),
             8 => both.ask_line(&format!("copy {one} {other}{}", ["", " replace"][dice.below(2) as usize])),
             9 | 10 => {
-                // Far ahead or long ago, so that it does not matter when exactly either of them looks at its clock.
+                // Far in the future or the past, so that the exact times of both servers do not matter.
                 let when = [99_999_990_000 + dice.below(5), 1][usize::from(dice.below(10) == 0)];
                 let condition = ["", " nx", " xx", " gt", " lt", " xx gt", " lt xx"][dice.below(7) as usize];
                 both.ask_line(&format!("expireat {one} {when}{condition}"));

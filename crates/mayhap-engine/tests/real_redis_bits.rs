@@ -1,6 +1,7 @@
-//! A real Redis and this engine, given the same commands on strings of bits: the same replies, to the last word of every refusal.
+//! A real Redis and this engine get the same commands on bitmaps and strings: the replies are equal,
+//! including the texts of refusals.
 
-// Programs that are not ours, as the library's own tests find and run them.
+// Other programs, found and run as in the tests of the library.
 #[path = "../../mayhap/tests/real/mod.rs"]
 mod real;
 
@@ -14,7 +15,7 @@ use mayhap_testkit::rng::Rng;
 
 use real::redis::Server;
 
-/// A reply of the old protocol.
+/// A RESP2 reply.
 #[derive(Debug, PartialEq)]
 enum Wire {
     Simple(String),
@@ -95,7 +96,7 @@ fn wire(reply: Reply) -> Wire {
     }
 }
 
-/// Words of every command, sensible ones more often than others.
+/// Words of every command, valid ones more often than others.
 struct Script(Rng);
 
 impl Script {
@@ -268,16 +269,16 @@ fn strings_of_bits_answer_like_redis() {
         if number % 16 == 0 {
             for name in ["a", "b", "c"] {
                 let get = [b"GET".to_vec(), name.into()];
-                assert_eq!(ours(&engine, &get), redis.ask(&get), "behind line {number}: {shown:?}");
+                assert_eq!(ours(&engine, &get), redis.ask(&get), "after line {number}: {shown:?}");
             }
         }
     }
     assert!(refused > LINES / 20 && refused < LINES / 2, "{refused}");
 }
 
-/// What commands say about when a name goes away reaches the engine.
+/// Expiries that commands set reach the engine.
 #[test]
-fn names_go_away_when_a_command_says_so() {
+fn names_expire_when_a_command_says_so() {
     let engine = Engine::new(Limits::default(), Arc::new(System));
     let run = |line: &str| {
         let words: Vec<Vec<u8>> = line.split(' ').map(Into::into).collect();
@@ -296,7 +297,7 @@ fn names_go_away_when_a_command_says_so() {
     run("SET a y");
     assert_eq!(lives("a"), -1);
     run("SET a y PXAT 5");
-    assert_eq!(run("GET a"), Wire::Bulk(None), "that was long ago");
+    assert_eq!(run("GET a"), Wire::Bulk(None), "it has expired long ago");
     run("MF.RESERVE seen CAPACITY 1000 EXPIRE 500");
     assert!((400..=500).contains(&lives("seen")));
     run("MF.ADD seen x");

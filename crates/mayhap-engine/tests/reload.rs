@@ -1,4 +1,4 @@
-//! `DEBUG RELOAD`: every value is what its stored bytes say, and stays it.
+//! `DEBUG RELOAD`: every value survives being stored and loaded.
 
 mod support;
 
@@ -6,7 +6,7 @@ use mayhap_command::Reply;
 use support::{engine, one, run};
 
 #[test]
-fn all_values_are_there_again_and_answer_the_same() {
+fn all_values_are_reloaded_and_answer_the_same() {
     let (engine, _) = engine();
     let made = [
         "BF.RESERVE bf 0.01 10",

@@ -1,4 +1,4 @@
-//! Everything written and read again; whatever is wrong with the file or the disk is noticed.
+//! Writes and reads single-file snapshots. Every fault of the file or the disk is detected.
 
 mod support;
 
@@ -12,14 +12,14 @@ use mayhap_engine::snapshot::{self, FILE, SnapshotError};
 use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, Files};
 use support::{Played, engine, one, run};
 
-/// Files in memory, of which only what was synced is there after a crash, and which may be full.
+/// Files in memory. After a crash only synced bytes are there, and the disk may be full.
 #[derive(Clone, Debug, Default)]
 struct Memory(Arc<Mutex<Inside>>);
 
 #[derive(Debug, Default)]
 struct Inside {
     files: BTreeMap<String, Vec<u8>>,
-    /// What happened, in order.
+    /// The calls, in order.
     history: Vec<String>,
     /// Bytes that still fit.
     room: Option<usize>,
@@ -105,7 +105,7 @@ fn dump(engine: &Engine, name: &str) -> Reply {
     one(engine, &format!("DUMP {name}"))
 }
 
-/// Names that [`filled`] makes.
+/// The names that [`filled`] creates.
 const NAMES: u64 = 609;
 
 /// An engine with filters of several kinds.
@@ -134,7 +134,7 @@ fn filled() -> (Engine, Arc<Played>) {
 }
 
 #[test]
-fn everything_comes_back_as_it_was() {
+fn everything_is_restored() {
     let (before, clock) = filled();
     let disk = Memory::default();
     let saved = snapshot::save(&before, &disk).unwrap();
@@ -152,14 +152,14 @@ fn everything_comes_back_as_it_was() {
     clock.pass(100_099);
     let after = Engine::new(Limits::default(), clock.clone());
     let loaded = snapshot::load(&after, &disk).unwrap().unwrap();
-    // Those that expired up to now: at 100 000, …, 100 099 milliseconds.
+    // Names that have expired by now: at 100 000, …, 100 099 milliseconds.
     assert_eq!((loaded.names, loaded.skipped), (NAMES - 100, 100));
     before.sweep(std::time::Duration::from_secs(60));
     let details = |engine: &Engine| {
         let mut details = engine.page(0, u64::MAX, None).details;
         details.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         for detail in &mut details {
-            // Used by the sweep, and by the load.
+            // The sweep and the load count as use.
             detail.idle_secs = 0;
             // A list reads a sample of the bits of a large filter. Its dumps are compared below.
             if detail.description.memory_bytes > 64 << 10 {
@@ -183,7 +183,7 @@ fn everything_comes_back_as_it_was() {
         assert_eq!(one(&after, &line), one(&before, &line), "{kind}");
     }
     assert_eq!(one(&after, "GETRANGE text 0 -1"), Reply::bulk("hello"));
-    // It grows on as before.
+    // It keeps growing as before.
     let more: String = (5_000..20_000).map(|item| format!(" {item}")).collect();
     let line = format!("BF.MADD grown{more}");
     assert_eq!(one(&after, &line), one(&before, &line));
@@ -191,7 +191,7 @@ fn everything_comes_back_as_it_was() {
 }
 
 #[test]
-fn files_of_a_real_folder_do_as_well() {
+fn files_in_a_real_folder_work_as_well() {
     let folder = std::env::temp_dir().join(format!("mayhap-snapshot-{}", std::process::id()));
     let disk = Files::open(&folder).unwrap();
     let (before, clock) = filled();
@@ -209,7 +209,7 @@ fn files_of_a_real_folder_do_as_well() {
 }
 
 #[test]
-fn a_file_cut_or_changed_anywhere_is_refused_and_leaves_nothing_behind() {
+fn a_file_truncated_or_changed_at_any_byte_is_refused_and_the_engine_stays_empty() {
     let (engine, clock) = engine();
     run(&engine, &["BF.ADD a 1", "CF.RESERVE b 8", "CF.ADD b 1", "BF.ADD c 1", "EXPIRE c 1000"]);
     let disk = Memory::default();
@@ -247,7 +247,7 @@ fn a_file_cut_or_changed_anywhere_is_refused_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_file_alone() {
+fn a_full_disk_leaves_the_old_file_untouched() {
     let (engine, clock) = filled();
     let disk = Memory::default();
     snapshot::save(&engine, &disk).unwrap();

@@ -1,5 +1,4 @@
-//! Requests to the engine, against a model that is exact: a `no` about an item that is in is never right, whatever happened since it was put
-//! there.
+//! Requests to the engine, compared with an exact model: a `no` for a member is always wrong, whatever happened since it was added.
 //!
 //! ```text
 //! bytes ─▶ steps: make, add, ask, remove, rename, copy, dump and load, save and load, expire │ any command with any words
@@ -15,9 +14,9 @@ use crate::input::Input;
 use crate::requests::{self, Word};
 use crate::world::{self, CERTAIN_KINDS, Fixed, Memory, is_refused};
 
-/// Names the model knows.
+/// The names that the model tracks.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
-/// Names that anything may happen to.
+/// Names without a model; random commands use them.
 const WILD: [&[u8]; 3] = [b"x", b"y", b"z"];
 const ITEMS: [&[u8]; 12] = [
     b"",
@@ -33,10 +32,10 @@ const ITEMS: [&[u8]; 12] = [
     b"ten",
     b"a longer item, of some blocks",
 ];
-/// Steps of one run.
+/// The number of steps in a run.
 const MOST_STEPS: usize = 200;
 
-/// `BF.RESERVE`, behind the name.
+/// Arguments of `BF.RESERVE` after the name.
 const BLOOMS: [&str; 6] = [
     "0.01 100",
     "0.01 1 expansion 1",
@@ -45,7 +44,7 @@ const BLOOMS: [&str; 6] = [
     "0.0001 3 expansion 2",
     "0.999 1 expansion 2",
 ];
-/// `CF.RESERVE`, behind the name.
+/// Arguments of `CF.RESERVE` after the name.
 const CUCKOOS: [&str; 5] = [
     "100",
     "2 bucketsize 1 expansion 1",
@@ -53,15 +52,15 @@ const CUCKOOS: [&str; 5] = [
     "8 bucketsize 4 maxiterations 1 expansion 0",
     "16 bucketsize 8",
 ];
-/// `MF.RESERVE`, behind the name, where a need names the kind; the kinds themselves are [`CERTAIN_KINDS`].
+/// Arguments of `MF.RESERVE` after the name that let the server choose the kind; [`CERTAIN_KINDS`] name the kinds.
 const NEEDS: [&str; 4] =
     ["capacity 100", "capacity 100 deletes", "capacity 10 grows", "capacity 1000000 fpr 0.01 keyless"];
 
-/// What a name holds, as far as the model knows.
+/// The contents of a name, as far as the model tracks them.
 #[derive(Clone, Debug)]
 struct Held {
     family: Family,
-    /// Items, and how many copies.
+    /// Items and their number of copies.
     items: BTreeMap<usize, u64>,
 }
 
@@ -83,10 +82,10 @@ impl Family {
     }
 }
 
-/// A command, and all forms that its words can have.
+/// A command and all forms of its arguments.
 type Shapes = (&'static Command, Vec<Vec<Word>>);
 
-/// All commands that the engine runs, but those that remove everything, and what they can be given.
+/// All commands of the engine, except those that remove everything, and the forms of their arguments.
 static SHAPES: LazyLock<Vec<Shapes>> = LazyLock::new(|| {
     let runs = |command: &&Command| {
         !matches!(command.run, Run::Server(_)) && !["flushall", "flushdb"].contains(&command.name)
@@ -102,10 +101,10 @@ struct Model {
 
 impl Model {
     fn ask(&self, words: &[&[u8]]) -> Reply {
-        world::ask(&self.engine, words).unwrap_or_else(|| panic!("no request of the engine: {words:?}"))
+        world::ask(&self.engine, words).unwrap_or_else(|| panic!("not a request of the engine: {words:?}"))
     }
 
-    /// A line of words, and a name behind the first.
+    /// Sends a line of words, with a name inserted after the first.
     fn line(&self, command: &str, name: &[u8], rest: &str) -> Reply {
         let mut words = vec![command.as_bytes(), name];
         words.extend(rest.split(' ').filter(|word| !word.is_empty()).map(str::as_bytes));
@@ -118,13 +117,13 @@ impl Model {
         }
     }
 
-    /// Every item that is in is found, in every way there is to ask.
+    /// Checks that every member is found, by every command that can look it up.
     fn check(&self, name: &[u8]) {
         let Some(Held { family, items }) = self.held.get(name) else { return };
         let exists = family.command("exists");
         for (&item, &copies) in items.iter().filter(|(_, copies)| **copies > 0) {
             let answer = self.ask(&[&exists, name, ITEMS[item]]);
-            assert_eq!(answer, Reply::Boolean(true), "{family:?}: item {item} is in {copies} times");
+            assert_eq!(answer, Reply::Boolean(true), "{family:?}: item {item} has {copies} copies");
         }
         let mut many: Vec<&[u8]> = vec![];
         let exists = family.command("mexists");
@@ -136,7 +135,7 @@ impl Model {
         many.extend(there.iter().map(|&item| ITEMS[item]));
         match self.ask(&many) {
             Reply::Array(answers) => assert!(answers.iter().all(|answer| *answer == Reply::Boolean(true))),
-            Reply::Booleans(answers) => assert_eq!(answers.mayhaps(), there.len()),
+            Reply::Booleans(answers) => assert_eq!(answers.count_ones(), there.len()),
             other => panic!("{family:?}: {other:?}"),
         }
         if *family == Family::Cuckoo {
@@ -159,7 +158,7 @@ impl Model {
         };
         let is_new = !self.held.contains_key(name);
         if is_new && replies.iter().all(is_refused) {
-            // Whether something was made is not known: whatever it is, it is empty.
+            // It is unknown whether a filter was created; if so, it is empty.
             self.ask(&[b"del", name]);
             return;
         }
@@ -171,7 +170,7 @@ impl Model {
         for (item, reply) in items.iter().zip(&replies) {
             let stored = match (reply, command) {
                 (Reply::Refused(_), _) => false,
-                // What was there already, mayhap, is not put in again.
+                // An item that may have been a member already is not added again.
                 (Reply::Boolean(new), b"cf.addnx") => *new,
                 _ => true,
             };
@@ -193,11 +192,11 @@ impl Model {
         match reply {
             Some(Reply::Boolean(true)) => *copies -= 1,
             Some(Reply::Refused(_)) if family == Family::Mayhap => {}
-            other => panic!("{family:?}: item {item} is in {copies} times, and not removed: {other:?}"),
+            other => panic!("{family:?}: item {item} has {copies} copies, but was not removed: {other:?}"),
         }
     }
 
-    /// Loads what `from` holds under another name.
+    /// Loads the contents of `from` under another name.
     fn transfer(&mut self, from: &'static [u8], to: &'static [u8], by_dump: bool) {
         let Some(held) = self.held.get(from).cloned() else { return };
         if from == to {
@@ -213,7 +212,7 @@ impl Model {
         };
         match loaded {
             true => drop(self.held.insert(to, held)),
-            // A half-loaded filter is in nobody's way.
+            // A half-loaded filter disturbs nothing.
             false if !by_dump => drop(self.ask(&[b"del", to])),
             false => {}
         }
@@ -233,7 +232,7 @@ impl Model {
             let (next, piece) = match &parts[..] {
                 [Reply::Integer(next), Reply::Bulk(piece)] => (next, piece),
                 [Reply::Integer(0), Reply::Null] => return pieces > 0,
-                _ => panic!("no piece: {reply:?}"),
+                _ => panic!("not a piece: {reply:?}"),
             };
             iterator = *next;
             if iterator == 0 && piece.is_empty() {
@@ -250,16 +249,16 @@ impl Model {
         }
     }
 
-    /// Saves everything, and goes on with another engine that loads it.
+    /// Saves everything, and continues with another engine that loads it.
     fn restart(&mut self) {
         let disk = Memory::default();
-        snapshot::save(&self.engine, &disk).expect("memory takes everything");
+        snapshot::save(&self.engine, &disk).expect("saving to memory succeeds");
         let (engine, clock) = world::engine();
-        snapshot::load(&engine, &disk).expect("what was saved is loaded");
+        snapshot::load(&engine, &disk).expect("a saved snapshot can be loaded");
         (self.engine, self.clock) = (engine, clock);
     }
 
-    /// Any command, with words that make sense or not, about names that the model does not know.
+    /// Sends any command, with valid or invalid words, for names without a model.
     fn anything(&self, input: &mut Input<'_>) {
         let (command, shapes) = &SHAPES[usize::from(input.byte()) % SHAPES.len()];
         let shape = input.of(shapes);
@@ -360,7 +359,7 @@ impl Model {
                             .entry(name)
                             .or_insert(Held { family: held.family, items: BTreeMap::new() });
                         for (item, copies) in held.items {
-                            // How many copies there are afterwards is the kind's own business.
+                            // The number of copies afterwards depends on the kind.
                             let copies = u64::from(copies > 0);
                             let there = target.items.entry(item).or_default();
                             *there = (*there).max(copies);
@@ -373,10 +372,10 @@ impl Model {
     }
 }
 
-/// The bytes are steps.
+/// Runs the target; the bytes are steps.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (engine, clock) = world::engine();
@@ -405,8 +404,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "Bloom: item 3 is in 1 times")]
-    fn an_item_that_is_lost_is_noticed() {
+    #[should_panic(expected = "Bloom: item 3 has 1 copies")]
+    fn a_lost_item_is_detected() {
         let model = model_with_an_item();
         model.ask(&[b"del", NAMES[0]]);
         model.ask(&[b"bf.add", NAMES[0], b"another"]);
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_kept_when_everything_is_saved_and_loaded() {
+    fn items_survive_saving_and_loading() {
         let mut model = model_with_an_item();
         model.restart();
         model.transfer(NAMES[0], NAMES[1], true);

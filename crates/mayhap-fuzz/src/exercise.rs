@@ -1,13 +1,13 @@
-//! Whatever was loaded is used: looked at, asked, added to, taken from, dumped and loaded again. It must keep its promises.
+//! Uses every loaded value: describes, queries, adds, removes, dumps and reloads it. It must keep its guarantees.
 
 use mayhap_command::Reply;
 use mayhap_engine::Engine;
 
 use crate::world::{ALL_BYTES, ask, is_refused};
 
-/// What is put into every filter, however it came to be.
+/// The items that are added to every filter.
 const ITEMS: [&[u8]; 4] = [b"", b"a", b"user:7", b"\xff\x00\r\n"];
-/// Pieces of one dump that are read: what is loaded here has fewer.
+/// The largest number of pieces read from one dump; values loaded here have fewer.
 const MOST_PIECES: usize = 4_096;
 
 fn run(engine: &Engine, words: &[&[u8]]) -> Reply {
@@ -15,14 +15,14 @@ fn run(engine: &Engine, words: &[&[u8]]) -> Reply {
     ask(engine, words).unwrap_or_else(|| panic!("{} is a request of the engine", name()))
 }
 
-/// Does everything with `name` that a client can do, and says what kind of value it holds; nothing, if it holds none.
+/// Does everything with `name` that a client can do, and returns the type of its value; `None` if it does not exist.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn all(engine: &Engine, name: &[u8]) -> Option<String> {
     let kind = match run(engine, &[b"type", name]) {
         Reply::Simple(kind) => kind.into_owned(),
-        other => panic!("no type: {other:?}"),
+        other => panic!("not a type: {other:?}"),
     };
     for line in ["memory usage", "object encoding", "object idletime", "pttl", "strlen", "mf.info", "mf.card"]
     {
@@ -92,7 +92,7 @@ fn mayhap(engine: &Engine, name: &[u8]) {
         run(engine, &[b"mf.explain", name, item]);
         run(engine, &[b"mf.count", name, item]);
         let added = run(engine, &[b"mf.add", name, item]);
-        // The one kind whose `no` is not certain says so; see `DualBloom`.
+        // Except for the one kind whose `no` is not certain; see `DualBloom`.
         if !is_refused(&added) && !kind.contains("dual") {
             assert_eq!(run(engine, &[b"mf.exists", name, item]), Reply::Boolean(true), "{kind}: {item:?}");
         }
@@ -108,7 +108,7 @@ fn mayhap(engine: &Engine, name: &[u8]) {
     run(engine, &[b"del", b"{copy of mf}", b"{other}"]);
 }
 
-/// Reads all pieces of a dump and loads them under another name, which then is the same.
+/// Reads all pieces of a dump and loads them under another name, which must then hold the same value.
 fn pieces(engine: &Engine, name: &[u8], dump: &[u8], load: &[u8], before: i64) {
     const COPY: &[u8] = b"{loaded again}";
     run(engine, &[b"del", COPY]);
@@ -120,12 +120,12 @@ fn pieces(engine: &Engine, name: &[u8], dump: &[u8], load: &[u8], before: i64) {
         let (next, piece) = match &parts[..] {
             [Reply::Integer(next), Reply::Bulk(piece)] => (next, piece),
             [Reply::Integer(0), Reply::Null] => break,
-            _ => panic!("no piece: {parts:?}"),
+            _ => panic!("not a piece: {parts:?}"),
         };
         if *next == 0 && piece.is_empty() {
             break;
         }
-        // SCANDUMP gives the iterator to load a piece with, MF.DUMP was asked with it.
+        // SCANDUMP returns the iterator for loading the piece; for MF.DUMP it is the one in the request.
         let with = if before == 1 { next.to_string() } else { asked };
         refused |= is_refused(&run(engine, &[load, COPY, with.as_bytes(), piece]));
         loaded += 1;
@@ -134,10 +134,10 @@ fn pieces(engine: &Engine, name: &[u8], dump: &[u8], load: &[u8], before: i64) {
             break;
         }
     }
-    // What does not fit beside the original is refused; anything else comes back as it was.
+    // A copy that does not fit into memory next to the original is rejected; any other must be equal.
     if loaded > 0 && !refused && before == 1 {
         let (one, other) = (run(engine, &[b"dump", name]), run(engine, &[b"dump", COPY]));
-        assert!(one == other, "a filter that was loaded in pieces is another one");
+        assert!(one == other, "a filter loaded in pieces differs");
     }
     run(engine, &[b"del", COPY]);
 }
@@ -147,7 +147,7 @@ fn dump_and_restore(engine: &Engine, name: &[u8]) {
     let Reply::Bulk(payload) = run(engine, &[b"dump", name]) else { return };
     let restored = run(engine, &[b"restore", COPY, b"0", &payload, b"replace"]);
     if !is_refused(&restored) {
-        assert!(run(engine, &[b"dump", COPY]) == Reply::Bulk(payload), "a restored filter is another one");
+        assert!(run(engine, &[b"dump", COPY]) == Reply::Bulk(payload), "a restored filter differs");
     }
     run(engine, &[b"del", COPY]);
 }

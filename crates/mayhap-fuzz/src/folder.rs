@@ -1,5 +1,5 @@
-//! The folder of an engine with a log: the manifest, the parts it names, values with files of their own, and the log behind them. What is recovered
-//! is recovered again, from its log, from the next snapshot, and after everything was used; what is refused stays refused.
+//! The folder of an engine with a log: the manifest, its parts, values with their own files, and the log. A recovered state must be recovered again from
+//! its log, from the next snapshot, and after everything in it was used. A rejected folder must stay rejected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::input::Input;
 use crate::world::{ALL_BYTES, Memory, ask, engine};
 use crate::{exercise, seal};
 
-/// Files of one folder.
+/// The number of files in a folder.
 const MOST_FILES: usize = 12;
-/// Names that are used after recovery.
+/// The names that are used after recovery.
 const MOST_NAMES: usize = 4;
-/// The part of names that came late.
+/// The part for names that were added late.
 const LATE: u8 = 64;
-/// Kinds of files: what the first byte of each says.
+/// The kinds of files, chosen by the first byte of each.
 const KINDS: usize = 6;
 
-/// The first byte says whether the checksums are made right, and how large a value is that gets a file of its own; then come the files.
+/// Runs the target. The first byte decides whether checksums are corrected, and from which size on a value gets its own file; the files follow.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let choice = input.byte();
@@ -37,38 +37,38 @@ pub fn run(data: &[u8]) {
     let disk = Memory::of(files);
     look(&disk);
     let Some(first) = recovered(&disk) else {
-        assert!(recovered(&disk).is_none(), "a folder that was refused is refused again");
+        assert!(recovered(&disk).is_none(), "a rejected folder is rejected again");
         return;
     };
-    // What is larger than any filter may be here is too slow to be used a million times.
+    // Values above the size limit of filters are too slow to be used a million times.
     if first.budget().used() > ALL_BYTES {
         return;
     }
     let state = state_of(&first);
     let is_same = |state: &[Held], when: &str| {
-        assert!(first.log().expect("it has one").sync().is_ok());
+        assert!(first.log().expect("it has a log").sync().is_ok());
         let again = recovered(&disk.copy()).unwrap_or_else(|| panic!("refused {when}"));
         let found = state_of(&again);
-        assert!(found == state, "{when}: {found:?}, and not {state:?}");
+        assert!(found == state, "{when}: {found:?}, expected {state:?}");
     };
-    is_same(&state, "as it was");
+    is_same(&state, "unchanged");
     let large_bytes = if choice & 2 == 2 { 64 } else { 4 << 20 };
-    let snapshot = first.begin_snapshot(&disk).expect("memory takes everything");
-    snapshot.with_sizes(large_bytes, 100, 2).finish().expect("memory takes everything");
+    let snapshot = first.begin_snapshot(&disk).expect("saving to memory succeeds");
+    snapshot.with_sizes(large_bytes, 100, 2).finish().expect("saving to memory succeeds");
     is_same(&state, "after a snapshot");
     for held in state.iter().take(MOST_NAMES) {
         exercise::all(&first, &held.name);
     }
-    is_same(&state_of(&first), "after it was used");
+    is_same(&state_of(&first), "after use");
 }
 
-/// Whatever is as it was written is read, and nothing is changed by that.
+/// Checks that salvage reads everything that is intact, and changes nothing.
 fn look(disk: &Memory) {
     let before = disk.files();
     let (saved, _) = engine();
     let salvage = saved.salvage(disk, Losses::Marked).expect("memory can be read");
     assert_eq!(salvage.names, saved.totals().names);
-    assert!(disk.files() == before, "looking changes nothing");
+    assert!(disk.files() == before, "salvage without repair changes nothing");
 }
 
 fn recovered(disk: &Memory) -> Option<Engine> {
@@ -80,13 +80,13 @@ fn recovered(disk: &Memory) -> Option<Engine> {
     match engine.recover_quiet(Arc::new(disk.clone()), Policy::No, limits) {
         Ok(_) => Some(engine),
         Err(_) => {
-            assert_eq!(engine.totals().names, 0, "a folder that is refused leaves nothing behind");
+            assert_eq!(engine.totals().names, 0, "a rejected folder leaves no names in memory");
             None
         }
     }
 }
 
-/// A name and all there is to know of it.
+/// A name and its complete state.
 #[derive(Debug, PartialEq)]
 struct Held {
     name: Vec<u8>,
@@ -97,7 +97,7 @@ struct Held {
 fn state_of(engine: &Engine) -> Vec<Held> {
     let Some(Reply::Array(names)) = ask(engine, &[b"keys", b"*"]) else { panic!("no names") };
     let held = |name: Reply| {
-        let Reply::Bulk(name) = name else { panic!("no name: {name:?}") };
+        let Reply::Bulk(name) = name else { panic!("not a name: {name:?}") };
         let dump = ask(engine, &[b"dump", &name]);
         Held { dump, deadline: ask(engine, &[b"pexpiretime", &name]), name }
     };
@@ -106,7 +106,7 @@ fn state_of(engine: &Engine) -> Vec<Held> {
     state
 }
 
-/// Reads files: each a kind, the numbers its name has, and what it holds.
+/// Reads files: each has a kind, the numbers in its name, and its contents.
 fn unpack(input: &mut Input<'_>) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for _ in 0..MOST_FILES {
@@ -137,7 +137,7 @@ fn name(kind: usize, one: u8, other: u8, bytes: &[u8]) -> String {
     }
 }
 
-/// The files of a folder as [`run`] takes them; those of other names are left out.
+/// Packs the files of a folder as input of [`run`]; files with unknown names are left out.
 ///
 /// # Panics
 /// If a file has more than 64 KiB.
@@ -170,7 +170,7 @@ mod tests {
     use crate::world::ask_line;
 
     #[test]
-    fn what_is_packed_is_unpacked_and_its_seals_are_right() {
+    fn packed_folders_unpack_with_correct_checksums() {
         let disk = Memory::default();
         let engine = recovered(&disk).unwrap();
         for line in ["bf.add a x", "mf.reserve b capacity 10", "set c text"] {
@@ -185,8 +185,8 @@ mod tests {
         let mut unpacked = unpack(&mut Input::new(&packed));
         assert!(unpacked == files);
         seal::folder(&mut unpacked);
-        assert!(unpacked == files, "seals of what is right change nothing");
-        // And seals are made: with them a changed length of a part is no damage of the manifest.
+        assert!(unpacked == files, "sealing an intact folder changes nothing");
+        // Seals are really written: with them, a changed length of a part does not damage the manifest.
         let manifest = unpacked.get_mut(MANIFEST).unwrap();
         *manifest.last_mut().unwrap() ^= 1;
         assert!(recovered(&Memory::of(unpacked.clone())).is_none());

@@ -1,4 +1,4 @@
-//! Every file format: what is read is the same after it was written and read again, in that format and in ours.
+//! Every file format: a filter that is read must be the same after it was written and read again, in that format and in ours.
 
 use mayhap::codec::format::ReadOptions;
 use mayhap::codec::{Format, block_filter, cassandra, pybloom_live, redisson};
@@ -7,7 +7,7 @@ use mayhap::{Filter, ItemEncoding};
 use crate::input::Input;
 use crate::seal;
 
-/// What compressed files may unpack to, and filters that are all header may take.
+/// The limit for uncompressed files, and for filters that consist only of a header.
 const LIMIT: u64 = 1 << 20;
 const ITEMS: [&str; 6] =
     ["", "a", "user:7", "42", "-1", "some longer item with text in it, of more than one block"];
@@ -22,8 +22,8 @@ fn options(input: &mut Input<'_>) -> ReadOptions {
         .fingerprint_bits([8, 16, 32, 7][usize::from(choice & 3)])
         .column(usize::from(choice & 1), "column");
     let options = match choice & 4 {
-        0 => options.pybloom_live(pybloom_live::Version::V3).cassandra(cassandra::BitOrder::Before40),
-        _ => options.pybloom_live(pybloom_live::Version::V4).cassandra(cassandra::BitOrder::Since40),
+        0 => options.pybloom_live(pybloom_live::PybloomVersion::V3).cassandra(cassandra::BitOrder::Before40),
+        _ => options.pybloom_live(pybloom_live::PybloomVersion::V4).cassandra(cassandra::BitOrder::Since40),
     };
     match redisson::Config::sized(1 + u64::from(choice), 0.03) {
         Ok(config) => options.redisson(config),
@@ -35,10 +35,10 @@ fn answers(filter: &Filter) -> Vec<bool> {
     ITEMS.iter().map(|item| filter.may_contain(*item)).collect()
 }
 
-/// The first byte says which format, the next two what the bytes do not say; the others are the file.
+/// Runs the target. The first byte chooses the format, the next two the read options; the others are the file.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let format = *input.of(&Format::ALL);
@@ -52,22 +52,22 @@ pub fn run(data: &[u8]) {
     let _ = Format::sniff(&bytes);
     let Ok(mut filter) = format.read(&bytes, &options) else { return };
     let encoded = filter.encode();
-    let same = Filter::decode(&encoded).expect("what was encoded is decoded");
-    assert!(same.encode() == encoded, "{format}: decoded and encoded, it is another one");
+    let same = Filter::decode(&encoded).expect("an encoded filter can be decoded");
+    assert!(same.encode() == encoded, "{format}: differs after decoding and encoding");
     assert_eq!(answers(&same), answers(&filter), "{format}");
     let mut written = Vec::new();
     if format.writes() && format.write(&filter, &mut written).is_ok() {
         let again = format.read(&written, &options).unwrap_or_else(|error| panic!("{format}: {error}"));
-        assert_eq!(answers(&again), answers(&filter), "{format}: written and read, it is another one");
+        assert_eq!(answers(&again), answers(&filter), "{format}: differs after writing and reading");
         let mut twice = Vec::new();
         format.write(&again, &mut twice).expect("it was written before");
-        assert!(twice == written || format == Format::DcsoGzip, "{format}: written twice, it differs");
+        assert!(twice == written || format == Format::DcsoGzip, "{format}: differs when written twice");
     }
-    // Nothing that was read may panic or grow without bound when it is used.
+    // A filter that was read must not panic or grow without bound when it is used.
     let _ = (filter.capacity(), filter.inserted(), filter.target_fpr(), filter.expected_fpr());
     if filter.memory_bytes() <= LIMIT {
         for item in ITEMS {
-            // Foreign cuckoo chains grow by what their header says: up to what they may.
+            // Foreign cuckoo chains grow as their header specifies: up to the limit.
             if matches!(filter, Filter::ScalableBloom(_) | Filter::ScalableCuckoo(_)) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Bodies, names and questions of the HTTP interface, to a server on loopback: every answer is JSON, and none of them is the server's fault.
+//! Bodies, names and queries of the HTTP interface, sent to a server on loopback: every response is JSON, and none is a server error.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,7 +19,7 @@ static SERVER: LazyLock<Running> = LazyLock::new(|| {
         log_level: mayhap_server::logging::Level::Error,
         ..Settings::default()
     };
-    let server = Server::start(settings).expect("loopback can be listened on");
+    let server = Server::start(settings).expect("the server can listen on loopback");
     let engine = server.shared().engine();
     for line in
         ["bf.add bloom a", "cf.add cuckoo a", "mf.reserve mayhap capacity 10", "set text a", "set a%/b 1"]
@@ -42,15 +42,15 @@ fn connect() -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// The status and the body of the answer. A connection that the server closed before is made anew.
+/// Returns the status and the body of the response. Reconnects if the server closed the connection.
 fn exchange(request: &[u8]) -> (u16, Vec<u8>) {
     CONNECTION.with_borrow_mut(|connection| {
         let mut stream = connection.take().unwrap_or_else(connect);
-        stream.get_mut().write_all(request).expect("the server reads");
+        stream.get_mut().write_all(request).expect("the server reads the request");
         let mut line = String::new();
         stream.read_line(&mut line).expect("the server answers");
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no status: {line:?}"));
+        let status = status.unwrap_or_else(|| panic!("not a status: {line:?}"));
         let (mut length, mut closes) = (0, false);
         loop {
             line.clear();
@@ -73,7 +73,7 @@ fn exchange(request: &[u8]) -> (u16, Vec<u8>) {
     })
 }
 
-/// What may stand in a path or a question as it is.
+/// Characters that need no escape in a path or a query.
 fn plain(bytes: &[u8]) -> String {
     let escape = |&byte: &u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'%' | b'.' | b'-' | b'=' | b'&' | b'+' => {
@@ -84,10 +84,10 @@ fn plain(bytes: &[u8]) -> String {
     bytes.iter().map(escape).collect()
 }
 
-/// The first byte says what is asked for.
+/// Runs the target. The first byte chooses the request.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let route = input.below(5);

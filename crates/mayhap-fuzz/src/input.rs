@@ -1,17 +1,17 @@
-//! Bytes taken as choices, one after the other. When they end, every choice is 0 and every string is empty.
+//! Bytes as a sequence of choices. At the end of the bytes, every choice is 0 and every string is empty.
 
-/// The bytes that are left.
+/// The remaining bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    /// All of `bytes`.
+    /// Starts with all of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Are there no more?
+    /// Returns whether no bytes are left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -28,33 +28,33 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A number below `bound`, of one byte.
+    /// A number below `bound`, from one byte.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::from(self.byte()) % bound.max(1)
     }
 
-    /// One of some.
+    /// Picks one of the options.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no options.
     pub fn of<'b, T>(&mut self, choices: &'b [T]) -> &'b T {
         &choices[self.below(choices.len())]
     }
 
-    /// So many bytes, or as many as there are.
+    /// The next `count` bytes, or as many as there are.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// A string that says its own length: two bytes, the low one first.
+    /// A string preceded by its length: two bytes, the low one first.
     pub fn string(&mut self) -> &'a [u8] {
         let length = usize::from(u16::from_le_bytes([self.byte(), self.byte()]));
         self.take(length)
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     pub const fn rest(&mut self) -> &'a [u8] {
         let rest = self.0;
         self.0 = &[];

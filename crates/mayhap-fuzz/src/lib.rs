@@ -1,13 +1,13 @@
-//! What the fuzz targets do with bytes: each is a function that panics if a promise is broken. The targets themselves are in `fuzz`, a
-//! workspace of its own; `tests/corpora.rs` runs the same functions over the same corpora without a fuzzer.
+//! The code of the fuzz targets: each is a function that panics if a guarantee is broken. The targets themselves are in `fuzz`, a separate workspace;
+//! `tests/corpora.rs` runs the same functions over the same corpora without a fuzzer.
 //!
 //! ```text
-//! bytes ─▶ Input (choices) ─▶ seal (right checksums) ─▶ the code under test ─▶ a model, or decode–encode–decode
+//! bytes ─▶ Input (choices) ─▶ seal (correct checksums) ─▶ the code under test ─▶ a model, or decode–encode–decode
 //! ```
 //!
-//! * "Did not crash" is half a target: wherever something was accepted, it must keep its promises afterwards.
-//! * Checksums are made right before bytes are shown, or none would get past the first check.
-//! * Everything is in memory and depends on the bytes alone; only [`settings`] and [`http`] need a folder and a socket.
+//! * "Did not crash" is not enough: input that was accepted must keep its guarantees afterwards.
+//! * Checksums are corrected before the code sees the bytes; otherwise nothing would pass the first check.
+//! * Everything is in memory and depends only on the bytes; only [`settings`] and [`http`] need a folder and a socket.
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -28,12 +28,12 @@ pub mod settings;
 pub mod snapshot;
 pub mod world;
 
-/// A target: its name, which is also that of its corpus, and what it does with bytes.
+/// A target: its name, which is also that of its corpus, and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// As `just fuzz` knows it.
+    /// The name for `just fuzz`.
     pub name: &'static str,
-    /// Panics if a promise is broken.
+    /// Panics if a guarantee is broken.
     pub run: fn(&[u8]),
 }
 

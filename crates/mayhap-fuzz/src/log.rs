@@ -1,4 +1,4 @@
-//! The files of the log: what is recovered is recovered again, with what was appended behind it; what is refused is left as it was.
+//! The files of the log: a recovered log must be recovered again, with the records appended to it; a rejected log must be left unchanged.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,15 +21,16 @@ fn open(disk: &Memory, from: u64, salt: u64) -> Result<(Arc<Log>, Records), LogE
         })?;
     assert_eq!(recovered.played, records.len() as u64);
     for (expected, (number, _)) in (from..).zip(&records) {
-        assert_eq!(expected, *number, "records are played in order, and none is left out");
+        assert_eq!(expected, *number, "records are replayed in order, without gaps");
     }
     Ok((log, records))
 }
 
-/// The first byte says whether the checksums are made right, the second from which record on it is played; then come up to three segments.
+/// Runs the target. The first byte decides whether checksums are corrected, the second from which record on the log is replayed; up to three segments
+/// follow.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let sealed = input.byte() & 1 == 1;
@@ -49,18 +50,18 @@ pub fn run(data: &[u8]) {
     }
     let before = disk.files();
     let Ok((log, records)) = open(&disk, from, 1) else {
-        assert!(disk.files() == before, "a log that is refused is left as it was");
+        assert!(disk.files() == before, "a rejected log is left unchanged");
         return;
     };
-    // Numbers that no log reaches in a thousand years are not appended to.
+    // Nothing is appended after record numbers that no real log reaches.
     if log.next() > u64::MAX / 2 {
         return;
     }
     let number = log.append(b"one more");
     assert!(log.commit(number + 1).is_ok() && log.sync().is_ok());
     drop(log);
-    let (_, again) = open(&disk, from, 2).expect("a log that was written is read");
+    let (_, again) = open(&disk, from, 2).expect("a written log can be read");
     let mut expected = records;
     expected.push((number, b"one more".to_vec()));
-    assert!(again == expected, "{} records, and {} before", again.len(), expected.len());
+    assert!(again == expected, "{} records, expected {}", again.len(), expected.len());
 }

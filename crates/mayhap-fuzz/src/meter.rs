@@ -1,18 +1,17 @@
-//! How long the longest request of this thread took. A busy machine makes everything longer, and nothing shorter: the shortest of some times
-//! counts.
+//! The time of the longest request of this thread. A busy machine makes requests slower, never faster, so the shortest of several attempts counts.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// What one request may take of a filter of a mebibyte, whatever was loaded: everyone else waits for it.
+/// The time limit of one request to a filter of a mebibyte, whatever was loaded: all other requests wait for it.
 pub const LONGEST_REQUEST: Duration = Duration::from_millis(100);
-/// How often something is tried until its requests keep to that.
+/// The number of attempts until all requests keep the limit.
 const ATTEMPTS: usize = 5;
 
 /// A request and its time.
 #[derive(Clone, Debug, Default)]
 pub struct Longest {
-    /// What it took.
+    /// The time it took.
     pub took: Duration,
     /// The beginning of its words.
     pub request: String,
@@ -22,7 +21,7 @@ thread_local! {
     static LONGEST: RefCell<Longest> = RefCell::default();
 }
 
-/// Runs a request, and remembers it if none took longer.
+/// Runs a request, and records it if it is the longest so far.
 pub fn measure<T>(words: &[&[u8]], run: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let done = run();
@@ -37,13 +36,13 @@ pub fn measure<T>(words: &[&[u8]], run: impl FnOnce() -> T) -> T {
     done
 }
 
-/// The longest request of this thread since the last time.
+/// Returns the longest request of this thread since the last call.
 #[must_use]
 pub fn take_longest() -> Longest {
     LONGEST.take()
 }
 
-/// The longest request of `run`, which is tried again while one took too long.
+/// Returns the longest request of `run`; runs it again if one took too long.
 pub fn longest_of(mut run: impl FnMut()) -> Longest {
     let mut once = || {
         let _ = take_longest();

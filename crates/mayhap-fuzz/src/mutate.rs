@@ -1,8 +1,8 @@
-//! Changes that know where the fields are: lengths, counts and shapes become what they must not be, and the rest stays right.
+//! Mutations that know the fields: lengths, counts and shapes get invalid values, and the rest stays valid.
 
 use crate::random::Random;
 
-/// Numbers that sizes wrap around, and those beside them.
+/// Numbers around which sizes wrap, and their neighbours.
 pub const NUMBERS: [u64; 28] = [
     0,
     1,
@@ -34,7 +34,7 @@ pub const NUMBERS: [u64; 28] = [
     u64::MAX,
 ];
 
-/// Fractions that are none, or too small, or too large.
+/// Fractions that are invalid, too small or too large.
 pub const FRACTIONS: [f64; 16] = [
     f64::NAN,
     f64::INFINITY,
@@ -65,16 +65,16 @@ pub enum Field {
     String(Vec<u8>),
 }
 
-/// A module's value, taken apart.
+/// A decoded module value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleValue {
-    /// The nine letters and the version.
+    /// The nine-letter name and the version.
     pub id: u64,
     /// Its fields.
     pub fields: Vec<Field>,
 }
 
-/// A length as RDB files have it, and what is behind it.
+/// Reads a length of an RDB file, and returns the rest.
 fn length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let number = |rest: &'_ [u8], count: usize| {
@@ -101,7 +101,7 @@ fn put_length(out: &mut Vec<u8>, length: u64) {
     }
 }
 
-/// The number that stands for a module's type: nine letters of six bits, and the version its values are saved with.
+/// The id of a module's type: nine letters of six bits, and the version of its values.
 #[must_use]
 pub fn module_id(letters: &str, version: u64) -> u64 {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -110,7 +110,7 @@ pub fn module_id(letters: &str, version: u64) -> u64 {
 }
 
 impl ModuleValue {
-    /// The value in a payload that `DUMP` answered, its version and checksum included; nothing for other payloads.
+    /// Decodes the value in a `DUMP` payload with its version and checksum; `None` for other payloads.
     #[must_use]
     pub fn of_dump(payload: &[u8]) -> Option<Self> {
         let value = payload.get(..payload.len().checked_sub(10)?)?;
@@ -142,11 +142,11 @@ impl ModuleValue {
         }
     }
 
-    /// The value without version and checksum: [`seal::redis_payload`](crate::seal::redis_payload) puts them behind it. A filter of ours in it
-    /// has right checksums.
+    /// Encodes the value without version and checksum; [`seal::redis_payload`](crate::seal::redis_payload) appends them. The checksums of one of our filters
+    /// in it are corrected.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        /// In front of the filter: its generation, and when that was made.
+        /// The bytes before the filter: its generation and its creation time.
         const HISTORY_BYTES: usize = 12;
         let is_mayhap = self.id >> 10 == module_id("mayhap---", 0) >> 10;
         let mut out = vec![7, 0x81];
@@ -176,7 +176,7 @@ impl ModuleValue {
         out
     }
 
-    /// Changes one field, or leaves one out, or has one twice.
+    /// Changes, removes or duplicates one field.
     pub fn change(&mut self, random: &mut Random) {
         if self.fields.is_empty() {
             return;
@@ -202,7 +202,7 @@ pub fn change_plain(bytes: &mut Vec<u8>, fields: usize, random: &mut Random) {
     }
     let fields = fields.min(bytes.len());
     match random.below(8) {
-        // A field of so many bytes, aligned to that.
+        // A field of this many bytes, aligned to its size.
         0..5 if fields >= 8 => {
             let width = [1, 2, 4, 8][random.below(4)];
             let at = random.below(fields / width) * width;

@@ -1,4 +1,4 @@
-//! What clients may load: `RESTORE`, `BF.LOADCHUNK`, `CF.LOADCHUNK`, `MF.LOAD`. Whatever is accepted keeps its promises.
+//! Data that clients may load: `RESTORE`, `BF.LOADCHUNK`, `CF.LOADCHUNK`, `MF.LOAD`. Accepted data must keep its guarantees.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::mutate::{FRACTIONS, Field, ModuleValue, NUMBERS};
 use crate::world::{ask, ask_line, engine, is_refused};
 use crate::{exercise, seal};
 
-/// What makes the values that are taken apart and changed: requests, and before them `config` with a parameter and its value.
+/// Requests that create the values to be mutated; `config` lines before them set a parameter.
 pub const MAKERS: [&[&str]; 14] = [
     &["bf.reserve v 0.01 100", "bf.madd v a b c"],
     &["bf.reserve v 0.1 2 expansion 1", "bf.madd v a b c d e f g h i j"],
@@ -34,7 +34,7 @@ pub const MAKERS: [&[&str]; 14] = [
 static VALUES: LazyLock<Vec<ModuleValue>> =
     LazyLock::new(|| MAKERS.iter().map(|lines| made(lines)).collect());
 
-/// The value that [`MAKERS`] number `number` makes, taken apart.
+/// Returns the decoded value that [`MAKERS`] number `number` creates.
 ///
 /// # Panics
 /// If there is no such number.
@@ -43,15 +43,15 @@ pub fn value(number: usize) -> ModuleValue {
     VALUES[number].clone()
 }
 
-/// Runs the lines of a maker: `v` is there then.
+/// Runs the lines of a maker, which create `v`.
 ///
 /// # Panics
-/// If a line is refused.
+/// If a line is rejected.
 pub fn make(engine: &Engine, lines: &[&str]) {
     for line in lines {
         if let Some((name, value)) = line.strip_prefix("config ").and_then(|pair| pair.split_once(' ')) {
             let parameter = parameters::find(name.as_bytes()).expect("a parameter");
-            engine.set_parameters(|now| (parameter.set)(now, value.as_bytes()).expect("a value of it"));
+            engine.set_parameters(|now| (parameter.set)(now, value.as_bytes()).expect("a valid value"));
         } else {
             assert!(!is_refused(&ask_line(engine, line)), "{line}");
         }
@@ -63,14 +63,14 @@ fn made(lines: &[&str]) -> ModuleValue {
     make(&engine, lines);
     match ask(&engine, &[b"dump", b"v"]) {
         Some(Reply::Bulk(payload)) => ModuleValue::of_dump(&payload).expect("a payload of a module"),
-        other => panic!("no dump: {other:?}"),
+        other => panic!("not a dump: {other:?}"),
     }
 }
 
-/// The first byte says how it is loaded.
+/// Runs the target. The first byte chooses how the rest is loaded.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (engine, clock) = engine();
@@ -94,7 +94,7 @@ fn restore(engine: &Engine, value: &[u8]) {
     ask(engine, &[b"restore", b"v", b"0", &seal::redis_payload(value)]);
 }
 
-/// A value of which some fields are other ones.
+/// A value with some fields changed.
 fn changed(input: &mut Input<'_>) -> ModuleValue {
     let mut value = input.of(&VALUES).clone();
     for _ in 0..8 {
@@ -122,7 +122,7 @@ fn changed(input: &mut Input<'_>) -> ModuleValue {
     value
 }
 
-/// A header and the chunks behind it, which come with iterators that are right, or not.
+/// A header and its chunks, with correct or wrong iterators.
 fn chunks(engine: &Engine, command: &[u8], input: &mut Input<'_>) {
     ask(engine, &[command, b"v", b"1", input.string()]);
     let mut end = 1_i64;

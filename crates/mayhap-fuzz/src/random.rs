@@ -1,4 +1,4 @@
-//! Randomness that depends on the seed alone.
+//! Randomness that depends only on the seed.
 
 use crate::mutate::{FRACTIONS, NUMBERS};
 
@@ -20,15 +20,15 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// One of some.
+    /// Picks one of the options.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no options.
     pub fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
-    /// A number in place of another.
+    /// Returns a replacement for a number.
     pub fn number(&mut self, old: u64) -> u64 {
         match self.below(8) {
             0 => old.wrapping_add(1),
@@ -40,7 +40,7 @@ impl Random {
         }
     }
 
-    /// A fraction in place of another.
+    /// Returns a replacement for a fraction.
     pub fn fraction(&mut self, old: f64) -> f64 {
         match self.below(4) {
             0 => f64::from_bits(old.to_bits() ^ 1 << self.below(64)),

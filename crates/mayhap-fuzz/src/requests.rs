@@ -1,4 +1,4 @@
-//! Requests made from the syntax lines of the table of commands: nobody has to think of a new command for it to be tried.
+//! Requests generated from the syntax lines of the command table, so that new commands are tested automatically.
 
 use mayhap_command::Command;
 use mayhap_command::syntax::{Argument, Kind, arguments};
@@ -6,21 +6,21 @@ use mayhap_command::syntax::{Argument, Kind, arguments};
 /// A word of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Stands for itself.
+    /// A literal word.
     Token(String),
     /// A name of the keyspace.
     Name,
-    /// A value, and what the syntax line calls it.
+    /// A value, with its name in the syntax line.
     Value(String),
 }
 
-/// The requests a command can be given, without its own word: what must be there alone, each option for itself, each choice, all options at once.
+/// Returns the possible arguments of a command: the required ones alone, each option alone, each choice, and all options together.
 #[must_use]
 pub fn shapes(command: &Command) -> Vec<Vec<Word>> {
-    // What stands behind a semicolon explains what stands in front of it.
+    // The text after a semicolon explains the text before it.
     let (syntax, rest) = command.syntax.split_once(';').unwrap_or((command.syntax, ""));
     let mut shapes = sequence(&arguments(syntax));
-    // The options of BEGIN are told behind it.
+    // The options of BEGIN are listed after it.
     if let Some((_, options)) = rest.split_once(": ") {
         for options in sequence(&arguments(options)) {
             let mut shape = vec![Word::Name, Word::Token("BEGIN".to_owned())];
@@ -42,7 +42,7 @@ pub fn shapes(command: &Command) -> Vec<Vec<Word>> {
     shapes
 }
 
-/// What the syntax lines of containers leave out; `#` is a value.
+/// Requests that are missing from the syntax lines of container commands; `#` is a value.
 const SUBCOMMANDS: [&str; 34] = [
     "client setname #",
     "client setinfo lib-name #",
@@ -87,7 +87,7 @@ fn of_line(word: &str) -> Word {
     }
 }
 
-/// What one argument can be; the first is the plainest.
+/// The values of one argument; the first is the simplest.
 fn alternatives(argument: &Argument) -> Vec<Vec<Word>> {
     let token = argument.token.iter().map(|token| Word::Token(token.clone()));
     let mut ways: Vec<Vec<Word>> = match argument.kind {
@@ -130,7 +130,7 @@ fn sequence(arguments: &[Argument]) -> Vec<Vec<Word>> {
     shapes
 }
 
-/// A value that makes sense for an argument of this name, in most places.
+/// Returns a value that is valid for an argument of this name, in most places.
 #[must_use]
 pub fn sensible(name: &str) -> &'static [u8] {
     match name {
@@ -150,7 +150,7 @@ pub fn sensible(name: &str) -> &'static [u8] {
     }
 }
 
-/// Whole numbers around which sizes wrap, and what is none.
+/// Whole numbers around which sizes wrap, and words that are not numbers.
 pub const INTEGERS: [&str; 17] = [
     "0",
     "-1",
@@ -171,7 +171,7 @@ pub const INTEGERS: [&str; 17] = [
     "99999999999999999999999999999999",
 ];
 
-/// Fractions that are none, or too small, or too large.
+/// Fractions that are invalid, too small or too large.
 pub const FRACTIONS: [&str; 18] = [
     "nan",
     "-nan",

@@ -1,5 +1,4 @@
-//! Bytes of a connection: the decoder finds the same requests wherever they are split, and they are still the same when they are written
-//! again.
+//! Bytes of a connection: the decoder must find the same requests wherever the bytes are split, and the same again when the requests are encoded.
 
 use mayhap_server::resp::{Decoder, Limits, ProtocolError};
 
@@ -8,10 +7,10 @@ use crate::input::Input;
 /// The words of a request.
 pub type Words = Vec<Vec<u8>>;
 
-/// All requests in `bytes`, which come in pieces that end at `splits`, and the error behind them.
+/// Returns all requests in `bytes`, received in pieces that end at `splits`, and the error after them.
 ///
 /// # Panics
-/// If a split is behind the end, or before the one in front of it.
+/// If a split is past the end, or before the previous one.
 #[must_use]
 pub fn decode(bytes: &[u8], splits: &[usize], limits: &Limits) -> (Vec<Words>, Option<ProtocolError>) {
     let mut decoder = Decoder::default();
@@ -34,7 +33,7 @@ pub fn decode(bytes: &[u8], splits: &[usize], limits: &Limits) -> (Vec<Words>, O
     (requests, None)
 }
 
-/// A request as clients send it.
+/// Encodes a request as clients send it.
 #[must_use]
 pub fn encode(request: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", request.len()).into_bytes();
@@ -46,7 +45,7 @@ pub fn encode(request: &[impl AsRef<[u8]>]) -> Vec<u8> {
     bytes
 }
 
-/// The first bytes say where the others are split, and whether the client is known.
+/// Runs the target. The first bytes choose the splits, and whether the client is authenticated.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let choice = input.byte();

@@ -1,4 +1,4 @@
-//! Right checksums for bytes that are not, as an attacker would compute them.
+//! Correct checksums for invalid data, as an attacker would compute them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Redis's checksum: CRC-64 with the polynomial of Jones, the lowest bit first.
+/// Redis's checksum: CRC-64 with the Jones polynomial, lowest bit first.
 #[must_use]
 pub fn crc64(bytes: &[u8]) -> u64 {
     const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
@@ -22,10 +22,10 @@ pub fn crc64(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The version of an RDB file that every server since Redis 7.0 reads.
+/// The RDB version that every server since Redis 7.0 reads.
 pub const RDB_VERSION: u16 = 10;
 
-/// `value` with the version and the checksum behind it that `RESTORE` wants.
+/// Appends the version and the checksum that `RESTORE` requires to `value`.
 #[must_use]
 pub fn redis_payload(value: &[u8]) -> Vec<u8> {
     let mut payload = value.to_vec();
@@ -37,18 +37,18 @@ pub fn redis_payload(value: &[u8]) -> Vec<u8> {
 
 /// Bytes of the header of a `.mayhap` file.
 pub const MAYHAP_HEADER: usize = 192;
-/// Filters in filters deeper than this are left as they are: none is accepted.
+/// Filters nested deeper than this are left unchanged: they are never accepted.
 const DEPTH: u32 = 4;
 
-/// A `.mayhap` file: of the payload, of nested filters, of the header.
+/// Seals a `.mayhap` file: the payload, nested filters, the header.
 pub fn mayhap(bytes: &mut [u8]) {
     seal_filter(bytes, DEPTH);
 }
 
 fn seal_filter(bytes: &mut [u8], depth: u32) {
-    /// The kinds that are made of filters: dual, scalable.
+    /// The kinds that consist of filters: dual, scalable.
     const NESTED: [u8; 2] = [5, 6];
-    // A list of items is none: it has no header, and none of its bytes are to be touched.
+    // A list of items has no header, so none of its bytes are changed.
     if bytes.len() < MAYHAP_HEADER || depth == 0 || !bytes.starts_with(b"\x89mayhap\n") {
         return;
     }
@@ -76,17 +76,17 @@ fn seal_filter(bytes: &mut [u8], depth: u32) {
 /// Bytes of a snapshot's header.
 const SNAPSHOT_HEADER: usize = 40;
 
-/// Bytes of a record of a snapshot in front of its name, the name's length at their end: parts have a number in it.
+/// Bytes of a snapshot record before its name; they end with the length of the name. Records of parts also contain a number.
 fn head_bytes(file: &[u8]) -> usize {
     if u32_at(file, 8) == 1 { 20 } else { 28 }
 }
 
-/// The file of a snapshot: of its header, of every record as far as their lengths make sense, of `.mayhap` encodings in them, of the end.
+/// Seals the file of a snapshot: its header, every record whose length is valid, the `.mayhap` encodings in them, and the end.
 pub fn snapshot(bytes: &mut [u8]) {
     part(bytes, &BTreeMap::new());
 }
 
-/// A file of names, some of whose values are in files of their own: their lengths and checksums are made right as well.
+/// Seals a file of names with some values in their own files; also corrects their lengths and checksums.
 fn part(bytes: &mut [u8], files: &BTreeMap<String, Vec<u8>>) {
     const OWN_FILE: u8 = 2;
     if bytes.len() < SNAPSHOT_HEADER {
@@ -100,7 +100,7 @@ fn part(bytes: &mut [u8], files: &BTreeMap<String, Vec<u8>>) {
         let Some(length) = record_length(rest, head) else { return };
         let (record, behind) = rest.split_at_mut(length);
         let name = head + u32_at(record, head - 4) as usize;
-        // A value in one piece, which most have: forms 1 and 2 are filters, 3 has twelve bytes in front.
+        // A value in one piece, like most: forms 1 and 2 are filters, 3 has twelve bytes before the filter.
         let front = match record[1] {
             1 | 2 => Some(0),
             3 => Some(12),
@@ -130,7 +130,7 @@ fn part(bytes: &mut [u8], files: &BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// The records of a snapshot's file, one by one, as far as their lengths make sense.
+/// Iterates over the records of a snapshot file, while their lengths are valid.
 #[must_use]
 pub fn records_of_snapshot(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut records, head) = (Vec::new(), head_bytes(bytes));
@@ -143,7 +143,7 @@ pub fn records_of_snapshot(bytes: &[u8]) -> Vec<Vec<u8>> {
     records
 }
 
-/// How long the record is that `bytes` begin with, its checksum included.
+/// Returns the length of the record at the start of `bytes`, with its checksum.
 fn record_length(bytes: &[u8], head: usize) -> Option<usize> {
     let mut at = head.checked_add(u32_at(bytes.get(..head)?, head - 4) as usize)?;
     loop {
@@ -158,7 +158,7 @@ fn record_length(bytes: &[u8], head: usize) -> Option<usize> {
     }
 }
 
-/// All files of an engine with a log: of the parts, of what the manifest says of them, of the manifest, of the segments of the log.
+/// Seals all files of an engine with a log: the parts, their entries in the manifest, the manifest, and the segments of the log.
 pub fn folder(files: &mut BTreeMap<String, Vec<u8>>) {
     const FIELDS: usize = 44;
     const PART: usize = 40;
@@ -196,7 +196,7 @@ pub fn folder(files: &mut BTreeMap<String, Vec<u8>>) {
     files.insert(MANIFEST.into(), manifest);
 }
 
-/// A segment of the log: of its header, and of every frame as far as their lengths make sense.
+/// Seals a segment of the log: its header, and every frame whose length is valid.
 pub fn log_segment(bytes: &mut [u8]) {
     const SEGMENT: usize = 40;
     const FRAME: usize = 48;
@@ -229,7 +229,7 @@ mod tests {
     use crate::world::{Memory, ask_line, engine};
 
     #[test]
-    fn the_seals_are_those_of_the_formats() {
+    fn the_seals_match_the_formats() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
         let (engine, _) = engine();
         for line in ["bf.add bloom a", "cf.add cuckoo a", "mf.reserve mayhap capacity 100", "set text a"] {

@@ -1,16 +1,16 @@
-//! Settings from TOML: whatever is accepted says the same when it is written and read again.
+//! Settings from TOML: accepted settings must be the same when they are written and read again.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use mayhap_server::Settings;
 
-/// A file of this process alone.
+/// A file that only this process uses.
 static FILE: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::temp_dir().join(format!("mayhap-fuzz-{}.toml", std::process::id())));
 
 fn read(bytes: &[u8]) -> Option<Settings> {
-    std::fs::write(&*FILE, bytes).expect("the folder for temporary files can be written to");
+    std::fs::write(&*FILE, bytes).expect("the temporary folder is writable");
     let mut settings = Settings::of_program();
     let outcome = settings.apply_file(&FILE);
     let _ = std::fs::remove_file(&*FILE);
@@ -23,10 +23,10 @@ fn read(bytes: &[u8]) -> Option<Settings> {
     }
 }
 
-/// The bytes are a file of settings.
+/// Runs the target; the bytes are a settings file.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let Some(settings) = read(data) else { return };
     let text = settings.to_toml();

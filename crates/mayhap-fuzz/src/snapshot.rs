@@ -1,4 +1,4 @@
-//! The file of a snapshot: whatever is loaded is saved, loaded and saved again, and stays the same.
+//! The file of a snapshot: a loaded snapshot is saved, loaded and saved again, and must stay the same.
 
 use mayhap_command::Reply;
 use mayhap_engine::snapshot::{FILE, load, save};
@@ -7,13 +7,13 @@ use crate::input::Input;
 use crate::world::{Memory, ask, engine};
 use crate::{exercise, seal};
 
-/// Names that are used after loading.
+/// The names that are used after loading.
 const MOST_NAMES: usize = 8;
 
-/// The first byte says whether the checksums are made right; the others are the file.
+/// Runs the target. The first byte decides whether checksums are corrected; the others are the file.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let sealed = input.byte() & 1 == 1;
@@ -25,19 +25,19 @@ pub fn run(data: &[u8]) {
     disk.put(FILE, &bytes);
     let (first, _) = engine();
     let Ok(done) = load(&first, &disk) else {
-        assert_eq!(first.totals().names, 0, "a snapshot that is refused leaves nothing behind");
+        assert_eq!(first.totals().names, 0, "a rejected snapshot leaves no names in memory");
         return;
     };
-    let done = done.expect("the file is there");
+    let done = done.expect("the file exists");
     let again = Memory::default();
-    let saved = save(&first, &again).expect("memory takes everything");
+    let saved = save(&first, &again).expect("saving to memory succeeds");
     assert!(saved.names <= done.names, "{} names of {}", saved.names, done.names);
     let (second, _) = engine();
-    let loaded = load(&second, &again).expect("what was saved is loaded").expect("the file is there");
+    let loaded = load(&second, &again).expect("a saved snapshot can be loaded").expect("the file exists");
     assert_eq!(loaded.names, saved.names);
     let third = Memory::default();
-    save(&second, &third).expect("memory takes everything");
-    assert!(records(&again) == records(&third), "loaded and saved, it is another one");
+    save(&second, &third).expect("saving to memory succeeds");
+    assert!(records(&again) == records(&third), "differs after loading and saving");
     if let Some(Reply::Array(names)) = ask(&first, &[b"keys", b"*"]) {
         for name in names.iter().take(MOST_NAMES) {
             if let Reply::Bulk(name) = name {
@@ -47,7 +47,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The records of a file, in an order of their own: names are walked in any.
+/// The records of a file, sorted: names are saved in any order.
 fn records(disk: &Memory) -> Vec<Vec<u8>> {
     let file = disk.get(FILE).unwrap_or_default();
     let mut records = seal::records_of_snapshot(&file);

@@ -1,4 +1,4 @@
-//! An engine without the world: its clock, its randomness and its disk are in memory, and depend on nobody.
+//! An engine in isolation: its clock, randomness and disk are in memory and deterministic.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
@@ -10,12 +10,12 @@ use mayhap_engine::{AppendFile, Disk, DiskFile, Engine};
 
 use crate::meter;
 
-/// What one filter may take.
+/// The memory limit of one filter.
 pub const FILTER_BYTES: u64 = 1 << 20;
-/// What all may take.
+/// The memory limit of all filters.
 pub const ALL_BYTES: u64 = 8 << 20;
 
-/// A clock that somebody sets, and randomness that can be had again.
+/// A clock that the test sets, and reproducible randomness.
 #[derive(Debug)]
 pub struct Fixed {
     now_ms: AtomicU64,
@@ -29,7 +29,7 @@ impl Default for Fixed {
 }
 
 impl Fixed {
-    /// Time goes on.
+    /// Advances the clock.
     pub fn advance(&self, ms: u64) {
         self.now_ms.fetch_add(ms, Ordering::Relaxed);
     }
@@ -48,7 +48,7 @@ impl Environment for Fixed {
     }
 }
 
-/// An engine with small limits, and its clock.
+/// Creates an engine with small limits, and its clock.
 #[must_use]
 pub fn engine() -> (Engine, Arc<Fixed>) {
     let clock = Arc::new(Fixed::default());
@@ -58,7 +58,7 @@ pub fn engine() -> (Engine, Arc<Fixed>) {
     (engine, clock)
 }
 
-/// What a request is answered that the engine runs; nothing for words that are no such request.
+/// Returns the reply of the engine to a request; `None` for words that are not a request of the engine.
 pub fn ask(engine: &Engine, words: &[&[u8]]) -> Option<Reply> {
     let command = table::find(words.first()?)?;
     if !command.arity.admits(words.len()) || matches!(command.run, mayhap_command::Run::Server(_)) {
@@ -72,16 +72,16 @@ pub fn ask(engine: &Engine, words: &[&[u8]]) -> Option<Reply> {
     replies.pop()
 }
 
-/// The same for words with blanks between them.
+/// Like [`ask`], for words separated by blanks.
 ///
 /// # Panics
-/// If they are no request of the engine.
+/// If they are not a request of the engine.
 pub fn ask_line(engine: &Engine, line: &str) -> Reply {
     let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    ask(engine, &words).unwrap_or_else(|| panic!("no request of the engine: {line}"))
+    ask(engine, &words).unwrap_or_else(|| panic!("not a request of the engine: {line}"))
 }
 
-/// `MF.RESERVE` behind the name, for every kind whose `no` is certain for ever.
+/// Arguments of `MF.RESERVE` after the name, for every kind whose `no` is always certain.
 pub const CERTAIN_KINDS: [&str; 9] = [
     "kind bloom capacity 20",
     "kind blocked capacity 20 fpr 0.1",
@@ -93,21 +93,21 @@ pub const CERTAIN_KINDS: [&str; 9] = [
     "kind growing capacity 2",
     "kind fingerprints",
 ];
-/// And for those whose `no` is not, or who take numbers alone.
+/// The same for kinds whose `no` is not certain, or that accept only numbers.
 pub const OTHER_KINDS: [&str; 3] =
     ["kind dual capacity 50", "kind window window 50 fpr 0.1", "kind bitmap range 0 100"];
 
-/// Was the request refused?
+/// Returns whether the reply is an error.
 #[must_use]
 pub const fn is_refused(reply: &Reply) -> bool {
     matches!(reply, Reply::Refused(_))
 }
 
-/// A file, under whatever name.
+/// A file, with any name.
 type Content = Arc<Mutex<Vec<u8>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A lock that somebody panicked with is as good as any.
+    // A poisoned lock is fine here.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -116,26 +116,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Memory(Arc<Mutex<BTreeMap<String, Content>>>);
 
 impl Memory {
-    /// These files.
+    /// Creates a disk with these files.
     #[must_use]
     pub fn of(files: BTreeMap<String, Vec<u8>>) -> Self {
         let file = |(name, bytes)| (name, Content::new(Mutex::new(bytes)));
         Self(Arc::new(Mutex::new(files.into_iter().map(file).collect())))
     }
 
-    /// The same files, apart from these.
+    /// Returns an independent copy of the disk.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self::of(self.files())
     }
 
-    /// A copy of all files.
+    /// Returns a copy of all files.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         lock(&self.0).iter().map(|(name, file)| (name.clone(), lock(file).clone())).collect()
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         self.make(name, bytes);
     }
@@ -146,7 +146,7 @@ impl Memory {
         File(content)
     }
 
-    /// What a file holds.
+    /// Returns the contents of a file.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         lock(&self.0).get(name).map(|file| lock(file).clone())

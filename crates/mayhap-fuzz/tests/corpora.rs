@@ -1,5 +1,5 @@
-//! The fuzz targets over their corpora, and over what becomes of these by chance: the fuzzer itself is in `fuzz`, and this is the same without it.
-//! `MAYHAP_FUZZ_SECS` has it go on for so long.
+//! Runs the fuzz targets over their corpora, and over random mutations of them, without a fuzzer; the fuzzer itself is in `fuzz`. `MAYHAP_FUZZ_SECS` sets
+//! how many seconds it continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
-/// The seeds of a target, in an order that does not depend on the disk.
+/// The seeds of a target, in an order that does not depend on the file system.
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = corpus(target);
     let files = fs::read_dir(&folder)
@@ -28,7 +28,7 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Runs one target over its seeds and then over changed ones.
+/// Runs one target over its seeds and then over mutated ones.
 fn run(name: &str, rounds: u64) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let seeds = seeds(name);
@@ -44,7 +44,7 @@ fn run(name: &str, rounds: u64) {
         let mut bytes = random.of(&seeds).1.clone();
         for _ in 0..=random.below(4) {
             match random.below(3) {
-                // The end of another one.
+                // Append the end of another seed.
                 0 => {
                     let other = &random.of(&seeds).1;
                     bytes.truncate(random.below(bytes.len() + 1));
@@ -54,7 +54,7 @@ fn run(name: &str, rounds: u64) {
             }
         }
         let bytes = bytes;
-        // Says which one it was, should it be the last.
+        // Print the input in case it is the last.
         let told = std::panic::catch_unwind(|| (target.run)(&bytes));
         if let Err(panic) = told {
             eprintln!("{name}, round {round}: {}", bytes.escape_ascii());
@@ -62,7 +62,7 @@ fn run(name: &str, rounds: u64) {
         }
         round += 1;
     }
-    println!("{name}: {} seeds, {round} changed ones", seeds.len());
+    println!("{name}: {} seeds, {round} mutations", seeds.len());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn http() {
 }
 
 #[test]
-fn every_target_is_run_here_and_has_a_program_of_its_own() {
+fn every_target_has_a_test_here_and_a_fuzz_program() {
     let here = include_str!("corpora.rs");
     for target in TARGETS {
         assert!(here.contains(&format!("run(\"{}\", ", target.name)), "{}", target.name);

@@ -1,4 +1,4 @@
-//! Filters that are dear to look at: many layers, many probes, few bits. Every request about them is answered at once.
+//! Filters that are expensive to query: many layers, many probes, few bits. Every request to them must be answered within the time limit.
 
 use mayhap::codec::redis_bloom::{Scaling, create};
 use mayhap_command::Reply;
@@ -7,7 +7,7 @@ use mayhap_fuzz::exercise;
 use mayhap_fuzz::meter::{self, LONGEST_REQUEST};
 use mayhap_fuzz::world::{ask, ask_line, engine};
 
-/// `MF.MADD v` of items with numbers below `items`, some at a time.
+/// `MF.MADD v` with items of numbers below `items`, some at a time.
 fn fill(engine: &Engine, command: &[u8], items: usize) {
     let items: Vec<String> = (0..items).map(|item| item.to_string()).collect();
     for some in items.chunks(50) {
@@ -17,12 +17,12 @@ fn fill(engine: &Engine, command: &[u8], items: usize) {
     }
 }
 
-/// Does all there is to do with the filter that `make` makes as `v`, and says what took longest.
+/// Uses the filter `v` that `make` creates in every way, and returns the longest request.
 fn longest(make: impl Fn(&Engine)) -> meter::Longest {
     meter::longest_of(|| {
         let (engine, clock) = engine();
         make(&engine);
-        assert!(exercise::all(&engine, b"v").is_some(), "there is a filter");
+        assert!(exercise::all(&engine, b"v").is_some(), "the filter exists");
         clock.advance(10_000);
         for line in ["mf.info v", "mf.card v", "mf.build v begin", "mf.build v info", "dump v", "copy v w"] {
             ask_line(&engine, line);
@@ -30,9 +30,9 @@ fn longest(make: impl Fn(&Engine)) -> meter::Longest {
     })
 }
 
-/// 64 layers, none of which has more than 2 048 bits, and more than 24 probes in each.
+/// 64 layers, none with more than 2 048 bits, and more than 24 probes in each.
 #[test]
-fn a_chain_of_small_layers_with_many_probes() {
+fn requests_to_a_chain_of_small_layers_with_many_probes_are_fast() {
     for shape in [
         "kind scalable capacity 30 fpr 1e-9 growth 1",
         "kind scalable capacity 40 fpr 1e-8 growth 1",
@@ -50,13 +50,13 @@ fn a_chain_of_small_layers_with_many_probes() {
 
 /// RedisBloom's chains may have a thousand layers, and more than a thousand probes.
 #[test]
-fn a_loaded_chain_of_a_thousand_layers() {
+fn requests_to_a_loaded_chain_of_a_thousand_layers_are_fast() {
     let slowly = Scaling::Tightened { by: 1, tightening: 0.999 };
     for (capacity, rate, scaling) in [
         (1, 0.5, Scaling::By(1)),
         (5, 1e-10, Scaling::By(1)),
         (20, 1e-8, slowly),
-        // As many probes in as few bits as are worked out ball by ball. Every look at it took 4 s.
+        // The most probes in the fewest bits for which the rate is computed ball by ball. Every request used to take 4 s.
         (40, 1e-7, slowly),
     ] {
         let mut chain = create(capacity, rate, scaling).unwrap();

@@ -1,5 +1,5 @@
-//! Payloads of which some fields were changed and all checksums made right, as an attacker would: loaded, used, dumped again. Nothing may die, hang, or
-//! take memory out of proportion. A few seconds in `./test`; `just mutate 600` goes on for ten minutes with seeds that are never the same.
+//! Payloads with changed fields and correct checksums, as an attacker would send them: loaded, used, dumped again. Nothing may crash, hang, or use memory
+//! out of proportion. Takes a few seconds in `./test`; `just mutate 600` continues for ten minutes with new seeds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use mayhap_testkit::alloc_meter::AllocMeter;
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
-/// What loading may hold at once: what all filters may take, twice (bytes and the filter made of them), and what was sent.
+/// The memory limit while loading: twice the limit of all filters (the bytes, and the filter made of them), plus the received data.
 const MOST_BYTES: u64 = 3 * ALL_BYTES;
-/// One round takes microseconds; this long is a hang, on any machine.
+/// One round takes microseconds; a round of this length is a hang, on any machine.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What can be loaded, before it is changed.
+/// Data that can be loaded, before it is changed.
 enum Specimen {
     Payload(ModuleValue),
-    /// A header and the chunks behind it, with their iterators.
+    /// A header and its chunks, with their iterators.
     Chunks {
         load: &'static str,
         chunks: Vec<(i64, Vec<u8>)>,
@@ -43,7 +43,7 @@ fn chunks(lines: &[&str]) -> Specimen {
     let (mut chunks, mut iterator) = (Vec::new(), 0);
     loop {
         let Reply::Array(parts) = run(&engine, &format!("{dump} v {iterator}")) else { panic!("{lines:?}") };
-        // Behind the last one comes nothing, in either of two ways.
+        // The end of a dump has one of two forms.
         let [Reply::Integer(next @ 1..), Reply::Bulk(chunk)] = &parts[..] else {
             return Specimen::Chunks { load, chunks };
         };
@@ -73,7 +73,7 @@ fn specimens() -> Vec<Specimen> {
     specimens
 }
 
-/// Loads a changed specimen as `v` (a snapshot has its own names). Was it accepted?
+/// Loads a changed specimen as `v` (a snapshot has its own names). Returns whether it was accepted.
 fn load(engine: &Engine, specimen: &Specimen, random: &mut Random) -> bool {
     let times = 1 + random.below(3);
     match specimen {
@@ -90,7 +90,7 @@ fn load(engine: &Engine, specimen: &Specimen, random: &mut Random) -> bool {
             let mut accepted = false;
             for (number, (iterator, chunk)) in chunks.iter().enumerate() {
                 let (mut iterator, mut chunk) = (*iterator, chunk.clone());
-                // Mostly the header: it says what all else is.
+                // Usually the header, which describes everything else.
                 if number == 0 || random.below(4) == 0 {
                     (0..times).for_each(|_| change_plain(&mut chunk, 128, random));
                 }
@@ -129,7 +129,7 @@ fn load(engine: &Engine, specimen: &Specimen, random: &mut Random) -> bool {
     }
 }
 
-/// Random requests about `v`, and then everything there is to do with it.
+/// Sends random requests about `v`, and then uses it in every way.
 fn round(specimen: &Specimen, seed: u64) -> bool {
     const LINES: [&str; 16] = [
         "bf.add v x",
@@ -165,7 +165,7 @@ fn round(specimen: &Specimen, seed: u64) -> bool {
 }
 
 #[test]
-fn changed_payloads_with_right_checksums_do_no_harm() {
+fn changed_payloads_with_correct_checksums_are_harmless() {
     static ROUND: AtomicU64 = AtomicU64::new(0);
     static DONE: AtomicBool = AtomicBool::new(false);
     let seconds: Option<u64> = std::env::var("MAYHAP_MUTATE_SECS").ok().and_then(|text| text.parse().ok());
@@ -176,8 +176,8 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
         (Some(_), None) => time.as_nanos() as u64,
         (None, None) => 0,
     };
-    println!("MAYHAP_MUTATE_SEED={begin} begins here again");
-    // Who never comes back says nothing itself.
+    println!("MAYHAP_MUTATE_SEED={begin} repeats this run");
+    // A thread that hangs cannot report it.
     let watch = std::thread::spawn(|| {
         let (mut seen, mut since) = (0, Instant::now());
         while !DONE.load(Ordering::Relaxed) {
@@ -205,7 +205,7 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
             AllocMeter::measure(|| round(specimen, mixed))
         }));
         let (was_accepted, measured) = told.unwrap_or_else(|panic| {
-            eprintln!("MAYHAP_MUTATE_SEED={seed} has it first");
+            eprintln!("MAYHAP_MUTATE_SEED={seed} repeats the failure");
             std::panic::resume_unwind(panic)
         });
         accepted += u64::from(was_accepted);
@@ -228,7 +228,7 @@ fn changed_payloads_with_right_checksums_do_no_harm() {
     }
     DONE.store(true, Ordering::Relaxed);
     watch.join().unwrap();
-    println!("{rounds} payloads, {accepted} accepted, {most} bytes at once at most, {longest:?}");
-    // If next to none is accepted, next to nothing was tried.
+    println!("{rounds} payloads, {accepted} accepted, at most {most} bytes in use, {longest:?}");
+    // If almost nothing is accepted, almost nothing was tested.
     assert!(accepted * 20 > rounds && accepted * 10 < rounds * 9, "{accepted} of {rounds} accepted");
 }

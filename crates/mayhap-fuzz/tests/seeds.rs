@@ -1,5 +1,5 @@
-//! The seeds of the fuzz targets: made here, from golden files, the vectors of other programs, and what the code itself writes.
-//! `MAYHAP_WRITE_SEEDS=1` (`just fuzz-seeds`) writes those that are missing; what is there is never touched.
+//! The seeds of the fuzz targets, made from golden files, the vectors of other programs, and the output of the code itself. `MAYHAP_WRITE_SEEDS=1`
+//! (`just fuzz-seeds`) writes missing seeds; existing ones are never changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use mayhap_fuzz::resp::encode;
 use mayhap_fuzz::world::{Memory, ask_line as run, engine};
 use mayhap_server::Settings;
 
-/// Larger files are no seeds: they slow the fuzzer down.
+/// Larger files are not used as seeds: they slow the fuzzer down.
 const MOST_BYTES: usize = 6_000;
 
 fn here() -> &'static Path {
@@ -34,7 +34,7 @@ fn keep(target: &str, name: &str, bytes: &[u8]) {
     assert!(path.exists(), "{} is missing: `just fuzz-seeds` writes it", path.display());
 }
 
-/// A string as `Input::string` reads it.
+/// Encodes a string for `Input::string`.
 fn string(bytes: &[u8]) -> Vec<u8> {
     let mut out = u16::try_from(bytes.len()).unwrap().to_le_bytes().to_vec();
     out.extend_from_slice(bytes);
@@ -95,7 +95,7 @@ fn snapshots() {
 
 #[test]
 fn folders() {
-    /// What is done before a snapshot, and what behind it. Values from 64 bytes on have files of their own where it says so.
+    /// The requests before a snapshot and those after it. The flag gives values of 64 bytes or more their own files.
     type Made = (bool, &'static [&'static str], &'static [&'static str]);
     let made: [Made; 9] = [
         (false, &["bf.add a x"], &["bf.add a y", "bf.madd a p q"]),
@@ -165,7 +165,7 @@ fn logs() {
     }
 }
 
-/// All files below a folder.
+/// All files in a folder and its subfolders.
 fn below(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use mayhap_command::mf::{Aside, Holder, is_commit};
-use mayhap_command::{Context, Moment, Parameters, Request, Value, table};
+use mayhap_command::{Context, ReplayableEnvironment, Parameters, Request, Value, table};
 
 use crate::environment::HostEnvironment;
 use crate::host::{self, Ctx, HostString, call, raw};
@@ -151,7 +151,7 @@ impl Job {
         for attempt in 1..=ATTEMPTS {
             let promises = BUDGET.promises();
             let environment = HostEnvironment;
-            let moment = Moment::lazy(&environment);
+            let moment = ReplayableEnvironment::lazy(&environment);
             let parameters = &*self.parameters;
             let context =
                 Context { limits: run::limits(), budget: &BUDGET, parameters, environment: &moment };

@@ -12,9 +12,9 @@
 
 use std::ffi::c_int;
 
-use mayhap_command::parameters::{Eviction, Growth, Hash};
+use mayhap_command::parameters::{BloomGrowth, Eviction, Hash};
 use mayhap_command::run::kept_words;
-use mayhap_command::{Moment, Parameters, table};
+use mayhap_command::{ReplayableEnvironment, Parameters, table};
 
 use crate::host::{self, Ctx, HostString, call};
 use crate::register::is_ours;
@@ -74,13 +74,13 @@ impl Effect<'_> {
 
 /// Do these parameters do something to filters that are there, which RedisBloom knows nothing of?
 pub(crate) fn is_special(parameters: &Parameters) -> bool {
-    parameters.bf_growth != Growth::RedisBloom || parameters.cf_eviction != Eviction::RedisBloom
+    parameters.bf_growth != BloomGrowth::RedisBloom || parameters.cf_eviction != Eviction::RedisBloom
 }
 
 /// The parameters under which a request of a master is run that it sent as it came: what is not in RedisBloom is as there, and no limit is looked at again.
 pub(crate) fn parameters_of_master(ours: &Parameters) -> Parameters {
     Parameters {
-        bf_growth: Growth::RedisBloom,
+        bf_growth: BloomGrowth::RedisBloom,
         bf_hash: Hash::RedisBloom,
         cf_eviction: Eviction::RedisBloom,
         cf_hash: Hash::RedisBloom,
@@ -104,8 +104,8 @@ impl<'a> Redo<'a> {
     }
 
     /// The moment of then.
-    pub(crate) const fn moment(&self) -> Moment<'a> {
-        Moment::again(self.ms, self.random)
+    pub(crate) const fn moment(&self) -> ReplayableEnvironment<'a> {
+        ReplayableEnvironment::again(self.ms, self.random)
     }
 
     /// The parameters of then where a client says what they were: its filters have no more tables than those of others.

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use mayhap_command::run::{Expiry, Source};
 use mayhap_command::{
-    Batch, Budget, Command, Context, Limits, Moment, Parameters, Refusal, Reply, Request, Run, Scratch, Slot,
+    Batch, Budget, Command, Context, Limits, ReplayableEnvironment, Parameters, Refusal, Reply, Request, Run, Scratch, Slot,
     Value,
 };
 
@@ -190,7 +190,7 @@ impl Server<'_> {
         look: fn(&Request<'_>, Option<&Value>, &Context<'_>) -> Result<Reply, Refusal>,
     ) -> Result<Reply, Refusal> {
         let environment = HostEnvironment;
-        let moment = Moment::lazy(&environment);
+        let moment = ReplayableEnvironment::lazy(&environment);
         let context = self.context(Word::Wish, &moment, self.parameters);
         if self.request.command.names.first == 0 {
             return look(self.request, None, &context);
@@ -214,7 +214,7 @@ impl Server<'_> {
             let environment = HostEnvironment;
             let moment = match self.call.redo {
                 Some(redo) => redo.moment(),
-                None => Moment::lazy(&environment),
+                None => ReplayableEnvironment::lazy(&environment),
             };
             let context = self.context(Word::Wish, &moment, self.parameters);
             let requests = std::slice::from_ref(self.request);
@@ -315,7 +315,7 @@ impl Server<'_> {
         let environment = HostEnvironment;
         let moment = match self.call.redo {
             Some(redo) => redo.moment(),
-            None => Moment::lazy(&environment),
+            None => ReplayableEnvironment::lazy(&environment),
         };
         let context = self.context(word, &moment, parameters);
         if word == Word::Wish {
@@ -382,7 +382,7 @@ impl Server<'_> {
         self.call.strings[self.request.command.names.first.max(1)]
     }
 
-    fn context<'c>(&self, word: Word, moment: &'c Moment<'_>, parameters: &'c Parameters) -> Context<'c> {
+    fn context<'c>(&self, word: Word, moment: &'c ReplayableEnvironment<'_>, parameters: &'c Parameters) -> Context<'c> {
         let (limits, budget) = match word {
             Word::Wish => (&*LIMITS, &*BUDGET),
             Word::Law => (&UNLIMITED, &*UNLIMITED_BUDGET),

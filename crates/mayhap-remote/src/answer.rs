@@ -1,4 +1,4 @@
-//! What a filter on a remote server answers: three things, not two.
+//! The three answers of a filter on a remote server, and the results of insertions.
 
 use crate::RemoteError;
 
@@ -6,16 +6,16 @@ use crate::RemoteError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Answer {
-    /// Never added: certain.
-    Absent,
-    /// Mayhap it was added.
-    Mayhap,
-    /// Nobody can say: what would know is missing, not complete, something else, or not to be reached.
-    /// Who asks must do as without a filter.
+    /// The item was never inserted. This is certain.
+    No,
+    /// Maybe the item was inserted. For a non-member this is a false positive.
+    Maybe,
+    /// The filter cannot tell: it, or the shard of this item, is missing, incomplete, something else, or out
+    /// of reach. The caller must act as if there were no filter.
     NotReady,
 }
 
-/// The answers for a batch of items, in their order.
+/// The answers for a batch of items, in the order of the items.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Answers {
@@ -28,83 +28,84 @@ impl Answers {
         Self { answers, error }
     }
 
-    /// One for each item, in order.
+    /// One answer for each item, in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Answer] {
         &self.answers
     }
 
-    /// One for each item, in order.
+    /// One answer for each item, in order.
     pub fn iter(&self) -> impl Iterator<Item = Answer> + '_ {
         self.answers.iter().copied()
     }
 
-    /// The reason of the last [`Answer::NotReady`], if there is one.
+    /// The reason for the last [`Answer::NotReady`], if there is one.
     #[must_use]
     pub fn error(&self) -> Option<&RemoteError> {
         self.error.as_ref()
     }
 
-    /// How many items have this answer.
+    /// The number of items with this answer.
     #[must_use]
     pub fn count(&self, answer: Answer) -> usize {
         self.answers.iter().filter(|&&given| given == answer).count()
     }
 }
 
-/// What became of an item that was to be added.
+/// The result of inserting one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Added {
-    /// It is in, and it certainly was not before, unless the request had to be sent twice.
+pub enum Inserted {
+    /// Inserted, and certainly new, unless the request had to be sent twice.
     New,
-    /// It is in, and mayhap it was before.
-    Mayhap,
-    /// Mayhap it is in, mayhap not: what would take it is missing, not complete, or not to be reached.
+    /// Inserted. Maybe it had been inserted before.
+    MaybeBefore,
+    /// Unknown: the filter, or the shard of this item, is missing, incomplete, or out of reach. Insert the
+    /// item again.
     NotReady,
-    /// It was not added: its shard has as many items as it was made for, and takes no more.
+    /// Not inserted: the shard is at capacity.
     Full,
 }
 
-/// What became of a batch of items, in their order.
+/// The results of inserting a batch of items, in the order of the items.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Additions {
-    added: Vec<Added>,
+pub struct Insertions {
+    inserted: Vec<Inserted>,
     error: Option<RemoteError>,
 }
 
-impl Additions {
-    pub(crate) fn new(added: Vec<Added>, error: Option<RemoteError>) -> Self {
-        Self { added, error }
+impl Insertions {
+    pub(crate) fn new(inserted: Vec<Inserted>, error: Option<RemoteError>) -> Self {
+        Self { inserted, error }
     }
 
-    /// One for each item, in order.
+    /// One result for each item, in order.
     #[must_use]
-    pub fn as_slice(&self) -> &[Added] {
-        &self.added
+    pub fn as_slice(&self) -> &[Inserted] {
+        &self.inserted
     }
 
-    /// One for each item, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Added> + '_ {
-        self.added.iter().copied()
+    /// One result for each item, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Inserted> + '_ {
+        self.inserted.iter().copied()
     }
 
-    /// Why the last item that is not in is not.
+    /// The reason why the last item that failed was not inserted, if there is one.
     #[must_use]
     pub fn error(&self) -> Option<&RemoteError> {
         self.error.as_ref()
     }
 
-    /// Is every item in?
+    /// Was every item inserted?
     #[must_use]
-    pub fn all_in(&self) -> bool {
-        self.added.iter().all(|added| matches!(added, Added::New | Added::Mayhap))
+    pub fn all_inserted(&self) -> bool {
+        self.inserted.iter().all(|inserted| matches!(inserted, Inserted::New | Inserted::MaybeBefore))
     }
 
-    /// How many items this became of.
+    /// The number of items with this result.
     #[must_use]
-    pub fn count(&self, added: Added) -> usize {
-        self.added.iter().filter(|&&given| given == added).count()
+    pub fn count(&self, inserted: Inserted) -> usize {
+        self.inserted.iter().filter(|&&given| given == inserted).count()
     }
 }

@@ -1,4 +1,4 @@
-//! The next generation of a filter, built beside the one that serves and put in its place in one step.
+//! Builds the next generation of a filter while the present one serves, and swaps it in with one step.
 //!
 //! ```text
 //!           claim      announce        commit        retire     remove
@@ -8,8 +8,9 @@
 //! builder   makes 2    waits, fills 2  waits         waits      removes 1
 //! ```
 //!
-//! Every client uses what it knows for one lease at most, and checks that after the fact: an answer or an addition that took
-//! longer stands only if a new look shows nothing else. `docs/remote.md` has the argument that no *absent* is wrong meanwhile.
+//! Every client uses a descriptor for at most one lease, and checks that afterwards: an answer or an
+//! insertion that took longer counts only if a new read of the descriptor shows no change. `docs/remote.md`
+//! proves that no *no* is wrong during the swap.
 
 use std::time::{Duration, Instant};
 
@@ -18,26 +19,26 @@ use redis::Value;
 use crate::descriptor::{Descriptor, Generation, Role, random};
 use crate::plain::PlainImage;
 use crate::plan::FilterPlan;
-use crate::route::Place;
+use crate::route::ItemRoute;
 use crate::shard::{
-    CHUNK_BYTES, Sentinel, beside, creation, is_ready, named, ones, readiness, sending, sentinel,
+    CHUNK_BYTES, Sentinel, creation, image_key, is_ready, named, ones, readiness, sending, sentinel,
 };
 use crate::sharded::ShardedFilter;
 use crate::{Access, RemoteError, Request};
 
-/// Bytes of requests that are made at once.
+/// The number of bytes per batch of requests.
 const BYTES_AT_ONCE: u64 = 32 << 20;
-/// How often an image is sent again that somebody removed on its way.
+/// How many times an image is sent if it is removed before it is joined to its shard.
 const SENDINGS: u32 = 3;
 
-/// How a generation is built.
+/// Options for building a generation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BuildOptions {
-    /// After how long a builder that says nothing is taken for dead, so that another may begin. Default 60 s.
+    /// How long a builder may be silent before another may take over. Default 60 s.
     pub expiry: Duration,
-    /// Up to this many bytes, the shards of a plain filter are filled in memory and sent whole, which costs servers far less than
-    /// bit by bit. Default 256 MiB; 0: never.
+    /// If all shards of a plain filter fit in this many bytes, they are filled in memory and sent whole. That
+    /// costs the servers far less than single bits. Default 256 MiB; 0 disables.
     pub image_bytes: u64,
 }
 
@@ -47,28 +48,29 @@ impl Default for BuildOptions {
     }
 }
 
-/// A generation that is being built: add all items, then [`commit`](Self::commit).
+/// A generation that is being built: insert all items, then [`commit`](Self::commit).
 ///
-/// Everything that was added to the filter before the build began must be in what is added here; what others add
-/// meanwhile, they add to both. A build that is dropped stays until the next one begins or the filter is removed.
+/// The caller must insert every item that was inserted into the filter before the build began. Items that
+/// other clients insert during the build go to both generations. A build that is dropped stays until the next
+/// one begins or the filter is removed.
 #[derive(Debug)]
 pub struct Build {
     filter: ShardedFilter,
     options: BuildOptions,
     token: u64,
     generation: Generation,
-    /// As it is on the server, by what we did there last.
+    /// The descriptor on the server, as we wrote it last.
     descriptor: Descriptor,
-    /// What we are about to make of it; kept, so that a second try is the same.
+    /// The next descriptor. It is kept so that a retry writes the same one.
     intended: Option<Descriptor>,
     renewed_at: Instant,
     images: Option<Vec<PlainImage>>,
-    /// Has it been put in place?
+    /// Does this generation serve?
     is_serving: bool,
 }
 
 impl Build {
-    /// The first generation of a filter that is not there.
+    /// Begins the first generation of a new filter.
     pub(crate) async fn first(
         filter: &ShardedFilter,
         plan: &FilterPlan,
@@ -89,7 +91,7 @@ impl Build {
         Self::begin(filter, plan, options, found, bytes).await
     }
 
-    /// The next generation of a filter that is there.
+    /// Begins the next generation of an existing filter.
     pub(crate) async fn next(
         filter: &ShardedFilter,
         plan: &FilterPlan,
@@ -111,7 +113,7 @@ impl Build {
         found: Descriptor,
         bytes: Vec<u8>,
     ) -> Result<Self, RemoteError> {
-        // Long enough for what is waited for in one go.
+        // Long enough for the longest wait between two renewals.
         options.expiry = options.expiry.max(Duration::from_millis(found.lease_ms * 4));
         let token = random()?;
         let key = mayhap::SecretKey::random().map_err(|_| RemoteError::Randomness)?;
@@ -134,7 +136,7 @@ impl Build {
             return Err(error);
         }
         if let Err(error) = build.make().await {
-            // Nobody asks these shards. If they cannot be removed now, the next builder finds them.
+            // No client uses these shards. If they cannot be removed now, the next builder finds them.
             if build.give_up().await.is_err() {
                 unlock(filter, token).await;
             }
@@ -143,7 +145,7 @@ impl Build {
         Ok(build)
     }
 
-    /// Claimed: the number is ours, and whoever had a build going has lost it.
+    /// Claims the next generation number. A previous builder loses its build.
     async fn claim(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
         let claimed = self.descriptor.changed(|descriptor| {
             descriptor.next += 1;
@@ -159,20 +161,20 @@ impl Build {
 
     async fn make(&mut self) -> Result<(), RemoteError> {
         self.clear_aside().await?;
-        // Noted before there is a shard of it, so that the next builder finds them if we die.
+        // Listed before its first shard exists, so that the next builder finds the shards if we die.
         let generation = self.generation.clone();
         self.step(|descriptor| descriptor.also.push((Role::Aside, generation))).await?;
         self.create_shards().await?;
         self.announce().await
     }
 
-    /// Removes the shards of generations that are set aside, and then what is known of them.
+    /// Removes the shards of all generations with the role aside, then their entries in the descriptor.
     async fn clear_aside(&mut self) -> Result<(), RemoteError> {
         let aside: Vec<Generation> = self.descriptor.of_role(Role::Aside).cloned().collect();
         if aside.is_empty() {
             return Ok(());
         }
-        // Until then some still add to them, and would make strings again that are gone.
+        // Until then some clients still insert into them, and would create removed strings again.
         self.filter.wait_out(&self.descriptor).await;
         for generation in &aside {
             self.filter.remove_shards(generation).await?;
@@ -180,7 +182,7 @@ impl Build {
         self.step(|descriptor| descriptor.also.retain(|(role, _)| *role != Role::Aside)).await
     }
 
-    /// Makes the empty shards, before anybody hears of them. Their keys are nobody else's, and never were.
+    /// Creates the empty shards, before any client knows of them. Their keys are unique to this generation.
     async fn create_shards(&mut self) -> Result<(), RemoteError> {
         let (generation, name) = (self.generation.clone(), self.filter.name().clone());
         let (mut requests, mut bytes) = (Vec::new(), 0);
@@ -196,7 +198,7 @@ impl Build {
             }
         }
         self.create(requests).await?;
-        self.put_in(Sentinel::Made).await
+        self.insert_sentinel(Sentinel::Made).await
     }
 
     async fn create(&mut self, requests: Vec<Request>) -> Result<(), RemoteError> {
@@ -204,7 +206,7 @@ impl Build {
         for made in self.filter.link().ask(requests).await {
             match made {
                 Ok(_) => {}
-                // Made by a first attempt whose answer was lost: the key is ours alone.
+                // Created by a first attempt whose answer was lost: no other client uses this key.
                 Err(RemoteError::Refused { text, .. }) if text.contains("exists") => {}
                 Err(error) => return Err(error),
             }
@@ -212,12 +214,12 @@ impl Build {
         Ok(())
     }
 
-    /// Tells everybody to add to it, and waits until all have heard.
+    /// Makes all clients insert into this generation, and waits until all of them do.
     async fn announce(&mut self) -> Result<(), RemoteError> {
         let number = self.generation.number;
         let is_left = self.descriptor.also.iter().any(|(_, generation)| generation.number != number);
         if is_left {
-            // Somebody died between putting a generation in place and the end of the other's last lease.
+            // A builder died after its commit, before the last lease on the previous generation ended.
             self.filter.wait_out(&self.descriptor).await;
         }
         self.step(|descriptor| {
@@ -229,45 +231,46 @@ impl Build {
         if is_left {
             return self.clear_aside().await;
         }
-        // Also where nothing serves: somebody may know one that was removed, or lost, a moment ago.
+        // Also if nothing serves: a client may know a generation that was removed or lost a moment ago.
         self.filter.wait_out(&self.descriptor).await;
         Ok(())
     }
 
-    /// The number of the generation that is being built.
+    /// The number of this generation.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation.number
     }
 
-    /// Adds items to it; all are in, or it is an error.
+    /// Inserts items into this generation. Fails unless all of them are inserted.
     ///
     /// # Errors
-    /// A shard is missing, full, or out of reach; somebody else took over.
-    pub async fn add<I: AsRef<[u8]>>(&mut self, items: &[I]) -> Result<(), RemoteError> {
+    /// A shard is missing, full, or out of reach; or another client took over the build.
+    pub async fn insert<I: AsRef<[u8]>>(&mut self, items: &[I]) -> Result<(), RemoteError> {
         if self.renewed_at.elapsed() > self.options.expiry / 3 {
             self.renew().await?;
         }
         let Some(images) = &mut self.images else {
-            return self.filter.add_to_one(&self.generation, items).await;
+            return self.filter.insert_into_one(&self.generation, items).await;
         };
         let shards = self.generation.measures.shards;
         for item in items {
-            let place = Place::of(&self.generation.key, item.as_ref());
-            if let Some(image) = images.get_mut(place.shard(shards) as usize) {
-                image.insert(place);
+            let route = ItemRoute::of(&self.generation.key, item.as_ref());
+            if let Some(image) = images.get_mut(route.shard(shards) as usize) {
+                image.insert(route);
             }
         }
         Ok(())
     }
 
-    /// Puts the generation in the place of the one that serves, waits until nobody asks that any more, and removes it.
+    /// Makes this generation serve, waits until no client uses the previous one, and removes that. Returns
+    /// the number of this generation.
     ///
-    /// If it fails, or is dropped before it ends, it may be tried again, or [given up](Self::abort) as long as the generation does
-    /// not serve.
+    /// If this fails, or its future is dropped, it may be called again. Or the build may be
+    /// [aborted](Self::abort) while the generation does not serve.
     ///
     /// # Errors
-    /// A shard is missing or out of reach, what is known of the filter was removed, or somebody else took over.
+    /// A shard is missing or out of reach, the descriptor was removed, or another client took over the build.
     pub async fn commit(&mut self) -> Result<u64, RemoteError> {
         if !self.is_serving {
             self.renew().await?;
@@ -283,7 +286,8 @@ impl Build {
             self.is_serving = true;
         }
         if self.descriptor.of_role(Role::Retiring).next().is_some() {
-            // Until then some still ask the one that served, so everybody still adds to it.
+            // Until then some clients still read the previous generation, so all clients still insert into
+            // it.
             self.filter.wait_out(&self.descriptor).await;
             self.step(Descriptor::set_aside).await?;
         }
@@ -293,26 +297,28 @@ impl Build {
         Ok(self.generation.number)
     }
 
-    /// Gives it up, and removes what there is of it; of a first generation, all that is known of the filter.
+    /// Ends the build and removes its shards. For a first generation, it removes the descriptor as well.
     ///
     /// # Errors
-    /// It serves already, somebody else took over, or a server is out of reach.
+    /// The generation serves already, another client took over the build, or a server is out of reach.
     pub async fn abort(mut self) -> Result<(), RemoteError> {
         self.give_up().await
     }
 
     async fn give_up(&mut self) -> Result<(), RemoteError> {
-        // First what nobody looks at: a server that is full takes no other change until then.
+        // First the images, which no client reads: a server without free memory accepts no other change until
+        // then.
         self.filter.remove_images(&self.generation).await?;
         match self.forget().await {
-            // Whoever took over removes what the descriptor lists of ours. What it does not list nobody knows of.
+            // The client that took over removes our shards if the descriptor lists them. If it does not, only
+            // we know them.
             Err(error @ RemoteError::Overtaken { .. }) => {
                 if !self.is_listed().await? {
                     self.remove_unknown().await?;
                 }
                 Err(error)
             }
-            // Nothing is left to be forgotten.
+            // The descriptor is gone, so there is no entry to remove.
             Err(RemoteError::Vanished { .. }) => {
                 self.remove_unknown().await?;
                 unlock(&self.filter, self.token).await;
@@ -322,14 +328,14 @@ impl Build {
         }
     }
 
-    /// Removes the shards, of which no descriptor says anything.
+    /// Removes the shards, which no descriptor lists.
     async fn remove_unknown(&self) -> Result<(), RemoteError> {
-        // Until then some still add to them, and would make strings again that are gone.
+        // Until then some clients still insert into them, and would create removed strings again.
         self.filter.wait_out(&self.descriptor).await;
         self.filter.remove_shards(&self.generation).await
     }
 
-    /// Removes it from the servers, and from what everybody knows.
+    /// Removes the shards from the servers and the generation from the descriptor.
     async fn forget(&mut self) -> Result<(), RemoteError> {
         self.settle().await?;
         if self.is_serving {
@@ -339,7 +345,7 @@ impl Build {
         let is_ours = |generation: &Generation| generation.number == number;
         if self.descriptor.of_role(Role::Building).any(is_ours) {
             self.step(Descriptor::set_aside).await?;
-            // Until then some still add to it, and would make strings again that are gone.
+            // Until then some clients still insert into it, and would create removed strings again.
             self.filter.wait_out(&self.descriptor).await;
         }
         self.filter.remove_shards(&self.generation).await?;
@@ -353,10 +359,10 @@ impl Build {
         Ok(())
     }
 
-    /// Finds out what became of a change whose answer nobody heard.
+    /// Finds out whether a change took effect if its answer was lost.
     async fn settle(&mut self) -> Result<(), RemoteError> {
         let Some(intended) = self.intended.take() else { return Ok(()) };
-        // Another stamp: if it is not done by now, it never will be.
+        // With a new stamp the lost change can no longer take effect.
         let stamped = self.descriptor.changed(|_| {})?;
         let (name, from) = (self.filter.name().as_bytes(), self.descriptor.encode());
         if self.filter.link().swap(name, Some(&from), Some(&stamped.encode())).await? {
@@ -365,12 +371,12 @@ impl Build {
             self.is_serving = intended.serving.as_ref() == Some(&self.generation);
             self.descriptor = intended;
         } else {
-            return Err(self.beaten().await);
+            return Err(self.lost_race().await);
         }
         Ok(())
     }
 
-    /// Sends what was filled in memory, many shards at once. If that ends half way, it can begin again: the images are kept.
+    /// Sends the images, many shards at a time. If this fails, it can start again: the images are kept.
     async fn send_images(&mut self) -> Result<(), RemoteError> {
         let Some(plain) = self.generation.measures.plain.filter(|_| self.images.is_some()) else {
             return Ok(());
@@ -386,35 +392,36 @@ impl Build {
                 open = self.send_some(&open).await?;
             }
             if let Some(&shard) = open.first() {
-                let key = beside(&self.generation.shard_key(self.filter.name(), shard));
+                let key = image_key(&self.generation.shard_key(self.filter.name(), shard));
                 let key = String::from_utf8_lossy(&key).into_owned();
-                return Err(RemoteError::Shard { key, what: "it was removed on its way".into() });
+                return Err(RemoteError::Shard { key, what: "it was removed while it was sent".into() });
             }
         }
         self.images = None;
         Ok(())
     }
 
-    /// Sends some images: beside the shard, then into it, since others have added to that meanwhile. Which were lost on
-    /// their way.
+    /// Sends some images: first to a key of their own, then joined to the shard, because other clients have
+    /// inserted into the shard by now. Returns the shards whose image was lost before it was joined.
     async fn send_some(&self, shards: &[u32]) -> Result<Vec<u32>, RemoteError> {
         let images = shards.iter().filter_map(|&shard| {
             let key = self.generation.shard_key(self.filter.name(), shard);
             let image = self.images.as_ref()?.get(shard as usize)?;
-            Some((shard, image, beside(&key), key))
+            Some((shard, image, image_key(&key), key))
         });
         let images: Vec<_> = images.collect();
-        let sent = images.iter().flat_map(|(_, image, beside, _)| sending(image, beside));
-        self.ask_all(sent.collect()).await?;
-        // Nothing is written beside from now on: what is whole when it is counted, and there in the end, was whole all the time.
-        let joined = images.iter().flat_map(|(_, _, beside, key)| {
-            let join = redis::cmd("BITOP").arg("OR").arg(key).arg(key).arg(beside).take();
-            let count = redis::cmd("BITCOUNT").arg(beside).take();
-            [Request::whole(join, key, Access::Write), Request::whole(count, beside, Access::ReadLatest)]
+        let sent = images.iter().flat_map(|(_, image, image_key, _)| sending(image, image_key));
+        self.send_all(sent.collect()).await?;
+        // From now on the images are not written. One that is complete when counted, and exists at the end,
+        // was complete all the time.
+        let joined = images.iter().flat_map(|(_, _, image_key, key)| {
+            let join = redis::cmd("BITOP").arg("OR").arg(key).arg(key).arg(image_key).take();
+            let count = redis::cmd("BITCOUNT").arg(image_key).take();
+            [Request::whole(join, key, Access::Write), Request::whole(count, image_key, Access::ReadLatest)]
         });
-        let joined = self.ask_all(joined.collect()).await?;
-        let removed = images.iter().map(|(_, _, beside, _)| Request::write("UNLINK", beside));
-        let removed = self.ask_all(removed.collect()).await?;
+        let joined = self.send_all(joined.collect()).await?;
+        let removed = images.iter().map(|(_, _, image_key, _)| Request::write("UNLINK", image_key));
+        let removed = self.send_all(removed.collect()).await?;
         let replies = joined.chunks(2).zip(removed);
         let lost = images.iter().zip(replies).filter(|((_, image, ..), (joined, removed))| {
             let is_whole =
@@ -424,31 +431,31 @@ impl Build {
         Ok(lost.map(|((shard, ..), _)| *shard).collect())
     }
 
-    /// What servers answer, if none refuses.
-    async fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Value>, RemoteError> {
+    /// Sends requests and returns the replies, or the first error.
+    async fn send_all(&self, requests: Vec<Request>) -> Result<Vec<Value>, RemoteError> {
         self.filter.link().ask(requests).await.into_iter().collect()
     }
 
-    /// Marks every shard as complete, and makes sure that it is there.
+    /// Marks every shard as complete, and checks that it exists.
     async fn complete(&self) -> Result<(), RemoteError> {
-        self.put_in(Sentinel::Complete).await?;
+        self.insert_sentinel(Sentinel::Complete).await?;
         let look = |key: &[u8], shard| Some(readiness(&self.generation, key, shard));
-        self.ask_shards(look, |key, reply| match is_ready(&self.generation, &reply) {
+        self.send_to_shards(look, |key, reply| match is_ready(&self.generation, &reply) {
             true => Ok(()),
             false => {
                 let key = String::from_utf8_lossy(key).into_owned();
-                Err(RemoteError::Shard { key, what: "not all of it is there".into() })
+                Err(RemoteError::Shard { key, what: "a part of it is missing".into() })
             }
         })
         .await
     }
 
-    async fn put_in(&self, which: Sentinel) -> Result<(), RemoteError> {
-        self.ask_shards(|key, shard| sentinel(&self.generation, key, shard, which), |_, _| Ok(())).await
+    async fn insert_sentinel(&self, which: Sentinel) -> Result<(), RemoteError> {
+        self.send_to_shards(|key, shard| sentinel(&self.generation, key, shard, which), |_, _| Ok(())).await
     }
 
-    /// Asks every shard something, many at once, and looks at what each answers.
-    async fn ask_shards(
+    /// Sends a request to every shard, many at a time, and passes each reply to `look`.
+    async fn send_to_shards(
         &self,
         request: impl Fn(&[u8], u32) -> Option<Request>,
         look: impl Fn(&[u8], Value) -> Result<(), RemoteError>,
@@ -466,7 +473,7 @@ impl Build {
         Ok(())
     }
 
-    /// Changes what everybody knows, if nobody else did.
+    /// Changes the descriptor, unless another client changed it.
     async fn step(&mut self, change: impl FnOnce(&mut Descriptor)) -> Result<(), RemoteError> {
         let to = match self.intended.take() {
             Some(intended) => intended,
@@ -477,15 +484,15 @@ impl Build {
         let from = self.descriptor.encode();
         if !self.filter.link().swap(name, Some(&from), Some(&to.encode())).await? {
             self.intended = None;
-            return Err(self.beaten().await);
+            return Err(self.lost_race().await);
         }
         self.intended = None;
         self.descriptor = to;
         Ok(())
     }
 
-    /// Why the descriptor is not what we left there.
-    async fn beaten(&self) -> RemoteError {
+    /// Returns the reason why the descriptor is not the one we wrote.
+    async fn lost_race(&self) -> RemoteError {
         let generation = self.generation.number;
         match self.filter.read_bytes().await {
             Ok(bytes) if bytes.is_empty() => {
@@ -495,7 +502,7 @@ impl Build {
         }
     }
 
-    /// Was anybody here while we had no lock?
+    /// Fails if another client changed the descriptor while we had no lock.
     async fn still_ours(&self) -> Result<(), RemoteError> {
         let bytes = self.filter.read_bytes().await?;
         let mut known = [Some(&self.descriptor), self.intended.as_ref()].into_iter().flatten();
@@ -503,10 +510,10 @@ impl Build {
             return Ok(());
         }
         unlock(&self.filter, self.token).await;
-        Err(self.beaten().await)
+        Err(self.lost_race().await)
     }
 
-    /// Does what everybody knows have our generation in it? If nobody can read that, mayhap it does.
+    /// Does the descriptor list our generation? If it cannot be decoded, assume that it does.
     async fn is_listed(&self) -> Result<bool, RemoteError> {
         let bytes = self.filter.read_bytes().await?;
         Ok(Descriptor::decode(&bytes).map_or(!bytes.is_empty(), |known| {
@@ -514,7 +521,7 @@ impl Build {
         }))
     }
 
-    /// Says that the builder lives.
+    /// Renews the lock, which shows that the builder is alive.
     async fn renew(&mut self) -> Result<(), RemoteError> {
         let key = self.filter.name().lock_key();
         let held = holder(&self.filter).await?;
@@ -532,22 +539,22 @@ impl Build {
     }
 }
 
-/// Locks it for somebody who waits for some leases and does little else. Whose lock it is.
-pub(crate) async fn lock_for_a_while(filter: &ShardedFilter, known: &Descriptor) -> Result<u64, RemoteError> {
+/// Locks the filter for an operation that only waits for a few leases. Returns the token of the lock.
+pub(crate) async fn lock_for_leases(filter: &ShardedFilter, known: &Descriptor) -> Result<u64, RemoteError> {
     let (token, lease) = (random()?, Duration::from_millis(known.lease_ms));
     lock(filter, token, BuildOptions::default().expiry.max(lease * 4)).await?;
     Ok(token)
 }
 
-/// Removes what a dead builder left behind. `false`: there was nothing.
-pub(crate) async fn bury(filter: &ShardedFilter) -> Result<bool, RemoteError> {
-    let token = lock_for_a_while(filter, &filter.look().await?.descriptor).await?;
-    let buried = bury_locked(filter, token).await;
+/// Removes the unfinished generations of a dead builder. Returns `false` if there are none.
+pub(crate) async fn remove_dead(filter: &ShardedFilter) -> Result<bool, RemoteError> {
+    let token = lock_for_leases(filter, &filter.look().await?.descriptor).await?;
+    let removed = remove_dead_locked(filter, token).await;
     unlock(filter, token).await;
-    buried
+    removed
 }
 
-async fn bury_locked(filter: &ShardedFilter, token: u64) -> Result<bool, RemoteError> {
+async fn remove_dead_locked(filter: &ShardedFilter, token: u64) -> Result<bool, RemoteError> {
     let known = filter.look().await?;
     let left: Vec<Generation> =
         known.descriptor.also.iter().map(|(_, generation)| generation.clone()).collect();
@@ -560,7 +567,7 @@ async fn bury_locked(filter: &ShardedFilter, token: u64) -> Result<bool, RemoteE
     if !filter.link().swap(name, Some(&known.bytes), Some(&claimed.encode())).await? {
         return Err(overtaken);
     }
-    // As long as somebody may ask what served before, everybody adds to it.
+    // While a client may still read the previous generation, all clients must insert into it.
     filter.wait_out(&claimed).await;
     let aside = claimed.changed(Descriptor::set_aside)?;
     if !filter.link().swap(name, Some(&claimed.encode()), Some(&aside.encode())).await? {
@@ -581,18 +588,18 @@ async fn bury_locked(filter: &ShardedFilter, token: u64) -> Result<bool, RemoteE
     Ok(true)
 }
 
-/// Removes a descriptor in which there is no generation, once nobody uses what was known before it.
+/// Removes a descriptor without generations, after all older descriptors have expired in the clients.
 async fn remove_if_empty(filter: &ShardedFilter, descriptor: &Descriptor) -> Result<(), RemoteError> {
     if descriptor.generations().next().is_some() {
         return Ok(());
     }
     filter.wait_out(descriptor).await;
-    // Somebody may have made a new one by now, which is right.
+    // If another client has created a new filter by now, its descriptor stays.
     filter.link().swap(filter.name().as_bytes(), Some(&descriptor.encode()), None).await?;
     Ok(())
 }
 
-/// Images of all shards, if they fit.
+/// Images of all shards, if they fit in `limit` bytes.
 fn images(generation: &Generation, limit: u64) -> Option<Vec<PlainImage>> {
     let plain = generation.measures.plain?;
     let shards = generation.measures.shards;
@@ -608,7 +615,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
 }
 
-/// Who holds the lock; empty: nobody.
+/// The token of the client that holds the lock; empty if there is none.
 async fn holder(filter: &ShardedFilter) -> Result<Vec<u8>, RemoteError> {
     let key = filter.name().lock_key();
     let latest = redis::cmd("GETRANGE").arg(&key).arg(0).arg(63).take();
@@ -618,14 +625,14 @@ async fn holder(filter: &ShardedFilter) -> Result<Vec<u8>, RemoteError> {
     }
 }
 
-/// One builder at a time.
+/// Takes the build lock. Only one client builds at a time.
 pub(crate) async fn lock(filter: &ShardedFilter, token: u64, expiry: Duration) -> Result<(), RemoteError> {
     let key = filter.name().lock_key();
     let request = Request::write("SET", &key).arg(word(token)).arg("NX").arg("PX").arg(millis(expiry));
     if filter.link().ask_one(request).await? != Value::Nil {
         return Ok(());
     }
-    // Our own first attempt, whose answer was lost?
+    // Is it our own lock, from a first attempt whose answer was lost?
     if holder(filter).await? == word(token) {
         return Ok(());
     }
@@ -634,7 +641,7 @@ pub(crate) async fn lock(filter: &ShardedFilter, token: u64, expiry: Duration) -
     Err(RemoteError::Building { expires_ms })
 }
 
-/// Lets the next builder begin. If that fails, it waits a little longer.
+/// Releases the build lock. If that fails, the next builder waits until the lock expires.
 pub(crate) async fn unlock(filter: &ShardedFilter, token: u64) {
     let _ = filter.link().swap(&filter.name().lock_key(), Some(&word(token)), None).await;
 }

@@ -1,19 +1,20 @@
-//! What clients know about a filter: a short text under the filter's name, changed in one step, believed only once checked.
+//! The descriptor of a filter: a short text under the filter's name, changed in one step, and checked before
+//! use.
 //!
 //! ```text
 //! mayhap-remote 1
-//! stamp 1f0c…            unlike every other, so that a change is told from a repetition
-//! lease_ms 1000          for how long this may be used
+//! stamp 1f0c…            different after every change, to tell a change from a repetition
+//! lease_ms 1000          how long a client may use this text
 //! next 4                 the number of the next generation
-//! builder 83aa…          who is building, or -
+//! builder 83aa…          the client that is building, or -
 //! serving number=3 backend=plain shards=64 capacity=100000 target_fpr=0.01 shard_capacity=1810 key=… layout=1 …
-//! building number=4 …    also to be written to: complete once it serves
-//! retiring number=2 …    also to be written to: some still look at it
-//! aside number=5 …       not to be used: it is being made or removed, and the next builder removes what is left of it
+//! building number=4 …    also gets insertions: complete when it starts to serve
+//! retiring number=2 …    also gets insertions: some clients still read it
+//! aside number=5 …       not in use: its shards are being made or removed; the next builder removes what is left
 //! ```
 //!
-//! A string and not a hash: one `GETRANGE` reads it whole or not at all, however large something foreign may be, and mayhap's
-//! own server has strings.
+//! It is a string, not a hash: one `GETRANGE` reads all of it with a bounded length, even if the name holds a
+//! huge foreign value. And mayhap's own server has strings.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,20 +29,20 @@ use crate::plain::PlainShape;
 use crate::plan::{Backend, LEAST_LEASE_MS, MOST_LEASE_MS, Measures};
 use crate::route::MOST_SHARDS;
 
-/// The first line: whose it is, and the version of the text.
+/// The first line: the owner and the version of the text.
 const FIRST_LINE: &str = "mayhap-remote 1";
-/// Besides the one that serves.
-const MOST_ALSO: usize = 3;
-/// The number of what decides where items go.
+/// The maximum number of generations in addition to the serving one.
+const MAX_ALSO: usize = 3;
+/// The version of the item routing.
 const LAYOUT: u32 = PlainShape::LAYOUT;
 
-/// One generation of a filter: its shards are all of these measures.
+/// One generation of a filter. All its shards have the same measures.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) measures: Measures,
     pub(crate) key: SecretKey,
-    /// In the keys of its shards: it follows from the key, and is no other's.
+    /// A part of the shard keys. It is derived from the key and unique to this generation.
     mark: u32,
 }
 
@@ -56,15 +57,15 @@ impl Generation {
     }
 }
 
-/// Why there is a generation that does not serve.
+/// The role of a generation that does not serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Written to: it will serve.
+    /// Gets insertions: it will serve.
     Building,
-    /// Written to: some still look at it.
+    /// Gets insertions: some clients still read it.
     Retiring,
-    /// Neither asked nor written to: its shards are being made, or removed. It is here so that they are found if that ends
-    /// half way.
+    /// Gets neither lookups nor insertions: its shards are being made or removed. It is listed so that its
+    /// shards can be found if that is interrupted.
     Aside,
 }
 
@@ -78,39 +79,39 @@ impl Role {
     }
 }
 
-/// Everything a client knows.
+/// The contents of a descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Descriptor {
     pub(crate) stamp: u64,
     pub(crate) lease_ms: u64,
     pub(crate) next: u64,
     pub(crate) builder: Option<u64>,
-    /// None: not made yet, or removed.
+    /// `None`: not made yet, or removed.
     pub(crate) serving: Option<Generation>,
     pub(crate) also: Vec<(Role, Generation)>,
 }
 
-/// Why a text is not the descriptor of a filter.
+/// Why a text is not a valid descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {
-    /// Longer than any.
+    /// The text is too long.
     TooLong {
-        /// The most bytes it may have.
+        /// The maximum length, in bytes.
         limit: usize,
     },
-    /// It does not begin like one: something else has this name.
+    /// The first line is different: the name holds something else.
     Foreign,
-    /// A line that makes no sense there.
+    /// A line is invalid.
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         what: &'static str,
     },
-    /// It ends too early.
+    /// A line is missing at the end.
     Missing {
-        /// What should have been there.
+        /// The missing field.
         what: &'static str,
     },
 }
@@ -118,23 +119,23 @@ pub enum DescriptorError {
 impl fmt::Display for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { limit } => write!(f, "it has more than {limit} bytes"),
-            Self::Foreign => f.write_str("it is something else"),
+            Self::TooLong { limit } => write!(f, "the descriptor has more than {limit} bytes"),
+            Self::Foreign => f.write_str("the value is not a descriptor"),
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
-            Self::Missing { what } => write!(f, "there is no {what}"),
+            Self::Missing { what } => write!(f, "{what} is missing"),
         }
     }
 }
 
 impl std::error::Error for DescriptorError {}
 
-/// A number that nobody can guess.
+/// Returns an unpredictable number.
 pub(crate) fn random() -> Result<u64, RemoteError> {
     getrandom::u64().map_err(|_| RemoteError::Randomness)
 }
 
 impl Descriptor {
-    /// This, changed: with a stamp of its own.
+    /// Returns a changed copy, with a new stamp.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Self)) -> Result<Self, RemoteError> {
         let mut changed = self.clone();
         change(&mut changed);
@@ -142,13 +143,13 @@ impl Descriptor {
         Ok(changed)
     }
 
-    /// The generations that an addition goes to.
+    /// The generations that get insertions.
     pub(crate) fn targets(&self) -> impl Iterator<Item = &Generation> {
         let also = self.also.iter().filter(|(role, _)| *role != Role::Aside);
         self.serving.iter().chain(also.map(|(_, generation)| generation))
     }
 
-    /// All generations that have shards, or may have some.
+    /// All generations that have shards or may have some.
     pub(crate) fn generations(&self) -> impl Iterator<Item = &Generation> {
         self.serving.iter().chain(self.also.iter().map(|(_, generation)| generation))
     }
@@ -158,7 +159,7 @@ impl Descriptor {
         self.also.iter().filter(move |(other, _)| *other == role).map(|(_, generation)| generation)
     }
 
-    /// Everything that was written to beside the one that serves is so no more.
+    /// Gives every generation that does not serve the role [`Role::Aside`].
     pub(crate) fn set_aside(&mut self) {
         self.also.iter_mut().for_each(|(role, _)| *role = Role::Aside);
     }
@@ -192,21 +193,21 @@ impl Descriptor {
             let value = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
             value
                 .map(|value| (line, value))
-                .ok_or(DescriptorError::Line { line, what: "another is due here" })
+                .ok_or(DescriptorError::Line { line, what: "another field is expected here" })
         };
         let odd = |line, what| DescriptorError::Line { line, what };
         let (line, stamp) = field("stamp")?;
-        let stamp = hex(stamp).ok_or(odd(line, "not 16 digits"))?;
+        let stamp = hex(stamp).ok_or(odd(line, "not 16 hexadecimal digits"))?;
         let (line, lease) = field("lease_ms")?;
         let lease_ms = number(lease).filter(|lease| (LEAST_LEASE_MS..=MOST_LEASE_MS).contains(lease));
-        let lease_ms = lease_ms.ok_or(odd(line, "a lease out of range"))?;
+        let lease_ms = lease_ms.ok_or(odd(line, "the lease is out of range"))?;
         let (line, next) = field("next")?;
         let next = number(next).filter(|&next| (1..u64::MAX / 2).contains(&next));
-        let next = next.ok_or(odd(line, "not the number of a generation"))?;
+        let next = next.ok_or(odd(line, "invalid generation number"))?;
         let (line, builder) = field("builder")?;
         let builder = match builder {
             "-" => None,
-            token => Some(hex(token).ok_or(odd(line, "not 16 digits"))?),
+            token => Some(hex(token).ok_or(odd(line, "not 16 hexadecimal digits"))?),
         };
         let mut descriptor = Self { stamp, lease_ms, next, builder, serving: None, also: Vec::new() };
         for (line, text) in lines {
@@ -215,25 +216,25 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    /// The line of a generation.
+    /// Parses the line of one generation.
     fn take(&mut self, text: &str) -> Result<(), &'static str> {
-        let (role, rest) = text.split_once(' ').ok_or("not a generation")?;
+        let (role, rest) = text.split_once(' ').ok_or("not the line of a generation")?;
         let generation = parse_generation(rest)?;
         if generation.number >= self.next {
-            return Err("a generation that is yet to come");
+            return Err("the generation number is not below next");
         }
         if self.generations().any(|known| known.number == generation.number) {
-            return Err("a generation that is there already");
+            return Err("the generation is listed twice");
         }
         match role {
             "serving" if self.serving.is_none() && self.also.is_empty() => self.serving = Some(generation),
-            "building" | "retiring" | "aside" if self.also.len() >= MOST_ALSO => {
+            "building" | "retiring" | "aside" if self.also.len() >= MAX_ALSO => {
                 return Err("too many generations");
             }
             "building" => self.also.push((Role::Building, generation)),
             "retiring" => self.also.push((Role::Retiring, generation)),
             "aside" => self.also.push((Role::Aside, generation)),
-            _ => return Err("no such part of a generation's life"),
+            _ => return Err("unknown role, or a second serving generation"),
         }
         Ok(())
     }
@@ -260,53 +261,53 @@ fn put(text: &mut String, role: &str, generation: &Generation) {
 fn parse_generation(text: &str) -> Result<Generation, &'static str> {
     let mut fields = HashMap::new();
     for word in text.split(' ') {
-        let (field, value) = word.split_once('=').ok_or("a word without a value")?;
+        let (field, value) = word.split_once('=').ok_or("a field has no value")?;
         if fields.insert(field, value).is_some() {
-            return Err("a value twice");
+            return Err("a field is listed twice");
         }
     }
-    let mut take = |field| fields.remove(field).ok_or("a value is missing");
-    let generation = number(take("number")?).filter(|&number| number >= 1).ok_or("not a number")?;
-    let backend = Backend::named(take("backend")?).ok_or("an unknown backend")?;
+    let mut take = |field| fields.remove(field).ok_or("a field is missing");
+    let generation = number(take("number")?).filter(|&number| number >= 1).ok_or("invalid number")?;
+    let backend = Backend::named(take("backend")?).ok_or("unknown backend")?;
     let shards = number(take("shards")?).and_then(|shards| u32::try_from(shards).ok());
     let shards = shards.filter(|shards| shards.is_power_of_two() && *shards <= MOST_SHARDS);
-    let shards = shards.ok_or("not a number of shards")?;
+    let shards = shards.ok_or("invalid number of shards")?;
     let in_range = |capacity: &u64| (1..=mayhap::sizing::MAX_CAPACITY).contains(capacity);
-    let capacity = number(take("capacity")?).filter(in_range).ok_or("not a capacity")?;
-    let target_fpr: f64 = take("target_fpr")?.parse().map_err(|_| "not a rate")?;
+    let capacity = number(take("capacity")?).filter(in_range).ok_or("invalid capacity")?;
+    let target_fpr: f64 = take("target_fpr")?.parse().map_err(|_| "invalid rate")?;
     if !(target_fpr > 0.0 && target_fpr < 1.0) {
-        return Err("not a rate");
+        return Err("invalid rate");
     }
-    let shard_capacity = number(take("shard_capacity")?).filter(in_range).ok_or("not a capacity")?;
+    let shard_capacity = number(take("shard_capacity")?).filter(in_range).ok_or("invalid capacity")?;
     if shard_capacity > capacity || shard_capacity < capacity / u64::from(shards) {
-        return Err("shards that do not fit the whole");
+        return Err("shard_capacity does not fit capacity and shards");
     }
     let key = take("key")?;
     if key.len() != 32 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err("not a key");
+        return Err("invalid key");
     }
-    let key = u128::from_str_radix(key, 16).map_err(|_| "not a key")?;
+    let key = u128::from_str_radix(key, 16).map_err(|_| "invalid key")?;
     if number(take("layout")?) != Some(u64::from(LAYOUT)) {
-        return Err("a layout that this program does not know");
+        return Err("unknown layout");
     }
     let plain = match backend {
         Backend::Plain => {
-            let mut measure = |field| take(field).and_then(|value| number(value).ok_or("not a number"));
+            let mut measure = |field| take(field).and_then(|value| number(value).ok_or("invalid number"));
             let (bits, blocks, probes) = (measure("block_bits")?, measure("blocks")?, measure("probes")?);
             let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
             let shape = PlainShape::given(narrow(bits), blocks, narrow(probes));
-            Some(shape.ok_or("blocks that cannot be")?)
+            Some(shape.ok_or("invalid blocks")?)
         }
         _ => None,
     };
     if !fields.is_empty() {
-        return Err("a value too many");
+        return Err("unknown field");
     }
     let measures = Measures { backend, shards, capacity, target_fpr, shard_capacity, plain };
     Ok(Generation::new(generation, measures, SecretKey::new(key.to_be_bytes())))
 }
 
-/// Digits and nothing else.
+/// Parses a number of decimal digits only.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_belong_to_one_generation_and_are_frozen() {
+    fn shard_keys_belong_to_one_generation_and_are_frozen() {
         let name = FilterName::new("seen").unwrap();
         let key = |generation: &Generation| String::from_utf8(generation.shard_key(&name, 3)).unwrap();
         let one = generation(3, Backend::Plain);
@@ -351,10 +352,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encode_and_decode_round_trip() {
         let empty = Descriptor { builder: None, serving: None, also: Vec::new(), ..full() };
         let aside = Descriptor { also: vec![(Role::Aside, generation(4, Backend::Plain))], ..full() };
-        assert_eq!(aside.targets().count(), 1, "it is not written to");
+        assert_eq!(aside.targets().count(), 1, "a generation set aside gets no insertions");
         for descriptor in [full(), empty, aside] {
             assert_eq!(Descriptor::decode(&descriptor.encode()), Ok(descriptor));
         }
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_text_is_refused_and_never_believed() {
+    fn hostile_descriptors_are_rejected() {
         let text = String::from_utf8(full().encode()).unwrap();
         for (from, to) in [
             ("mayhap-remote 1", "mayhap-remote 2"),
@@ -417,7 +418,7 @@ mod tests {
         assert_eq!(Descriptor::decode(b"\xff\xfe"), Err(DescriptorError::Foreign));
         assert_eq!(Descriptor::decode(&[b'a'; 5000]), Err(DescriptorError::TooLong { limit: 4096 }));
         for cut in 0..text.len() {
-            // Cut anywhere but behind a line, it is refused or lacks generations; it never panics.
+            // A text cut in the middle of a line is rejected or lacks generations; it never panics.
             let _ = Descriptor::decode(&text.as_bytes()[..cut]);
         }
         let many = format!("{text}{}", text.lines().last().unwrap().replace("number=2", "number=1"));

@@ -1,4 +1,4 @@
-//! What can go wrong with a filter on a remote server.
+//! Errors of filters on remote servers.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,152 +11,152 @@ use crate::descriptor::DescriptorError;
 use crate::name::NameError;
 use crate::plan::PlanError;
 
-/// Why a remote server did not give what it was asked for.
+/// Why a request to a remote server failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// Not the address of a server.
+    /// The text is not the address of a server.
     Address {
-        /// Why not.
+        /// The reason.
         what: String,
     },
-    /// A server is not there, or does not let us in.
+    /// A server cannot be reached, or refuses the login.
     Connect {
         /// Its address, without a password.
         address: String,
-        /// What the client library said.
+        /// The error of the client library.
         cause: RedisError,
     },
     /// A server answered with an error.
     Refused {
-        /// Its first word, such as `ERR` or `WRONGTYPE`.
+        /// The first word of the error, such as `ERR` or `WRONGTYPE`.
         code: String,
-        /// The rest of it.
+        /// The rest of the error.
         text: String,
     },
-    /// A server answered with something that this command never gives.
+    /// A server sent a reply of a form that this command never returns.
     Reply {
-        /// What was to be expected.
+        /// The expected form.
         expected: &'static str,
-        /// What came, shortened.
+        /// The reply, shortened.
         got: String,
     },
-    /// Nobody answered in time, however often they were asked.
+    /// No server answered in time, after all retries.
     Patience {
-        /// How long that was tried.
+        /// The time spent on retries.
         waited: Duration,
-        /// What the last try ended with.
+        /// The result of the last attempt.
         last: String,
     },
-    /// A server is a replica of another, and the latest is to be known, or something is to be changed.
+    /// The server is a replica, and the request needs the latest data or changes something.
     Replica {
         /// Its address, without a password.
         address: String,
     },
-    /// Something may have been done or not, and may not be done twice.
+    /// The request may or may not have run, and must not run twice.
     Unsure {
-        /// Why nobody knows.
+        /// Why the outcome is unknown.
         last: String,
     },
-    /// A bitmap, or what says how to read it, is not there or not complete.
+    /// A bitmap or its config is missing or incomplete.
     Unready {
         /// The name of the filter.
         name: String,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
-    /// There is something of this name already.
+    /// The name is in use.
     Taken {
         /// The name.
         name: String,
     },
-    /// What Redisson keeps beside a bitmap does not say how to read it.
+    /// The config that Redisson keeps for a bitmap is invalid.
     Config {
-        /// The key it is kept at.
+        /// The key of the config.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         cause: ConfigError,
     },
-    /// Every time the config of a filter was read, it was another one by the time it was used.
+    /// The config of a filter changed between each read and its use.
     Changing {
         /// The name of the filter.
         name: String,
-        /// How often it was read.
+        /// The number of reads.
         tries: u32,
     },
-    /// A filter is not of the layout that it has to be of here.
+    /// The filter has another layout than this operation requires.
     OtherLayout {
-        /// Whose layout that is.
+        /// The required layout, as a possessive: `Redisson's`.
         wanted: &'static str,
-        /// What is different.
+        /// The difference.
         why: String,
     },
-    /// Whoever watched wanted no more of it.
+    /// The caller's progress callback stopped the operation.
     Stopped,
-    /// A filter cannot be of these measurements.
+    /// The parameters do not make a filter.
     Unbuildable(BuildError),
-    /// A filter cannot be called so.
+    /// The name is invalid.
     Name(NameError),
-    /// A filter cannot be made of these numbers.
+    /// The plan is invalid.
     Plan(PlanError),
-    /// What has the filter's name is no filter of ours.
+    /// The value at the filter's name is not a valid descriptor.
     Descriptor {
         /// The filter's name.
         name: String,
-        /// Why not.
+        /// The reason.
         cause: DescriptorError,
     },
-    /// There is no filter of this name.
+    /// There is no filter with this name.
     Missing {
         /// The name.
         name: String,
     },
-    /// There is a filter of this name already.
+    /// There is already a filter with this name.
     Exists {
         /// The name.
         name: String,
     },
-    /// A shard is missing, not complete, or something else.
+    /// A shard is missing, incomplete, or holds something else.
     Shard {
         /// Its key.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
-    /// A shard has as many items as it was made for.
+    /// A shard is at capacity and rejected the item.
     Full {
         /// Its key.
         key: String,
     },
-    /// Somebody else is building this filter.
+    /// Another client is building this filter.
     Building {
-        /// In how many milliseconds it may be tried again, if that one is dead.
+        /// Milliseconds until its lock expires; after that, a retry succeeds if that client is dead.
         expires_ms: u64,
     },
-    /// Somebody else took over the build, and this one is nothing any more.
+    /// Another client took over the build. This build has ended.
     Overtaken {
         /// The generation that was being built.
         generation: u64,
     },
-    /// What says where the filter is was removed while the next generation was built: evicted, lost with its server, or
-    /// deleted.
+    /// The filter's descriptor was removed while the next generation was built: evicted, lost with its
+    /// server, or deleted.
     Vanished {
         /// The filter's name.
         name: String,
         /// The generation that was being built.
         generation: u64,
     },
-    /// The filter was changed again and again while it was asked.
+    /// The filter was replaced during every attempt.
     Unsteady {
-        /// How often it was looked at.
-        looks: u32,
+        /// The number of attempts.
+        attempts: u32,
     },
-    /// The system gives no random numbers.
+    /// The operating system returned no random numbers.
     Randomness,
 }
 
 impl RemoteError {
-    /// The error of a reply that is of another form than the command gives.
+    /// An error for a reply that does not have the expected form.
     #[must_use]
     pub fn reply(expected: &'static str, got: &Value) -> Self {
         const SHOWN: usize = 100;
@@ -168,7 +168,7 @@ impl RemoteError {
         Self::Reply { expected, got }
     }
 
-    /// The error reply of a server, by its first word.
+    /// The first word of the server's error reply, for [`Refused`](Self::Refused).
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -181,49 +181,48 @@ impl RemoteError {
 impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address { what } => write!(f, "not the address of a server: {what}"),
+            Self::Address { what } => write!(f, "invalid server address: {what}"),
             Self::Connect { address, cause } => write!(f, "cannot connect to {address}: {cause}"),
             Self::Refused { code, text } if text.is_empty() => write!(f, "the server refused: {code}"),
             Self::Refused { code, text } => write!(f, "the server refused: {code} {text}"),
             Self::Reply { expected, got } => write!(f, "the server answered {got}, not {expected}"),
             Self::Patience { waited, last } => {
-                write!(f, "no answer in {:.1} s; the last try: {last}", waited.as_secs_f64())
+                write!(f, "no answer in {:.1} s; last attempt: {last}", waited.as_secs_f64())
             }
             Self::Replica { address } => {
-                write!(
-                    f,
-                    "{address} is a replica, which may not have heard of the latest: its master is to be asked"
-                )
+                write!(f, "{address} is a replica and may be stale; connect to its primary")
             }
             Self::Unsure { last } => {
-                write!(f, "nobody knows whether it was done, and it may not be done twice: {last}")
+                write!(f, "the request may have run and must not run twice: {last}")
             }
             Self::Name(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
-            Self::Descriptor { name, cause } => write!(f, "{name} is no filter that can be used: {cause}"),
+            Self::Descriptor { name, cause } => write!(f, "{name} is not a usable filter: {cause}"),
             Self::Missing { name } => write!(f, "there is no filter {name}"),
-            Self::Exists { name } => write!(f, "there is a filter {name} already"),
+            Self::Exists { name } => write!(f, "filter {name} already exists"),
             Self::Shard { key, what } => write!(f, "shard {key} is not ready: {what}"),
-            Self::Full { key } => write!(f, "shard {key} has as many items as it was made for"),
+            Self::Full { key } => write!(f, "shard {key} is at capacity"),
             Self::Building { expires_ms } => {
-                write!(f, "somebody else is building; if that one is dead, try again in {expires_ms} ms")
+                write!(f, "another client is building; if it is dead, try again in {expires_ms} ms")
             }
             Self::Overtaken { generation } => {
-                write!(f, "somebody else took over the build of generation {generation}")
+                write!(f, "another client took over the build of generation {generation}")
             }
             Self::Vanished { name, generation } => {
                 write!(f, "{name} was evicted, lost or deleted while its generation {generation} was built")
             }
-            Self::Unsteady { looks } => write!(f, "the filter was another at each of {looks} looks"),
-            Self::Randomness => f.write_str("the system gives no random numbers"),
+            Self::Unsteady { attempts } => {
+                write!(f, "filter was replaced during each of {attempts} attempts; giving up")
+            }
+            Self::Randomness => f.write_str("the operating system returned no random numbers"),
             Self::Unready { name, what } => write!(f, "{name} is not ready: {what}"),
-            Self::Taken { name } => write!(f, "{name} is there already"),
+            Self::Taken { name } => write!(f, "{name} already exists"),
             Self::Config { name, cause } => write!(f, "{name}: {cause}"),
             Self::Changing { name, tries } => {
                 write!(f, "the config of {name} changed while it was used, {tries} times in a row")
             }
-            Self::OtherLayout { wanted, why } => write!(f, "the filter is not of {wanted} layout: {why}"),
-            Self::Stopped => f.write_str("stopped on the way"),
+            Self::OtherLayout { wanted, why } => write!(f, "the filter does not have {wanted} layout: {why}"),
+            Self::Stopped => f.write_str("stopped before the end"),
             Self::Unbuildable(cause) => cause.fmt(f),
         }
     }

@@ -1,23 +1,26 @@
-//! Guava's placement in a string of Redis, by hand: what many programs in Java do with `SETBIT` and `GETBIT`.
+//! Guava's bit positions in a Redis string, as many Java programs use them by hand with `SETBIT` and
+//! `GETBIT`.
 //!
 //! ```text
 //! NAME   ┌──────────┬──────────┬───────┬───┐   bit i is byte i/8, mask 80 >> i % 8
-//!        │ 01234567 │ 89…      │   m-1 │ m │   bit m: ready, where a marker is kept
+//!        │ 01234567 │ 89…      │   m-1 │ m │   bit m: the marker, if there is one
 //!        └──────────┴──────────┴───────┴───┘
 //! ```
 //!
-//! They take `optimalNumOfBits` and `optimalNumOfHashFunctions` from Guava's source ([`GuavaShape::sized`]; Guava's own filters have their bits in
-//! whole words, [`GuavaShape::in_words`]), hash with `murmur3_128`, and split the first 64 bits in two halves: that is Guava's older
-//! strategy, [`Strategy::Mitz32`]. The newer one, [`Strategy::Mitz64`], takes all 128.
+//! Such programs copy `optimalNumOfBits` and `optimalNumOfHashFunctions` from Guava's source
+//! ([`GuavaShape::sized`]; Guava's own filters round their bits up to whole words, [`GuavaShape::in_words`]).
+//! They hash with `murmur3_128` and split the first 64 bits in two halves: this is Guava's older strategy,
+//! [`Strategy::Mitz32`]. The newer one, [`Strategy::Mitz64`], uses all 128 bits.
 //!
-//! Nothing on the server says any of this: neither the measurements nor the strategy nor the funnel. Whoever asks must know, and a wrong number
-//! makes a filter that forgets. What can be known is whether the bitmap is *there*:
+//! The server stores none of this: not the number of bits, the strategy or the funnel. The caller must know
+//! them, and a wrong number causes false negatives. A client can only check whether the bitmap *exists*:
 //!
-//! - A name that is missing is [`Answer::NotReady`], and no addition makes it: [`create`](GuavaBitmap::create) does. Where the other side adds first,
-//!   its `SETBIT` does.
-//! - [`with_marker`](GuavaBitmap::with_marker) keeps a bit behind the last one, which programs in Java never touch. Without it a bitmap is not ready,
-//!   so one that was evicted, and made again by the next addition of somebody else, is told apart from the whole one. It costs nothing: the bit is
-//!   read with the others.
+//! - A missing name is [`Answer::NotReady`], and no insertion creates it: [`create`](GuavaBitmap::create)
+//!   does. If the Java side inserts first, its `SETBIT` does.
+//! - [`with_marker`](GuavaBitmap::with_marker) keeps a bit after the last one, which Java programs never
+//!   touch. A bitmap without this bit is not ready. So a bitmap that was evicted, and created again by the
+//!   next insertion of another client, is told apart from the complete one. This costs nothing: the bit is
+//!   read together with the others.
 
 use std::ops::ControlFlow;
 
@@ -32,36 +35,36 @@ pub use shape::GuavaShape;
 
 use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded, TOGETHER};
 use crate::java_swap::Successor;
-use crate::{Access, Added, Additions, Answer, Answers, Link, RemoteError, Request};
+use crate::{Access, Answer, Answers, Inserted, Insertions, Link, RemoteError, Request};
 
-/// `KEYS`: the bitmap. `ARGV`: a position, and what its bit is to be.
+/// `KEYS`: the bitmap. `ARGV`: a position, and the new value of its bit.
 const CREATE: &str = "\
 if redis.call('exists', KEYS[1]) == 1 then return 0 end
 redis.call('setbit', KEYS[1], ARGV[1], ARGV[2])
 return 1";
 
-/// `KEYS`: the bitmap. `ARGV`: where the marker is.
+/// `KEYS`: the bitmap. `ARGV`: the position of the marker.
 const MARK: &str = "\
 if redis.call('exists', KEYS[1]) == 0 then return 0 end
 redis.call('setbit', KEYS[1], ARGV[1], 1)
 return 1";
 
-/// `KEYS`: the bitmap. `ARGV`: where the marker is, or nothing, and what is to be done.
+/// `KEYS`: the bitmap. `ARGV`: the position of the marker or nothing, and the words of the command.
 const ADD: &str = "\
 if redis.call('exists', KEYS[1]) == 0 then return false end
 if ARGV[1] ~= '' and redis.call('getbit', KEYS[1], ARGV[1]) == 0 then return false end
 return redis.call('bitfield', KEYS[1], unpack(ARGV, 2))";
 
-/// How a bitmap is known to be there, all of it.
+/// The condition for a complete bitmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ready {
-    /// Its name is.
+    /// The name exists.
     Named,
-    /// So is the bit behind the last one.
+    /// The name exists, and the bit after the last one is set.
     Marked,
 }
 
-/// A string of bits with Guava's placement.
+/// A bitmap with Guava's bit positions.
 ///
 /// ```no_run
 /// use mayhap::ItemEncoding;
@@ -73,7 +76,7 @@ enum Ready {
 /// // expectedInsertions = 1000000, fpp = 0.01, stringFunnel(UTF_8), hash64 split in two.
 /// let shape = GuavaShape::sized(1_000_000, 0.01, Rounding::Until33, Strategy::Mitz32)?;
 /// let seen = GuavaBitmap::new(&link, "bloom:seen", shape, ItemEncoding::Utf8);
-/// let answers = seen.ask(&["ada", "grace"]).await;
+/// let answers = seen.may_contain(&["ada", "grace"]).await;
 /// # Ok(())
 /// # }
 /// ```
@@ -86,24 +89,25 @@ pub struct GuavaBitmap {
 }
 
 impl GuavaBitmap {
-    /// The bitmap of this name, of these measurements, whose funnel makes bytes of items in this way. It need not be there yet.
+    /// A bitmap with this name and shape. `items` is the encoding that its funnel uses. The bitmap need not
+    /// exist yet.
     #[must_use]
     pub fn new(link: &Link, name: &str, shape: GuavaShape, items: ItemEncoding) -> Self {
         let scheme = mayhap::codec::guava::scheme(items);
         Self { link: link.clone(), name: name.to_owned(), shape, scheme, ready: Ready::Named }
     }
 
-    /// It is ready only with the bit behind its last one.
+    /// Requires the bit after the last one: without it, the bitmap is not ready.
     #[must_use]
     pub fn with_marker(mut self) -> Self {
         self.ready = Ready::Marked;
         self
     }
 
-    /// Makes an empty bitmap, at its full length and with its marker if there is to be one.
+    /// Creates an empty bitmap at its full length, with the marker if it is required.
     ///
     /// # Errors
-    /// [`RemoteError::Taken`] if there is something of this name, or a server that does not answer.
+    /// [`RemoteError::Taken`] if the name is in use, or a server does not answer.
     pub async fn create(&self) -> Result<(), RemoteError> {
         let (position, bit) = match self.ready {
             Ready::Named => (self.shape.bits() - 1, 0),
@@ -115,10 +119,10 @@ impl GuavaBitmap {
         }
     }
 
-    /// Sets the marker of a bitmap that somebody else has filled.
+    /// Sets the marker of a bitmap that another program has filled.
     ///
     /// # Errors
-    /// [`RemoteError::Unready`] if there is none, or a server that does not answer.
+    /// [`RemoteError::Unready`] if there is no bitmap, or a server does not answer.
     pub async fn mark_ready(&self) -> Result<(), RemoteError> {
         match self.run(MARK, &[self.shape.bits()]).await? {
             1 => Ok(()),
@@ -133,8 +137,8 @@ impl GuavaBitmap {
         java_bitmap::number(&self.link.ask_one(request).await?)
     }
 
-    /// The answers for these items.
-    pub async fn ask<I: Item>(&self, items: &[I]) -> Answers {
+    /// Looks up items and returns an answer for each.
+    pub async fn may_contain<I: Item>(&self, items: &[I]) -> Answers {
         let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             let answers = match self.ready {
@@ -152,7 +156,7 @@ impl GuavaBitmap {
         Answers::new(all.given, all.error)
     }
 
-    /// Each with its marker: nothing can come in between.
+    /// Reads the marker together with the bits of each item, in one command: no change can come in between.
     async fn ask_marked<I: Item>(&self, items: &[I]) -> Gathered<Answer> {
         let marker = self.shape.bits();
         let looks = items.iter().map(|item| {
@@ -171,7 +175,7 @@ impl GuavaBitmap {
         answers
     }
 
-    /// All between two looks at whether the name is there.
+    /// Checks before and after all items that the name exists.
     async fn ask_named<I: Item>(&self, items: &[I]) -> Result<Gathered<Answer>, RemoteError> {
         let len = || java_bitmap::len(&self.name, TOGETHER);
         let looks = items.iter().map(|item| java_bitmap::look(&self.name, self.positions(item), TOGETHER));
@@ -193,8 +197,8 @@ impl GuavaBitmap {
         Ok(answers)
     }
 
-    /// Adds these items, if the bitmap is there.
-    pub async fn add<I: Item>(&self, items: &[I]) -> Additions {
+    /// Inserts items if the bitmap is ready, and returns a result for each.
+    pub async fn insert<I: Item>(&self, items: &[I]) -> Insertions {
         let marker = match self.ready {
             Ready::Named => String::new(),
             Ready::Marked => self.shape.bits().to_string(),
@@ -204,24 +208,24 @@ impl GuavaBitmap {
         for group in items.chunks(AT_ONCE) {
             let positions = group.iter().flat_map(|item| self.positions(item)).collect::<Vec<_>>();
             match guarded.set(&self.link, self.shape.probes() as usize, &positions).await {
-                Some(added) => all.append(added),
+                Some(inserted) => all.append(inserted),
                 None => {
-                    all.give_up(items.len(), Added::NotReady, self.unready());
+                    all.give_up(items.len(), Inserted::NotReady, self.unready());
                     break;
                 }
             }
         }
-        Additions::new(all.given, all.error)
+        Insertions::new(all.given, all.error)
     }
 
     fn positions<I: Item + ?Sized>(&self, item: &I) -> impl Iterator<Item = u64> + use<I> {
         self.shape.positions_of(self.scheme.hash(item))
     }
 
-    /// How many items there probably are, going by the bits that are set.
+    /// The estimated number of items, from the number of bits that are set.
     ///
     /// # Errors
-    /// A server that does not answer.
+    /// A server does not answer.
     pub async fn estimated_items(&self) -> Result<u64, RemoteError> {
         let request = Request::read("BITCOUNT", self.name.as_bytes());
         let ones = java_bitmap::number(&self.link.ask_one(request).await?)?;
@@ -233,17 +237,18 @@ impl GuavaBitmap {
         ))
     }
 
-    /// Puts another bitmap in its place, in one step and with its marker if there is to be one. Whoever asks meanwhile gets the old one; what is
-    /// added to the old one meanwhile is gone with it. The expiry of the old one goes over.
+    /// Replaces the bitmap by another in one step, with the marker if it is required. Until then lookups use
+    /// the old one, and insertions into it are lost with it. The new bitmap keeps the expiry of the old one.
     ///
     /// # Errors
-    /// [`RemoteError::OtherLayout`] for other measurements, or a server that does not answer; then the old one stays, unless no answer came to the
-    /// very last request.
+    /// [`RemoteError::OtherLayout`] for another shape, or a server does not answer. Then the old bitmap
+    /// stays, unless the answer to the very last request was lost.
     pub async fn replace_with(&self, image: &GuavaImage) -> Result<(), RemoteError> {
         self.replace_watched(image, |_| ControlFlow::Continue(())).await
     }
 
-    /// [`replace_with`](Self::replace_with); `watch` is told how many bytes have arrived, and may stop it.
+    /// As [`replace_with`](Self::replace_with). `watch` gets the number of bytes that have arrived, and may
+    /// stop the transfer.
     ///
     /// # Errors
     /// As there, and [`RemoteError::Stopped`].
@@ -253,24 +258,24 @@ impl GuavaBitmap {
         watch: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), RemoteError> {
         if image.shape() != &self.shape {
-            let why = format!("its measurements are {:?}, not {:?}", image.shape(), self.shape);
+            let why = format!("its shape is {:?}, not {:?}", image.shape(), self.shape);
             return Err(RemoteError::OtherLayout { wanted: "the bitmap's", why });
         }
         let bitmap = image.bytes(self.ready == Ready::Marked);
         let successor = Successor { name: &self.name, bitmap: &bitmap, config: None };
-        successor.take_place(&self.link, watch).await
+        successor.replace(&self.link, watch).await
     }
 
-    /// Its measurements.
+    /// The shape of the bitmap.
     #[must_use]
     pub const fn shape(&self) -> &GuavaShape {
         &self.shape
     }
 
-    /// Removes it.
+    /// Removes the bitmap.
     ///
     /// # Errors
-    /// A server that does not answer.
+    /// A server does not answer.
     pub async fn delete(&self) -> Result<(), RemoteError> {
         self.link.ask_one(Request::write("DEL", self.name.as_bytes())).await.map(|_| ())
     }

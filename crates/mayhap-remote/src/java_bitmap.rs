@@ -1,31 +1,32 @@
-//! A string of bits in a Redis that programs in Java drive with `SETBIT` and `GETBIT`: what Redisson's filters and those made by hand share.
+//! A Redis bitmap that Java programs use with `SETBIT` and `GETBIT`: the common part of Redisson's filters
+//! and those by hand.
 //!
 //! ```text
 //! NAME   bit i is byte i/8, mask 80 >> i % 8
-//! look   BITFIELD_RO NAME GET u1 a GET u1 b …           one request for an item, whatever its number of bits
-//! set    EVAL "if it is ready then BITFIELD NAME SET u1 a 1 …"    one for hundreds of items, which nobody gets in between of
+//! look   BITFIELD_RO NAME GET u1 a GET u1 b …           one request per item, for all its bits
+//! set    EVAL "if it is ready then BITFIELD NAME SET u1 a 1 …"    one for hundreds of items, atomic
 //! ```
 //!
-//! CPU time of a Redis 7.0 for an item of 7 bits, in a bitmap of 8 MB, 100 items at once (microseconds): 7 × `GETBIT` 3.6, one
-//! `BITFIELD_RO` for each item 2.3, one for all of them 2.8, the same in a script 5.4; 7 × `SETBIT` 3.7. Redisson's own script for each item
-//! takes 7.8. So looking goes without a script. Adding pays for one: bits that are set in a bitmap which is gone would make another of
-//! this name, with nearly nothing in it.
+//! CPU time of a Redis 7.0 for an item of 7 bits, in a bitmap of 8 MB, 100 items per pipeline (microseconds):
+//! 7 × `GETBIT` 3.6, one `BITFIELD_RO` for each item 2.3, one for all of them 2.8, the same in a script 5.4;
+//! 7 × `SETBIT` 3.7. Redisson's own script for each item takes 7.8. So lookups use no script. Insertions need
+//! one: setting bits in a bitmap that is gone would create a new one with this name and almost no items.
 
 use redis::Value;
 
-use crate::{Access, Added, Answer, Link, RemoteError, Request};
+use crate::{Access, Answer, Inserted, Link, RemoteError, Request};
 
-/// How many items go out in one batch, with what tells whether they may be believed.
+/// The number of items in one batch, which is checked as a whole.
 pub(crate) const AT_ONCE: usize = 1000;
-/// Lua hands no more than 8000 words on to a command.
+/// Lua passes at most 8000 words to a command.
 const SCRIPT_WORDS: usize = 7_600;
 /// `SET u1 position 1`.
 const WORDS_PER_BIT: usize = 4;
-/// A string in Redis has no bit behind this one.
+/// The last bit that a Redis string can have.
 pub(crate) const LAST_BIT: u64 = u32::MAX as u64;
 
-/// How to look at several keys, or at one several times, so that the answers go together: at the master, for what one replica says need not go
-/// with what another one does.
+/// The access for reads of several keys, or several reads of one, whose replies must be consistent: they go
+/// to the master, because two replicas may be in different states.
 pub(crate) const TOGETHER: Access = Access::ReadLatest;
 
 /// The request for the bits at these positions.
@@ -38,16 +39,16 @@ pub(crate) fn look(name: &str, positions: impl IntoIterator<Item = u64>, access:
     Request::whole(command, name.as_bytes(), access)
 }
 
-/// The request for how many bytes there are: none, if there is no such key.
+/// The request for the length in bytes. It is 0 if there is no such key.
 pub(crate) fn len(name: &str, access: Access) -> Request {
     let mut command = redis::cmd("STRLEN");
     command.arg(name);
     Request::whole(command, name.as_bytes(), access)
 }
 
-/// The bits that a server answered with; it has been asked for so many.
+/// The bits in a reply, which must have `expected` of them.
 pub(crate) fn bits(value: &Value, expected: usize) -> Result<impl Iterator<Item = bool> + '_, RemoteError> {
-    let odd = || RemoteError::reply("as many bits as were asked for", value);
+    let odd = || RemoteError::reply("as many bits as were requested", value);
     let Value::Array(values) = value else { return Err(odd()) };
     if values.len() != expected || values.iter().any(|bit| !matches!(bit, Value::Int(0 | 1))) {
         return Err(odd());
@@ -55,7 +56,7 @@ pub(crate) fn bits(value: &Value, expected: usize) -> Result<impl Iterator<Item 
     Ok(values.iter().map(|bit| *bit == Value::Int(1)))
 }
 
-/// A number that a server answered with.
+/// The number in a reply.
 pub(crate) fn number(value: &Value) -> Result<u64, RemoteError> {
     match value {
         Value::Int(number) => u64::try_from(*number).ok(),
@@ -64,7 +65,7 @@ pub(crate) fn number(value: &Value) -> Result<u64, RemoteError> {
     .ok_or_else(|| RemoteError::reply("a number", value))
 }
 
-/// Answers as far as they are known, the last reason of those that are not, and room for the others.
+/// The answers so far, and the last error of those that are not known.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered<A> {
     pub(crate) given: Vec<A>,
@@ -79,7 +80,7 @@ impl<A: Clone> Gathered<A> {
         }));
     }
 
-    /// Nothing more is to be had.
+    /// Fills the rest, up to `len` answers, with `not_ready`.
     pub(crate) fn give_up(&mut self, len: usize, not_ready: A, cause: RemoteError) {
         self.given.resize(len, not_ready);
         self.error = Some(cause);
@@ -91,22 +92,29 @@ impl<A: Clone> Gathered<A> {
     }
 }
 
-/// *Mayhap*, if all of its bits are set.
+/// *Maybe* if all bits are set.
 pub(crate) fn answer(mut bits: impl Iterator<Item = bool>) -> Answer {
-    if bits.all(|bit| bit) { Answer::Mayhap } else { Answer::Absent }
+    if bits.all(|bit| bit) { Answer::Maybe } else { Answer::No }
 }
 
-/// Bits are set only if a script says that they may.
+/// Sets bits only if a script allows it.
 pub(crate) struct Guarded<'a> {
-    /// Lua: `KEYS[1]` is the bitmap, and the words of `BITFIELD` stand behind `words`. It answers nil if it set nothing.
+    /// Lua: `KEYS[1]` is the bitmap, and the words of `BITFIELD` follow after `words`. It returns nil if it
+    /// set nothing.
     pub(crate) script: &'static str,
     pub(crate) keys: &'a [&'a str],
     pub(crate) words: &'a [String],
 }
 
 impl Guarded<'_> {
-    /// Sets the bits of all items, each of which has `probes` of the positions. `None`: the script did not want to, at least for some.
-    pub(crate) async fn set(&self, link: &Link, probes: usize, positions: &[u64]) -> Option<Gathered<Added>> {
+    /// Sets the bits of all items. Each item has `probes` of the positions. `None`: the script refused, at
+    /// least for some.
+    pub(crate) async fn set(
+        &self,
+        link: &Link,
+        probes: usize,
+        positions: &[u64],
+    ) -> Option<Gathered<Inserted>> {
         let items_at_once = (SCRIPT_WORDS / (WORDS_PER_BIT * probes)).max(1);
         let groups = positions.chunks(items_at_once * probes);
         let replies = link.ask(groups.clone().map(|group| self.request(group)).collect()).await;
@@ -119,8 +127,8 @@ impl Guarded<'_> {
                 Err(cause) => Err(cause.clone()),
             };
             match old.map(Iterator::collect::<Vec<bool>>) {
-                Ok(old) => gathered.given.extend(old.chunks(probes).map(added)),
-                Err(cause) => gathered.give_up(end, Added::NotReady, cause),
+                Ok(old) => gathered.given.extend(old.chunks(probes).map(inserted)),
+                Err(cause) => gathered.give_up(end, Inserted::NotReady, cause),
             }
         }
         Some(gathered)
@@ -136,8 +144,8 @@ impl Guarded<'_> {
     }
 }
 
-fn added(old: &[bool]) -> Added {
-    if old.iter().all(|&bit| bit) { Added::Mayhap } else { Added::New }
+fn inserted(old: &[bool]) -> Inserted {
+    if old.iter().all(|&bit| bit) { Inserted::MaybeBefore } else { Inserted::New }
 }
 
 #[cfg(test)]
@@ -145,14 +153,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_bits_are_taken_for_bits() {
+    fn only_bits_are_accepted_as_bits() {
         let reply = |numbers: &[i64]| Value::Array(numbers.iter().map(|&bit| Value::Int(bit)).collect());
         assert!(bits(&reply(&[1, 0, 1]), 3).unwrap().eq([true, false, true]));
         for odd in [reply(&[1, 0]), reply(&[1, 0, 2]), reply(&[1, 0, -1]), Value::Nil, Value::Int(1)] {
             assert!(matches!(bits(&odd, 3).map(Iterator::count), Err(RemoteError::Reply { .. })), "{odd:?}");
         }
         assert!(number(&Value::Int(-1)).is_err() && number(&Value::Okay).is_err());
-        assert_eq!((answer([true; 3].into_iter()), added(&[true; 3])), (Answer::Mayhap, Added::Mayhap));
-        assert_eq!((answer([true, false].into_iter()), added(&[true, false])), (Answer::Absent, Added::New));
+        assert_eq!(
+            (answer([true; 3].into_iter()), inserted(&[true; 3])),
+            (Answer::Maybe, Inserted::MaybeBefore)
+        );
+        assert_eq!(
+            (answer([true, false].into_iter()), inserted(&[true, false])),
+            (Answer::No, Inserted::New)
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! A bitmap that takes the place of another in one step.
+//! Replaces a bitmap by another in one step.
 //!
-//! It goes to a name of its own in the same slot of a cluster, piece by piece, and then a script renames it: nobody ever sees half of it.
-//! Whatever expiry the old one had the new one gets. A sender that dies leaves a name behind that goes away by itself.
+//! The new bitmap is sent to a name of its own in the same slot, in pieces. Then a script renames it, so no
+//! client ever sees half of it. The new bitmap gets the expiry of the old one. If the sender dies, the name
+//! that it used expires.
 
 use std::ops::ControlFlow;
 
@@ -10,17 +11,17 @@ use redis::Value;
 use crate::java_bitmap::number;
 use crate::{Access, Link, RemoteError, Request};
 
-/// No piece is larger, and so many go out together.
+/// The maximum size of a piece, and the number of pieces per batch.
 const PIECE_BYTES: usize = 1 << 20;
 const PIECES_AT_ONCE: usize = 8;
-/// A name whose sender is gone goes away after so long; every batch begins it anew.
-const FORGOTTEN_MILLIS: u64 = 600_000;
-/// For so long a renaming that is asked for twice is known to be done.
+/// The expiry of the name that is sent to. Every batch renews it.
+const LOADING_EXPIRY_MS: u64 = 600_000;
+/// How long the server remembers that a rename was done, in case the request is sent twice.
 const REMEMBERED_MILLIS: u64 = 600_000;
 
-/// `KEYS`: what was sent, the name, what says that this was done, mayhap a config. `ARGV`: is anything to be there at the first of them, how long
-/// the third is kept, and the fields of the config.
-const TAKE_NAME: &str = "\
+/// `KEYS`: the sent bitmap, the name, a key that records that this was done, and the config if there is one.
+/// `ARGV`: whether the first key must exist, how long the third is kept, and the fields of the config.
+const RENAME: &str = "\
 if redis.call('exists', KEYS[3]) == 1 then return 1 end
 if ARGV[1] == '1' and redis.call('exists', KEYS[1]) == 0 then return 0 end
 local expiry = redis.call('pttl', KEYS[2])
@@ -43,37 +44,39 @@ return 1";
 
 /// A name in the same slot of a cluster as `name`.
 ///
-/// A name with a tag keeps it. One without becomes the tag, unless it has a closing brace, which would end it too early: then there is no such name
-/// but by luck, and a cluster says so. (Redisson's own config is in another slot then, too.)
-pub(crate) fn beside(name: &str, what: &str) -> String {
+/// A name with a hash tag keeps it. A name without one becomes the tag, unless it has a closing brace, which
+/// would end the tag too early. Then the result is in the same slot only by chance, and a cluster returns an
+/// error. (Redisson's own config is in another slot then, too.)
+pub(crate) fn name_in_slot(name: &str, what: &str) -> String {
     let has_tag = name.split_once('{').and_then(|(_, tag)| tag.find('}')).is_some_and(|len| len > 0);
     if has_tag || name.contains('}') { format!("{name}{what}") } else { format!("{{{name}}}{what}") }
 }
 
-/// What takes the place of the bitmap, and of the config beside it if there is one.
+/// The new bitmap, and its config if there is one.
 pub(crate) struct Successor<'a> {
     pub(crate) name: &'a str,
-    /// Empty: then there is to be no such key.
+    /// Empty: the key is removed.
     pub(crate) bitmap: &'a [u8],
-    /// Its key, and its fields.
+    /// The key of the config, and its fields.
     pub(crate) config: Option<(&'a str, [(&'static str, String); 4])>,
 }
 
 impl Successor<'_> {
-    /// Sends it, and puts it in place. `watch` is told how many bytes have arrived, and may stop it.
-    pub(crate) async fn take_place(
+    /// Sends the bitmap and renames it. `watch` gets the number of bytes that have arrived, and may stop the
+    /// transfer.
+    pub(crate) async fn replace(
         &self,
         link: &Link,
         watch: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), RemoteError> {
         let token = getrandom::u64().unwrap_or_else(|_| u64::from(std::process::id()));
-        let loading = beside(self.name, &format!(":loading:{token:016x}"));
+        let loading = name_in_slot(self.name, &format!(":loading:{token:016x}"));
         let done = match self.send(link, &loading, watch).await {
             Ok(()) => self.take_name(link, &loading).await,
             Err(cause) => Err(cause),
         };
         if done.is_err() {
-            // If even that cannot be done it goes away by itself.
+            // If this fails as well, the name expires.
             let _ = link.ask_one(Request::write("UNLINK", loading.as_bytes())).await;
         }
         done
@@ -90,11 +93,11 @@ impl Successor<'_> {
             if watch(sent as u64).is_break() {
                 return Err(RemoteError::Stopped);
             }
-            let expire = || Request::write("PEXPIRE", loading.as_bytes()).arg(FORGOTTEN_MILLIS);
+            let expire = || Request::write("PEXPIRE", loading.as_bytes()).arg(LOADING_EXPIRY_MS);
             let pieces = batch.chunks(PIECE_BYTES).enumerate().map(|(index, piece)| {
                 Request::write("SETRANGE", loading.as_bytes()).arg(sent + index * PIECE_BYTES).arg(piece)
             });
-            // What came before must still be there, or this would be a bitmap with a hole.
+            // The pieces before must still exist, or the bitmap would have a hole.
             let requests = [expire()].into_iter().chain(pieces).chain([expire()]).collect();
             let replies = link.ask(requests).await.into_iter().collect::<Result<Vec<Value>, _>>()?;
             let alive = replies.first().map(number).transpose()?;
@@ -115,7 +118,7 @@ impl Successor<'_> {
             words.extend(fields.iter().flat_map(|(field, value)| [(*field).to_owned(), value.clone()]));
         }
         let mut command = redis::cmd("EVAL");
-        command.arg(TAKE_NAME).arg(keys.len()).arg(keys).arg(words);
+        command.arg(RENAME).arg(keys.len()).arg(keys).arg(words);
         match number(&link.ask_one(Request::whole(command, self.name.as_bytes(), Access::Write)).await?)? {
             1 => Ok(()),
             _ => Err(self.gone()),
@@ -123,7 +126,7 @@ impl Successor<'_> {
     }
 
     fn gone(&self) -> RemoteError {
-        RemoteError::Unready { name: self.name.to_owned(), what: "what was sent for it is gone again" }
+        RemoteError::Unready { name: self.name.to_owned(), what: "the data sent for it was removed" }
     }
 }
 
@@ -132,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_beside_another_is_in_its_slot() {
+    fn the_loading_name_is_in_the_same_slot() {
         for (name, expected) in [
             ("seen", "{seen}:x"),
             ("a{b", "{a{b}:x"),
@@ -142,7 +145,7 @@ mod tests {
             ("a}b", "a}b:x"),
             ("a}{b}", "a}{b}:x"),
         ] {
-            assert_eq!(beside(name, ":x"), expected);
+            assert_eq!(name_in_slot(name, ":x"), expected);
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Filters that live on remote servers: a Redis, a Valkey, a cluster of them, or a mayhap server.
+//! Filters on remote servers: Redis, Valkey, a cluster of either, or a mayhap server.
 //!
 //! ```text
 //! items ─▶ shards (pure) ─▶ requests ─▶ Link: nodes, pipelines, redirections ─▶ three answers
 //! ```
 //!
-//! * [`ShardedFilter`] spreads one filter over the servers of a [`Link`], kept by their own filters or by ordinary strings;
-//!   [`PlainFilter`] is the case of one string.
-//! * [`Answer`] has three values: what cannot be known is [`Answer::NotReady`], and never *absent*.
-//! * [`Build`] makes the next generation of a filter and puts it in place, with no moment without an answer.
+//! * [`ShardedFilter`] spreads one filter over the servers of a [`Link`]. Its shards are filters of the
+//!   servers' own modules, or ordinary strings. [`PlainFilter`] is one such string.
+//! * [`Answer`] has three values. If a server cannot tell, the answer is [`Answer::NotReady`], never
+//!   [`Answer::No`].
+//! * [`Build`] makes the next generation of a filter and swaps it in. The filter answers all the time.
 //!
-//! `docs/remote.md` draws the layouts and has the argument for that.
+//! `docs/remote.md` draws the layouts and proves that no answer is wrong during a swap.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -31,7 +32,7 @@ mod route;
 mod shard;
 mod sharded;
 
-pub use answer::{Added, Additions, Answer, Answers};
+pub use answer::{Answer, Answers, Inserted, Insertions};
 pub use build::{Build, BuildOptions};
 pub use descriptor::DescriptorError;
 pub use error::RemoteError;

@@ -1,17 +1,17 @@
 //! A server, or all servers of a cluster: each request goes to the node that has its key.
 //!
 //! ```text
-//! requests ─▶ by node ─▶ pipelines, all nodes at once ─▶ an answer each
-//!                ▲                                        │ MOVED: the map is corrected   ┐
-//!                └──────── only what has no answer ◀──────┤ ASK: there, behind an ASKING  │
-//!                                                         └ busy, lost: ask who has what, wait
+//! requests ─▶ by node ─▶ pipelines, all nodes in parallel ─▶ one answer per request
+//!                ▲                                        │ MOVED: correct the slot map
+//!                └──────── only unanswered requests ◀─────┤ ASK: send to that node, after an ASKING
+//!                                                         └ busy, lost: read the slot map again, wait
 //! ```
 
 mod ask;
-mod heard;
 mod node;
+mod node_role;
+mod replica_ack;
 mod slots;
-mod standing;
 mod swap;
 mod topology;
 
@@ -26,40 +26,42 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, TlsCertificates,
 use tokio::time::timeout;
 
 use self::ask::refused;
-use self::node::{Node, place_of};
+use self::node::{Node, node_address};
+use self::node_role::NodeRole;
 #[cfg(test)]
 pub(crate) use self::slots::slot_of;
-use self::slots::{Place, parse_slots};
-use self::standing::Standing;
+use self::slots::{NodeAddress, parse_slots};
 pub(crate) use self::swap::MOST_SWAPPED_BYTES;
 use self::topology::Topology;
 use crate::{RemoteError, Request};
 
-/// A node that does not say by then who has what is left out of the question.
-const LEARNING: Duration = Duration::from_secs(1);
-/// How long a hurried link sends requests again.
-const HURRIED: Duration = Duration::from_millis(100);
+/// A node that does not return the slot map within this time is skipped.
+const SLOT_MAP_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a hurried link retries requests.
+const HURRIED_PATIENCE: Duration = Duration::from_millis(100);
 
-/// How a link behaves.
+/// Options of a link.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LinkOptions {
-    /// How long requests are sent again without any of them being answered, before they are given up. Default 15 s.
+    /// How long requests are retried while none of them is answered. Default 15 s.
     pub patience: Duration,
     /// How long a server may take to accept a connection. Default 5 s.
     pub connecting: Duration,
     /// How long a server may take to answer. Default 10 s.
     pub answering: Duration,
-    /// May requests that only look go to replicas? They may not have heard of the latest additions, so that an *absent* is
-    /// certain only for what was added a while ago. In no cluster that is for those which [`Link::open`] is given beside their master.
-    /// Default: no.
+    /// Allows replicas to answer reads. A replica may lack the latest insertions, so *no* is certain only for
+    /// items that were not inserted recently. Without a cluster, this uses the replicas that [`Link::open`]
+    /// is given together with their master. Default: off.
     pub read_from_replicas: bool,
-    /// How many replicas must have a change before it counts as done: with none, a master that dies may take with it what it
-    /// has just acknowledged. If there are more of them than that, one may take over that has it not. Default 0.
+    /// How many replicas must have a change before it counts as done. With 0, a master that dies may lose
+    /// changes that it has just acknowledged. If there are more replicas than this number, one without the
+    /// change may take over. Default 0.
     pub replicas: u32,
-    /// What to trust and to show over TLS; without it, what the system trusts.
+    /// The certificates to trust and to present over TLS. Without them, the certificates that the system
+    /// trusts.
     pub certificates: Option<TlsCertificates>,
-    /// Does it begin [hurried](Link::set_hurried)? Default: no.
+    /// Makes the link start [hurried](Link::set_hurried). Default: off.
     pub hurried: bool,
 }
 
@@ -77,7 +79,7 @@ impl Default for LinkOptions {
     }
 }
 
-/// A server or a cluster. Clones share its connections.
+/// A connection to a server or a cluster. Clones share its sockets.
 #[derive(Clone)]
 pub struct Link {
     inner: Arc<Inner>,
@@ -86,27 +88,28 @@ pub struct Link {
 struct Inner {
     options: LinkOptions,
     hurried: AtomicBool,
-    /// Where to begin, and how to log in everywhere.
+    /// The given servers. Their first login is used for all nodes.
     seeds: Vec<ConnectionInfo>,
-    nodes: Mutex<HashMap<(Place, bool), Arc<Node>>>,
+    nodes: Mutex<HashMap<(NodeAddress, bool), Arc<Node>>>,
     topology: RwLock<Arc<Topology>>,
-    /// One asks who has what, all others wait for that.
+    /// One task reads the slot map; all others wait for it.
     refreshing: tokio::sync::Mutex<Refreshing>,
 }
 
 #[derive(Default)]
 struct Refreshing {
-    /// Counts, so that not always the same one is asked first.
+    /// Counts the attempts, so that each begins with another node.
     turn: usize,
-    /// When the last attempt came to nothing, and why.
+    /// The time and the error of the last attempt, if it failed.
     failed: Option<(Instant, RemoteError)>,
 }
 
 impl Link {
-    /// Connects to the first of `servers` that is there, and asks it whether it is part of a cluster, and of which. In no cluster it must be a master.
+    /// Connects to the first of `servers` that answers, and asks it whether it is in a cluster and which
+    /// nodes that has. A server outside a cluster must be a master.
     ///
     /// # Errors
-    /// One of them is not an address, none is there, or none is more than a replica.
+    /// An address is invalid, no server answers, or only replicas do.
     pub async fn open(
         servers: impl IntoIterator<Item = impl IntoConnectionInfo>,
         options: LinkOptions,
@@ -119,7 +122,7 @@ impl Link {
         for seed in &seeds {
             check(seed.addr())?;
         }
-        let none = || RemoteError::Address { what: "none is given".into() };
+        let none = || RemoteError::Address { what: "no address given".into() };
         let first = Node::new(seeds.first().ok_or_else(none)?.clone(), false, &options)?;
         let inner = Inner {
             hurried: AtomicBool::new(options.hurried),
@@ -134,14 +137,15 @@ impl Link {
         Ok(link)
     }
 
-    /// How it behaves.
+    /// The options of the link.
     #[must_use]
     pub fn options(&self) -> &LinkOptions {
         &self.inner.options
     }
 
-    /// From now on, and for all clones: a hurried link gives requests up after a few tries, and a server that says nothing for a second is
-    /// not waited for. So who knows that servers are gone can ask now and then whether they are back, without waiting for
+    /// Switches this link and all its clones to hurried, or back. A hurried link gives up after a few
+    /// attempts, and waits at most a second for a server that does not answer. A caller that knows that
+    /// servers are down can test from time to time whether they are back, without waiting for
     /// [`patience`](LinkOptions::patience) each time.
     pub fn set_hurried(&self, hurried: bool) {
         self.inner.hurried.store(hurried, Ordering::Relaxed);
@@ -151,9 +155,9 @@ impl Link {
         self.inner.hurried.load(Ordering::Relaxed)
     }
 
-    /// How long requests are sent again, as things are.
+    /// How long requests are retried at present.
     fn patience(&self) -> Duration {
-        if self.is_hurried() { HURRIED } else { self.inner.options.patience }
+        if self.is_hurried() { HURRIED_PATIENCE } else { self.inner.options.patience }
     }
 
     /// Is it a cluster?
@@ -162,16 +166,16 @@ impl Link {
         self.topology().is_cluster()
     }
 
-    /// The addresses of the servers that take changes, as far as is known.
+    /// The addresses of the known masters.
     #[must_use]
     pub fn masters(&self) -> Vec<String> {
-        self.topology().masters().map(|node| node.address()).collect()
+        self.topology().masters().map(|node| node.display_address()).collect()
     }
 
-    /// What the server answers to one request.
+    /// Sends one request and returns the answer.
     ///
     /// # Errors
-    /// It refuses, or nobody answers.
+    /// The server refuses, or no server answers.
     pub async fn ask_one(&self, request: Request) -> Result<Value, RemoteError> {
         let mut answers = self.ask(vec![request]).await;
         answers.pop().unwrap_or(Err(RemoteError::Patience { waited: Duration::ZERO, last: "nothing".into() }))
@@ -186,36 +190,41 @@ impl Link {
         change(Arc::make_mut(&mut topology));
     }
 
-    fn known_nodes(&self) -> MutexGuard<'_, HashMap<(Place, bool), Arc<Node>>> {
+    fn known_nodes(&self) -> MutexGuard<'_, HashMap<(NodeAddress, bool), Arc<Node>>> {
         self.inner.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node at `place`; a place without a host is on that of `teller`.
-    fn node_at(&self, place: &Place, is_replica: bool, teller: &Node) -> Result<Arc<Node>, RemoteError> {
-        let host = if place.host.is_empty() { &teller.place().host } else { &place.host };
-        let place = Place { host: host.clone(), port: place.port };
+    /// The node at `address`. An address without a host means the host of `source`, the node that gave it.
+    fn node_at(
+        &self,
+        address: &NodeAddress,
+        is_replica: bool,
+        source: &Node,
+    ) -> Result<Arc<Node>, RemoteError> {
+        let host = if address.host.is_empty() { &source.address().host } else { &address.host };
+        let address = NodeAddress { host: host.clone(), port: address.port };
         let mut nodes = self.known_nodes();
-        if let Some(node) = nodes.get(&(place.clone(), is_replica)) {
+        if let Some(node) = nodes.get(&(address.clone(), is_replica)) {
             return Ok(node.clone());
         }
         let like = &self.inner.seeds[0];
-        let address = match like.addr() {
+        let connection_addr = match like.addr() {
             ConnectionAddr::TcpTls { insecure, .. } => ConnectionAddr::TcpTls {
-                host: place.host.clone(),
-                port: place.port,
+                host: address.host.clone(),
+                port: address.port,
                 insecure: *insecure,
                 tls_params: None,
             },
-            _ => ConnectionAddr::Tcp(place.host.clone(), place.port),
+            _ => ConnectionAddr::Tcp(address.host.clone(), address.port),
         };
-        let node = Node::new(like.clone().set_addr(address), is_replica, &self.inner.options)?;
-        nodes.insert((place, is_replica), node.clone());
+        let node = Node::new(like.clone().set_addr(connection_addr), is_replica, &self.inner.options)?;
+        nodes.insert((address, is_replica), node.clone());
         Ok(node)
     }
 
     /// The node of a seed.
     fn seed(&self, info: &ConnectionInfo, is_replica: bool) -> Result<Arc<Node>, RemoteError> {
-        let key = (place_of(info.addr()), is_replica);
+        let key = (node_address(info.addr()), is_replica);
         let mut nodes = self.known_nodes();
         if let Some(node) = nodes.get(&key) {
             return Ok(node.clone());
@@ -225,7 +234,7 @@ impl Link {
         Ok(node)
     }
 
-    /// Asks who has what, unless somebody has learned that since `version`.
+    /// Reads the slot map, unless another task has read it since `version`.
     async fn refresh(&self, version: u64) -> Result<(), RemoteError> {
         let began_to_wait = Instant::now();
         let mut refreshing = self.inner.refreshing.lock().await;
@@ -233,26 +242,28 @@ impl Link {
         if known.version > version {
             return Ok(());
         }
-        // All who waited for an attempt share what came of it: each with one of its own would wait for all before.
+        // All tasks that waited for an attempt share its result. If each made its own, it would wait for all
+        // before it.
         if let Some((_, error)) = refreshing.failed.as_ref().filter(|(ended, _)| *ended >= began_to_wait) {
             return Err(error.clone());
         }
         refreshing.turn += 1;
-        let refreshed = self.ask_around(&known, refreshing.turn).await;
+        let refreshed = self.fetch_slot_map(&known, refreshing.turn).await;
         refreshing.failed = refreshed.as_ref().err().map(|error| (Instant::now(), error.clone()));
         refreshed
     }
 
-    /// Asks one node after the other who has what, until one knows.
-    async fn ask_around(&self, known: &Topology, turn: usize) -> Result<(), RemoteError> {
-        /// After so long without an answer others are asked the next time.
-        const ASKING: Duration = Duration::from_secs(3);
+    /// Asks one node after another for the slot map, until one answers.
+    async fn fetch_slot_map(&self, known: &Topology, turn: usize) -> Result<(), RemoteError> {
+        /// After this time without an answer, the attempt ends. The next one begins with other nodes.
+        const ATTEMPT: Duration = Duration::from_secs(3);
         let is_first = known.version == 0;
-        let patient = if is_first && !self.is_hurried() { self.inner.options.connecting } else { LEARNING };
-        let mut last = RemoteError::Address { what: "none is given".into() };
+        let patient =
+            if is_first && !self.is_hurried() { self.inner.options.connecting } else { SLOT_MAP_TIMEOUT };
+        let mut last = RemoteError::Address { what: "no address given".into() };
         let begun = Instant::now();
         for node in &self.candidates(known, turn)? {
-            if !is_first && begun.elapsed() > ASKING {
+            if !is_first && begun.elapsed() > ATTEMPT {
                 break;
             }
             match timeout(patient, self.learn(node)).await {
@@ -260,22 +271,22 @@ impl Link {
                     self.adopt(topology);
                     return Ok(());
                 }
-                Ok(Ok(Learned::Server(standing))) => {
-                    let replicas = self.replicas_of(node, &standing).await?;
+                Ok(Ok(Learned::Server(role))) => {
+                    let replicas = self.replicas_of(node, &role).await?;
                     self.adopt(Topology::single(node.clone(), replicas));
                     return Ok(());
                 }
                 Ok(Err(error)) => last = error,
                 Err(_) => {
-                    node.hang_up().await;
-                    last = RemoteError::Patience { waited: patient, last: node.address() };
+                    node.close_any().await;
+                    last = RemoteError::Patience { waited: patient, last: node.display_address() };
                 }
             }
         }
         Err(last)
     }
 
-    /// Whom to ask: those that are known, and those that were given.
+    /// The nodes to ask: the known ones, and the given ones.
     fn candidates(&self, known: &Topology, turn: usize) -> Result<Vec<Arc<Node>>, RemoteError> {
         let mut candidates: Vec<Arc<Node>> = Vec::new();
         if known.is_cluster() {
@@ -283,79 +294,80 @@ impl Link {
         } else if known.version > 0 {
             candidates.extend(known.masters().cloned());
         }
-        // Not always the same one first: it may be cut off from the rest, and know nothing new.
+        // Begin with another node each time: one may be cut off from the rest and have an old map.
         let first = turn % candidates.len().max(1);
         candidates.rotate_left(first);
         for info in &self.inner.seeds {
             candidates.push(self.seed(info, false)?);
         }
-        let mut are_in = HashSet::new();
-        candidates.retain(|node| are_in.insert(Arc::as_ptr(node)));
+        let mut seen = HashSet::new();
+        candidates.retain(|node| seen.insert(Arc::as_ptr(node)));
         Ok(candidates)
     }
 
     fn adopt(&self, topology: Topology) {
-        let places: Vec<Place> = topology.nodes().map(|node| node.place().clone()).collect();
+        let addresses: Vec<NodeAddress> = topology.nodes().map(|node| node.address().clone()).collect();
         self.change_topology(|known| *known = topology.after(known));
-        self.known_nodes().retain(|(place, _), _| places.contains(place));
+        self.known_nodes().retain(|(address, _), _| addresses.contains(address));
     }
 
-    /// What a node knows about who has what.
+    /// Reads the slot map from a node.
     async fn learn(&self, node: &Arc<Node>) -> Result<Learned, RemoteError> {
-        let (standing, slots) = node.look().await?;
-        let is_alone = match (standing.is_clustered, &slots) {
+        let (role, slots) = node.look().await?;
+        let is_alone = match (role.is_clustered, &slots) {
             (Some(is_clustered), _) => !is_clustered,
-            // It knows no such command, or nothing of clusters; whoever is loading, or forbids it, may be part of one.
+            // The server has no such command, or has clusters disabled. One that is loading, or denies the
+            // command, may be in a cluster.
             (None, Value::ServerError(error)) => error.code() == "ERR",
             (None, _) => false,
         };
         if is_alone {
-            return Ok(Learned::Server(standing));
+            return Ok(Learned::Server(role));
         }
         if let Value::ServerError(error) = &slots {
             return Err(refused(error));
         }
-        let ranges =
-            parse_slots(&slots).ok_or_else(|| RemoteError::reply("slots and who has them", &slots))?;
+        let ranges = parse_slots(&slots).ok_or_else(|| RemoteError::reply("a slot map", &slots))?;
         if ranges.is_empty() {
-            return Err(RemoteError::reply("a cluster in which somebody has a slot", &slots));
+            return Err(RemoteError::reply("a cluster with assigned slots", &slots));
         }
-        let topology = Topology::cluster(&ranges, |place, is_replica| self.node_at(place, is_replica, node))?;
+        let topology =
+            Topology::cluster(&ranges, |address, is_replica| self.node_at(address, is_replica, node))?;
         Ok(Learned::Cluster(topology))
     }
 
-    /// The replicas of a server in no cluster among those that were given, if they may be asked.
-    async fn replicas_of(&self, master: &Node, standing: &Standing) -> Result<Vec<Arc<Node>>, RemoteError> {
+    /// For a server outside a cluster: the given servers that are its replicas, if the options allow them.
+    async fn replicas_of(&self, master: &Node, role: &NodeRole) -> Result<Vec<Arc<Node>>, RemoteError> {
         if !self.inner.options.read_from_replicas {
             return Ok(Vec::new());
         }
-        let others = self.inner.seeds.iter().filter(|info| place_of(info.addr()) != *master.place());
+        let others = self.inner.seeds.iter().filter(|info| node_address(info.addr()) != *master.address());
         let others = others.map(|info| self.seed(info, true)).collect::<Result<Vec<_>, _>>()?;
         let follows = async |node: &Node| {
-            let looked = timeout(LEARNING, node.look()).await;
-            matches!(looked, Ok(Ok((other, _))) if other.follows(standing))
+            let looked = timeout(SLOT_MAP_TIMEOUT, node.look()).await;
+            matches!(looked, Ok(Ok((other, _))) if other.follows(role))
         };
         let follow = join_all(others.iter().map(|node| follows(node))).await;
         Ok(others.into_iter().zip(follow).filter_map(|(node, follows)| follows.then_some(node)).collect())
     }
 }
 
-/// What a node said about who has what.
+/// The answer of a node to the question for the slot map.
 enum Learned {
-    /// Who has which slot.
+    /// The slot map of a cluster.
     Cluster(Topology),
-    /// It has everything itself.
-    Server(Standing),
+    /// The server is not in a cluster and has all keys.
+    Server(NodeRole),
 }
 
-/// A certificate that nobody looks at protects from nobody.
+/// Rejects addresses that turn certificate checks off: an unchecked certificate protects against no attacker.
 fn check(address: &ConnectionAddr) -> Result<(), RemoteError> {
     match address {
         ConnectionAddr::TcpTls { insecure: true, .. } => {
             Err(RemoteError::Address { what: "the server's certificate is always checked".into() })
         }
         ConnectionAddr::TcpTls { .. } => {
-            // It is there already if this is the second link.
+            // This fails if another link has installed it already.
             let _ = rustls::crypto::ring::default_provider().install_default();
             Ok(())
         }

@@ -1,31 +1,31 @@
-//! What filters, their shards and the builder's lock are called on the servers.
+//! The names of filters, shards and build locks on the servers.
 
 use std::fmt;
 use std::io::Write as _;
 
-/// Longer names are refused.
+/// The maximum length of a name, in bytes.
 const MOST_BYTES: usize = 1024;
 
-/// The name of a logical filter.
+/// The name of a filter, common to all its shards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FilterName(Vec<u8>);
 
-/// Why a filter cannot be called so.
+/// Why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Without a name the shards would all be in one place.
+    /// Without a name, all shards would be in one slot.
     Empty,
-    /// A `}` would end the tag of the shards too early, and all of them would be in one place.
+    /// A `}` would end the hash tag of the shard keys too early, and all shards would be in one slot.
     Brace {
-        /// Where it is.
+        /// Its position, in bytes.
         at: usize,
     },
-    /// Every shard has the name in its own, in every request.
+    /// The name is too long. It is part of every shard key, in every request.
     TooLong {
-        /// Bytes it has.
+        /// The length of the name, in bytes.
         bytes: usize,
-        /// Bytes it may have.
+        /// The maximum length, in bytes.
         limit: usize,
     },
 }
@@ -49,16 +49,17 @@ impl FilterName {
         }
     }
 
-    /// As it was given; the key of the descriptor.
+    /// The bytes of the name. They are also the key of the descriptor.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The key of a shard: `{name:0421}:g7:1f0c83aa`, with the number of its generation and the mark of it.
+    /// The key of a shard: `{name:0421}:g7:1f0c83aa`, with the number and the mark of its generation.
     ///
-    /// Four digits, and five if there are more than 10 000 shards. What is in braces decides the slot. The mark tells generations apart
-    /// that have the same number, since the filter was removed between them: no key ever belongs to two.
+    /// The shard number has four digits, or five if there are more than 10 000 shards. The part in braces
+    /// decides the slot. The mark separates generations with the same number, which exist if the filter was
+    /// removed in between: no key ever belongs to two generations.
     pub(crate) fn shard_key(&self, shard: u32, shards: u32, generation: u64, mark: u32) -> Vec<u8> {
         let width = if shards > 10_000 { 5 } else { 4 };
         let mut key = Vec::with_capacity(self.0.len() + 32);
@@ -69,7 +70,7 @@ impl FilterName {
         key
     }
 
-    /// The key that says who is building: `{name}:build`.
+    /// The key of the build lock: `{name}:build`.
     pub(crate) fn lock_key(&self) -> Vec<u8> {
         [b"{", self.0.as_slice(), b"}:build"].concat()
     }
@@ -88,7 +89,7 @@ impl fmt::Display for NameError {
             Self::Brace { at } => {
                 write!(
                     f,
-                    "a name cannot have a }} (byte {at}): what stands before it decides where shards go"
+                    "a name cannot contain }} (byte {at}): the text before it decides the slot of the shards"
                 )
             }
             Self::TooLong { bytes, limit } => write!(f, "the name has {bytes} bytes, limit is {limit}"),
@@ -104,7 +105,7 @@ mod tests {
     use crate::link::slot_of;
 
     #[test]
-    fn shards_are_called_so_for_ever() {
+    fn shard_keys_are_frozen() {
         let name = FilterName::new("seen").unwrap();
         let key = |shard, shards, generation| {
             String::from_utf8(name.shard_key(shard, shards, generation, 0x1f_0c83)).unwrap()
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_gather_all_shards_are_refused() {
+    fn names_that_would_put_all_shards_in_one_slot_are_rejected() {
         assert_eq!(FilterName::new(""), Err(NameError::Empty));
         assert_eq!(FilterName::new("a}b"), Err(NameError::Brace { at: 1 }));
         assert_eq!(FilterName::new([b'a'; 1025]), Err(NameError::TooLong { bytes: 1025, limit: 1024 }));

@@ -1,23 +1,24 @@
-//! A plain filter in one string: the case of a single shard.
+//! A plain filter in one string: a filter with a single shard.
 
-use crate::answer::{Additions, Answers};
+use crate::answer::{Answers, Insertions};
 use crate::build::{Build, BuildOptions};
 use crate::report::FilterReport;
 use crate::sharded::ShardedFilter;
 use crate::{Backend, FilterPlan, Link, RemoteError};
 
-/// A filter in one ordinary string of any Redis or Valkey: one `GETRANGE` for a lookup, one `BITFIELD` for an addition.
+/// A filter in one ordinary string of any Redis or Valkey: one `GETRANGE` for a lookup, one `BITFIELD` for an
+/// insertion.
 ///
-/// The same as a [`ShardedFilter`] of the plain backend with one shard, for up to some 430 million items at 1 %; its answers
-/// mean the same.
+/// The same as a [`ShardedFilter`] with the plain backend and one shard, with the same answers. It holds up
+/// to about 430 million items at 1 %.
 #[derive(Clone, Debug)]
 pub struct PlainFilter(ShardedFilter);
 
 impl PlainFilter {
-    /// Makes a new, empty filter for `capacity` items.
+    /// Creates a new, empty filter for `capacity` items.
     ///
     /// # Errors
-    /// There is one of this name, numbers make no sense, or servers do not do as they should.
+    /// The name is in use, a parameter is invalid, or a server fails.
     pub async fn create(
         link: &Link,
         name: impl AsRef<[u8]>,
@@ -27,22 +28,22 @@ impl PlainFilter {
         Ok(Self(ShardedFilter::create(link, name, &plan(capacity, target_fpr)).await?))
     }
 
-    /// The filter of this name.
+    /// Opens the filter with this name.
     ///
     /// # Errors
-    /// There is none, or something else.
+    /// There is no such filter, or the name holds something else.
     pub async fn open(link: &Link, name: impl AsRef<[u8]>) -> Result<Self, RemoteError> {
         Ok(Self(ShardedFilter::open(link, name).await?))
     }
 
-    /// Asks about items; an answer for each.
-    pub async fn ask<I: AsRef<[u8]>>(&self, items: &[I]) -> Answers {
-        self.0.ask(items).await
+    /// Looks up items and returns an answer for each.
+    pub async fn may_contain<I: AsRef<[u8]>>(&self, items: &[I]) -> Answers {
+        self.0.may_contain(items).await
     }
 
-    /// Adds items; what became of each.
-    pub async fn add<I: AsRef<[u8]>>(&self, items: &[I]) -> Additions {
-        self.0.add(items).await
+    /// Inserts items and returns a result for each.
+    pub async fn insert<I: AsRef<[u8]>>(&self, items: &[I]) -> Insertions {
+        self.0.insert(items).await
     }
 
     /// Begins to build the next generation, for `capacity` items.
@@ -58,15 +59,15 @@ impl PlainFilter {
         self.0.begin_build(&plan(capacity, target_fpr), options).await
     }
 
-    /// What it is, and how full.
+    /// Reports the parameters and the fill.
     ///
     /// # Errors
-    /// There is no such filter, or nobody says what it is.
+    /// There is no such filter, or its descriptor cannot be read.
     pub async fn info(&self) -> Result<FilterReport, RemoteError> {
         self.0.info().await
     }
 
-    /// Removes it.
+    /// Removes the filter.
     ///
     /// # Errors
     /// As [`ShardedFilter::delete`].
@@ -74,7 +75,7 @@ impl PlainFilter {
         self.0.delete().await
     }
 
-    /// The same filter, as one of shards.
+    /// The same filter, as a [`ShardedFilter`].
     #[must_use]
     pub fn as_sharded(&self) -> &ShardedFilter {
         &self.0

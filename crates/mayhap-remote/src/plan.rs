@@ -1,4 +1,4 @@
-//! What a filter is to hold, and how large its shards have to be for that.
+//! The plan of a filter, and the shard size that follows from it.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use crate::plain::PlainShape;
 use crate::route::MOST_SHARDS;
 
-/// RedisBloom makes no larger filters.
+/// The largest capacity that RedisBloom accepts.
 const MOST_BLOOM_CAPACITY: u64 = 1 << 30;
-/// How often, of all filters ever made, one has a shard with more items than it was made for.
+/// The probability that a filter has a shard with more items than the shard was sized for.
 const UNLUCKY: f64 = 1e-6;
-/// Shards of this size are moved from node to node in no time.
+/// Shards up to this size move between nodes quickly.
 const HANDY_BYTES: f64 = (4_u64 << 20) as f64;
-/// Shards, if nobody says how many: enough for a cluster to share.
+/// The default number of shards: enough for a cluster to share.
 const USUAL_SHARDS: u32 = 64;
-/// The lowest rate that the servers' filters are asked for.
+/// The lowest rate that is requested from the servers' filters.
 const MIN_RATE: f64 = 1e-12;
-/// The highest.
+/// The highest rate that is requested from the servers' filters.
 const MAX_RATE: f64 = 0.5;
 
-/// What keeps the shards of a filter.
+/// The kind of value that stores a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// Bloom filters by `BF.` commands: RedisBloom, valkey-bloom, mayhap.
+    /// Bloom filters of the `BF.` commands: RedisBloom, valkey-bloom, mayhap.
     Bloom,
-    /// Filters by the `MF.` commands of mayhap's server and module.
+    /// Filters of the `MF.` commands of mayhap's server and module.
     Mayhap,
-    /// Ordinary strings: any Redis or Valkey.
+    /// Ordinary strings, on any Redis or Valkey.
     Plain,
 }
 
@@ -42,14 +42,14 @@ impl Backend {
         }
     }
 
-    /// The one of this name.
+    /// The backend with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Bloom, Self::Mayhap, Self::Plain].into_iter().find(|backend| backend.name() == name)
     }
 }
 
-/// What a filter is to hold.
+/// The parameters that a filter is created from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterPlan {
     backend: Backend,
@@ -60,21 +60,22 @@ pub struct FilterPlan {
 }
 
 impl FilterPlan {
-    /// A filter for `capacity` items, at most `target_fpr` of all others being called *mayhap* by mistake.
+    /// A plan for `capacity` items, with a false-positive rate of at most `target_fpr`.
     #[must_use]
     pub fn new(backend: Backend, capacity: u64, target_fpr: f64) -> Self {
         Self { backend, capacity, target_fpr, shards: None, lease: Duration::from_secs(1) }
     }
 
-    /// In so many shards: a power of two from 1 to 65 536. Without this: 64, or more if they would be larger than 4 MiB.
+    /// Sets the number of shards: a power of two from 1 to 65 536. The default is 64, or more if shards would
+    /// be larger than 4 MiB.
     #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
         self.shards = Some(shards);
         self
     }
 
-    /// For how long a client may use what it knows about the filter before it looks again: 1 s, if nothing is said. It is the filter's: later
-    /// generations keep that of the first, whatever their plan says.
+    /// Sets how long a client may use the descriptor before it reads it again. The default is 1 s. The lease
+    /// belongs to the filter: later generations keep that of the first, whatever their plan says.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
@@ -87,10 +88,10 @@ impl FilterPlan {
         if range.contains(&got) { Ok(got) } else { Err(PlanError::Lease { got_ms: got }) }
     }
 
-    /// The measurements that keep the promise.
+    /// Computes the measures that keep the target rate.
     ///
     /// # Errors
-    /// Numbers out of range, or shards larger than their keeper allows.
+    /// A number is out of range, or a shard would be larger than its backend allows.
     pub fn measure(&self) -> Result<Measures, PlanError> {
         if !(MIN_RATE..=MAX_RATE).contains(&self.target_fpr) {
             return Err(PlanError::Rate { got: self.target_fpr, least: MIN_RATE, most: MAX_RATE });
@@ -121,14 +122,14 @@ impl FilterPlan {
     }
 }
 
-/// Items by which a complete shard of [`Backend::Bloom`] is known; they take room.
+/// The number of sentinels: items that mark a complete shard. They take room.
 pub(crate) const SENTINELS: u64 = 2;
-/// The shortest lease: less than a round trip makes no sense.
+/// The shortest lease. Less than a round trip makes no sense.
 pub(crate) const LEAST_LEASE_MS: u64 = 10;
-/// The longest: builders wait for it several times.
+/// The longest lease. Builders wait for it several times.
 pub(crate) const MOST_LEASE_MS: u64 = 600_000;
 
-/// How large a filter is, in numbers that keep the promise.
+/// The dimensions of a filter that keep the target rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
     pub(crate) backend: Backend,
@@ -140,31 +141,31 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// What keeps the shards.
+    /// The backend of the shards.
     #[must_use]
     pub const fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     #[must_use]
     pub const fn shards(&self) -> u32 {
         self.shards
     }
 
-    /// Items it is sized for.
+    /// The number of items that the filter is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The rate that was asked for.
+    /// The requested false-positive rate.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// Items that each shard is sized for: its share, and what chance may add to that in the fullest of them.
+    /// The number of items that each shard is sized for: its share, plus the slack for the fullest shard.
     #[must_use]
     pub const fn shard_capacity(&self) -> u64 {
         self.shard_capacity
@@ -176,14 +177,15 @@ impl Measures {
         self.plain.as_ref()
     }
 
-    /// The rate of a shard with as many items as it is sized for: the worst there is in a filter that is full, and not
-    /// above the target.
+    /// The false-positive rate of a shard at its capacity: the worst in a full filter, and not above the
+    /// target.
     #[must_use]
     pub fn worst_shard_fpr(&self) -> f64 {
         self.shard_fpr(self.shard_capacity)
     }
 
-    /// The rate of a shard that holds `items`, by the model; of a server's own filters by that of a classic one.
+    /// The false-positive rate of a shard with `items` items, by the model. For a server's own filters it is
+    /// that of a classic Bloom filter.
     #[must_use]
     pub fn shard_fpr(&self, items: u64) -> f64 {
         if let Some(plain) = &self.plain {
@@ -193,14 +195,15 @@ impl Measures {
         mayhap::sizing::classic::expected_fpr(bits, probes, items).min(1.0)
     }
 
-    /// The rate of a shard that says of itself that it holds `counted` items, also if that is more than it was made for.
+    /// The false-positive rate of a shard that reports `counted` items, even above its capacity.
     ///
-    /// A filter counts only what it has not taken for known. The fuller it is, the less that is of what was added: the rest
-    /// follows from the rate on the way. Of a plain shard the count is an estimate from its bits, which tell the rate.
+    /// A filter counts only items that it did not report as members already. The fuller it is, the smaller
+    /// that part of the insertions. The rest follows from the rate at each step. For a plain shard the count
+    /// is an estimate from its bits, and the bits determine the rate.
     pub(crate) fn counted_fpr(&self, counted: u64) -> f64 {
-        /// Steps for as many items as the shard was made for.
+        /// The number of steps per shard capacity.
         const STEPS: f64 = 64.0;
-        /// From here on it says *mayhap* to everything.
+        /// At this rate the filter practically answers *maybe* for every item.
         const ALL: f64 = 0.9999;
         if let Some(plain) = &self.plain {
             return plain.expected_fpr(counted).max(plain.fill_fpr(counted));
@@ -209,30 +212,32 @@ impl Measures {
         if self.backend != Backend::Mayhap || counted <= self.shard_capacity {
             return self.shard_fpr(counted);
         }
-        let (mut items, mut heard) = (self.shard_capacity as f64, self.shard_capacity as f64);
+        let (mut items, mut counted_so_far) = (self.shard_capacity as f64, self.shard_capacity as f64);
         let mut rate = self.shard_fpr(self.shard_capacity);
-        while heard < counted as f64 && rate < ALL {
-            heard += (1.0 - rate) * step;
+        while counted_so_far < counted as f64 && rate < ALL {
+            counted_so_far += (1.0 - rate) * step;
             items += step;
             rate = self.shard_fpr(items as u64);
         }
         rate
     }
 
-    /// The rate of the whole with `capacity` items in: that of a shard with its share.
+    /// The false-positive rate of the filter at capacity: that of a shard with its share.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.shard_fpr(self.capacity.div_ceil(u64::from(self.shards)))
     }
 }
 
-/// A shard's share of the items, and room for what chance adds: all shards have enough, but for one filter in a million.
+/// The capacity of a shard: its share of the items, plus slack for uneven hashing. In all but one filter in a
+/// million, every shard has enough room.
 fn shard_capacity(capacity: u64, shards: u32) -> u64 {
     if shards == 1 {
         return capacity;
     }
     let mean = capacity as f64 / f64::from(shards);
-    // Bernstein: more than mean + t with a chance of at most exp(-t² / 2(mean + t/3)), of which every shard gets its part.
+    // Bernstein: more than mean + t has a probability of at most exp(-t² / 2(mean + t/3)), shared among all
+    // shards.
     let odds = (f64::from(shards) / UNLUCKY).ln();
     let slack = odds / 3.0 + (odds * odds / 9.0 + 2.0 * mean * odds).sqrt();
     ((mean + slack).ceil() as u64).min(capacity)
@@ -244,50 +249,50 @@ fn usual_shards(capacity: u64, target_fpr: f64) -> u32 {
     wanted.max(USUAL_SHARDS).next_power_of_two()
 }
 
-/// Why a filter cannot be made of these numbers.
+/// Why a plan is invalid.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A rate that this backend cannot keep.
+    /// The backend cannot keep this rate.
     Rate {
-        /// What was asked for.
+        /// The requested rate.
         got: f64,
-        /// The lowest.
+        /// The lowest possible rate.
         least: f64,
-        /// The highest.
+        /// The highest possible rate.
         most: f64,
     },
-    /// No items, or too many.
+    /// The capacity is zero or too large.
     Capacity {
-        /// What was asked for.
+        /// The requested capacity.
         got: u64,
-        /// The most.
+        /// The largest possible capacity.
         most: u64,
     },
-    /// Not a power of two, or too many shards.
+    /// The number of shards is not a power of two, or too large.
     Shards {
-        /// What was asked for.
+        /// The requested number.
         got: u32,
-        /// The most.
+        /// The maximum.
         most: u32,
     },
-    /// Shards that are larger than their keeper allows: more of them make them smaller.
+    /// A shard would be larger than the backend allows. More shards make it smaller.
     ShardTooLarge {
-        /// Bytes of one, at least.
+        /// The size of a shard, in bytes, at least.
         bytes: u64,
-        /// Bytes it may have.
+        /// The maximum, in bytes.
         limit: u64,
     },
-    /// Shards for more items than their keeper allows: more of them make them smaller.
+    /// A shard would hold more items than the backend allows. More shards make it smaller.
     ShardCapacity {
-        /// Items of one.
+        /// The number of items per shard.
         got: u64,
-        /// Items it may be made for.
+        /// The maximum.
         most: u64,
     },
-    /// A lease that nobody could keep, or nobody would wait for.
+    /// The lease is too short to keep or too long to wait for.
     Lease {
-        /// Milliseconds that were asked for.
+        /// The requested lease, in milliseconds.
         got_ms: u64,
     },
 }
@@ -303,10 +308,10 @@ impl fmt::Display for PlanError {
                 write!(f, "shards must be a power of two between 1 and {most}, got {got}")
             }
             Self::ShardTooLarge { bytes, limit } => {
-                write!(f, "a shard needs {bytes} bytes, limit is {limit}: more shards make it smaller")
+                write!(f, "a shard needs {bytes} bytes, limit is {limit}: use more shards")
             }
             Self::ShardCapacity { got, most } => {
-                write!(f, "a shard would hold {got} items, limit is {most}: more shards make it smaller")
+                write!(f, "a shard would hold {got} items, limit is {most}: use more shards")
             }
             Self::Lease { got_ms } => {
                 write!(f, "a lease must be between {LEAST_LEASE_MS} and {MOST_LEASE_MS} ms, got {got_ms}")
@@ -329,20 +334,20 @@ mod tests {
         assert!(measures.worst_shard_fpr() <= 0.01 && measures.expected_fpr() < measures.worst_shard_fpr());
         let single = FilterPlan::new(Backend::Plain, 1000, 0.01).shards(1).measure().unwrap();
         assert_eq!(single.shard_capacity(), 1000);
-        // Never more than all there are.
+        // Never more than the capacity of the filter.
         let tiny = FilterPlan::new(Backend::Bloom, 3, 0.01).shards(4096).measure().unwrap();
         assert_eq!(tiny.shard_capacity(), 3);
     }
 
     #[test]
-    fn chance_stays_within_the_slack_and_would_not_within_a_third_of_it() {
+    fn the_fullest_shard_uses_between_a_third_and_all_of_the_slack() {
         let (capacity, shards) = (100_000_u64, 64);
         let room = shard_capacity(capacity, shards);
         let fullest = |round: u64| {
             let key = mayhap::SecretKey::new([round as u8; 16]);
             let mut counts = vec![0_u64; shards as usize];
             for item in 0..capacity {
-                counts[crate::route::Place::of(&key, &item.to_le_bytes()).shard(shards) as usize] += 1;
+                counts[crate::route::ItemRoute::of(&key, &item.to_le_bytes()).shard(shards) as usize] += 1;
             }
             counts.into_iter().max().unwrap()
         };
@@ -353,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_refused() {
+    fn numbers_out_of_range_are_rejected() {
         let plan = |capacity, rate| FilterPlan::new(Backend::Bloom, capacity, rate);
         assert!(matches!(plan(0, 0.01).measure(), Err(PlanError::Capacity { .. })));
         assert!(matches!(plan(1, 1.0).measure(), Err(PlanError::Rate { .. })));
@@ -368,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_handy_if_nobody_says_how_many() {
+    fn the_default_number_of_shards_keeps_them_small() {
         let shards = |capacity| FilterPlan::new(Backend::Plain, capacity, 0.01).measure().unwrap().shards();
         assert_eq!(shards(1000), 64);
         assert_eq!(shards(10_000_000_000), 4096);

@@ -1,25 +1,29 @@
-//! Redisson's `RBloomFilter`, used beside the programs in Java that it belongs to.
+//! Redisson's `RBloomFilter`, shared with the Java programs that use it.
 //!
 //! ```text
 //! NAME            a string of bits: as long as its highest set bit needs, and no key at all while there is none
 //! {NAME}:config   a hash: size, hashIterations, expectedInsertions, falseProbability
 //! ```
 //!
-//! Bits, config and answers are Redisson's own ([`mayhap::codec::redisson`] has the layout and the codecs), so both sides may add and ask
-//! as they like. What is different here:
+//! Bits, config and answers are the same as Redisson's ([`mayhap::codec::redisson`] has the layout and the
+//! codecs), so both sides may insert and look up. The differences:
 //!
-//! - **Three answers.** No config: [`Answer::NotReady`]. Redisson throws then, or, where it has read the config before, says *absent*.
-//! - **A bitmap that is missing is not ready either**, although Redisson's empty filters have none: an empty filter and one whose bitmap was
-//!   evicted or deleted look the same, and of these two only the second does harm. Who knows better says
-//!   [`empty_is_absent`](RedissonFilter::empty_is_absent). Adding an item makes the bitmap.
-//! - **The config is looked at with every batch**, as Redisson does with every item: before the bits and behind them, on the same
-//!   connection. When it has changed, what was read is thrown away, and the batch begins anew with the new one. (A filter that is deleted and
-//!   made again *with the same numbers* while a batch is under way has the answers of either.) Additions go by a script that
-//!   looks at the config first, so none is ever made to a filter that is another by then.
+//! - **Three answers.** Without a config the answer is [`Answer::NotReady`]. Redisson throws, or answers *no*
+//!   if it has read the config before.
+//! - **A missing bitmap is not ready either**, although Redisson's empty filters have none. An empty filter
+//!   looks the same as one whose bitmap was evicted or deleted, and the second would answer *no* for members.
+//!   Callers that know better use [`empty_means_no`](RedissonFilter::empty_means_no). Inserting an item
+//!   creates the bitmap.
+//! - **The config is checked with every batch**, as Redisson does with every item: before and after the bits,
+//!   on the same connection. If it has changed, the replies are dropped, and the batch starts again with the
+//!   new config. (If a filter is deleted and created again *with the same numbers* during a batch, the
+//!   answers may be those of either.) Insertions use a script that checks the config first, so no item goes
+//!   to a filter that has been replaced.
 //! - **A new generation in one step**: [`replace_with`](RedissonFilter::replace_with).
 //!
-//! It asks for `BITFIELD_RO`, which Redis has since 6.0, and, as Redisson does, for `EVAL`. In a cluster both keys are in one slot, unless the name has
-//! a brace but no tag: such filters do not work there, with Redisson neither.
+//! It needs `BITFIELD_RO`, which Redis has since 6.0, and `EVAL`, as Redisson does. In a cluster both keys
+//! are in one slot, unless the name has a brace but no hash tag. Such filters do not work in a cluster, not
+//! with Redisson either.
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +34,7 @@ use redis::Value;
 
 use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded, TOGETHER};
 use crate::java_swap::Successor;
-use crate::{Access, Added, Additions, Answer, Answers, Link, RemoteError, Request};
+use crate::{Access, Answer, Answers, Inserted, Insertions, Link, RemoteError, Request};
 
 /// `KEYS`: the config. `ARGV`: its fields.
 const INIT: &str = "\
@@ -38,7 +42,8 @@ if redis.call('exists', KEYS[1]) == 1 then return 0 end
 redis.call('hset', KEYS[1], unpack(ARGV))
 return 1";
 
-/// `KEYS`: the bitmap, the config. `ARGV`: the size and the hash iterations it must have, and what is to be done.
+/// `KEYS`: the bitmap, the config. `ARGV`: the required size and hash iterations, and the words of the
+/// command.
 const ADD: &str = "\
 local now = redis.call('hmget', KEYS[2], 'size', 'hashIterations')
 if now[1] ~= ARGV[1] or now[2] ~= ARGV[2] then return false end
@@ -47,10 +52,10 @@ return redis.call('bitfield', KEYS[1], unpack(ARGV, 3))";
 /// The fields of a config, as Redisson names them.
 const FIELDS: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
-/// How often a config is read again for one batch before that is given up.
+/// How many times a batch starts again because the config changed, before it fails.
 const TRIES: u32 = 5;
 
-/// A filter of Redisson's.
+/// A filter in Redisson's layout.
 ///
 /// ```no_run
 /// use mayhap::ItemEncoding;
@@ -58,11 +63,11 @@ const TRIES: u32 = 5;
 ///
 /// # async fn example() -> Result<(), mayhap_remote::RemoteError> {
 /// let link = Link::open(["redis://localhost"], LinkOptions::default()).await?;
-/// // As `redisson.getBloomFilter("users")`, whose codec is Kryo5 unless it was told another.
+/// // As `redisson.getBloomFilter("users")`, whose default codec is Kryo5.
 /// let users = RedissonFilter::open(&link, "users", ItemEncoding::Kryo5).await?;
-/// let answers = users.ask(&["ada", "grace"]).await;
-/// if answers.as_slice()[0] == Answer::Absent {
-///     // Certainly nobody. For NotReady, ask the database.
+/// let answers = users.may_contain(&["ada", "grace"]).await;
+/// if answers.as_slice()[0] == Answer::No {
+///     // Certainly not a user. For Maybe and NotReady, ask the database.
 /// }
 /// # Ok(())
 /// # }
@@ -72,13 +77,13 @@ pub struct RedissonFilter {
     name: String,
     config_key: String,
     items: ItemEncoding,
-    /// What it was when somebody looked last.
+    /// The config as it was read last.
     config: Mutex<Option<Config>>,
     empty: Answer,
 }
 
 impl RedissonFilter {
-    /// The filter of this name, whose codec makes bytes of items in this way. Nothing is asked of the server yet.
+    /// The filter with this name. `items` is the encoding of its codec. Sends no request.
     #[must_use]
     pub fn named(link: &Link, name: &str, items: ItemEncoding) -> Self {
         Self {
@@ -91,12 +96,12 @@ impl RedissonFilter {
         }
     }
 
-    /// The filter of this name, and what its config says.
+    /// Opens the filter with this name and reads its config.
     ///
-    /// It need not be there yet: then it is not ready, and is looked for again with every batch.
+    /// The filter need not exist yet: then it is not ready, and every batch looks for it again.
     ///
     /// # Errors
-    /// A config that makes no filter, or a server that does not answer.
+    /// The config is invalid, or a server does not answer.
     pub async fn open(link: &Link, name: &str, items: ItemEncoding) -> Result<Self, RemoteError> {
         let filter = Self::named(link, name, items);
         match filter.read_config().await {
@@ -105,11 +110,12 @@ impl RedissonFilter {
         }
     }
 
-    /// Makes a filter as `tryInit` does.
+    /// Creates a filter as `tryInit` does.
     ///
     /// # Errors
-    /// [`RemoteError::Taken`] if there is a config already, [`RemoteError::Unbuildable`] for numbers that make none, or a server that does not
-    /// answer. A server whose first answer got lost may say *taken* of what was just made.
+    /// [`RemoteError::Taken`] if there is a config already, [`RemoteError::Unbuildable`] for invalid numbers,
+    /// or a server does not answer. If the first answer was lost, the error may be *taken* for a filter that
+    /// was just created.
     pub async fn try_init(
         link: &Link,
         name: &str,
@@ -131,25 +137,25 @@ impl RedissonFilter {
         }
     }
 
-    /// Is there the config of such a filter?
+    /// Does the config of this filter exist?
     ///
     /// # Errors
-    /// A server that does not answer.
+    /// A server does not answer.
     pub async fn is_there(link: &Link, name: &str) -> Result<bool, RemoteError> {
         let key = config_key(name);
         let kind = link.ask_one(Request::read("TYPE", key.as_bytes())).await?;
         Ok(matches!(kind, Value::SimpleString(kind) if kind == "hash"))
     }
 
-    /// A bitmap that is missing means that nothing was added, as it does to Redisson, rather than *not ready*.
+    /// Treats a missing bitmap as an empty filter, as Redisson does, instead of *not ready*.
     #[must_use]
-    pub fn empty_is_absent(mut self) -> Self {
-        self.empty = Answer::Absent;
+    pub fn empty_means_no(mut self) -> Self {
+        self.empty = Answer::No;
         self
     }
 
-    /// The answers for these items.
-    pub async fn ask<I: Item>(&self, items: &[I]) -> Answers {
+    /// Looks up items and returns an answer for each.
+    pub async fn may_contain<I: Item>(&self, items: &[I]) -> Answers {
         let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             match self.ask_group(group).await {
@@ -163,19 +169,19 @@ impl RedissonFilter {
         Answers::new(all.given, all.error)
     }
 
-    /// Adds these items.
-    pub async fn add<I: Item>(&self, items: &[I]) -> Additions {
+    /// Inserts items and returns a result for each.
+    pub async fn insert<I: Item>(&self, items: &[I]) -> Insertions {
         let mut all = Gathered { given: Vec::with_capacity(items.len()), error: None };
         for group in items.chunks(AT_ONCE) {
             match self.add_group(group).await {
-                Ok(added) => all.append(added),
+                Ok(inserted) => all.append(inserted),
                 Err(cause) => {
-                    all.give_up(items.len(), Added::NotReady, cause);
+                    all.give_up(items.len(), Inserted::NotReady, cause);
                     break;
                 }
             }
         }
-        Additions::new(all.given, all.error)
+        Insertions::new(all.given, all.error)
     }
 
     async fn ask_group<I: Item>(&self, items: &[I]) -> Result<Gathered<Answer>, RemoteError> {
@@ -189,7 +195,7 @@ impl RedissonFilter {
         Err(self.changing())
     }
 
-    /// The answers by this config. `None`: it is another one now.
+    /// The answers with this config. `None`: the config has changed.
     async fn look<I: Item>(
         &self,
         config: &Config,
@@ -226,7 +232,7 @@ impl RedissonFilter {
         Ok(Some(answers))
     }
 
-    async fn add_group<I: Item>(&self, items: &[I]) -> Result<Gathered<Added>, RemoteError> {
+    async fn add_group<I: Item>(&self, items: &[I]) -> Result<Gathered<Inserted>, RemoteError> {
         for _ in 0..TRIES {
             let config = self.config().await?;
             let positions =
@@ -234,19 +240,21 @@ impl RedissonFilter {
             let [(_, size), (_, iterations), ..] = config.fields();
             let guarded =
                 Guarded { script: ADD, keys: &[&self.name, &self.config_key], words: &[size, iterations] };
-            if let Some(added) = guarded.set(&self.link, config.hash_iterations() as usize, &positions).await
+            if let Some(inserted) =
+                guarded.set(&self.link, config.hash_iterations() as usize, &positions).await
             {
-                return Ok(added);
+                return Ok(inserted);
             }
             self.remember(None);
         }
         Err(self.changing())
     }
 
-    /// The config as it was seen last, or else as it is.
+    /// The config as it was read last, or read now.
     ///
     /// # Errors
-    /// [`RemoteError::Unready`] if there is none, [`RemoteError::Config`] for one that makes no filter, or a server that does not answer.
+    /// [`RemoteError::Unready`] if there is none, [`RemoteError::Config`] if it is invalid, or a server does
+    /// not answer.
     pub async fn config(&self) -> Result<Config, RemoteError> {
         let seen = *self.config.lock().unwrap_or_else(PoisonError::into_inner);
         match seen {
@@ -256,7 +264,7 @@ impl RedissonFilter {
     }
 
     async fn read_config(&self) -> Result<Config, RemoteError> {
-        // Its four fields, and not whatever else somebody may have put there.
+        // Read the four fields only; other clients may have stored more in this hash.
         let reply =
             self.link.ask_one(Request::read("HMGET", self.config_key.as_bytes()).arg(&FIELDS)).await?;
         let Value::Array(values) = &reply else { return Err(RemoteError::reply("fields", &reply)) };
@@ -277,37 +285,41 @@ impl RedissonFilter {
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
     }
 
-    /// How many items Redisson's `count()` says there are. (Of a full bitmap that says nothing but *very many*, and so does this.)
+    /// The number of items that Redisson's `count()` returns. (For a full bitmap both only mean *very many*.)
     ///
     /// # Errors
-    /// [`RemoteError::Unready`] if there is no config, or a server that does not answer.
+    /// [`RemoteError::Unready`] if there is no config, or a server does not answer.
     pub async fn count(&self) -> Result<u64, RemoteError> {
         let config = self.read_config().await?;
         Ok(sizing::classic::items_from_fill(config.size(), config.hash_iterations(), self.ones().await?))
     }
 
-    /// How many of its bits are set.
+    /// The number of bits that are set.
     ///
     /// # Errors
-    /// A server that does not answer, or says that there is no bitmap of this name but something else.
+    /// A server does not answer, or the name does not hold a bitmap.
     pub async fn ones(&self) -> Result<u64, RemoteError> {
         java_bitmap::number(&self.link.ask_one(Request::read("BITCOUNT", self.name.as_bytes())).await?)
     }
 
-    /// Puts another filter in its place, config and all, in one step: a new generation. Whoever asks meanwhile gets the old one.
+    /// Replaces the filter and its config in one step: a new generation. Until then lookups use the old
+    /// filter.
     ///
-    /// Fill it with [`redisson::create`] and the methods of [`Bloom`]; it may be larger or smaller than the one that is there, or the first of its
-    /// name. What anybody adds to the old one while the new one is on its way is gone with the old: programs in Java know nothing of
-    /// generations, so whoever adds must add to both, or wait. The expiry of the old one goes over.
+    /// Fill the new filter with [`redisson::create`] and the methods of [`Bloom`]. It may be larger or
+    /// smaller than the old one, or the first with this name. Items that are inserted into the old one during
+    /// the transfer are lost with it. Java programs know nothing of generations: writers must insert into
+    /// both, or wait. The new filter keeps the expiry of the old one.
     ///
     /// # Errors
-    /// [`RemoteError::OtherLayout`] for a filter that is not Redisson's or whose items have another encoding, or a server that does not
-    /// answer; then the old one stays, unless no answer came to the very last request.
+    /// [`RemoteError::OtherLayout`] for a filter without Redisson's layout or with another item encoding, or
+    /// a server does not answer. Then the old filter stays, unless the answer to the very last request was
+    /// lost.
     pub async fn replace_with(&self, filter: &Bloom) -> Result<(), RemoteError> {
         self.replace_watched(filter, |_| ControlFlow::Continue(())).await
     }
 
-    /// [`replace_with`](Self::replace_with); `watch` is told how many bytes have arrived, and may stop it.
+    /// As [`replace_with`](Self::replace_with). `watch` gets the number of bytes that have arrived, and may
+    /// stop the transfer.
     ///
     /// # Errors
     /// As there, and [`RemoteError::Stopped`].
@@ -329,7 +341,7 @@ impl RedissonFilter {
         let fields = config.fields();
         let successor =
             Successor { name: &self.name, bitmap: &bitmap, config: Some((&self.config_key, fields)) };
-        successor.take_place(&self.link, watch).await?;
+        successor.replace(&self.link, watch).await?;
         self.remember(Some(config));
         Ok(())
     }
@@ -337,14 +349,14 @@ impl RedissonFilter {
     /// Removes bitmap and config in one step.
     ///
     /// # Errors
-    /// A server that does not answer.
+    /// A server does not answer.
     pub async fn delete(&self) -> Result<(), RemoteError> {
         self.remember(None);
         let request = Request::write("DEL", self.name.as_bytes()).arg(&self.config_key);
         self.link.ask_one(request).await.map(|_| ())
     }
 
-    /// How items become bytes.
+    /// The encoding of items.
     #[must_use]
     pub const fn items(&self) -> ItemEncoding {
         self.items
@@ -359,7 +371,7 @@ impl RedissonFilter {
     }
 }
 
-/// Does a server still say the same of size and hash iterations?
+/// Does the server still report the same size and hash iterations?
 fn is_config(reply: &Value, config: &Config) -> bool {
     let is =
         |value: &Value, text: &str| matches!(value, Value::BulkString(there) if there == text.as_bytes());

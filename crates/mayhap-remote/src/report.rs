@@ -1,4 +1,4 @@
-//! What a filter is, and how full.
+//! A report on a filter: its parameters and its fill.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::{Measures, RemoteError};
 pub struct ShardFill {
     /// Its number.
     pub shard: u32,
-    /// Items in it, by its own count, or estimated from its bits; or why that is not known.
+    /// The number of items in it, counted by the server or estimated from its bits; or why that is unknown.
     pub items: Result<u64, RemoteError>,
 }
 
-/// A filter as it is now.
+/// The state of a filter.
 #[derive(Clone, Debug)]
 pub struct FilterReport {
     pub(crate) generation: u64,
@@ -25,7 +25,7 @@ pub struct FilterReport {
 }
 
 impl FilterReport {
-    /// The number of the generation that serves.
+    /// The number of the serving generation.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
@@ -37,7 +37,7 @@ impl FilterReport {
         &self.measures
     }
 
-    /// For how long clients use what they know before they look again.
+    /// How long clients use the descriptor before they read it again.
     #[must_use]
     pub const fn lease(&self) -> Duration {
         self.lease
@@ -66,19 +66,19 @@ impl FilterReport {
         self.fill.iter().filter(|fill| fill.items.is_err())
     }
 
-    /// Items in all shards that are ready.
+    /// The number of items in all ready shards.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.counts().sum()
     }
 
-    /// Items in the fullest shard.
+    /// The number of items in the fullest shard.
     #[must_use]
     pub fn fullest(&self) -> u64 {
         self.counts().max().unwrap_or(0)
     }
 
-    /// How much more the fullest shard has than the mean of all, as a part of that: 0.02 is 2 %.
+    /// How much fuller the fullest shard is than the mean, as a fraction of the mean: 0.02 is 2 %.
     #[must_use]
     pub fn spread(&self) -> f64 {
         let shards = self.counts().count();
@@ -88,7 +88,7 @@ impl FilterReport {
         self.fullest() as f64 * shards as f64 / self.inserted() as f64 - 1.0
     }
 
-    /// How often it is wrong as full as it is now, by the model: the mean over the shards that are ready.
+    /// The false-positive rate at the present fill, by the model: the mean over the ready shards.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let (shards, sum) = self
@@ -97,7 +97,8 @@ impl FilterReport {
         if shards == 0 { 0.0 } else { sum / f64::from(shards) }
     }
 
-    /// Has it more items than it was made for? Those of plain shards are estimated from their bits, to 5 %.
+    /// Does it hold more items than its capacity? For plain shards the number of items is estimated from
+    /// their bits, to 5 %.
     #[must_use]
     pub fn over_capacity(&self) -> bool {
         let made_for = self.measures.capacity();

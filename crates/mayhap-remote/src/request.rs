@@ -1,18 +1,19 @@
-//! One command for a server, with what decides where it goes.
+//! One command for a server, with the key that decides which node gets it.
 
 use redis::{Cmd, ToRedisArgs};
 
-/// Does a command change anything?
+/// How a command uses its key, and which node it may go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It only looks, and may go to a replica if the link allows that.
+    /// Only reads. May go to a replica if the link allows that.
     Read,
-    /// It only looks, and what it sees must be the latest: it goes to a master.
+    /// Only reads, and must see the latest data. Goes to a master.
     ReadLatest,
-    /// It changes something, and goes to a master.
+    /// Changes something. Goes to a master.
     Write,
-    /// It changes something and may not run twice, as counting may not. It goes to a master, and is not sent again if nobody knows whether it was
-    /// run: then its answer is [`RemoteError::Unsure`](crate::RemoteError::Unsure).
+    /// Changes something and must not run twice, such as counting. Goes to a master. If it is unknown whether
+    /// the command ran, it is not sent again, and the result is
+    /// [`RemoteError::Unsure`](crate::RemoteError::Unsure).
     Once,
 }
 
@@ -23,10 +24,10 @@ impl Access {
     }
 }
 
-/// A command about one key, to be sent to the node that has it.
+/// A command about one key, for the node that has this key.
 ///
-/// A request may be sent more than once: whoever does not hear an answer cannot know whether the command was run.
-/// Setting bits may run twice; for commands that may not there is [`Access::Once`].
+/// A request may be sent more than once: if the answer is lost, the client cannot know whether the command
+/// ran. Setting bits may run twice. For commands that may not run twice there is [`Access::Once`].
 #[derive(Clone, Debug)]
 pub struct Request {
     key: Vec<u8>,
@@ -35,25 +36,25 @@ pub struct Request {
 }
 
 impl Request {
-    /// `command key`, which only looks; more words by [`arg`](Self::arg).
+    /// `command key`, which only reads. Add more words with [`arg`](Self::arg).
     #[must_use]
     pub fn read(command: &str, key: &[u8]) -> Self {
         Self::new(command, key, Access::Read)
     }
 
-    /// `command key`, which changes something; more words by [`arg`](Self::arg).
+    /// `command key`, which changes something. Add more words with [`arg`](Self::arg).
     #[must_use]
     pub fn write(command: &str, key: &[u8]) -> Self {
         Self::new(command, key, Access::Write)
     }
 
-    /// `command key`, which changes something and must not run twice; more words by [`arg`](Self::arg).
+    /// `command key`, which changes something and must not run twice. Add more words with [`arg`](Self::arg).
     #[must_use]
     pub fn once(command: &str, key: &[u8]) -> Self {
         Self::new(command, key, Access::Once)
     }
 
-    /// A whole command whose key is not its first word, such as `EVALSHA`.
+    /// A complete command whose key is not its first argument, such as `EVALSHA`.
     #[must_use]
     pub fn whole(command: Cmd, key: &[u8], access: Access) -> Self {
         Self { key: key.to_vec(), command, access }
@@ -65,26 +66,26 @@ impl Request {
         Self::whole(words, key, access)
     }
 
-    /// Another word, or several.
+    /// Appends one or more arguments.
     #[must_use]
     pub fn arg(mut self, word: impl ToRedisArgs) -> Self {
         self.command.arg(word);
         self
     }
 
-    /// The key that says which node it goes to.
+    /// The key that decides which node gets the command.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The words.
+    /// The command with its arguments.
     #[must_use]
     pub fn command(&self) -> &Cmd {
         &self.command
     }
 
-    /// Does it change anything?
+    /// How the command uses its key.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access

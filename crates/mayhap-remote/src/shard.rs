@@ -1,13 +1,13 @@
-//! What is said to shards, and what their answers mean: pure. One command per shard and batch, or per item where there are
-//! only bits.
+//! The commands for shards and the meaning of their replies, without I/O. One command per shard and batch, or
+//! per item for plain shards.
 //!
-//! How a shard shows, with every answer, that it is there and complete:
+//! Every reply shows whether the shard exists and is complete:
 //!
-//! | backend | lookup | it is ready if |
+//! | backend | lookup | ready if |
 //! |---|---|---|
-//! | `bf` | `BF.MEXISTS shard item … sentinel sentinel` | both sentinels are there |
-//! | `mf` | `MF.MEXISTS shard item … sentinel sentinel` | it is no error, and both sentinels are there |
-//! | `plain` | `GETRANGE shard` of the item's block | the block is whole, and its first bit is set |
+//! | `bf` | `BF.MEXISTS shard item … sentinel sentinel` | both sentinels are members |
+//! | `mf` | `MF.MEXISTS shard item … sentinel sentinel` | the reply is not an error, and both sentinels are members |
+//! | `plain` | `GETRANGE shard` of the item's block | the block is complete, and its first bit is set |
 
 use redis::Value;
 
@@ -15,28 +15,28 @@ use crate::descriptor::Generation;
 use crate::name::FilterName;
 use crate::plain::{PlainImage, PlainShape, empty, without_ready_bits};
 use crate::plan::{Backend, SENTINELS};
-use crate::route::{Place, sentinels};
-use crate::{Access, Added, Answer, RemoteError, Request};
+use crate::route::{ItemRoute, sentinels};
+use crate::{Access, Answer, Inserted, RemoteError, Request};
 
-/// Items of one command.
+/// The maximum number of items in one command.
 const MOST_ITEMS: usize = 4096;
-/// Bytes of the items of one command.
+/// The maximum number of bytes of the items in one command.
 const MOST_BYTES: usize = 1 << 20;
-/// Bytes that are written to a string at once.
+/// The number of bytes that one command writes to a string.
 pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 
-/// One command for one shard, and the items it is about.
+/// One command for one shard, with its items.
 pub(crate) struct Job {
     pub(crate) key: Vec<u8>,
     shard: u32,
-    /// Places in the batch.
+    /// Indices of the items in the batch.
     pub(crate) items: Vec<usize>,
 }
 
 /// The jobs of a batch.
 pub(crate) fn jobs<I: AsRef<[u8]>>(generation: &Generation, name: &FilterName, items: &[I]) -> Vec<Job> {
     let shards = generation.measures.shards;
-    let shard_of = |item: &I| Place::of(&generation.key, item.as_ref()).shard(shards);
+    let shard_of = |item: &I| ItemRoute::of(&generation.key, item.as_ref()).shard(shards);
     let one_each = generation.measures.plain.is_some();
     let mut order: Vec<(u32, usize)> =
         items.iter().enumerate().map(|(index, item)| (shard_of(item), index)).collect();
@@ -62,11 +62,11 @@ pub(crate) fn jobs<I: AsRef<[u8]>>(generation: &Generation, name: &FilterName, i
 }
 
 impl Job {
-    /// The command that asks about its items.
+    /// The command that looks up its items.
     pub(crate) fn lookup<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
         let command = match &generation.measures.plain {
             Some(plain) => {
-                let (first, _) = plain.bits_of(self.place(generation, items));
+                let (first, _) = plain.bits_of(self.route(generation, items));
                 let from = first / 8;
                 let to = from + plain.block_bytes() as u64 - 1;
                 return Request::read("GETRANGE", &self.key).arg(from).arg(to);
@@ -80,8 +80,8 @@ impl Job {
             .fold(request, |request, item| request.arg(item.as_slice()))
     }
 
-    /// The command that adds its items; it never makes a shard that is not there.
-    pub(crate) fn addition<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
+    /// The command that inserts its items. It never creates a missing shard.
+    pub(crate) fn insertion<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
         let Some(plain) = &generation.measures.plain else {
             let request = match generation.measures.backend {
                 Backend::Mayhap => Request::write("MF.MADD", &self.key),
@@ -89,59 +89,64 @@ impl Job {
             };
             return self.with_items(request, items);
         };
-        let (first, positions) = plain.bits_of(self.place(generation, items));
+        let (first, positions) = plain.bits_of(self.route(generation, items));
         let request = Request::write("BITFIELD", &self.key).arg("GET").arg("u1").arg(first);
         positions.fold(request, |request, position| request.arg("SET").arg("u1").arg(first + position).arg(1))
     }
 
-    /// What the reply to [`lookup`](Self::lookup) says about each of its items.
+    /// The answers for its items, from the reply to [`lookup`](Self::lookup).
     pub(crate) fn answers<I: AsRef<[u8]>>(
         &self,
         generation: &Generation,
         items: &[I],
         reply: &Value,
     ) -> Result<Vec<Answer>, RemoteError> {
-        let answer = |is_there| if is_there { Answer::Mayhap } else { Answer::Absent };
+        let answer = |is_there| if is_there { Answer::Maybe } else { Answer::No };
         if let Some(plain) = &generation.measures.plain {
             let Value::BulkString(block) = reply else {
                 return Err(RemoteError::reply("a block", reply));
             };
-            let covers = plain.covers(block, self.place(generation, items));
-            let covers = covers.ok_or_else(|| self.not_ready("its block is not there"))?;
+            let covers = plain.covers(block, self.route(generation, items));
+            let covers = covers.ok_or_else(|| self.not_ready("its block is missing"))?;
             return Ok(vec![answer(covers)]);
         }
         let flags = flags(reply).filter(|flags| flags.len() == self.items.len() + SENTINELS as usize);
         let mut flags = flags.ok_or_else(|| RemoteError::reply("an answer for each item", reply))?;
         let sentinels = flags.split_off(self.items.len());
         if !sentinels.iter().all(|&is_there| is_there) {
-            return Err(self.not_ready("missing, not complete, or another"));
+            return Err(self.not_ready("missing, incomplete, or foreign"));
         }
         Ok(flags.into_iter().map(answer).collect())
     }
 
-    /// What the reply to [`addition`](Self::addition) says about each of its items.
-    pub(crate) fn added(&self, generation: &Generation, reply: &Value) -> Result<Vec<Added>, RemoteError> {
-        let became = |is_new| if is_new { Added::New } else { Added::Mayhap };
+    /// The results for its items, from the reply to [`insertion`](Self::insertion).
+    pub(crate) fn inserted(
+        &self,
+        generation: &Generation,
+        reply: &Value,
+    ) -> Result<Vec<Inserted>, RemoteError> {
+        let result = |is_new| if is_new { Inserted::New } else { Inserted::MaybeBefore };
         let Value::Array(parts) = reply else {
             return Err(RemoteError::reply("an answer for each item", reply));
         };
         if let Some(plain) = &generation.measures.plain {
             let old = flags(reply).filter(|old| old.len() == plain.probes() as usize + 1);
-            let old = old.ok_or_else(|| RemoteError::reply("an old bit for each", reply))?;
+            let old = old.ok_or_else(|| RemoteError::reply("an old bit for each position", reply))?;
             if !old[0] {
-                return Err(self.not_ready("its block is not there"));
+                return Err(self.not_ready("its block is missing"));
             }
-            return Ok(vec![became(old[1..].iter().any(|was_set| !was_set))]);
+            return Ok(vec![result(old[1..].iter().any(|was_set| !was_set))]);
         }
-        // A filter that is full says so in the place of an item, and nothing about those behind it.
+        // A full filter returns an error in place of the first item that it rejects, and nothing for the
+        // items after it.
         let full = parts.iter().position(|part| matches!(part, Value::ServerError(_)));
-        let heard = full.unwrap_or(parts.len());
-        let flags = flags(&Value::Array(parts[..heard].to_vec()));
+        let answered = full.unwrap_or(parts.len());
+        let flags = flags(&Value::Array(parts[..answered].to_vec()));
         let flags = flags.filter(|flags| flags.len() == self.items.len() || full.is_some());
         let flags = flags.ok_or_else(|| RemoteError::reply("an answer for each item", reply))?;
-        let mut added: Vec<Added> = flags.into_iter().map(became).collect();
-        added.resize(self.items.len(), Added::Full);
-        Ok(added)
+        let mut inserted: Vec<Inserted> = flags.into_iter().map(result).collect();
+        inserted.resize(self.items.len(), Inserted::Full);
+        Ok(inserted)
     }
 
     pub(crate) fn shown(&self) -> String {
@@ -156,13 +161,13 @@ impl Job {
         self.items.iter().fold(request, |request, &index| request.arg(items[index].as_ref()))
     }
 
-    /// Where the one item of a plain job goes.
-    fn place<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Place {
-        Place::of(&generation.key, self.items.first().map_or(&[], |&index| items[index].as_ref()))
+    /// The route of the only item of a plain job.
+    fn route<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> ItemRoute {
+        ItemRoute::of(&generation.key, self.items.first().map_or(&[], |&index| items[index].as_ref()))
     }
 }
 
-/// An error of the shard at `key`, by its name: what a server says of a filter that is not there, or is something else.
+/// Adds the key of the shard to an error reply that means: the filter is missing, or is something else.
 pub(crate) fn named(key: &[u8], error: RemoteError) -> RemoteError {
     match error {
         RemoteError::Refused { code, text }
@@ -176,7 +181,7 @@ pub(crate) fn named(key: &[u8], error: RemoteError) -> RemoteError {
     }
 }
 
-/// Ones and zeros, or yes and no, by the version of the protocol.
+/// Reads an array of flags: integers in RESP2, booleans in RESP3.
 fn flags(reply: &Value) -> Option<Vec<bool>> {
     let Value::Array(parts) = reply else { return None };
     let flag = |part: &Value| match part {
@@ -187,7 +192,7 @@ fn flags(reply: &Value) -> Option<Vec<bool>> {
     parts.iter().map(flag).collect()
 }
 
-/// The commands that make one empty shard, whose key holds nothing, in their order.
+/// The commands that create one empty shard at an unused key, in order.
 pub(crate) fn creation(generation: &Generation, key: &[u8]) -> impl Iterator<Item = Request> {
     let measures = &generation.measures;
     let (capacity, rate) = (measures.shard_capacity + SENTINELS, measures.target_fpr);
@@ -203,7 +208,8 @@ pub(crate) fn creation(generation: &Generation, key: &[u8]) -> impl Iterator<Ite
     filter.into_iter().chain(chunks.into_iter().flatten())
 }
 
-/// The pieces of an empty string. A piece that came a second time, after items had, would wipe them out: each is sent once.
+/// The commands that write an empty string, in chunks. A chunk that arrived a second time, after insertions,
+/// would erase items. So each is sent once.
 fn empty_plain(plain: PlainShape, key: &[u8]) -> impl Iterator<Item = Request> {
     (0..plain.bytes().div_ceil(CHUNK_BYTES)).map(move |chunk| {
         let from = chunk * CHUNK_BYTES;
@@ -212,16 +218,16 @@ fn empty_plain(plain: PlainShape, key: &[u8]) -> impl Iterator<Item = Request> {
     })
 }
 
-/// One of the two sentinels, which stand for the beginning and the end of making a shard.
+/// One of the two sentinels. They mark the beginning and the end of making a shard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sentinel {
-    /// It was made by us: one that somebody else made in its place has not got this.
+    /// We created the shard. A filter that another client created at this key does not have this item.
     Made,
-    /// Everything is in.
+    /// The shard has all its items.
     Complete,
 }
 
-/// The command that puts a sentinel in; a plain shard has none.
+/// The command that inserts a sentinel. `None` for a plain shard, which has none.
 pub(crate) fn sentinel(
     generation: &Generation,
     key: &[u8],
@@ -237,7 +243,7 @@ pub(crate) fn sentinel(
     Some(request.arg(item.as_slice()))
 }
 
-/// The command that asks whether a shard is all there.
+/// The command that checks whether a shard is complete.
 pub(crate) fn readiness(generation: &Generation, key: &[u8], shard: u32) -> Request {
     let latest = |command: &str| Request::whole(redis::cmd(command).arg(key).take(), key, Access::ReadLatest);
     let exists = match (generation.measures.backend, &generation.measures.plain) {
@@ -252,43 +258,46 @@ pub(crate) fn readiness(generation: &Generation, key: &[u8], shard: u32) -> Requ
     latest(exists).arg(first.as_slice()).arg(second.as_slice())
 }
 
-/// Is a shard all there, by the reply to [`readiness`]?
+/// Does the reply to [`readiness`] show a complete shard?
 pub(crate) fn is_ready(generation: &Generation, reply: &Value) -> bool {
     let due = generation.measures.plain.as_ref().map_or(SENTINELS as usize, |plain| ready_bits(plain).len());
     flags(reply).is_some_and(|flags| flags.len() == due && flags.into_iter().all(|is_there| is_there))
 }
 
-/// Places of the ready bits that tell whether a plain shard is the one that was made at first.
+/// Positions of the ready bits that show whether a plain shard is the one that was created first.
 ///
-/// Ready bits are written by [`creation`] alone, from the front to the back. A shard that was lost since and made again by
-/// additions or an image has none at all; one that was lost while it was made has none in front. That of the last block, and
-/// of one in each chunk between, show that all of it was made.
+/// Only [`creation`] writes ready bits, from the front to the back. A shard that was lost later, and created
+/// again by an insertion or an image, has none at all. One that was lost while it was created has none in
+/// front. The ready bit of the last block, and of one block in each chunk before it, show that all of the
+/// shard was created.
 fn ready_bits(plain: &PlainShape) -> Vec<u64> {
     let last = plain.bytes() - plain.block_bytes() as u64;
     (0..plain.bytes()).step_by(CHUNK_BYTES as usize).chain([last]).map(|byte| byte * 8).collect()
 }
 
-/// Where the image of a plain shard is on its way: what is in braces is the same, and so is the slot.
-pub(crate) fn beside(key: &[u8]) -> Vec<u8> {
+/// The key of the image of a plain shard, before it is joined to the shard. It has the same hash tag, so the
+/// same slot.
+pub(crate) fn image_key(key: &[u8]) -> Vec<u8> {
     [key, b":image"].concat()
 }
 
-/// The commands that write an image beside its shard, without ready bits: joined to nothing, it is no shard.
-pub(crate) fn sending(image: &PlainImage, beside: &[u8]) -> Vec<Request> {
+/// The commands that write an image to its own key, without ready bits: if the shard is missing, joining the
+/// image does not make a ready one.
+pub(crate) fn sending(image: &PlainImage, image_key: &[u8]) -> Vec<Request> {
     let chunks = (0_u64..).step_by(CHUNK_BYTES as usize).zip(image.as_bytes().chunks(CHUNK_BYTES as usize));
     let requests = chunks.map(|(from, chunk)| {
-        Request::write("SETRANGE", beside).arg(from).arg(without_ready_bits(image.shape(), chunk.to_vec()))
+        Request::write("SETRANGE", image_key).arg(from).arg(without_ready_bits(image.shape(), chunk.to_vec()))
     });
     requests.collect()
 }
 
-/// The bits that an image has on its way.
+/// The number of bits that are set in an image as it is sent.
 pub(crate) fn ones(image: &PlainImage) -> u64 {
     let all: u64 = image.as_bytes().iter().map(|byte| u64::from(byte.count_ones())).sum();
     all - image.shape().blocks()
 }
 
-/// The commands that ask a shard whether it is ready, and how full it is.
+/// The commands that read whether a shard is ready, and how full it is.
 pub(crate) fn inventory(generation: &Generation, key: &[u8], shard: u32) -> [Request; 2] {
     let count = match (generation.measures.backend, &generation.measures.plain) {
         (_, Some(_)) => "BITCOUNT",
@@ -298,7 +307,7 @@ pub(crate) fn inventory(generation: &Generation, key: &[u8], shard: u32) -> [Req
     [readiness(generation, key, shard), Request::read(count, key)]
 }
 
-/// How many items a shard holds, by the replies to [`inventory`]. `None`: it is not ready.
+/// The number of items in a shard, from the replies to [`inventory`]. `None`: it is not ready.
 pub(crate) fn counted(generation: &Generation, ready: &Value, count: &Value) -> Option<u64> {
     let Value::Int(count) = count else { return None };
     let count = u64::try_from(*count).ok().filter(|_| is_ready(generation, ready))?;
@@ -322,8 +331,10 @@ mod tests {
     fn a_job(backend: Backend, count: usize) -> (Generation, Vec<Vec<u8>>, Job) {
         let (generation, name) = (generation(backend), FilterName::new("seen").unwrap());
         let in_shard_0 = (0_u32..).map(|number| number.to_le_bytes().to_vec());
-        let items: Vec<Vec<u8>> =
-            in_shard_0.filter(|item| Place::of(&generation.key, item).shard(4) == 0).take(count).collect();
+        let items: Vec<Vec<u8>> = in_shard_0
+            .filter(|item| ItemRoute::of(&generation.key, item).shard(4) == 0)
+            .take(count)
+            .collect();
         let mut jobs = jobs(&generation, &name, &items);
         (generation, items, jobs.remove(0))
     }
@@ -351,9 +362,9 @@ mod tests {
         for backend in [Backend::Bloom, Backend::Mayhap] {
             let (generation, items, job) = a_job(backend, 2);
             let answers = |reply: &Value| job.answers(&generation, &items, reply);
-            assert_eq!(answers(&ints(&[1, 0, 1, 1])).unwrap(), [Answer::Mayhap, Answer::Absent]);
+            assert_eq!(answers(&ints(&[1, 0, 1, 1])).unwrap(), [Answer::Maybe, Answer::No]);
             let yes = Value::Array([true, false, true, true].map(Value::Boolean).to_vec());
-            assert_eq!(answers(&yes).unwrap(), [Answer::Mayhap, Answer::Absent]);
+            assert_eq!(answers(&yes).unwrap(), [Answer::Maybe, Answer::No]);
             for odd in [&[0, 0, 0, 0][..], &[1, 1, 1, 0], &[1, 1, 0, 1], &[1, 1, 1], &[1, 1, 1, 1, 1], &[]] {
                 assert!(answers(&ints(odd)).is_err(), "{odd:?}");
             }
@@ -369,29 +380,32 @@ mod tests {
         let mut block = vec![0; 64];
         assert!(answers(block.clone()).is_err() && answers(Vec::new()).is_err());
         block[0] = 0x80;
-        assert_eq!(answers(block.clone()).unwrap(), [Answer::Absent]);
+        assert_eq!(answers(block.clone()).unwrap(), [Answer::No]);
         assert!(answers(block[..63].to_vec()).is_err(), "too short");
-        assert_eq!(answers(vec![0xff; 64]).unwrap(), [Answer::Mayhap]);
+        assert_eq!(answers(vec![0xff; 64]).unwrap(), [Answer::Maybe]);
         assert!(job.answers(&generation, &items, &Value::Nil).is_err());
     }
 
     #[test]
-    fn additions_tell_what_became_of_each_item() {
+    fn insertion_replies_give_a_result_for_each_item() {
         let (generation, _, job) = a_job(Backend::Bloom, 3);
-        let added = |reply: &Value| job.added(&generation, reply);
-        assert_eq!(added(&ints(&[1, 0, 1])).unwrap(), [Added::New, Added::Mayhap, Added::New]);
-        assert!(added(&ints(&[1, 0])).is_err() && added(&ints(&[1, 0, 1, 1])).is_err());
-        assert!(added(&Value::Okay).is_err());
+        let inserted = |reply: &Value| job.inserted(&generation, reply);
+        assert_eq!(
+            inserted(&ints(&[1, 0, 1])).unwrap(),
+            [Inserted::New, Inserted::MaybeBefore, Inserted::New]
+        );
+        assert!(inserted(&ints(&[1, 0])).is_err() && inserted(&ints(&[1, 0, 1, 1])).is_err());
+        assert!(inserted(&Value::Okay).is_err());
         let (generation, _, job) = a_job(Backend::Plain, 1);
         let probes = generation.measures.plain.unwrap().probes() as usize;
         let old = |ready, bit| {
             let mut old = vec![bit; probes + 1];
             old[0] = ready;
-            job.added(&generation, &ints(&old))
+            job.inserted(&generation, &ints(&old))
         };
-        assert_eq!(old(1, 0).unwrap(), [Added::New]);
-        assert_eq!(old(1, 1).unwrap(), [Added::Mayhap]);
+        assert_eq!(old(1, 0).unwrap(), [Inserted::New]);
+        assert_eq!(old(1, 1).unwrap(), [Inserted::MaybeBefore]);
         assert!(old(0, 0).is_err(), "a stray bit in a string that is not ready");
-        assert!(job.added(&generation, &ints(&[1])).is_err());
+        assert!(job.inserted(&generation, &ints(&[1])).is_err());
     }
 }

@@ -7,27 +7,28 @@ use redis::Value;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::answer::{Additions, Answers};
-use crate::build::{Build, BuildOptions, bury, lock_for_a_while, unlock};
+use crate::answer::{Answers, Insertions};
+use crate::build::{Build, BuildOptions, lock_for_leases, remove_dead, unlock};
 use crate::descriptor::{Descriptor, Generation, Role};
 use crate::link::MOST_SWAPPED_BYTES;
 use crate::name::FilterName;
 use crate::plan::FilterPlan;
 use crate::report::{FilterReport, ShardFill};
-use crate::route::Place;
-use crate::shard::{Job, beside, counted, inventory, jobs, named};
-use crate::{Access, Added, Answer, Link, RemoteError, Request};
+use crate::route::ItemRoute;
+use crate::shard::{Job, counted, image_key, inventory, jobs, named};
+use crate::{Access, Answer, Inserted, Link, RemoteError, Request};
 
-/// How often a filter that changes all the time is looked at before that is an error.
-const MOST_LOOKS: u32 = 8;
-/// Shards that are dealt with in one go.
+/// How many times an operation starts again because the filter was replaced, before it fails.
+const MAX_ATTEMPTS: u32 = 8;
+/// The number of shards per batch of requests.
 const SHARDS_AT_ONCE: usize = 1024;
 
 /// A filter in shards: one on a single server, thousands over a cluster.
 ///
-/// An *absent* is certain: the item was not in any [`add`](Self::add) that answered *new* or *mayhap* before the question.
-/// Where that cannot be said, since a shard is missing, incomplete, foreign or out of reach, the answer is
-/// [`Answer::NotReady`]. A *mayhap* is wrong for at most the target rate of items, as long as no more than its capacity are in.
+/// *No* is certain: before the lookup, no [`insert`](Self::insert) of the item had returned *new* or *maybe
+/// before*. If that cannot be known, because a shard is missing, incomplete, foreign or out of reach, the
+/// answer is [`Answer::NotReady`]. *Maybe* has a false-positive rate of at most the target, up to the
+/// capacity.
 ///
 /// ```no_run
 /// use mayhap_remote::{Answer, Backend, FilterPlan, Link, LinkOptions, ShardedFilter};
@@ -36,9 +37,9 @@ const SHARDS_AT_ONCE: usize = 1024;
 /// let link = Link::open(["redis://localhost"], LinkOptions::default()).await?;
 /// let plan = FilterPlan::new(Backend::Plain, 1_000_000, 0.01);
 /// let seen = ShardedFilter::create(&link, "seen", &plan).await?;
-/// assert!(seen.add(&["ada", "grace"]).await.all_in());
-/// let answers = seen.ask(&["ada", "alan"]).await;
-/// assert_eq!(answers.as_slice()[0], Answer::Mayhap);
+/// assert!(seen.insert(&["ada", "grace"]).await.all_inserted());
+/// let answers = seen.may_contain(&["ada", "alan"]).await;
+/// assert_eq!(answers.as_slice()[0], Answer::Maybe);
 /// # Ok(())
 /// # }
 /// ```
@@ -51,28 +52,28 @@ pub struct ShardedFilter {
 struct Inner {
     link: Link,
     name: FilterName,
-    known: Mutex<Memory>,
+    known: Mutex<Cache>,
 }
 
-/// What is known, or why the last who asked was not told.
+/// The cached descriptor, or the last error.
 #[derive(Debug, Default)]
-struct Memory {
+struct Cache {
     known: Option<Known>,
     failed: Option<(Instant, RemoteError)>,
 }
 
-/// A descriptor, and since when it is known.
+/// A descriptor and the time of its read.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) descriptor: Arc<Descriptor>,
-    /// As it was read.
+    /// The text as it was read.
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Before it was asked for: it was so at this time or later.
+    /// The time before the read request: the descriptor was current then or later.
     looked_at: Instant,
 }
 
 impl Known {
-    /// May it still be used? That there is no filter is never taken from memory.
+    /// May the cached descriptor still be used? A missing filter is never served from the cache.
     fn is_good(&self) -> bool {
         self.descriptor.serving.is_some()
             && self.looked_at.elapsed() < Duration::from_millis(self.descriptor.lease_ms)
@@ -80,10 +81,11 @@ impl Known {
 }
 
 impl ShardedFilter {
-    /// Makes a new, empty filter. That takes a little longer than a lease: somebody may know one of this name that was removed or lost a moment ago.
+    /// Creates a new, empty filter. This takes a little longer than a lease: a client may still have the
+    /// descriptor of a filter with this name that was removed or lost a moment ago.
     ///
     /// # Errors
-    /// There is one of this name, numbers make no sense, or servers do not do as they should.
+    /// The name is in use, the plan is invalid, or a server fails.
     pub async fn create(link: &Link, name: impl AsRef<[u8]>, plan: &FilterPlan) -> Result<Self, RemoteError> {
         let filter = Self::named(link, name)?;
         let mut build = Build::first(&filter, plan, BuildOptions::default()).await?;
@@ -91,7 +93,8 @@ impl ShardedFilter {
         Ok(filter)
     }
 
-    /// Begins the first generation of a filter that is to answer only once it is full: see [`Build`].
+    /// Begins the first generation of a filter that starts to answer after all its items are inserted: see
+    /// [`Build`].
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -104,10 +107,10 @@ impl ShardedFilter {
         Build::first(&Self::named(link, name)?, plan, options).await
     }
 
-    /// The filter of this name.
+    /// Opens the filter with this name.
     ///
     /// # Errors
-    /// There is none, or something else.
+    /// There is no such filter, or the name holds something else.
     pub async fn open(link: &Link, name: impl AsRef<[u8]>) -> Result<Self, RemoteError> {
         let filter = Self::named(link, name)?;
         let known = filter.look().await?;
@@ -115,53 +118,55 @@ impl ShardedFilter {
         Ok(filter)
     }
 
-    /// Begins to build the next generation beside the one that serves: see [`Build`].
+    /// Begins to build the next generation while the present one serves: see [`Build`].
     ///
     /// # Errors
-    /// Somebody else is building, numbers make no sense, or servers do not do as they should.
+    /// Another client is building, the plan is invalid, or a server fails.
     pub async fn begin_build(&self, plan: &FilterPlan, options: BuildOptions) -> Result<Build, RemoteError> {
         Build::next(self, plan, options).await
     }
 
-    /// Removes what a builder left behind that died: until then everything is added to that as well, and if a shard of it is
-    /// lost, no addition succeeds. The next [`begin_build`](Self::begin_build) does the same. `false`: there was nothing.
+    /// Removes the unfinished generation of a dead builder. Until then all insertions go to it as well, and
+    /// if one of its shards is lost, no insertion succeeds. The next [`begin_build`](Self::begin_build) does
+    /// the same. Returns `false` if there was nothing to remove.
     ///
     /// # Errors
-    /// The builder lives, or servers do not do as they should.
-    pub async fn bury_dead_build(&self) -> Result<bool, RemoteError> {
-        bury(self).await
+    /// The builder is alive, or a server fails.
+    pub async fn remove_dead_build(&self) -> Result<bool, RemoteError> {
+        remove_dead(self).await
     }
 
-    /// Asks about items; an answer for each. One command per shard, one pipeline per node.
-    pub async fn ask<I: AsRef<[u8]>>(&self, items: &[I]) -> Answers {
-        let answers = self.try_ask(items).await;
+    /// Looks up items and returns an answer for each. Sends one command per shard, in one pipeline per node.
+    pub async fn may_contain<I: AsRef<[u8]>>(&self, items: &[I]) -> Answers {
+        let answers = self.try_may_contain(items).await;
         answers.unwrap_or_else(|error| Answers::new(vec![Answer::NotReady; items.len()], Some(error)))
     }
 
-    /// Adds items; what became of each. One command per shard, one pipeline per node.
+    /// Inserts items and returns a result for each. Sends one command per shard, in one pipeline per node.
     ///
-    /// While a generation is being built, or has just been replaced, items are added to both.
-    pub async fn add<I: AsRef<[u8]>>(&self, items: &[I]) -> Additions {
-        let added = self.try_add(items).await;
-        added.unwrap_or_else(|error| Additions::new(vec![Added::NotReady; items.len()], Some(error)))
+    /// While a generation is being built, or has just been replaced, items are inserted into both
+    /// generations.
+    pub async fn insert<I: AsRef<[u8]>>(&self, items: &[I]) -> Insertions {
+        let inserted = self.try_insert(items).await;
+        inserted.unwrap_or_else(|error| Insertions::new(vec![Inserted::NotReady; items.len()], Some(error)))
     }
 
-    /// The keys of the shards that these items are in now, for who wants to look for themselves.
+    /// The keys of the shards that hold these items now, for inspection with other tools.
     ///
     /// # Errors
-    /// There is no such filter, or nobody says what it is.
+    /// There is no such filter, or its descriptor cannot be read.
     pub async fn shard_keys<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Vec<Vec<u8>>, RemoteError> {
         let known = self.known().await?;
         let generation = self.serving(&known)?;
         let shards = generation.measures.shards;
-        let shard = |item: &I| Place::of(&generation.key, item.as_ref()).shard(shards);
+        let shard = |item: &I| ItemRoute::of(&generation.key, item.as_ref()).shard(shards);
         Ok(items.iter().map(|item| generation.shard_key(self.name(), shard(item))).collect())
     }
 
-    /// What it is, and how full: asks every shard.
+    /// Reports the parameters and the fill. Sends requests to every shard.
     ///
     /// # Errors
-    /// There is no such filter, or nobody says what it is.
+    /// There is no such filter, or its descriptor cannot be read.
     pub async fn info(&self) -> Result<FilterReport, RemoteError> {
         let known = self.look().await?;
         let serving = self.serving(&known)?;
@@ -177,16 +182,16 @@ impl ShardedFilter {
         })
     }
 
-    /// Removes the filter, its shards first from sight and then from the servers.
+    /// Removes the filter: first from the descriptor, then its shards from the servers.
     ///
     /// # Errors
-    /// There is none, somebody is building, or servers do not do as they should.
+    /// There is no such filter, another client is building, or a server fails.
     pub async fn delete(self) -> Result<(), RemoteError> {
         let known = self.look().await?;
         if known.descriptor.generations().next().is_none() {
             return Err(self.missing());
         }
-        let token = lock_for_a_while(&self, &known.descriptor).await?;
+        let token = lock_for_leases(&self, &known.descriptor).await?;
         let hidden = self.hide().await;
         unlock(&self, token).await;
         let (known, gone) = hidden?;
@@ -194,13 +199,13 @@ impl ShardedFilter {
         for generation in known.descriptor.generations() {
             self.remove_shards(generation).await?;
         }
-        // Somebody may have made a new one by now, which is right.
+        // If another client has created a new filter by now, its descriptor stays.
         self.link().swap(self.name().as_bytes(), Some(&gone.encode()), None).await?;
         Ok(())
     }
 
-    /// Takes all generations from sight. What was known before, and what is there now: which numbers were used, and for how long somebody
-    /// may know of them.
+    /// Removes all generations from the descriptor. Returns the old and the new descriptor. The new one keeps
+    /// the used numbers, and the lease during which clients may still use the old one.
     async fn hide(&self) -> Result<(Known, Descriptor), RemoteError> {
         let known = self.look().await?;
         let gone = known.descriptor.changed(|descriptor| {
@@ -230,29 +235,29 @@ impl ShardedFilter {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    async fn try_ask<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Answers, RemoteError> {
+    async fn try_may_contain<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Answers, RemoteError> {
         let mut known = self.known().await?;
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_ATTEMPTS {
             let generation = self.serving(&known)?;
-            let answers = self.ask_generation(generation, items).await;
+            let answers = self.look_up(generation, items).await;
             if answers.error().is_none() && known.is_good() {
                 return Ok(answers);
             }
-            // Nothing was said that could be wrong by now, and the next look might take as long again.
-            if answers.count(Answer::NotReady) == items.len() && nobody_answers(answers.error()) {
+            // No answer was given that could be wrong by now, and another read might take as long again.
+            if answers.count(Answer::NotReady) == items.len() && is_unreachable(answers.error()) {
                 return Ok(answers);
             }
-            // Too late to be sure, or something is missing: what it was asked of must still serve.
+            // Too late to be sure, or a shard failed: the generation that answered must still serve.
             let newer = self.look().await?;
             if newer.descriptor.serving.as_ref() == Some(generation) {
                 return Ok(answers);
             }
             known = newer;
         }
-        Err(RemoteError::Unsteady { looks: MOST_LOOKS })
+        Err(RemoteError::Unsteady { attempts: MAX_ATTEMPTS })
     }
 
-    async fn ask_generation<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Answers {
+    async fn look_up<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Answers {
         let jobs = jobs(generation, self.name(), items);
         let requests = jobs.iter().map(|job| job.lookup(generation, items)).collect();
         let replies = self.link().ask(requests).await;
@@ -269,28 +274,28 @@ impl ShardedFilter {
         Answers::new(answers, error)
     }
 
-    async fn try_add<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Additions, RemoteError> {
-        let mut done: Vec<(Generation, Additions)> = Vec::new();
+    async fn try_insert<I: AsRef<[u8]>>(&self, items: &[I]) -> Result<Insertions, RemoteError> {
+        let mut done: Vec<(Generation, Insertions)> = Vec::new();
         let mut known = self.known().await?;
         let first = self.serving(&known)?.clone();
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_ATTEMPTS {
             self.serving(&known)?;
             let is_done = |target: &&Generation| done.iter().any(|(generation, _)| generation == *target);
             let open: Vec<Generation> =
                 known.descriptor.targets().filter(|target| !is_done(target)).cloned().collect();
-            let added = self.add_to(&open, items).await;
-            done.extend(open.into_iter().zip(added));
-            let is_clean = done.iter().all(|(_, added)| added.error().is_none());
+            let inserted = self.insert_into(&open, items).await;
+            done.extend(open.into_iter().zip(inserted));
+            let is_clean = done.iter().all(|(_, inserted)| inserted.error().is_none());
             if is_clean && known.is_good() {
                 return Ok(combine(&first, &done, items.len()));
             }
-            // Too late to be sure, or something is missing: is there anything else that must have the items by now? By more than the
-            // number: one that was made anew has the same.
+            // Too late to be sure, or a shard failed: must another generation have the items by now? Compare
+            // more than the number, because a filter that was created again has the same numbers.
             known = self.look().await?;
             let is_done = |target: &Generation| done.iter().any(|(generation, _)| generation == target);
-            // A look that took longer than the lease says nothing about now.
+            // A read that took longer than the lease proves nothing about the present.
             if known.descriptor.targets().all(is_done) && known.is_good() {
-                let is_target = |(generation, _): &(Generation, Additions)| {
+                let is_target = |(generation, _): &(Generation, Insertions)| {
                     known.descriptor.targets().any(|target| target == generation)
                 };
                 self.clean_up(done.iter().filter(|of| !is_target(of)), items).await;
@@ -299,16 +304,16 @@ impl ShardedFilter {
                 return Ok(combine(&first, &done, items.len()));
             }
         }
-        Err(RemoteError::Unsteady { looks: MOST_LOOKS })
+        Err(RemoteError::Unsteady { attempts: MAX_ATTEMPTS })
     }
 
-    /// Adds to several generations at once.
-    async fn add_to<I: AsRef<[u8]>>(&self, generations: &[Generation], items: &[I]) -> Vec<Additions> {
+    /// Inserts into several generations, with one batch of requests.
+    async fn insert_into<I: AsRef<[u8]>>(&self, generations: &[Generation], items: &[I]) -> Vec<Insertions> {
         let jobs: Vec<Vec<Job>> =
             generations.iter().map(|generation| jobs(generation, self.name(), items)).collect();
         let of_generation = generations.iter().zip(&jobs);
         let requests = of_generation
-            .flat_map(|(generation, jobs)| jobs.iter().map(|job| job.addition(generation, items)))
+            .flat_map(|(generation, jobs)| jobs.iter().map(|job| job.insertion(generation, items)))
             .collect();
         let mut replies = self.link().ask(requests).await.into_iter();
         let collected = generations.iter().zip(&jobs).map(|(generation, jobs)| {
@@ -317,32 +322,33 @@ impl ShardedFilter {
         collected.collect()
     }
 
-    /// Adds to one generation, which is being built.
-    pub(crate) async fn add_to_one<I: AsRef<[u8]>>(
+    /// Inserts into one generation that is being built.
+    pub(crate) async fn insert_into_one<I: AsRef<[u8]>>(
         &self,
         generation: &Generation,
         items: &[I],
     ) -> Result<(), RemoteError> {
-        let added = self.add_to(std::slice::from_ref(generation), items).await;
-        match added.first().and_then(Additions::error) {
+        let inserted = self.insert_into(std::slice::from_ref(generation), items).await;
+        match inserted.first().and_then(Insertions::error) {
             Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }
 
-    /// Removes strings that a late addition made again after their generation was gone.
+    /// Removes strings that a late insertion created again after their generation was removed.
     async fn clean_up<'a, I: AsRef<[u8]>>(
         &self,
-        gone: impl Iterator<Item = &'a (Generation, Additions)>,
+        gone: impl Iterator<Item = &'a (Generation, Insertions)>,
         items: &[I],
     ) {
-        let plain =
-            gone.filter(|(generation, added)| generation.measures.plain.is_some() && added.error().is_some());
+        let plain = gone.filter(|(generation, inserted)| {
+            generation.measures.plain.is_some() && inserted.error().is_some()
+        });
         let mut keys: Vec<Vec<u8>> = plain
             .flat_map(|(generation, _)| jobs(generation, self.name(), items).into_iter().map(|job| job.key))
             .collect();
         keys.dedup();
-        // If it fails, some bytes are left behind that nobody ever reads.
+        // If this fails, a few bytes stay that no client reads.
         let _ = self.link().ask(keys.iter().map(|key| Request::write("UNLINK", key)).collect()).await;
     }
 
@@ -358,7 +364,7 @@ impl ShardedFilter {
                 let key = String::from_utf8_lossy(&generation.shard_key(self.name(), shard)).into_owned();
                 let items = match replies {
                     [Ok(ready), Ok(count)] => counted(generation, ready, count)
-                        .ok_or(RemoteError::Shard { key, what: "missing, not complete, or another".into() }),
+                        .ok_or(RemoteError::Shard { key, what: "missing, incomplete, or foreign".into() }),
                     [Err(error), _] | [_, Err(error)] => Err(error.clone()),
                     _ => Err(RemoteError::Shard { key, what: "no answer".into() }),
                 };
@@ -368,7 +374,7 @@ impl ShardedFilter {
         fill
     }
 
-    /// Removes the shards of a generation that nobody uses any more.
+    /// Removes the shards of a generation that is no longer in use.
     pub(crate) async fn remove_shards(&self, generation: &Generation) -> Result<(), RemoteError> {
         let shards: Vec<u32> = (0..generation.measures.shards).collect();
         for some in shards.chunks(SHARDS_AT_ONCE) {
@@ -379,51 +385,51 @@ impl ShardedFilter {
         self.remove_images(generation).await
     }
 
-    /// Removes what lies beside the shards of a generation, on its way into them.
+    /// Removes the images that were on their way into the shards of a generation.
     pub(crate) async fn remove_images(&self, generation: &Generation) -> Result<(), RemoteError> {
         if generation.measures.plain.is_none() {
             return Ok(());
         }
         let shards: Vec<u32> = (0..generation.measures.shards).collect();
         for some in shards.chunks(SHARDS_AT_ONCE) {
-            let keys = some.iter().map(|&shard| beside(&generation.shard_key(self.name(), shard)));
+            let keys = some.iter().map(|&shard| image_key(&generation.shard_key(self.name(), shard)));
             let requests = keys.map(|key| Request::write("UNLINK", &key)).collect();
             self.link().ask(requests).await.into_iter().collect::<Result<Vec<Value>, _>>()?;
         }
         Ok(())
     }
 
-    /// Waits until nobody uses anything that was known before `descriptor`.
+    /// Waits until no client uses a descriptor older than `descriptor`.
     pub(crate) async fn wait_out(&self, descriptor: &Descriptor) {
         let lease = Duration::from_millis(descriptor.lease_ms);
-        // Clocks do not run alike, but nearly.
+        // Clocks may differ by up to an eighth.
         sleep(lease + lease / 8 + Duration::from_millis(5)).await;
     }
 
-    /// What is known, if it may still be used, and what is so now if not.
+    /// Returns the cached descriptor while it is valid, else reads it.
     async fn known(&self) -> Result<Known, RemoteError> {
         let asked_at = Instant::now();
-        let mut memory = self.inner.known.lock().await;
-        if let Some(known) = memory.known.as_ref().filter(|known| known.is_good()) {
+        let mut cache = self.inner.known.lock().await;
+        if let Some(known) = cache.known.as_ref().filter(|known| known.is_good()) {
             return Ok(known.clone());
         }
-        // All others wait: one question is enough for all of them, and so is one that nobody answers.
-        if let Some((_, error)) = memory.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at) {
+        // All other tasks wait here: they share the result of one read, also if it fails.
+        if let Some((_, error)) = cache.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at) {
             return Err(error.clone());
         }
         match self.read().await {
             Ok(fresh) => {
-                memory.known = Some(fresh.clone());
+                cache.known = Some(fresh.clone());
                 Ok(fresh)
             }
             Err(error) => {
-                memory.failed = Some((Instant::now(), error.clone()));
+                cache.failed = Some((Instant::now(), error.clone()));
                 Err(error)
             }
         }
     }
 
-    /// What is so now.
+    /// Reads the descriptor from the server.
     pub(crate) async fn look(&self) -> Result<Known, RemoteError> {
         let fresh = self.read().await?;
         let known = &mut self.inner.known.lock().await.known;
@@ -444,7 +450,8 @@ impl ShardedFilter {
         Ok(Known { descriptor: Arc::new(descriptor), bytes: Arc::new(bytes), looked_at })
     }
 
-    /// The text under the filter's name; empty, if there is none. Never from a replica, which may be late.
+    /// The text under the filter's name; empty if there is none. Never read from a replica, which may be
+    /// stale.
     pub(crate) async fn read_bytes(&self) -> Result<Vec<u8>, RemoteError> {
         let key = self.name().as_bytes();
         let command = redis::cmd("GETRANGE").arg(key).arg(0).arg(MOST_SWAPPED_BYTES).take();
@@ -464,49 +471,49 @@ impl ShardedFilter {
     }
 }
 
-/// Is it because no server answers?
-fn nobody_answers(error: Option<&RemoteError>) -> bool {
+/// Does the error mean that no server answers?
+fn is_unreachable(error: Option<&RemoteError>) -> bool {
     matches!(error, Some(RemoteError::Patience { .. } | RemoteError::Connect { .. }))
 }
 
-/// What became of the items in one generation.
+/// The results for the items in one generation.
 fn collect(
     generation: &Generation,
     jobs: &[Job],
     items: usize,
     replies: impl Iterator<Item = Result<Value, RemoteError>>,
-) -> Additions {
-    let (mut added, mut error) = (vec![Added::NotReady; items], None);
+) -> Insertions {
+    let (mut inserted, mut error) = (vec![Inserted::NotReady; items], None);
     for (job, reply) in jobs.iter().zip(replies) {
         let reply = reply.map_err(|error| named(&job.key, error));
-        match reply.and_then(|reply| job.added(generation, &reply)) {
+        match reply.and_then(|reply| job.inserted(generation, &reply)) {
             Ok(of_job) => {
-                if of_job.contains(&Added::Full) {
+                if of_job.contains(&Inserted::Full) {
                     error = Some(RemoteError::Full { key: job.shown() });
                 }
-                job.items.iter().zip(of_job).for_each(|(&index, became)| added[index] = became);
+                job.items.iter().zip(of_job).for_each(|(&index, result)| inserted[index] = result);
             }
             Err(cause) => error = Some(cause),
         }
     }
-    Additions::new(added, error)
+    Insertions::new(inserted, error)
 }
 
-/// What became of the items in all generations: they are in only if they are in all of them.
-fn combine(first: &Generation, done: &[(Generation, Additions)], items: usize) -> Additions {
-    let error = done.iter().find_map(|(_, added)| added.error()).cloned();
-    let became = |index: usize| {
-        let all = || done.iter().filter_map(|(_, added)| added.as_slice().get(index).copied());
-        if all().any(|added| added == Added::NotReady) {
-            Added::NotReady
-        } else if all().any(|added| added == Added::Full) {
-            Added::Full
+/// The results for the items in all generations. An item counts as inserted only if all generations have it.
+fn combine(first: &Generation, done: &[(Generation, Insertions)], items: usize) -> Insertions {
+    let error = done.iter().find_map(|(_, inserted)| inserted.error()).cloned();
+    let result = |index: usize| {
+        let all = || done.iter().filter_map(|(_, inserted)| inserted.as_slice().get(index).copied());
+        if all().any(|inserted| inserted == Inserted::NotReady) {
+            Inserted::NotReady
+        } else if all().any(|inserted| inserted == Inserted::Full) {
+            Inserted::Full
         } else {
-            // The generation that served at the beginning knows best what is new.
+            // The generation that served at the beginning decides whether the item is new.
             let knows = done.iter().find(|(generation, _)| generation == first);
-            let knows = knows.and_then(|(_, added)| added.as_slice().get(index).copied());
-            knows.or_else(|| all().next()).unwrap_or(Added::NotReady)
+            let knows = knows.and_then(|(_, inserted)| inserted.as_slice().get(index).copied());
+            knows.or_else(|| all().next()).unwrap_or(Inserted::NotReady)
         }
     };
-    Additions::new((0..items).map(became).collect(), error)
+    Insertions::new((0..items).map(result).collect(), error)
 }

@@ -1,4 +1,4 @@
-//! Who is connected: what one connection lets the others know.
+//! Connected clients: the state of each connection that other threads see.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,16 +12,16 @@ use parking_lot::Mutex;
 use crate::resp::Protocol;
 use crate::users::back_off::Source;
 
-/// One connection, as others see it.
+/// One connection, as other threads see it.
 #[derive(Debug)]
 pub struct Client {
-    /// Its number, never used twice.
+    /// A unique number, never used twice.
     pub id: u64,
-    /// Where it comes from, as `CLIENT LIST` writes it.
+    /// The address of the client, as in `CLIENT LIST`.
     pub address: String,
-    /// Where it came to.
+    /// The local address.
     pub local_address: String,
-    /// Where wrong passwords would come from.
+    /// The source that wrong passwords are counted for.
     source: Source,
     descriptor: i64,
     connected: Instant,
@@ -29,12 +29,12 @@ pub struct Client {
     /// Milliseconds after `connected`.
     last_active_ms: AtomicU64,
     resp3: AtomicBool,
-    /// Requests in its transaction; -1: there is none.
+    /// Requests in its transaction; -1 if it has none.
     queued: AtomicI64,
     watched: AtomicUsize,
     waiting_input: AtomicUsize,
     waiting_output: AtomicUsize,
-    /// Bytes that are kept for it in all: requests that did not come whole, its transaction, replies it did not read.
+    /// Bytes of all its buffers: partial requests, its transaction, unread replies.
     held: AtomicUsize,
     /// When it is closed unless something happens, in milliseconds after `connected`; `u64::MAX`: never.
     due_ms: AtomicU64,
@@ -42,23 +42,23 @@ pub struct Client {
     waker: Mutex<Option<Waker>>,
 }
 
-/// What a client says about itself.
+/// The properties that a client sets about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `CLIENT SETNAME`.
     pub name: Vec<u8>,
-    /// Whose connection it is.
+    /// The user of the connection.
     pub user: Vec<u8>,
     /// `CLIENT SETINFO LIB-NAME`.
     pub library: Vec<u8>,
     /// `CLIENT SETINFO LIB-VER`.
     pub library_version: Vec<u8>,
-    /// The command it sent last that is not about filters, or one of a batch that is.
+    /// The last command that is not about filters, or one of the last batch of filter commands.
     pub command: &'static str,
 }
 
 impl Client {
-    /// Closes it, from any thread.
+    /// Closes the connection. May be called from any thread.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         self.wake();
@@ -68,7 +68,7 @@ impl Client {
         self.source
     }
 
-    /// What it said about itself.
+    /// Returns the properties that the client set about itself.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity.lock().clone()
@@ -78,7 +78,7 @@ impl Client {
         change(&mut self.identity.lock());
     }
 
-    /// What `CLIENT LIST` says of it: one line, without its end.
+    /// Returns the line of `CLIENT LIST`, without a line break.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
         let identity = self.identity();
@@ -95,7 +95,7 @@ impl Client {
         let output = self.waiting_output.load(Ordering::Relaxed);
         let resp = if self.resp3.load(Ordering::Relaxed) { 3 } else { 2 };
         let mut rest = String::new();
-        // Writing to memory does not fail.
+        // Writing to a vector does not fail.
         let _ = write!(
             rest,
             " age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 multi={queued} watch={} qbuf={input} qbuf-free=0 argv-mem=0 \
@@ -120,7 +120,7 @@ impl Client {
         self.killed.load(Ordering::Acquire)
     }
 
-    /// Something of it was run at `now`; so much waits to be run, and so much to be read by it.
+    /// Records activity at `now`, with the bytes that wait to be run and to be read by the client.
     pub(crate) fn active(&self, now: Instant, input: usize, output: usize) {
         let since = now.saturating_duration_since(self.connected);
         self.last_active_ms.store(u64::try_from(since.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Client {
         self.waiting_output.store(output, Ordering::Relaxed);
     }
 
-    /// So many bytes are kept for it now. Its thread alone says so.
+    /// Sets the number of bytes in its buffers. Only the thread of the connection calls this.
     pub(crate) fn holds(&self, bytes: usize, all: &Clients) {
         let before = self.held.swap(bytes, Ordering::Relaxed);
         if bytes > before {
@@ -138,13 +138,14 @@ impl Client {
         }
     }
 
-    /// It is closed after `patience` unless something happens; `None`: it may take its time.
+    /// Sets the deadline: the connection is closed after `patience` unless something happens. `None`: no
+    /// deadline.
     pub(crate) fn due(&self, patience: Option<Duration>) {
         let due = patience.map_or(u64::MAX, |patience| self.age_ms().saturating_add(millis(patience)));
         self.due_ms.store(due, Ordering::Relaxed);
     }
 
-    /// Has it taken too long, or asked for nothing for `idle`?
+    /// Whether its deadline has passed, or it has sent no request for `idle`.
     fn is_due(&self, idle: Option<Duration>) -> bool {
         let age = self.age_ms();
         let quiet = age.saturating_sub(self.last_active_ms.load(Ordering::Relaxed));
@@ -165,7 +166,7 @@ impl Client {
         self.watched.store(watched, Ordering::Relaxed);
     }
 
-    /// The task's waker is the same for all its life: once is enough.
+    /// Sets the waker of the task, which stays the same for the life of the connection.
     pub(crate) fn set_waker(&self, waker: &Waker) {
         *self.waker.lock() = Some(waker.clone());
     }
@@ -181,7 +182,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A reply that is being made.
+/// A reply that is being made. Its bytes count while this lives.
 #[derive(Debug)]
 pub(crate) struct Expected<'a> {
     all: &'a Clients,
@@ -199,19 +200,19 @@ impl Drop for Expected<'_> {
 pub struct Clients {
     last: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
-    /// How many there may be.
+    /// The maximum number of connections.
     most: AtomicUsize,
-    /// How many there was no room for.
+    /// The number of rejected connections.
     rejected: AtomicU64,
-    /// Bytes that are kept for all of them.
+    /// Bytes of all client buffers.
     held: AtomicUsize,
-    /// Bytes of replies that are being made for them.
+    /// Bytes of replies that are being made.
     made: AtomicUsize,
-    /// How many were closed because they took too long.
+    /// The number of connections closed because of a timeout.
     overdue: AtomicU64,
-    /// How many were closed because too much was kept for them.
+    /// The number of connections closed because of their buffers.
     overfull: AtomicU64,
-    /// HTTP connections, which are not in `all`.
+    /// The number of HTTP connections, which are not in `all`.
     http: AtomicUsize,
 }
 
@@ -230,25 +231,25 @@ impl Clients {
         }
     }
 
-    /// How many there may be.
+    /// The maximum number of connections.
     #[must_use]
     pub fn most(&self) -> usize {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// From now on there may be so many; those that are there stay.
+    /// Sets the maximum number of connections. Existing ones stay.
     pub fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Is there room for one more? Counts those there is none for.
+    /// Whether there is room for one more connection. Counts a rejection if not.
     pub(crate) fn has_room(&self) -> bool {
         let room = self.len() < self.most();
         self.rejected.fetch_add(u64::from(!room), Ordering::Relaxed);
         room
     }
 
-    /// One more HTTP connection, if there are fewer than `most`. Counts those there is no room for.
+    /// Adds an HTTP connection if there are fewer than `most`. Counts a rejection if not.
     pub(crate) fn enter_http(&self, most: usize) -> bool {
         let room = self.http.fetch_add(1, Ordering::Relaxed) < most;
         if !room {
@@ -262,64 +263,69 @@ impl Clients {
         self.http.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many HTTP connections there are.
+    /// The number of HTTP connections.
     #[must_use]
     pub fn http(&self) -> usize {
         self.http.load(Ordering::Relaxed)
     }
 
-    /// Counts an HTTP connection that was closed because it took too long.
+    /// Counts an HTTP connection that was closed because of a timeout.
     pub(crate) fn http_overdue(&self) {
         self.overdue.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there was no room for.
+    /// The number of rejected connections.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected.load(Ordering::Relaxed)
     }
 
-    /// How many were closed because they took too long.
+    /// The number of connections closed because of a timeout.
     #[must_use]
     pub fn overdue(&self) -> u64 {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// How many were closed because too much was kept for them.
+    /// The number of connections closed because of their buffers.
     #[must_use]
     pub fn overfull(&self) -> u64 {
         self.overfull.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are kept for all of them: requests that did not come whole, transactions, replies that nobody reads.
+    /// Bytes of all client buffers: partial requests, transactions, unread replies.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// The same, with replies that are still being made: nobody is closed for those, but others wait.
+    /// As [`held_bytes`](Self::held_bytes), plus replies that are being made. Those close no connection, but
+    /// make others wait.
     pub(crate) fn expected_bytes(&self) -> usize {
         self.held_bytes().saturating_add(self.made.load(Ordering::Relaxed))
     }
 
-    /// A reply of so many bytes is being made, as long as what is given back lives.
+    /// Counts a reply of about `bytes` bytes that is being made, until the returned value is dropped.
     pub(crate) fn expect(&self, bytes: usize) -> Expected<'_> {
-        // Bytes of memory: all of them together never reach the end of the numbers.
+        // Keeps the sum from overflowing.
         let bytes = bytes.min(isize::MAX.unsigned_abs() / 1_024);
         self.made.fetch_add(bytes, Ordering::Relaxed);
         Expected { all: self, bytes }
     }
 
-    /// Closes those that take too long, or ask for nothing for `idle`.
+    /// Closes connections whose deadline has passed or that have sent no request for `idle`.
     pub(crate) fn close_overdue(&self, idle: Option<Duration>) {
         for client in self.list().into_iter().filter(|client| !client.is_killed() && client.is_due(idle)) {
-            tracing::debug!(client = client.id, address = client.address, "closed: it takes too long");
+            tracing::debug!(
+                client = client.id,
+                address = client.address,
+                "connection closed: request-timeout or idle-timeout exceeded"
+            );
             self.overdue.fetch_add(1, Ordering::Relaxed);
             client.kill();
         }
     }
 
-    /// Closes those that have most until all together have no more than `limit` bytes.
+    /// Closes the connections with the largest buffers until all together have at most `limit` bytes.
     pub(crate) fn close_overfull(&self, limit: usize) {
         let mut held = self.held_bytes();
         if held <= limit {
@@ -338,7 +344,8 @@ impl Clients {
                     client = client.id,
                     address = client.address,
                     bytes,
-                    "closed: it holds most of max-buffers"
+                    limit,
+                    "connection closed: all client buffers together exceed max-buffers, and this client has the largest"
                 );
                 self.overfull.fetch_add(1, Ordering::Relaxed);
                 client.kill();
@@ -384,31 +391,31 @@ impl Clients {
         }
     }
 
-    /// All of them, in the order they came.
+    /// All connections, in the order they came.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Client>> {
         self.all.lock().values().cloned().collect()
     }
 
-    /// The one with this number.
+    /// Returns the connection with this number.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<Arc<Client>> {
         self.all.lock().get(&id).cloned()
     }
 
-    /// How many there are.
+    /// The number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all.lock().len()
     }
 
-    /// Are there none?
+    /// Whether there are no connections.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many there ever were.
+    /// The number of connections since the start.
     #[must_use]
     pub fn ever(&self) -> u64 {
         self.last.load(Ordering::Relaxed)

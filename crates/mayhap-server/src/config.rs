@@ -1,4 +1,4 @@
-//! `CONFIG`: parameters, by the names that Redis's clients and tools ask for.
+//! `CONFIG`: parameters under the names that Redis clients and tools use.
 
 use std::io::Write as _;
 
@@ -22,17 +22,17 @@ struct Knob {
     set: Set,
 }
 
-/// Whether it can be set, and how.
+/// Whether a parameter can be set, and how.
 enum Set {
-    /// Not while the server runs.
+    /// Cannot be set while the server runs.
     Fixed,
-    /// To what it is already, and to nothing else: clients make sure of it.
+    /// Accepts only its current value. Some clients set it to make sure.
     Same,
-    /// Reads a value, and says what is to be done with it, or why not.
+    /// Parses a value and returns the change to apply, or the reason why it is rejected.
     Live(fn(&str) -> Result<Apply, &'static str>),
-    /// The same for a value that depends on how the server is.
+    /// As `Live`, for values whose validity depends on the state of the server.
     Checked(fn(&Shared, &str) -> Result<Apply, String>),
-    /// To what it is already, and the certificates are read again.
+    /// Accepts only its current value, and reads the certificates again.
     Reloads,
 }
 
@@ -69,7 +69,7 @@ fn path(path: Option<&std::path::Path>) -> String {
     path.map_or_else(String::new, |path| path.display().to_string())
 }
 
-/// In the order of the alphabet.
+/// All parameters, in alphabetical order.
 static KNOBS: &[Knob] = &[
     same("activedefrag", |_| "no".into()),
     fixed("appenddirname", |_| "appendonlydir".into()),
@@ -131,7 +131,7 @@ static KNOBS: &[Knob] = &[
     fixed("proto-max-bulk-len", |shared| shared.settings().request_limits.word_bytes.to_string()),
     Knob {
         name: "requirepass",
-        // That there is one is no secret.
+        // It is no secret that a password is set.
         get: |shared| if shared.users().default_user().is_open() { String::new() } else { "(hidden)".into() },
         set: Set::Checked(|shared, value| {
             let password = (!value.is_empty()).then(|| Password::from(value));
@@ -153,7 +153,7 @@ static KNOBS: &[Knob] = &[
             if numbers.len() % 2 != 0 || numbers.contains(&0) {
                 return Err(SAVE_PARAMETERS);
             }
-            // Pairs of seconds and changes; ours is one of seconds, and any change.
+            // Redis has pairs of seconds and changes. We have one number of seconds; any change counts.
             let secs = numbers.iter().step_by(2).min().copied().unwrap_or(0);
             Ok(Box::new(move |shared| shared.set_save_interval_secs(secs)))
         },
@@ -199,7 +199,7 @@ static KNOBS: &[Knob] = &[
     fixed("unixsocket", |shared| path(shared.settings().unix_socket.as_deref())),
 ];
 
-/// `CONFIG subcommand …`; there is such a subcommand and the number of words fits.
+/// Runs `CONFIG subcommand …`. The subcommand exists and the number of words is right.
 ///
 /// # Errors
 /// In Redis's words.
@@ -218,7 +218,7 @@ pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal>
     }
 }
 
-/// What matches any of `patterns`, each once.
+/// Returns the parameters that match any of `patterns`, each once.
 fn get(shared: &Shared, patterns: &[&[u8]]) -> Reply {
     let patterns: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
     let patterns: Vec<glob::Pattern> = patterns.iter().map(|pattern| glob::Pattern::new(pattern)).collect();
@@ -231,7 +231,7 @@ fn get(shared: &Shared, patterns: &[&[u8]]) -> Reply {
     Reply::Map(knobs.chain(of_filters).map(pair).collect())
 }
 
-/// All or nothing.
+/// Sets all parameters, or none if one is invalid.
 fn set(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
     if !words.len().is_multiple_of(2) {
         return Err(Refusal::Syntax);
@@ -291,7 +291,7 @@ fn set(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
     Ok(Reply::Ok)
 }
 
-/// Writes the settings as they are now to the file they came from.
+/// Writes the current settings to the file they came from.
 fn rewrite(shared: &Shared) -> Result<Reply, Refusal> {
     let Some(path) = shared.settings().config_file.as_ref() else {
         return Err(SessionRefusal::NoConfigFile.into());
@@ -304,11 +304,11 @@ fn rewrite(shared: &Shared) -> Result<Reply, Refusal> {
     Ok(Reply::Ok)
 }
 
-/// The settings with what `CONFIG SET` made of them.
+/// Returns the settings with the changes made by `CONFIG SET`.
 fn as_they_are(shared: &Shared) -> Settings {
     let (asked, limit) = (shared.settings().max_memory, shared.engine().budget().limit());
     Settings {
-        // A share stays a share as long as nobody set a number.
+        // A share stays a share until `CONFIG SET` sets a number.
         max_memory: if asked.bytes() == limit { asked } else { Memory::Bytes(limit) },
         max_clients: shared.clients().most(),
         idle_timeout_secs: shared.idle_timeout().map_or(0, |idle| idle.as_secs()),

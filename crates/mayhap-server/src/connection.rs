@@ -1,4 +1,4 @@
-//! One connection: read what is there, run all of it, write all replies.
+//! One connection: reads the bytes that have arrived, runs all requests, writes all replies.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -19,37 +19,38 @@ use crate::client::Client;
 use crate::durable;
 use crate::resp::{Decoder, Protocol, encode};
 use crate::session::{self, Job, Next, Session, Sorted, Tools};
-use crate::shared::{Pause, Shared};
+use crate::shared::{ClientPause, Shared};
 use crate::users::User;
-use crate::worker::{Desk, READ_BYTES, empty_requests, empty_words};
+use crate::worker::{READ_BYTES, WorkerBuffers, empty_requests, empty_words};
 
-/// The most that is read at once in the midst of a long word.
+/// The maximum number of bytes per read inside a long word.
 const LONG_READ_BYTES: usize = 1 << 20;
-/// A buffer of the desk larger than this is given back when it is empty.
+/// An empty buffer of the worker is freed if it is larger than this.
 const KEEP_BYTES: usize = 256 * 1024;
-/// The same of a connection's own: there are many.
+/// An empty buffer of a connection is freed if it is larger than this. There are many connections.
 const KEEP_OWN_BYTES: usize = 16 * 1024;
-/// The most that is read at once from a stranger.
-const STRANGER_READ_BYTES: usize = 4 * 1024;
-/// Replies that are written before more requests are run.
+/// The maximum number of bytes per read from an unauthenticated client.
+const UNAUTHENTICATED_READ_BYTES: usize = 4 * 1024;
+/// Bytes of replies after which they are written before more requests run.
 const WRITE_BYTES: usize = 1 << 20;
-/// What is written to one before others have their turn.
-const PAID_BYTES: usize = 4 << 20;
-/// A request that goes on arriving has brought so much since somebody last looked at the clock.
+/// Bytes written to one connection before others have their turn.
+const SENT_BYTES: usize = 4 << 20;
+/// Bytes of a request that must arrive for its deadline to be extended.
 const PROGRESS_BYTES: usize = 16 * 1024;
-/// How long a connection waits that has something, when all together have too much.
+/// The time a connection with data in its buffers waits when all buffers together exceed the limit.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Requests whose replies may be long that are run at once.
+/// The maximum number of requests in a batch, for replies that may be long.
 const AT_ONCE: usize = 16;
-/// Requests about items that are run at once, before somebody looks at the clock: one that adds to a chain of a thousand filters takes 0.4 ms.
+/// The maximum number of item requests in a batch, after which the time is checked. A request that inserts
+/// into a chain of a thousand filters takes 0.4 ms.
 const ITEMS_AT_ONCE: usize = 64;
-/// How long a connection runs requests before others have their turn.
+/// The time a connection runs requests before others have their turn.
 const LONGEST_TURN: Duration = Duration::from_millis(20);
-/// How long a server that stops reads on from a client that does not pause.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long a server that stops waits for bytes that are on their way from the socket to us, before it takes silence for silence.
+/// The time a stopping server keeps reading from a client that does not pause.
+const STOPPING_READ: Duration = Duration::from_millis(500);
+/// The time a stopping server waits for bytes that are in the socket but have not been reported yet.
 const LAST_LOOK: Duration = Duration::from_millis(20);
-/// How long the client may take to see the end of a connection that we close.
+/// The time a client has to see the end of a connection that the server closes.
 const LINGER: Duration = Duration::from_millis(200);
 
 struct Connection<'a, S> {
@@ -58,76 +59,77 @@ struct Connection<'a, S> {
     shared: &'a Arc<Shared>,
     session: Session,
     decoder: Decoder,
-    /// The beginning of a request whose end has not come, or requests that have to wait.
+    /// The beginning of a partial request, or requests that have to wait.
     input: Vec<u8>,
-    /// Are there whole requests in `input` that may be run now?
+    /// Whether `input` has complete requests that may run now.
     waiting: bool,
-    /// Replies the socket did not take.
-    owed: Vec<u8>,
-    /// How many bytes of `owed` it took since.
-    paid: usize,
-    /// Records of the log below `next` must be safe before what is owed behind `safe` may leave.
+    /// Replies that the socket has not accepted yet.
+    unsent: Vec<u8>,
+    /// The number of bytes of `unsent` that have been sent since.
+    sent: usize,
+    /// Set while unsent replies wait for the disk.
     unsynced: Option<Unsynced>,
-    /// Was something written that the stream may still hold back? One that encrypts does.
+    /// Whether written bytes may still be in the stream. A TLS stream buffers.
     unflushed: bool,
-    /// No more requests: close when nothing is owed.
+    /// Run no more requests; close when all replies are sent.
     closing: bool,
-    /// Is it closed unless something happens soon?
+    /// Whether the connection has a deadline.
     due: bool,
-    /// Bytes of a request that came since that was decided.
-    came: usize,
-    /// When it was first seen that the server stops.
+    /// Bytes of a request that arrived since the deadline was set.
+    arrived: usize,
+    /// When the connection first noticed that the server is stopping.
     stopping_since: Option<Instant>,
-    /// Has it been looked for a last time whether something came?
+    /// Whether the socket has been read for a last time.
     looked: bool,
 }
 
-/// Replies that wait for the disk.
+/// Replies that wait for the disk: those in `unsent` from `safe` on must not leave before the log records
+/// below `next` are safe.
 #[derive(Clone, Copy)]
 struct Unsynced {
     next: u64,
     safe: usize,
-    /// How many there are.
+    /// The number of replies.
     replies: usize,
-    /// Have others had their turn? What they change is written together with ours.
+    /// Whether other connections have had their turn. Their changes are written together with ours.
     late: bool,
 }
 
-/// Why a connection's turn is over.
+/// Why the turn of a connection is over.
 enum Turn {
-    /// There is more to do, after the others had their turn.
+    /// There is more to do after others had their turn.
     More,
-    /// The server stops, and there seems to be nothing to read.
+    /// The server is stopping, and there seems to be nothing to read.
     LastLook,
-    /// All connections together have too much, and this one has some of it; or everybody has to wait.
+    /// All buffers together exceed the limit and this connection has a part of them, or requests are paused.
     Crowded,
-    /// Something that takes long.
+    /// A job that takes long.
     Job(Job),
     /// A request that takes long.
     Long(Long),
     /// A reply that has to wait.
-    Pause(Box<session::Pause>),
-    /// The end: ours, or the client's.
+    Pause(Box<session::DelayedReply>),
+    /// The connection is closed, by the server or by the client.
     Closed,
 }
 
-/// A request that takes long, with all input of its connection: it is the first one in there.
+/// A request that takes long, with all input of its connection. It is the first request of the input.
 struct Long {
     engine: Arc<Engine>,
     command: &'static Command,
     input: Vec<u8>,
-    /// Where its words are.
+    /// The positions of its words.
     words: Vec<Range<usize>>,
-    /// How long it is.
+    /// Its length in bytes.
     length: usize,
-    /// How the reply is written, if it is.
+    /// The protocol for the reply; `None` if the client wants no reply.
     protocol: Option<Protocol>,
-    /// Whose request it is.
+    /// The user of the request.
     user: Arc<User>,
 }
 
 impl Long {
-    /// Bytes its reply may have, as a value and as it is written.
+    /// The possible size of the reply in bytes, both as a value and encoded.
     fn reply_bytes(&self) -> usize {
         if !has_long_reply(self.command) {
             return 0;
@@ -136,7 +138,8 @@ impl Long {
         usize::try_from(self.engine.bytes_of(name)).unwrap_or(usize::MAX).saturating_mul(2)
     }
 
-    /// Gives back the input behind it, and the reply as it is written: one of many megabytes takes its time as well.
+    /// Runs the request. Returns the rest of the input and the encoded reply: encoding many megabytes takes
+    /// long as well.
     fn run(mut self) -> (Vec<u8>, Vec<u8>) {
         let words: Vec<&[u8]> = self.words.iter().map(|word| &self.input[word.clone()]).collect();
         let mut replies = Vec::new();
@@ -157,24 +160,24 @@ impl Long {
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     client: &Arc<Client>,
-    desk: &Rc<RefCell<Desk>>,
+    buffers: &Rc<RefCell<WorkerBuffers>>,
     shared: &Arc<Shared>,
 ) {
     let mut connection = Connection {
         stream,
         client,
         shared,
-        session: Session::new(Arc::clone(client), shared, &desk.borrow().counters),
+        session: Session::new(Arc::clone(client), shared, &buffers.borrow().counters),
         decoder: Decoder::default(),
         input: Vec::new(),
         waiting: false,
-        owed: Vec::new(),
-        paid: 0,
+        unsent: Vec::new(),
+        sent: 0,
         unsynced: None,
         unflushed: false,
         closing: false,
         due: false,
-        came: 0,
+        arrived: 0,
         stopping_since: None,
         looked: false,
     };
@@ -184,7 +187,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     })
     .await;
     loop {
-        let turn = poll_fn(|context| connection.poll_turn(context, &mut desk.borrow_mut())).await;
+        let turn = poll_fn(|context| connection.poll_turn(context, &mut buffers.borrow_mut())).await;
         match turn {
             Ok(Turn::More) => tokio::task::yield_now().await,
             Ok(Turn::LastLook) => tokio::time::sleep(LAST_LOOK).await,
@@ -205,9 +208,9 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 let Ok((input, reply)) = tokio::task::spawn_blocking(|| long.run()).await else { break };
                 connection.input = input;
                 let answered = !reply.is_empty();
-                match connection.owed.is_empty() {
-                    true => connection.owed = reply,
-                    false => connection.owed.extend_from_slice(&reply),
+                match connection.unsent.is_empty() {
+                    true => connection.unsent = reply,
+                    false => connection.unsent.extend_from_slice(&reply),
                 }
                 connection.session.finished();
                 connection.go_on(usize::from(answered));
@@ -225,18 +228,19 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Does this command have to wait?
-fn is_paused(pause: Pause, name: &[u8]) -> bool {
+/// Whether `CLIENT PAUSE` holds this command.
+fn is_paused(pause: ClientPause, name: &[u8]) -> bool {
     let changes = |command: &Command| command.changes() || command.name == "exec";
-    pause == Pause::All || table::find(name).is_some_and(changes)
+    pause == ClientPause::All || table::find(name).is_some_and(changes)
 }
 
-/// Has this command to wait until less is kept for all connections? One that was given nothing yet could still ask for a megabyte.
+/// Whether this command must wait while all buffers together exceed the limit. Even a client with empty
+/// buffers could ask for a megabyte.
 fn is_crowded_out(name: &[u8]) -> bool {
     table::find(name).is_some_and(|command| has_long_reply(command) || command.name == "exec")
 }
 
-/// Might one reply be as long as a whole string, or a piece of a filter?
+/// Whether one reply may be as long as a whole string or a piece of a filter.
 fn has_long_reply(command: &Command) -> bool {
     matches!(
         command.name,
@@ -255,9 +259,10 @@ fn has_long_reply(command: &Command) -> bool {
     )
 }
 
-/// Does a browser talk? A page of a stranger can make it send anything to a port of this machine, but for how an HTTP request begins.
+/// Whether the words are the beginning of an HTTP request. A web page can make a browser send anything to a
+/// port of this machine, but it cannot change how an HTTP request begins.
 ///
-/// `GET` is a command as well, so it takes the version at the end of the line to tell.
+/// `GET` is also a command, so the HTTP version at the end of the line must match as well.
 fn is_http(words: &[&[u8]]) -> bool {
     const FIRST: [&[u8]; 11] = [
         b"POST", b"Host:", b"PUT", b"OPTIONS", b"HEAD", b"DELETE", b"PATCH", b"CONNECT", b"TRACE", b"EHLO",
@@ -272,10 +277,14 @@ fn is_http(words: &[&[u8]]) -> bool {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
-    /// Reads, runs and writes until there is nothing to read, or it is somebody else's turn.
-    fn poll_turn(&mut self, context: &mut Context<'_>, desk: &mut Desk) -> Poll<io::Result<Turn>> {
+    /// Reads, runs and writes until there is nothing to read or the turn is over.
+    fn poll_turn(
+        &mut self,
+        context: &mut Context<'_>,
+        buffers: &mut WorkerBuffers,
+    ) -> Poll<io::Result<Turn>> {
         loop {
-            // Its user may be gone.
+            // The user may have been removed.
             self.session.refresh();
             if self.client.is_killed() {
                 return Poll::Ready(Ok(Turn::Closed));
@@ -283,12 +292,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             if self.poll_synced(context).is_pending() {
                 return Poll::Pending;
             }
-            let progress = self.pay(context)?;
+            let progress = self.send_unsent(context)?;
             if self.closing {
-                if self.owed.is_empty() && !self.unflushed {
+                if self.unsent.is_empty() && !self.unflushed {
                     return Poll::Ready(Ok(Turn::Closed));
                 }
-                // It may take its time to read, but not for ever.
+                // A client that does not read its last replies has a deadline.
                 if progress || !self.due {
                     self.set_due(true);
                 }
@@ -302,19 +311,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 return Poll::Ready(Ok(Turn::Crowded));
             }
             let mut filled = true;
-            let mut desk_bytes = 0;
+            let mut worker_bytes = 0;
             if !std::mem::take(&mut self.waiting) {
-                // Half a request has a limit; a connection that has sent nothing, or all it wanted, has none.
+                // Only a partial request has a deadline.
                 let half = !self.input.is_empty();
                 if half != self.due {
                     self.set_due(half);
                 }
                 let room =
                     if self.input.is_empty() { READ_BYTES } else { self.decoder.wanted(self.input.len()) };
-                let read = match self.poll_read(context, desk) {
+                let read = match self.poll_read(context, buffers) {
                     Poll::Ready(read) => read?,
                     Poll::Pending if self.shared.is_stopping() => {
-                        // What the kernel has may not have been announced to us yet.
+                        // The kernel may have bytes that have not been reported yet.
                         if !std::mem::replace(&mut self.looked, true) {
                             return Poll::Ready(Ok(Turn::LastLook));
                         }
@@ -324,16 +333,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     Poll::Pending => return Poll::Pending,
                 };
                 if read == 0 {
-                    // It sends no more, but may still read what it asked for.
+                    // The client sends no more, but may still read its replies.
                     self.closing = true;
                     continue;
                 }
-                desk.counters.read(read);
-                self.came += read;
+                buffers.counters.read(read);
+                self.arrived += read;
                 filled = read >= room;
-                desk_bytes = if self.input.is_empty() { read } else { 0 };
+                worker_bytes = if self.input.is_empty() { read } else { 0 };
             }
-            match self.run(context, desk, desk_bytes)? {
+            match self.run(context, buffers, worker_bytes)? {
                 Some(turn) => return Poll::Ready(Ok(turn)),
                 None if filled => return Poll::Ready(Ok(Turn::More)),
                 None => {}
@@ -341,8 +350,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
-    /// Waits until what is owed may leave. If the disk fails, nothing that it should have kept is acknowledged: the client gets errors in
-    /// place of such replies.
+    /// Waits until unsent replies may leave. If the disk fails, the client gets errors in place of the
+    /// replies that waited for it: changes that are not on the disk are not acknowledged.
     fn poll_synced(&mut self, context: &Context<'_>) -> Poll<()> {
         let (Some(unsynced), Some(log)) = (&mut self.unsynced, self.shared.engine().log()) else {
             return Poll::Ready(());
@@ -356,28 +365,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(refused)) => {
-                self.owed.truncate(unsynced.safe);
-                self.session.refuse(durable::refusal(refused), unsynced.replies, &mut self.owed);
+                self.unsent.truncate(unsynced.safe);
+                self.session.refuse(durable::refusal(refused), unsynced.replies, &mut self.unsent);
             }
         }
         self.unsynced = None;
         Poll::Ready(())
     }
 
-    /// Reads into the desk if nothing waits for its end, and behind what waits otherwise.
-    fn poll_read(&mut self, context: &mut Context<'_>, desk: &mut Desk) -> Poll<io::Result<usize>> {
+    /// Reads into the buffer of the worker, or appends to `input` if that has a partial request.
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffers: &mut WorkerBuffers,
+    ) -> Poll<io::Result<usize>> {
         let known = self.session.request_limits().authenticated;
         if self.input.is_empty() {
-            let most = if known { READ_BYTES } else { STRANGER_READ_BYTES };
-            let mut buffer = ReadBuf::new(&mut desk.input[..most]);
+            let most = if known { READ_BYTES } else { UNAUTHENTICATED_READ_BYTES };
+            let mut buffer = ReadBuf::new(&mut buffers.input[..most]);
             let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
             return read.map_ok(|()| buffer.filled().len());
         }
         let missing = self.decoder.wanted(self.input.len());
-        let least = if known { READ_BYTES / 4 } else { STRANGER_READ_BYTES };
+        let least = if known { READ_BYTES / 4 } else { UNAUTHENTICATED_READ_BYTES };
         let wanted = missing.clamp(least, LONG_READ_BYTES);
         if self.input.capacity() - self.input.len() < wanted {
-            // Twice as much each time, but no more than is missing.
+            // Doubles each time, but allocates no more than is missing.
             let more = wanted.max(missing.min(self.input.len()));
             self.input.try_reserve_exact(more).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         }
@@ -385,12 +398,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         read.poll(context)
     }
 
-    /// Bytes of replies that it has not read.
+    /// Bytes of replies that the client has not read.
     const fn unread(&self) -> usize {
-        self.owed.len() - self.paid
+        self.unsent.len() - self.sent
     }
 
-    /// How many those may be. A stranger reads every reply before it gets the next.
+    /// The limit for `unread`. An unauthenticated client must read each reply before the next request runs.
     fn unread_limit(&self) -> usize {
         match self.session.request_limits().authenticated {
             true => self.shared.settings().output_limit,
@@ -398,48 +411,53 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
-    /// Bytes that are kept for it.
+    /// Bytes of all buffers of this connection.
     fn held(&self) -> usize {
-        self.input.capacity() + self.owed.capacity() + self.decoder.memory_bytes() + self.session.held_bytes()
+        self.input.capacity()
+            + self.unsent.capacity()
+            + self.decoder.memory_bytes()
+            + self.session.held_bytes()
     }
 
-    /// Lets all know how many bytes are kept for it.
+    /// Reports the size of the buffers.
     fn account(&self) {
         self.client.holds(self.held(), self.shared.clients());
     }
 
-    /// Do all connections together have too much, or will they?
+    /// Whether all buffers together exceed the limit, or will with the replies that are being made.
     fn is_crowded(&self) -> bool {
         self.shared.clients().expected_bytes() > self.shared.settings().buffers_limit
     }
 
-    /// Something must happen soon, or it is closed; or it may take its time.
+    /// Sets or clears the deadline.
     fn set_due(&mut self, due: bool) {
         if due || self.due {
             self.client.due(self.shared.request_timeout().filter(|_| due));
         }
-        (self.due, self.came) = (due, 0);
+        (self.due, self.arrived) = (due, 0);
     }
 
-    /// Runs all whole requests: those in the desk's first `desk_bytes` bytes, or in `input` if there are none.
+    /// Runs all complete requests: those in the first `worker_bytes` bytes of the worker's input buffer, or
+    /// those in `input` if that is 0.
     fn run(
         &mut self,
         context: &mut Context<'_>,
-        desk: &mut Desk,
-        desk_bytes: usize,
+        buffers: &mut WorkerBuffers,
+        worker_bytes: usize,
     ) -> io::Result<Option<Turn>> {
         let begun = Instant::now();
         let limits = self.session.request_limits();
-        // What a stranger may send changes in the midst of a pipeline, with the password.
+        // `AUTH` inside a pipeline changes the limits for the requests after it.
         let most = if limits.authenticated { usize::MAX } else { 1 };
-        let buffer = if desk_bytes > 0 { &desk.input[..desk_bytes] } else { &self.input[..] };
+        let buffer = if worker_bytes > 0 { &buffers.input[..worker_bytes] } else { &self.input[..] };
         let outcome = self.decoder.read(buffer, &limits, most);
 
-        let mut words = empty_words(std::mem::take(&mut desk.words));
+        let mut words = empty_words(std::mem::take(&mut buffers.words));
         words.extend(self.decoder.words(buffer));
-        let mut requests = empty_requests(std::mem::take(&mut desk.requests));
+        let mut requests = empty_requests(std::mem::take(&mut buffers.requests));
         let frames = self.decoder.frames();
-        let mut tools = Tools { scratch: &mut desk.scratch, replies: &mut desk.replies, out: &mut desk.out };
+        let mut tools =
+            Tools { scratch: &mut buffers.scratch, replies: &mut buffers.replies, out: &mut buffers.out };
         let mut done = 0;
         let mut next = Next::Go;
         let mut long = None;
@@ -460,7 +478,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 tracing::warn!(
                     client = self.client.id,
                     address = self.client.address,
-                    "closed: it speaks HTTP, mayhap a web page that tries to give commands"
+                    "connection closed: HTTP request on the RESP port (possible cross-protocol attack from a web page)"
                 );
                 next = Next::Close;
                 break;
@@ -469,7 +487,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             match self.session.sort(words, bytes) {
                 Sorted::Batch(command) => {
                     requests.push(Request { command, words });
-                    // Replies of any length: no more of them at once than needed.
+                    // Long replies: keep few of them in memory together.
                     let at_once = match command.run {
                         Run::Items(_) => ITEMS_AT_ONCE,
                         _ if has_long_reply(command) => 1,
@@ -489,7 +507,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     if let Next::Long(command) = next {
                         long = self.decoder.spans(frame).map(|spans| (command, spans, bytes));
                         if long.is_none() {
-                            // Typed by hand: it waits for nobody, and nobody for it.
+                            // An inline request with quotes, typed by a person: run it here.
                             self.session.run_batch(&mut vec![Request { command, words }], &mut tools);
                             next = self.session.finished();
                         }
@@ -502,17 +520,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
         self.session.run_batch(&mut requests, &mut tools);
         let all = done == frames.len();
-        desk.requests = empty_requests(requests);
-        desk.words = empty_words(words);
+        buffers.requests = empty_requests(requests);
+        buffers.words = empty_words(words);
 
         if let (Err(error), true, Next::Go) = (&outcome, all, &next) {
-            encode::error(error, &mut desk.out);
+            encode::error(error, &mut buffers.out);
             next = Next::Close;
         }
         // A request that takes long stays at the front of the input.
         let cut = self.decoder.cut(done - usize::from(long.is_some()));
-        if desk_bytes > 0 {
-            self.input.extend_from_slice(&desk.input[cut..desk_bytes]);
+        if worker_bytes > 0 {
+            self.input.extend_from_slice(&buffers.input[cut..worker_bytes]);
         } else {
             self.input.drain(..cut);
             if self.input.is_empty() && self.input.capacity() > KEEP_OWN_BYTES {
@@ -523,27 +541,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             if self.due {
                 self.set_due(false);
             }
-        } else if self.came >= PROGRESS_BYTES && self.session.request_limits().authenticated {
+        } else if self.arrived >= PROGRESS_BYTES && self.session.request_limits().authenticated {
             self.set_due(true);
         }
-        // Half a request of a stranger waits for more bytes: running it again would read none.
+        // A partial request of an unauthenticated client needs more bytes: running again would read none.
         let more = !self.input.is_empty() && (!all || most == 1 && done > 0);
         let replies = self.session.take_answered();
         match self.session.take_unsynced() {
-            None => self.write(context, desk)?,
+            None => self.write(context, buffers)?,
             Some(next) => {
-                let bytes = desk.out.len();
-                desk.counters.wrote(bytes);
-                self.owe(desk, 0)?;
+                let bytes = buffers.out.len();
+                buffers.counters.wrote(bytes);
+                self.keep_unsent(buffers, 0)?;
                 let late = self.shared.engine().log().is_some_and(|log| log.policy() == Policy::Always);
-                self.unsynced = Some(Unsynced { next, safe: self.owed.len() - bytes, replies, late });
+                self.unsynced = Some(Unsynced { next, safe: self.unsent.len() - bytes, replies, late });
             }
         }
         self.client.active(self.session.last_run(), self.input.len(), self.unread());
         self.account();
         if self.shared.is_stopping() {
             let since = *self.stopping_since.get_or_insert_with(Instant::now);
-            self.closing |= since.elapsed() > LAST_WORDS;
+            self.closing |= since.elapsed() > STOPPING_READ;
         }
         Ok(match next {
             Next::Job(job) => Some(Turn::Job(job)),
@@ -570,12 +588,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         })
     }
 
-    /// Writes `out`, and keeps what the socket does not take.
-    fn write(&mut self, context: &mut Context<'_>, desk: &mut Desk) -> io::Result<()> {
-        let out = &mut desk.out;
-        desk.counters.wrote(out.len());
+    /// Writes `out`, and keeps what the socket does not accept.
+    fn write(&mut self, context: &mut Context<'_>, buffers: &mut WorkerBuffers) -> io::Result<()> {
+        let out = &mut buffers.out;
+        buffers.counters.wrote(out.len());
         let mut written = 0;
-        while self.owed.is_empty() && written < out.len() {
+        while self.unsent.is_empty() && written < out.len() {
             match Pin::new(&mut self.stream).poll_write(context, &out[written..]) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(taken) => written += taken?,
@@ -583,22 +601,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             }
         }
         self.unflushed |= written > 0;
-        self.owe(desk, written)?;
+        self.keep_unsent(buffers, written)?;
         self.flush(context)
     }
 
-    /// Keeps `out` from here on until the socket takes it.
-    fn owe(&mut self, desk: &mut Desk, from: usize) -> io::Result<()> {
-        let out = &mut desk.out;
+    /// Keeps `out[from..]` until the socket accepts it.
+    fn keep_unsent(&mut self, buffers: &mut WorkerBuffers, from: usize) -> io::Result<()> {
+        let out = &mut buffers.out;
         if from < out.len() {
-            // What was paid is not kept for ever just because something is always owed.
-            if self.paid > self.owed.len() / 2 {
-                self.owed.drain(..self.paid);
-                self.paid = 0;
+            // Free the sent part, even if there are always unsent bytes after it.
+            if self.sent > self.unsent.len() / 2 {
+                self.unsent.drain(..self.sent);
+                self.sent = 0;
             }
-            let more = self.owed.try_reserve(out.len() - from);
+            let more = self.unsent.try_reserve(out.len() - from);
             more.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-            self.owed.extend_from_slice(&out[from..]);
+            self.unsent.extend_from_slice(&out[from..]);
         }
         out.clear();
         if out.capacity() > KEEP_BYTES {
@@ -607,28 +625,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         Ok(())
     }
 
-    /// Writes what is owed, as far as the socket takes it. Did it take anything?
-    fn pay(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
-        let before = self.paid;
-        while self.paid < self.owed.len() {
-            match Pin::new(&mut self.stream).poll_write(context, &self.owed[self.paid..]) {
+    /// Writes unsent bytes until the socket accepts no more. Returns whether it accepted any.
+    fn send_unsent(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let before = self.sent;
+        while self.sent < self.unsent.len() {
+            match Pin::new(&mut self.stream).poll_write(context, &self.unsent[self.sent..]) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(taken) => self.paid += taken?,
-                Poll::Pending => return Ok(self.paid > before),
+                Poll::Ready(taken) => self.sent += taken?,
+                Poll::Pending => return Ok(self.sent > before),
             }
             self.unflushed = true;
-            if self.paid - before > PAID_BYTES && self.paid < self.owed.len() {
-                // It reads as fast as we write: others have their turn in between.
+            if self.sent - before > SENT_BYTES && self.sent < self.unsent.len() {
+                // The client reads as fast as we write: let others have their turn.
                 context.waker().wake_by_ref();
                 return Ok(true);
             }
         }
         self.flush(context)?;
-        if self.paid > 0 {
-            self.paid = 0;
-            self.owed.clear();
-            if self.owed.capacity() > KEEP_OWN_BYTES {
-                self.owed = Vec::new();
+        if self.sent > 0 {
+            self.sent = 0;
+            self.unsent.clear();
+            if self.unsent.capacity() > KEEP_OWN_BYTES {
+                self.unsent = Vec::new();
             }
             self.account();
             self.client.active(self.session.last_run(), self.input.len(), 0);
@@ -636,7 +654,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         Ok(true)
     }
 
-    /// Has the stream send what it holds back, as far as the socket takes it.
+    /// Makes the stream send its buffered bytes, as far as the socket accepts them.
     fn flush(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         if self.unflushed
             && let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(context)
@@ -647,14 +665,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         Ok(())
     }
 
-    /// Writes the reply of what was not done in a turn.
+    /// Writes the reply of a request that did not finish within a turn.
     fn finish(&mut self, reply: Reply) {
-        self.session.finish(reply, &mut self.owed);
+        self.session.finish(reply, &mut self.unsent);
         let answered = self.session.take_answered();
         self.go_on(answered);
     }
 
-    /// So many replies were written behind those that wait for the disk; now it is the turn of the requests behind.
+    /// Continues with the next requests after `answered` more replies were added to those that wait for the
+    /// disk.
     fn go_on(&mut self, answered: usize) {
         if let Some(unsynced) = &mut self.unsynced {
             unsynced.replies += answered;
@@ -663,7 +682,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         self.waiting = true;
     }
 
-    /// Waits, unless it is closed or the server stops meanwhile. The thread has time for others.
+    /// Waits without blocking the thread. Ends early if the connection is closed or the server stops.
     async fn wait(&self, wait: Duration) {
         let mut over = std::pin::pin!(tokio::time::sleep(wait));
         poll_fn(|context| match self.client.is_killed() || self.shared.is_stopping() {
@@ -673,8 +692,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         .await;
     }
 
-    /// Closes our side and waits a little for the other: closing with bytes unread would take the last replies away from the
-    /// client.
+    /// Closes our side and waits briefly for the other side. Closing with unread input would make the client
+    /// lose the last replies.
     async fn end(&mut self) {
         let drain = async {
             self.stream.shutdown().await?;

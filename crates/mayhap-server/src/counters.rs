@@ -1,8 +1,9 @@
-//! What a worker counts, besides what the engine does. Each has its own, so that no two write to the same memory; readers add them up.
+//! Counters of the workers. Each worker has its own, so that no two write to the same memory. Readers add
+//! them up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What one worker counts.
+/// The counters of one worker.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Counters {
@@ -12,20 +13,21 @@ pub struct Counters {
     refused: AtomicU64,
 }
 
-/// Counters of all workers, added up.
+/// The sums of the counters of all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Requests that were answered.
+    /// Answered requests.
     pub requests: u64,
-    /// Bytes that came.
+    /// Received bytes.
     pub read_bytes: u64,
-    /// Bytes that left.
+    /// Sent bytes.
     pub written_bytes: u64,
-    /// Requests that were refused: no such command, not so many words, a stranger.
+    /// Requests refused before they ran: unknown command, wrong number of words, not authenticated, not
+    /// permitted.
     pub refused: u64,
 }
 
-/// Only its own worker writes a counter: no need for an operation that others cannot get between.
+/// Only its own worker writes a counter, so a load and a store suffice.
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
@@ -48,7 +50,7 @@ impl Counters {
         add(&self.requests, requests as u64);
     }
 
-    /// What was counted.
+    /// Returns the current values.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

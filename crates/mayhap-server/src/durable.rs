@@ -1,11 +1,12 @@
-//! No reply that says something changed leaves before the log has it.
+//! Makes changes durable: no reply that acknowledges a change leaves before the change is in the log.
 
 use mayhap_command::{Refusal, Reply, Request};
 use mayhap_engine::Engine;
 use mayhap_engine::log::{Commit, Refused};
 
-/// Has the log take what `requests`, which were run just now, changed. What cannot be kept is not acknowledged: its reply becomes a
-/// refusal. If there is a number, replies must wait until all records of the log below it are as safe as they have to be.
+/// Logs the changes of `requests`, which have just run. If a change cannot be logged, its reply is replaced
+/// by a refusal. If a number is returned, the replies must wait until all log records below it are as safe as
+/// the fsync policy demands.
 pub(crate) fn commit(engine: &Engine, requests: &[Request<'_>], replies: &mut [Reply]) -> Option<u64> {
     let log = engine.log()?;
     if !requests.iter().any(is_change) {
@@ -22,7 +23,7 @@ pub(crate) fn commit(engine: &Engine, requests: &[Request<'_>], replies: &mut [R
     }
 }
 
-/// The same, and waits: for a thread that nobody else waits for.
+/// As [`commit`], and waits. For threads that no other request depends on.
 pub(crate) fn commit_and_wait(engine: &Engine, requests: &[Request<'_>], replies: &mut [Reply]) {
     if let Some(next) = commit(engine, requests, replies)
         && let Some(Err(refused)) = engine.log().map(|log| log.wait_synced(next))
@@ -40,7 +41,7 @@ fn is_change(request: &Request<'_>) -> bool {
     request.command.changes()
 }
 
-/// What a client is told.
+/// The refusal that the client gets.
 pub(crate) const fn refusal(refused: Refused) -> Refusal {
     match refused {
         Refused::NoSpace => Refusal::NoSpace,

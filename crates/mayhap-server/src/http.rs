@@ -1,19 +1,20 @@
-//! HTTP on a second port: is it alive, is it ready, how is it, and what a web page will want to know.
+//! HTTP on a second port: health checks, metrics and a JSON API.
 //!
 //! ```text
-//! GET  /health                        the process lives
-//! GET  /ready                         requests are served, or why not
+//! GET  /health                        200 while the process lives
+//! GET  /ready                         200 if ready, otherwise 503 with the reasons
 //! GET  /metrics                       for Prometheus
 //! GET  /api/v1/server                 the server
 //! GET  /api/v1/filters                a page of the list: cursor, count, match
 //! GET  /api/v1/filters/NAME           one filter
-//! POST /api/v1/filters/NAME/probe     what it answers
-//! POST /api/v1/plan                   which filter, how large
+//! POST /api/v1/filters/NAME/probe     the answers for some items
+//! POST /api/v1/plan                   advice: which filter, how large
 //! ```
 //!
-//! It has a thread and a runtime of its own, so that it never gets in the way of the workers. Unless the default user needs no
-//! password, all but the first two want one: `Authorization: Bearer PASSWORD`, or `Basic` with a user's name. Users may see what they may see
-//! by commands: `INFO` for metrics and the server, `SCAN` for the list, and so on.
+//! HTTP has its own thread and runtime, so it never delays the workers. Unless the default user needs no
+//! password, all paths except the first two need one: `Authorization: Bearer PASSWORD`, or `Basic` with the
+//! name of a user. The rights of users are those of the corresponding commands: `INFO` for metrics and the
+//! server, `SCAN` for the list, and so on.
 
 mod door;
 mod filters;
@@ -45,10 +46,10 @@ use crate::shared::Shared;
 use crate::users::back_off::Source;
 use crate::users::{DEFAULT, Denied, User};
 
-/// The largest body of a request.
+/// The maximum length of a request body in bytes.
 const BODY_BYTES: usize = 1 << 20;
 
-/// HTTP while it is served. Dropping it ends it.
+/// The running HTTP server. Dropping it stops it.
 #[derive(Debug)]
 pub struct Http {
     addresses: Vec<SocketAddr>,
@@ -57,7 +58,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Where it listens.
+    /// The addresses it listens on.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -73,7 +74,7 @@ impl Drop for Http {
     }
 }
 
-/// Starts it, if it is wanted.
+/// Starts the HTTP server if the settings ask for it.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<Option<Http>, StartError> {
     let Some(mut port) = shared.settings().http_port else { return Ok(None) };
     let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
@@ -99,7 +100,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<Option<Http>, StartError> {
                 let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
                 tasks.spawn(door::listen(listener, router.clone(), Arc::clone(&shared)));
             }
-            // Whoever holds the other end lets go of it.
+            // Dropping the other end stops the server.
             let _ = stopped.await;
             tasks.shutdown().await;
         });
@@ -120,14 +121,14 @@ fn router(shared: &Arc<Shared>) -> Router {
         .route("/health", get(async || "ok\n"))
         .route("/ready", get(ready))
         .merge(guarded)
-        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here"))
+        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "no such path"))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(middleware::from_fn_with_state(Arc::clone(shared), host::guard))
         .layer(middleware::from_fn(errors_as_json))
         .with_state(Arc::clone(shared))
 }
 
-/// What went wrong, as JSON.
+/// An error as JSON.
 #[derive(Debug)]
 struct Problem {
     status: StatusCode,
@@ -146,7 +147,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Whatever goes wrong, wherever it does, is said as JSON.
+/// Turns every error response into JSON.
 async fn errors_as_json(request: Request, next: Next) -> Response {
     if let Some(what) = bad_escape(request.uri()) {
         return Problem::new(StatusCode::BAD_REQUEST, what).into_response();
@@ -171,7 +172,7 @@ async fn errors_as_json(request: Request, next: Next) -> Response {
     response
 }
 
-/// What is wrong with a `%` behind which there are not two hexadecimal digits.
+/// Returns the error for a `%` that two hexadecimal digits do not follow.
 fn bad_escape(uri: &Uri) -> Option<String> {
     let text = uri.path_and_query()?.as_str();
     let is_bad = |(at, _): &(usize, &str)| {
@@ -180,10 +181,10 @@ fn bad_escape(uri: &Uri) -> Option<String> {
     };
     let (at, _) = text.match_indices('%').find(is_bad)?;
     let shown: String = text[at..].chars().take(3).collect();
-    Some(format!("{shown:?} is no byte: behind % stand two hexadecimal digits"))
+    Some(format!("{shown:?} is not a valid escape: % must be followed by two hexadecimal digits"))
 }
 
-/// Finds out whose request it is: of the user that it names, or of the default one, if that one needs no password.
+/// Authenticates a request: as the user that it names, or as the default user if that one needs no password.
 async fn guard(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
@@ -195,23 +196,25 @@ async fn guard(
     let sent = request.headers().get(header::AUTHORIZATION).map(header::HeaderValue::as_bytes);
     let user = match sent {
         None => Some(users.default_user()).filter(|user| user.is_open()),
-        Some(sent) => match credentials(sent).and_then(|(name, password)| users.enter(&name, &password)) {
-            Some(user) => {
-                tokio::time::sleep(users.back_off().right(source, Instant::now())).await;
-                Some(user)
+        Some(sent) => {
+            match credentials(sent).and_then(|(name, password)| users.authenticate(&name, &password)) {
+                Some(user) => {
+                    tokio::time::sleep(users.back_off().right(source, Instant::now())).await;
+                    Some(user)
+                }
+                None => {
+                    tracing::warn!(%address, "wrong password over HTTP");
+                    tokio::time::sleep(users.back_off().wrong(source, 1, Instant::now())).await;
+                    None
+                }
             }
-            None => {
-                tracing::warn!(%address, "wrong password for HTTP");
-                tokio::time::sleep(users.back_off().wrong(source, 1, Instant::now())).await;
-                None
-            }
-        },
+        }
     };
     if let Some(user) = user {
         request.extensions_mut().insert(user);
         return next.run(request).await;
     }
-    let what = "a password is needed: Authorization: Bearer PASSWORD, or Basic with a user's name";
+    let what = "password required: send Authorization: Bearer PASSWORD, or Basic with the name of a user";
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, what).into_response();
     for ask in ["Bearer realm=\"mayhap\"", "Basic realm=\"mayhap\""] {
         response.headers_mut().append(header::WWW_AUTHENTICATE, header::HeaderValue::from_static(ask));
@@ -219,7 +222,7 @@ async fn guard(
     response
 }
 
-/// The name and the password of `Basic …`; the password of the default user is all of `Bearer …`.
+/// Parses name and password from `Basic …`. With `Bearer …`, all of it is the password of the default user.
 fn credentials(sent: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let space = sent.iter().position(|byte| *byte == b' ')?;
     let (scheme, rest) = (&sent[..space], sent[space + 1..].trim_ascii());
@@ -234,10 +237,10 @@ fn credentials(sent: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
 }
 
-/// May `user` do what these words would do, if they were a request?
+/// Checks that `user` may run these words as a request.
 fn permit(shared: &Shared, user: &User, words: &[&[u8]]) -> Result<(), Problem> {
     let refused = |what: String| Problem::new(StatusCode::FORBIDDEN, what);
-    let unknown = || refused("there is no such command".to_owned());
+    let unknown = || refused("no such command".to_owned());
     let command = words.first().and_then(|name| table::find(name)).ok_or_else(unknown)?;
     if let Some(why) = shared.users().off().why(command) {
         return Err(refused(SessionRefusal::Off { command: command.name.to_uppercase(), why }.to_string()));

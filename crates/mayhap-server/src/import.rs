@@ -1,7 +1,9 @@
-//! `mayhap serve --load dump.rdb`: the filters and strings of a Redis or Valkey server, taken over before the first client connects.
+//! `mayhap serve --load dump.rdb`: imports the filters and strings of a Redis or Valkey server before the
+//! first client connects.
 //!
-//! The file is read twice: once to its end, which proves its checksum, and once to load it. A mark in the folder of the data says that an import has
-//! begun. It is removed after the last key is safe, so a folder that holds half an import is never served.
+//! The file is read twice: first to its end, to verify its checksum, then to load it. A mark file in the data
+//! folder shows that an import has begun. It is removed after the last key is safe, so an incomplete import
+//! is never served.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -9,25 +11,25 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use mayhap::codec::redis_rdb::{EntryValue, FileError, FileReader};
+use mayhap::codec::redis_rdb::{EntryValue, FileReader, RdbFileError};
 use mayhap_command::Scratch;
 use mayhap_command::{Refusal, Reply, Request, table};
 use mayhap_engine::Engine;
 
 use crate::durable;
 
-/// The file that stands in the folder of the data while an import is not complete. It holds the path of the file that is loaded.
+/// The mark file in the data folder while an import is incomplete. It contains the path of the RDB file.
 pub const MARK_FILE: &str = "mayhap.import";
-/// Keys that are made safe together.
+/// The number of keys that are committed together.
 const KEYS_AT_ONCE: usize = 1_000;
-/// Bytes after which they are made safe, even if they are fewer.
+/// Bytes after which keys are committed, even if they are fewer.
 const BYTES_AT_ONCE: usize = 16 << 20;
-/// Keys that are left out and named in the log; the others are counted.
+/// The number of skipped keys that the log names. All others are only counted.
 const NAMED: u64 = 20;
-/// Milliseconds since 1970 stay below this, so that they fit the number of a request.
+/// The limit for times in milliseconds since 1970, so that they fit an integer argument.
 const LAST_MS: u64 = i64::MAX as u64;
 
-/// What became of the keys of a file.
+/// The numbers of keys that were loaded and skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
@@ -37,9 +39,9 @@ pub struct Imported {
     pub strings: u64,
     /// Keys that had expired.
     pub expired: u64,
-    /// Keys that hold neither a filter nor a string.
+    /// Keys that are neither a filter nor a string.
     pub other_types: u64,
-    /// Keys of another database than 0.
+    /// Keys of databases other than 0.
     pub other_databases: u64,
 }
 
@@ -49,26 +51,26 @@ pub struct Imported {
 pub enum ImportError {
     /// The file cannot be opened, or the mark cannot be written.
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file cannot be read to its end.
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
-        source: FileError,
+        /// The reason.
+        source: RdbFileError,
     },
-    /// The path names no regular file.
+    /// The path does not name a regular file.
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// The folder of the data holds names already.
+    /// The data folder already holds names.
     NotEmpty {
-        /// How many.
+        /// The number of names.
         names: u64,
     },
     /// The folder holds a part of an earlier import.
@@ -80,7 +82,7 @@ pub enum ImportError {
     Refused {
         /// The key, with odd bytes escaped.
         key: String,
-        /// What a client would have been answered.
+        /// The error that a client would have got.
         refusal: String,
     },
 }
@@ -94,12 +96,12 @@ impl fmt::Display for ImportError {
             Self::NotEmpty { names } => {
                 write!(
                     f,
-                    "--load needs an empty folder, this one holds {names} names: choose another --dir, or start without --load"
+                    "--load needs an empty data folder, this one holds {names} names: choose another --dir, or start without --load"
                 )
             }
             Self::Unfinished { mark } => write!(
                 f,
-                "an import was interrupted, see {}: start again with --load, which deletes what was loaded and begins again",
+                "an import was interrupted, see {}: start again with --load to delete the imported keys and import the file again",
                 mark.display()
             ),
             Self::Refused { key, refusal } => write!(f, "key {key} cannot be loaded: {refusal}"),
@@ -117,7 +119,7 @@ impl std::error::Error for ImportError {
     }
 }
 
-/// Refuses a folder with half an import in it, unless the import begins again.
+/// Rejects a folder with an incomplete import.
 ///
 /// # Errors
 /// [`ImportError::Unfinished`].
@@ -128,7 +130,8 @@ pub(crate) fn check_unfinished(folder: Option<&Path>) -> Result<(), ImportError>
     }
 }
 
-/// Loads the filters and strings of the RDB file at `path` into an engine that is empty, or holds what an interrupted import left.
+/// Loads the filters and strings of the RDB file at `path`. The engine is empty or holds an interrupted
+/// import.
 ///
 /// # Errors
 /// [`ImportError`]. The mark stays in the folder if loading had begun.
@@ -155,7 +158,7 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
         let key = entry.name.escape_ascii();
         if entry.database != 0 {
             if left_out < NAMED {
-                tracing::warn!(%key, database = entry.database, "key not loaded: only database 0 is");
+                tracing::warn!(%key, database = entry.database, "key skipped: only database 0 is loaded");
             }
             imported.other_databases += 1;
             continue;
@@ -175,7 +178,7 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
             }
             EntryValue::Other(what) => {
                 if left_out < NAMED {
-                    tracing::warn!(%key, r#type = what, "key not loaded: neither a filter nor a string");
+                    tracing::warn!(%key, r#type = what, "key skipped: neither a filter nor a string");
                 }
                 imported.other_types += 1;
                 continue;
@@ -201,13 +204,13 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
     Ok(imported)
 }
 
-fn in_file(path: &Path, source: FileError) -> ImportError {
+fn in_file(path: &Path, source: RdbFileError) -> ImportError {
     ImportError::File { path: path.to_owned(), source }
 }
 
 fn open(path: &Path, limit_bytes: u64) -> Result<FileReader<BufReader<File>>, ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
-    // Asked before it is opened: a pipe would wait for a writer.
+    // Checked before opening: opening a pipe would wait for a writer.
     if !fs::metadata(path).map_err(io)?.is_file() {
         return Err(ImportError::NotAFile { path: path.to_owned() });
     }
@@ -231,7 +234,7 @@ fn sync_folder_of(mark: &Path) -> io::Result<()> {
     mark.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-/// Runs requests as a client's, and has the log take them in groups.
+/// Runs requests as a client would, and commits them to the log in groups.
 struct Loading<'e> {
     engine: &'e Engine,
     scratch: Scratch,
@@ -259,7 +262,7 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// Waits until the log has all that was run.
+    /// Waits until the log has all changes so far.
     fn make_safe(&mut self, key: &[u8]) -> Result<(), ImportError> {
         (self.waiting, self.waiting_bytes) = (0, 0);
         let synced = self.engine.log().map_or(Ok(()), |log| log.sync());

@@ -1,4 +1,4 @@
-//! `INFO`: how the server is, in the words that clients and exporters look for.
+//! `INFO`: figures of the server under the names that clients and exporters look for.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::REDIS_VERSION;
 use crate::process::Process;
 use crate::shared::Shared;
 
-/// A section: its name, whether it is shown when nobody asks for any, and what writes it.
+/// A section: its name, whether it is shown by default, and the function that writes it.
 struct Section {
     name: &'static str,
     shown: bool,
@@ -39,7 +39,7 @@ static SECTIONS: &[Section] = &[
     section("Mayhap", true, mayhap),
 ];
 
-/// `INFO [section …]`. A section that is none is no fault: there is nothing in it.
+/// `INFO [section …]`. An unknown section is not an error: it is empty.
 ///
 /// # Errors
 /// None.
@@ -61,7 +61,7 @@ pub(crate) fn info(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
 }
 
 fn put(text: &mut String, line: impl std::fmt::Display) {
-    // Writing to memory does not fail.
+    // Writing to a string does not fail.
     let _ = write!(text, "{line}\r\n");
 }
 
@@ -137,7 +137,7 @@ fn memory(shared: &Shared, text: &mut String) {
     put(text, "mem_allocator:system");
 }
 
-/// As Redis writes it: `1.50M`.
+/// Formats a number of bytes as Redis does: `1.50M`.
 fn human(bytes: u64) -> String {
     let units = [(1_u64 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
@@ -161,7 +161,7 @@ fn persistence(shared: &Shared, text: &mut String) {
     put(text, "rdb_current_bgsave_time_sec:-1");
     put(text, format_args!("rdb_saves:{}", saving.saves()));
     let log = shared.engine().log();
-    // A snapshot is what makes the log short again.
+    // A snapshot shortens the log.
     put(text, format_args!("aof_enabled:{}", u8::from(log.is_some())));
     put(text, format_args!("aof_rewrite_in_progress:{}", u8::from(saving.is_under_way())));
     put(text, "aof_rewrite_scheduled:0");
@@ -216,7 +216,7 @@ fn stats(shared: &Shared, text: &mut String) {
     put(text, format_args!("total_error_replies:{}", errors(shared)));
 }
 
-/// Refusals of commands and of what is none.
+/// The number of error replies: failed commands, and requests refused before they ran.
 fn errors(shared: &Shared) -> u64 {
     let of_commands: u64 = shared.engine().statistics().commands().iter().map(|of| of.failed).sum();
     of_commands + shared.totals().refused

@@ -1,4 +1,4 @@
-//! `LATENCY`: what took how long, and when.
+//! `LATENCY`: slow operations and their times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use mayhap_command::Reply;
 use parking_lot::Mutex;
 
-/// Samples that are kept of an event.
+/// The maximum number of samples per event.
 const MOST: usize = 160;
 
-/// What took longer than the threshold, by event: `command`, `fast-command`.
+/// Operations slower than the threshold, by event: `command`, `fast-command`.
 #[derive(Debug, Default)]
 pub struct Latency {
-    /// 0: nothing is watched.
+    /// In milliseconds; 0: nothing is recorded.
     threshold_ms: AtomicU64,
     events: Mutex<BTreeMap<&'static str, Event>>,
 }
 
 #[derive(Debug, Default)]
 struct Event {
-    /// Seconds since 1970, and milliseconds it took.
+    /// Unix time in seconds, and duration in milliseconds.
     samples: VecDeque<(u64, u64)>,
     longest_ms: u64,
 }
 
 impl Latency {
-    /// `latency-monitor-threshold`, in milliseconds; 0: nothing is watched.
+    /// `latency-monitor-threshold` in milliseconds; 0: nothing is recorded.
     #[must_use]
     pub fn threshold_ms(&self) -> u64 {
         self.threshold_ms.load(Ordering::Relaxed)
@@ -38,13 +38,13 @@ impl Latency {
         self.threshold_ms.store(millis, Ordering::Relaxed);
     }
 
-    /// Is it worth keeping?
+    /// Whether a duration reaches the threshold.
     pub(crate) fn wants(&self, took: Duration) -> bool {
         let threshold = self.threshold_ms();
         threshold > 0 && took.as_millis() >= u128::from(threshold)
     }
 
-    /// One sample a second is kept: the longest.
+    /// Records a sample. Of each second only the longest is kept.
     pub(crate) fn add(&self, event: &'static str, seconds: u64, took: Duration) {
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let mut events = self.events.lock();
@@ -83,7 +83,7 @@ impl Latency {
         Reply::Array(samples.map(pair).collect())
     }
 
-    /// Forgets these events, or all if none is named. How many there were.
+    /// Drops these events, or all if none is named. Returns the number dropped.
     pub(crate) fn reset(&self, names: &[&[u8]]) -> usize {
         let mut events = self.events.lock();
         let before = events.len();
@@ -105,7 +105,7 @@ impl Latency {
         for (name, event) in events.iter() {
             let count = event.samples.len();
             let sum: u64 = event.samples.iter().map(|(_, millis)| millis).sum();
-            // Writing to memory does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(
                 text,
                 "{name}: {count} samples, {} ms on average, {} ms at the most",
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_of_a_second_is_kept_and_events_are_forgotten_by_name() {
+    fn the_longest_sample_of_a_second_is_kept_and_events_are_reset_by_name() {
         let latency = Latency::default();
         assert!(!latency.wants(Duration::MAX));
         latency.set_threshold_ms(5);

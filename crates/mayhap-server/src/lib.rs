@@ -4,10 +4,11 @@
 //! Listener ─▶ worker threads ─▶ Connection ─▶ Decoder ─▶ Session ─▶ Engine ─▶ encode ─▶ one write
 //! ```
 //!
-//! * A connection lives on one worker thread for all its life. Whatever came with one read is decoded at once, consecutive
-//!   requests for filters are run as one batch, and all replies leave with one write.
-//! * Sessions answer what is about the connection or the server itself; the engine answers the rest.
-//! * [`Stop`] ends it: nothing new is accepted, what was received is answered, then the connections are closed.
+//! * A connection stays on one worker thread. All requests of one read are decoded together, consecutive
+//!   filter requests run as one batch, and all replies leave with one write.
+//! * Sessions answer requests about the connection or the server itself. The engine answers the rest.
+//! * [`Stop`] ends the server: it accepts no new connections, answers the requests it has received, then
+//!   closes the connections.
 #![forbid(unsafe_code)]
 
 pub mod client;
@@ -51,33 +52,35 @@ pub use saving::{SaveError, Saving};
 pub use settings::Settings;
 pub use shared::{Ending, Shared, Stop};
 
-/// The version of Redis whose ways this server has: clients, and the suites of clients, read it to know what they may send. 8 is the first
-/// that has `BF.*` and `CF.*` without a module, with the settings and replies that this server has; suites skip them for an older one.
+/// The Redis version this server reports. Clients and their test suites read it to decide which commands to
+/// send. Redis 8 is the first version that has `BF.*` and `CF.*` without a module, with the settings and
+/// replies of this server; test suites skip these commands for older versions.
 pub const REDIS_VERSION: &str = "8.2.0";
 
-/// The server, before it runs.
+/// Starts the server.
 #[derive(Debug)]
 pub struct Server;
 
 impl Server {
-    /// Starts with an engine of its own, which holds what the folder of the data has, if there is one.
+    /// Starts a server with its own engine. The engine is loaded from the data folder, if the settings name
+    /// one.
     ///
     /// # Errors
-    /// An address cannot be listened on, the folder cannot be used, or a thread cannot be made.
+    /// The server cannot listen on an address, use the data folder or start a thread.
     pub fn start(settings: Settings) -> Result<Running, StartError> {
         let limits = Limits { filter_bytes: settings.max_filter_bytes, ..Limits::default() };
         Self::start_with(settings, Arc::new(Engine::new(limits, Arc::new(System))))
     }
 
-    /// Starts with an engine that may hold something already, unless there is a folder of data.
+    /// Starts a server with the given engine. It must be empty if the settings name a data folder.
     ///
     /// # Errors
-    /// An address cannot be listened on, the folder cannot be used, or a thread cannot be made.
+    /// The server cannot listen on an address, use the data folder or start a thread.
     pub fn start_with(settings: Settings, engine: Arc<Engine>) -> Result<Running, StartError> {
-        if settings.is_deaf() {
-            return Err(StartError::Deaf);
+        if settings.listens_nowhere() {
+            return Err(StartError::NothingToListenOn);
         }
-        let users = Users::open(&settings).map_err(|error| match (&error, settings.reached_by_others()) {
+        let users = Users::open(&settings).map_err(|error| match (&error, settings.reachable_address()) {
             (UsersError::Open { name }, Some(address)) if name.as_bytes() == users::DEFAULT => {
                 StartError::Exposed { address }
             }
@@ -92,7 +95,7 @@ impl Server {
             Err(error) => return Err(folder(error)),
         };
         let shared = Arc::new(Shared::new(settings, (users, tls), engine, saving));
-        // What cannot be listened on is better known before much data is read.
+        // Listen before loading: an address in use should be reported before a long load.
         let listeners = listen::bind(shared.settings())?;
         let addresses = listeners.addresses()?;
         shared.set_port(addresses.first().map_or(0, SocketAddr::port));
@@ -118,64 +121,65 @@ impl Server {
     }
 }
 
-/// A server that runs. Dropping it stops the server and waits for its end.
+/// A running server. Dropping it stops the server and waits until it has stopped.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     tls_addresses: Vec<SocketAddr>,
     http: Option<http::Http>,
-    /// Kept open to the end, so that it can serve again.
+    /// Kept open to the end because an aborted shutdown resumes with them.
     listeners: listen::Listeners,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Running {
-    /// Where it listens for TCP; the port is the true one where 0 was asked for.
+    /// The TCP addresses it listens on, with the actual port if port 0 was set.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where it listens for TLS.
+    /// The TLS addresses it listens on.
     #[must_use]
     pub fn tls_addresses(&self) -> &[SocketAddr] {
         &self.tls_addresses
     }
 
-    /// Where it listens for HTTP.
+    /// The HTTP addresses it listens on.
     #[must_use]
     pub fn http_addresses(&self) -> &[SocketAddr] {
         self.http.as_ref().map_or(&[], http::Http::addresses)
     }
 
-    /// The Unix socket it listens on.
+    /// The Unix socket it listens on, if any.
     #[must_use]
     pub fn unix_socket(&self) -> Option<&Path> {
         self.shared.settings().unix_socket.as_deref()
     }
 
-    /// What all its threads share.
+    /// The state that all threads of the server share.
     #[must_use]
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// The handle that stops it.
+    /// Returns a handle that stops the server.
     #[must_use]
     pub fn stop_handle(&self) -> Stop {
         Stop::of(&self.shared)
     }
 
-    /// Waits until somebody stopped it, all connections are closed and everything is saved.
+    /// Waits until the server was stopped, all connections are closed and everything is saved.
     ///
     /// # Errors
-    /// The log could not be closed: what was not safe before may be lost.
+    /// The log could not be closed. Changes that were not synced before may be lost.
     pub fn wait(mut self) -> Result<(), SaveError> {
         self.join()
     }
 
-    /// Loads the RDB file of `--load`, if there is one; refuses a folder that holds half an import.
+    /// Loads the RDB file of `--load`, if there is one. Without `--load`, rejects a folder with an incomplete
+    /// import.
     fn import(&self) -> Result<(), import::ImportError> {
         let folder = self.shared.saving().folder();
         match &self.shared.settings().load {
@@ -194,20 +198,21 @@ impl Running {
     fn join(&mut self) -> Result<(), SaveError> {
         let saved = loop {
             for thread in self.threads.drain(..) {
-                // A thread that panicked has said so on the way.
+                // A panic has been reported by the panic hook.
                 let _ = thread.join();
             }
             let saved = self.shared.saving().close(self.shared.engine());
-            if saved.is_ok() || self.shared.ends_at_any_price() {
+            if saved.is_ok() || self.shared.is_forced() {
                 break saved;
             }
-            // What came in the last moment could not be saved: as long as it runs, nothing is lost.
+            // The last changes could not be saved. Memory is their only copy, so keep serving.
             tracing::error!(
-                "it does not end, for what it has cannot be saved; asked once more it ends at once"
+                "shutdown aborted: unsaved changes could not be written; the server keeps running. \
+                 Send the signal again to exit and lose them"
             );
             self.shared.resume();
             if let Err(error) = self.serve() {
-                tracing::error!(%error, "cannot serve again");
+                tracing::error!(%error, "cannot resume after the aborted shutdown: exiting, unsaved changes are lost");
                 break saved;
             }
         };
@@ -224,7 +229,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
             self.stop_handle().stop();
-            // It is in the log.
+            // `join` has logged the error.
             let _ = self.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Listens, and hands connections out to the workers.
+//! Listens, and distributes connections among the workers.
 
 use std::fmt;
 use std::io;
@@ -21,47 +21,47 @@ use crate::tls::TlsError;
 use crate::users::UsersError;
 use crate::worker::{self, Accepted};
 
-/// After an accept that failed, for want of file descriptors as a rule.
+/// The pause after a failed accept, which usually means that file descriptors have run out.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why the server could not be started.
+/// Why the server could not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// An address cannot be listened on.
+    /// The server cannot listen on an address.
     Bind {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A Unix socket cannot be listened on.
+    /// The server cannot listen on a Unix socket.
     BindUnix {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The system gives no thread or no event queue.
+    /// The operating system refused a thread or an event queue.
     Thread(io::Error),
-    /// The folder of the data cannot be used.
+    /// The data folder cannot be used.
     Folder {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: FolderError,
     },
-    /// The RDB file of `--load` cannot be taken over.
+    /// The RDB file of `--load` cannot be imported.
     Import(ImportError),
-    /// There is nothing it would listen on.
-    Deaf,
-    /// TLS does not work like this.
+    /// The settings name nothing to listen on.
+    NothingToListenOn,
+    /// The TLS settings are invalid.
     Tls(TlsError),
-    /// There are no such users.
+    /// The user settings are invalid.
     Users(UsersError),
-    /// It would listen beyond this machine, and nobody would be asked for a password.
+    /// The server would be reachable from other machines without a password.
     Exposed {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
 }
@@ -74,15 +74,15 @@ impl fmt::Display for StartError {
             Self::Thread(_) => f.write_str("cannot start a thread"),
             Self::Folder { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Import(error) => error.fmt(f),
-            Self::Deaf => {
-                f.write_str("there is nothing to listen on: give a --port, a --tls-port, a --unix-socket or a --http-port")
+            Self::NothingToListenOn => {
+                f.write_str("nothing to listen on: set --port, --tls-port, --unix-socket or --http-port")
             }
             Self::Tls(error) => error.fmt(f),
             Self::Users(error) => error.fmt(f),
             Self::Exposed { address } => write!(
                 f,
-                "{address} is open to other machines and there is no password: give one with --password-file or \
-                 MAYHAP_PASSWORD, or say --unprotected"
+                "{address} is open to other machines and there is no password: set one with --password-file or \
+                 MAYHAP_PASSWORD, or allow this with --unprotected"
             ),
         }
     }
@@ -92,15 +92,15 @@ impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Bind { source, .. } | Self::BindUnix { source, .. } | Self::Thread(source) => Some(source),
-            // Its own message has the folder's in it; what the system said is behind that.
+            // The message contains that of the folder, so the source is the error below it.
             Self::Folder { source, .. } => std::error::Error::source(source),
             Self::Import(source) => std::error::Error::source(source),
-            Self::Tls(_) | Self::Users(_) | Self::Exposed { .. } | Self::Deaf => None,
+            Self::Tls(_) | Self::Users(_) | Self::Exposed { .. } | Self::NothingToListenOn => None,
         }
     }
 }
 
-/// What is listened on.
+/// The sockets the server listens on.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     tcp: Vec<TcpListener>,
@@ -109,7 +109,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// The same once more, for a server that has to serve again.
+    /// Clones the sockets, for a server that resumes after an aborted shutdown.
     pub(crate) fn try_clone(&self) -> Result<Self, StartError> {
         let again = |listeners: &[TcpListener]| -> Result<Vec<_>, StartError> {
             listeners.iter().map(TcpListener::try_clone).collect::<Result<_, _>>().map_err(StartError::Thread)
@@ -127,7 +127,7 @@ impl Listeners {
     }
 }
 
-/// Listens on all that `settings` name. With port 0 every address gets the port the first one got.
+/// Listens on all addresses in `settings`. With port 0, every address gets the port that the first one got.
 pub(crate) fn bind(settings: &Settings) -> Result<Listeners, StartError> {
     let tcp = bind_all(settings.port, settings)?;
     let tls = bind_all(settings.tls_port, settings)?;
@@ -157,19 +157,19 @@ fn bind_all(port: Option<u16>, settings: &Settings) -> Result<Vec<TcpListener>, 
     Ok(listeners)
 }
 
-/// Is it a socket, and nothing else, that nobody answers on: of a server that died?
+/// Whether `path` is a socket that no process listens on: one left by a server that died.
 fn is_left_over(path: &Path) -> bool {
     is_socket(path)
         && std::os::unix::net::UnixStream::connect(path)
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// Is it a socket, not a file somebody needs?
+/// Whether `path` is a socket, and not a file that must not be removed.
 pub(crate) fn is_socket(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
-/// Starts the workers and the thread that listens.
+/// Starts the workers and the listening thread.
 pub(crate) fn start(listeners: Listeners, shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StartError> {
     let mut threads = Vec::new();
     let mut workers = Vec::new();
@@ -201,7 +201,7 @@ async fn listen(listeners: Listeners, shared: &Arc<Shared>, workers: &[Unbounded
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        // Replies leave with one write each: nothing is gained by waiting for more.
+                        // Each batch of replies leaves with one write: waiting for more gains nothing.
                         let _ = stream.set_nodelay(true);
                         match handout.has_room() {
                             true => handout.give(stream.into_std().map(accepted)),
@@ -232,7 +232,7 @@ async fn listen(listeners: Listeners, shared: &Arc<Shared>, workers: &[Unbounded
     tasks.shutdown().await;
 }
 
-/// Who gets the next connection: one worker after the other.
+/// Distributes new connections to the workers in turn.
 struct Handout {
     shared: Arc<Shared>,
     workers: Vec<UnboundedSender<Accepted>>,
@@ -240,7 +240,7 @@ struct Handout {
 }
 
 impl Handout {
-    /// Counts those there is no room for.
+    /// Whether there is room for one more connection. Counts a rejection if not.
     fn has_room(&self) -> bool {
         self.shared.clients().has_room()
     }

@@ -1,31 +1,31 @@
-//! The log: one line for each event on the standard error, for people or for machines.
+//! The log: one line per event on standard error, as text or as JSON.
 //!
-//! `info`: start, stop, saving, loading. `warn` and `error`: what went wrong. `debug`: connections that come and go. Passwords and
-//! items are never logged.
+//! `info`: start, stop, snapshots, loading. `warn` and `error`: problems. `debug`: connections that open and
+//! close. Passwords and items are never logged.
 
 use std::io::{self, IsTerminal as _};
 
 use tracing::level_filters::LevelFilter;
 
-/// How much is logged.
+/// The lowest level that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What went wrong and matters.
+    /// Failures that need action.
     Error,
-    /// What went wrong.
+    /// Problems that the server can handle.
     Warn,
-    /// What the server does on its own.
+    /// Regular work of the server: start, stop, snapshots, loading.
     Info,
     /// Connections.
     Debug,
-    /// All there is.
+    /// Everything.
     Trace,
 }
 
 impl Level {
     const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
 
-    /// As settings have it.
+    /// The name in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Level {
         }
     }
 
-    /// The one of this name.
+    /// Returns the level with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
@@ -54,17 +54,17 @@ impl Level {
     }
 }
 
-/// How the log looks.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// For people: text.
     Text,
-    /// For machines: one JSON object a line.
+    /// For programs: one JSON object per line.
     Json,
 }
 
 impl Format {
-    /// As settings have it.
+    /// The name in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,14 +73,14 @@ impl Format {
         }
     }
 
-    /// The one of this name.
+    /// Returns the format with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Text, Self::Json].into_iter().find(|format| format.name() == name)
     }
 }
 
-/// From now on the whole program logs to the standard error. Once is enough; a second time changes nothing.
+/// Sends the log of the whole process to standard error. A second call has no effect.
 pub fn start(level: Level, format: Format) {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(level.filter());
     let _ = match format {

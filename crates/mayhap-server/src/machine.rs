@@ -1,15 +1,16 @@
-//! How much memory there is for this process: the machine's, or what a control group leaves of it.
+//! The memory available to this process: that of the machine, or the limit of its control group.
 
 use std::fs;
 use std::path::Path;
 
-/// Bytes this process may take before the system refuses more, or ends it. `None` where the system does not say.
+/// Bytes this process may use before the system refuses more or kills it. `None` if the system does not
+/// report it.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     memory_below(Path::new("/"))
 }
 
-/// The same, of a system whose files are below `root`.
+/// As [`memory`], for a system whose files are below `root`.
 fn memory_below(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let installed = read("proc/meminfo").and_then(|text| of_meminfo(&text));
@@ -24,8 +25,8 @@ fn of_meminfo(text: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1_024)
 }
 
-/// The limits of one line of `/proc/self/cgroup`: of the group and of all that it is part of. `0::/a/b` is of version 2,
-/// `7:memory:/a/b` of version 1.
+/// The limits of one line of `/proc/self/cgroup`: of the group and of its parents. `0::/a/b` is version 2,
+/// `7:memory:/a/b` is version 1.
 fn group_limits(root: &Path, line: &str) -> Vec<u64> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else {
@@ -39,10 +40,10 @@ fn group_limits(root: &Path, line: &str) -> Vec<u64> {
         _ => return Vec::new(),
     };
     let mount = root.join(mount);
-    // In a container the group's own folder may not be there: then the mount is the group.
+    // In a container the folder of the group may not exist: then the mount is the group.
     let group = Path::new(group.trim_start_matches('/'));
     let folders = group.ancestors().map(|part| mount.join(part));
-    // `max` is no number: no limit.
+    // `max` is not a number and means no limit.
     folders.filter_map(|folder| fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()).collect()
 }
 
@@ -50,7 +51,7 @@ fn group_limits(root: &Path, line: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// A system of a few files, in a folder of its own.
+    /// A system of a few files, in a temporary folder.
     fn system(test: &str, files: &[(&str, &str)]) -> Option<u64> {
         let root = std::env::temp_dir().join(format!("mayhap-machine-{}-{test}", std::process::id()));
         for (path, text) in files {
@@ -66,7 +67,7 @@ mod tests {
     const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:        1000 kB\nMemFree: 10 kB\n");
 
     #[test]
-    fn the_smallest_limit_counts_whoever_sets_it() {
+    fn the_smallest_limit_of_group_and_machine_counts() {
         assert_eq!(system("none", &[]), None);
         assert_eq!(system("plain", &[MEMINFO]), Some(1_024_000));
         let of_version_2 = [
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some() {
+    fn this_machine_reports_its_memory() {
         assert!(memory_bytes().unwrap() > 1 << 20);
     }
 }

@@ -1,4 +1,4 @@
-//! `/metrics` for Prometheus. Everything is summed up: a million filters are as many lines as one.
+//! `/metrics` for Prometheus. All figures are sums: the page is as long for a million filters as for one.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -9,13 +9,13 @@ use mayhap_engine::log::State;
 use crate::process::Process;
 use crate::shared::Shared;
 
-/// A page of metrics that is being written.
+/// A page of metrics while it is written.
 struct Page(String);
 
 impl Page {
-    /// What the next lines are about.
+    /// Writes the help and the type of the metric that follows.
     fn about(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to memory does not fail.
+        // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
@@ -35,42 +35,53 @@ impl Page {
     }
 }
 
-/// The whole page.
+/// Returns the whole page.
 pub(crate) fn page(shared: &Shared) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     let (engine, wire, process) = (shared.engine().totals(), shared.totals(), Process::now());
-    page.about("mayhap_build_info", "gauge", "The version, as a label.");
+    page.about("mayhap_build_info", "gauge", "Always 1; the version is the label.");
     page.put("mayhap_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let uptime = shared.started().elapsed().as_secs_f64();
-    page.one("mayhap_uptime_seconds", "gauge", "Seconds since the start.", format_args!("{uptime:.3}"));
-    page.one("mayhap_ready", "gauge", "1 if requests are served.", u8::from(reasons(shared).is_empty()));
+    page.one(
+        "mayhap_uptime_seconds",
+        "gauge",
+        "Seconds since the server started.",
+        format_args!("{uptime:.3}"),
+    );
+    page.one(
+        "mayhap_ready",
+        "gauge",
+        "1 if the server is ready, 0 if not; GET /ready lists the reasons.",
+        u8::from(reasons(shared).is_empty()),
+    );
 
-    page.about("mayhap_filters", "gauge", "Names that hold something, by type.");
+    page.about("mayhap_filters", "gauge", "Number of names that hold a value, by type.");
     for of in &engine.by_type {
         page.put("mayhap_filters", &[("type", of.type_name)], of.names);
     }
-    page.about("mayhap_filters_bytes", "gauge", "Bytes they take, by type.");
+    page.about("mayhap_filters_bytes", "gauge", "Memory of all values in bytes, by type.");
     for of in &engine.by_type {
         page.put("mayhap_filters_bytes", &[("type", of.type_name)], of.memory_bytes);
     }
     page.one(
         "mayhap_lost_names",
         "gauge",
-        "Names of which data is lost: they answer not ready.",
+        "Number of names whose data is lost; they answer not ready until they are made again or deleted.",
         engine.lost(),
     );
     page.one(
         "mayhap_unknown_losses",
         "gauge",
-        "1 if names are lost and it is not known which: names that are not there answer not ready.",
+        "1 if an unknown set of names is lost; every name that does not exist answers not ready.",
         u8::from(shared.engine().has_unknown_losses()),
     );
-    page.one("mayhap_items", "gauge", "Items in all filters, by their own count.", engine.items);
+    page.one("mayhap_items", "gauge", "Items in all filters, as the filters count them.", engine.items);
     let overfull = shared.overfull();
     page.about(
         "mayhap_filters_over_capacity",
         "gauge",
-        "Filters whose expected false-positive rate is past their target, by how far.",
+        "Number of filters whose expected false-positive rate is above their target (over: target), \
+         ten times their target (ten_times_target) or one half (half).",
     );
     let over = [
         ("target", overfull.over_target),
@@ -83,39 +94,59 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one(
         "mayhap_worst_expected_fpr",
         "gauge",
-        "The highest expected false-positive rate of any filter.",
+        "Highest expected false-positive rate of any filter.",
         format_args!("{:.6}", overfull.worst_expected_fpr),
     );
-    page.one("mayhap_expiring_filters", "gauge", "Names that expire some time.", engine.expiring);
-    page.one("mayhap_expired_filters_total", "counter", "Names that expired.", engine.expired);
-    page.about("mayhap_answers_total", "counter", "Items asked about, by answer.");
+    page.one("mayhap_expiring_filters", "gauge", "Number of names with an expiry time.", engine.expiring);
+    page.one(
+        "mayhap_expired_filters_total",
+        "counter",
+        "Number of names that have expired since the start.",
+        engine.expired,
+    );
+    page.about("mayhap_answers_total", "counter", "Items looked up, by answer: no or mayhap (maybe).");
     page.put("mayhap_answers_total", &[("answer", "mayhap")], engine.hits);
     page.put("mayhap_answers_total", &[("answer", "no")], engine.misses);
 
     page.one(
         "mayhap_memory_used_bytes",
         "gauge",
-        "Bytes of all filters and their names.",
+        "Memory of all filters and their names in bytes.",
         engine.memory_bytes,
     );
     let limit = shared.engine().budget().limit();
-    page.one("mayhap_memory_limit_bytes", "gauge", "Bytes they may take; 0: any amount.", limit);
-    page.one("process_resident_memory_bytes", "gauge", "Memory of the process.", process.resident_bytes);
+    page.one(
+        "mayhap_memory_limit_bytes",
+        "gauge",
+        "Limit for mayhap_memory_used_bytes (max-memory); 0: no limit.",
+        limit,
+    );
+    page.one(
+        "process_resident_memory_bytes",
+        "gauge",
+        "Resident memory of the process in bytes.",
+        process.resident_bytes,
+    );
     let cpu = (process.user + process.system).as_secs_f64();
-    page.one("process_cpu_seconds_total", "counter", "Time on a processor.", format_args!("{cpu:.2}"));
+    page.one(
+        "process_cpu_seconds_total",
+        "counter",
+        "User and system CPU time of the process in seconds.",
+        format_args!("{cpu:.2}"),
+    );
 
     page.one("mayhap_connected_clients", "gauge", "Connections.", shared.clients().len());
     page.one("mayhap_http_connections", "gauge", "HTTP connections.", shared.clients().http());
     page.one(
         "mayhap_connections_rejected_total",
         "counter",
-        "Connections there was no room for.",
+        "Connections rejected because max-clients or http-max-clients was reached.",
         shared.clients().rejected(),
     );
     page.about(
         "mayhap_connections_closed_total",
         "counter",
-        "Connections that were closed, by what was too much.",
+        "Connections closed by the server, by reason: time (a timeout) or memory (max-buffers).",
     );
     for (why, count) in [("time", shared.clients().overdue()), ("memory", shared.clients().overfull())] {
         page.put("mayhap_connections_closed_total", &[("too_much", why)], count);
@@ -123,15 +154,20 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one(
         "mayhap_clients_bytes",
         "gauge",
-        "Bytes kept for connections: half requests, transactions, unread replies.",
+        "Memory of all client buffers in bytes: partial requests, transactions, unread replies.",
         shared.clients().held_bytes(),
     );
-    page.one("mayhap_connections_total", "counter", "Connections so far.", shared.clients().ever());
+    page.one(
+        "mayhap_connections_total",
+        "counter",
+        "Connections accepted since the start.",
+        shared.clients().ever(),
+    );
     page.one("mayhap_requests_total", "counter", "Requests answered.", wire.requests);
     page.one(
         "mayhap_requests_refused_total",
         "counter",
-        "Requests that were none, or a stranger's.",
+        "Requests refused before they ran: unknown command, wrong number of arguments, not authenticated or not permitted.",
         wire.refused,
     );
     page.one("mayhap_received_bytes_total", "counter", "Bytes received.", wire.read_bytes);
@@ -144,68 +180,93 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one(
         "mayhap_snapshot_in_progress",
         "gauge",
-        "1 while one is written.",
+        "1 while a snapshot is being written.",
         u8::from(saving.is_under_way()),
     );
-    page.one("mayhap_snapshot_worked", "gauge", "0 if the last one failed.", u8::from(last.worked));
-    page.one("mayhap_snapshot_time_seconds", "gauge", "When the last one was written.", last.unix_secs);
-    page.one("mayhap_snapshot_bytes", "gauge", "Bytes of the last one.", last.bytes);
+    page.one(
+        "mayhap_snapshot_worked",
+        "gauge",
+        "1 if the last snapshot was written, 0 if it failed.",
+        u8::from(last.worked),
+    );
+    page.one(
+        "mayhap_snapshot_time_seconds",
+        "gauge",
+        "Unix time of the last snapshot, or of the start if there was none.",
+        last.unix_secs,
+    );
+    page.one("mayhap_snapshot_bytes", "gauge", "Size of the last snapshot in bytes.", last.bytes);
     let took = last.took.unwrap_or_default().as_secs_f64();
-    page.one("mayhap_snapshot_duration_seconds", "gauge", "How long it took.", format_args!("{took:.3}"));
+    page.one(
+        "mayhap_snapshot_duration_seconds",
+        "gauge",
+        "Seconds it took to write the last snapshot.",
+        format_args!("{took:.3}"),
+    );
     let changes = saving.changes(shared.engine());
-    page.one("mayhap_unsaved_changes", "gauge", "Changes since then.", changes);
+    page.one(
+        "mayhap_unsaved_changes",
+        "gauge",
+        "Changes since the last snapshot; they are in the log.",
+        changes,
+    );
     if let Some(log) = shared.engine().log() {
         let figures = log.figures();
         let state = log.state();
         page.one(
             "mayhap_log_writable",
             "gauge",
-            "0 if changes are refused: disk full or failed.",
+            "1 if changes are accepted; 0 if the disk is full or failed and changes are refused.",
             u8::from(state == State::Writing),
         );
-        page.one("mayhap_log_bytes", "gauge", "Bytes of the log's files.", figures.bytes);
-        page.one("mayhap_log_records_total", "counter", "Changes logged, ever.", figures.next);
+        page.one("mayhap_log_bytes", "gauge", "Size of all log files in bytes.", figures.bytes);
+        page.one(
+            "mayhap_log_records_total",
+            "counter",
+            "Changes logged since the data folder was created.",
+            figures.next,
+        );
         page.one(
             "mayhap_log_unsynced_records",
             "gauge",
-            "Of those, not yet safe from a power loss.",
+            "Logged changes that are not yet safe from a power loss.",
             figures.next - figures.synced,
         );
         page.one(
             "mayhap_log_pending_bytes",
             "gauge",
-            "Bytes not yet handed to the system.",
+            "Bytes of logged changes not yet written to the log file.",
             figures.pending_bytes,
         );
-        page.one("mayhap_log_syncs_total", "counter", "Syncs since the start.", figures.syncs);
+        page.one("mayhap_log_syncs_total", "counter", "Syncs of the log since the start.", figures.syncs);
         let longest = figures.longest_sync_micros as f64 / 1e6;
         page.one(
             "mayhap_log_longest_sync_seconds",
             "gauge",
-            "How long the longest took.",
+            "Duration of the longest sync of the log in seconds.",
             format_args!("{longest:.6}"),
         );
         page.one(
             "mayhap_log_delayed_total",
             "counter",
-            "Changes that waited for a slow sync.",
+            "Changes that had to wait for a slow sync (Redis: aof_delayed_fsync).",
             figures.delayed,
         );
         page.one(
             "mayhap_log_rotations_failed_total",
             "counter",
-            "Files that could not be begun; the one before went on.",
+            "Failed attempts to begin a new log file; the log continued in the old one.",
             figures.rotations_failed,
         );
     }
-    page.one("mayhap_slow_log_entries", "gauge", "Requests in the slow log.", shared.slow_log().len());
+    page.one("mayhap_slow_log_entries", "gauge", "Requests in SLOWLOG.", shared.slow_log().len());
     page.0
 }
 
-/// Calls by command, and time by family.
+/// Writes calls by command, and time by command family.
 fn commands(shared: &Shared, page: &mut Page) {
     let totals = shared.engine().statistics().commands();
-    page.about("mayhap_commands_total", "counter", "Calls, by command and outcome.");
+    page.about("mayhap_commands_total", "counter", "Calls, by command and outcome (ok, failed, rejected).");
     for of in &totals {
         let family = table::find(of.command.as_bytes()).map_or("", |row| row.family.name());
         let outcomes =
@@ -222,7 +283,7 @@ fn commands(shared: &Shared, page: &mut Page) {
         let sum = families.entry(family).or_default();
         *sum = (sum.0 + of.calls, sum.1 + of.nanos);
     }
-    page.about("mayhap_command_duration_seconds", "summary", "How long calls took, by family.");
+    page.about("mayhap_command_duration_seconds", "summary", "Time spent in commands, by command family.");
     for (family, (calls, nanos)) in families {
         let seconds = nanos as f64 / 1e9;
         page.put("mayhap_command_duration_seconds_sum", &[("family", family)], format_args!("{seconds:.9}"));
@@ -230,7 +291,7 @@ fn commands(shared: &Shared, page: &mut Page) {
     }
 }
 
-/// Why requests are not served, or not as they should be; empty: all is well.
+/// Returns the reasons why the server is not ready. It is ready if there are none.
 pub(crate) fn reasons(shared: &Shared) -> Vec<&'static str> {
     let mut reasons = Vec::new();
     if shared.is_loading() {

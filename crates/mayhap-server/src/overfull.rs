@@ -1,4 +1,5 @@
-//! Filters that are past what they were made for: a line in the log for each threshold one passes, and figures for `INFO` and `/metrics`.
+//! Watches for overfull filters: a line in the log for each threshold a filter passes, and figures for `INFO`
+//! and `/metrics`.
 
 use std::time::{Duration, Instant};
 
@@ -7,30 +8,30 @@ use mayhap_command::overfull::{Figures, Overfull};
 
 use crate::shared::Shared;
 
-/// How long filters are looked at in each tick of the housekeeping: at most 2 % of one processor, and a million small filters in less than
-/// a minute.
+/// Time for looking at filters in each tick of the housekeeping. It is at most 2 % of one processor, and
+/// enough for a million small filters in less than a minute.
 const LOOK: Duration = Duration::from_millis(2);
-/// The shortest time between the end of a round and the next one.
+/// The minimum time between the end of a round and the next one.
 const REST: Duration = Duration::from_secs(1);
-/// The longest, if nothing was changed meanwhile.
+/// The maximum time between two rounds, if nothing was changed.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-/// Bytes of a name in the log.
+/// The number of bytes of a name that the log shows.
 const SHOWN_BYTES: usize = 128;
 
-/// One round after the other.
+/// Repeated rounds over all filters.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     overfull: Overfull,
-    /// Where the round goes on, if one is under way.
+    /// The cursor of the current round, if one is under way.
     cursor: Option<u64>,
-    /// When the last one ended, and how many changes there had been when it began.
+    /// When the last round ended, and the number of changes when it began.
     last: Option<(Instant, u64)>,
-    /// The same of this one.
+    /// The number of changes when the current round began.
     changes: u64,
 }
 
 impl Rounds {
-    /// Goes on for a moment.
+    /// Continues the round for [`LOOK`].
     pub(crate) fn go_on(&mut self, shared: &Shared) {
         if shared.is_loading() {
             return;
@@ -50,7 +51,7 @@ impl Rounds {
             if round.without_line > 0 {
                 tracing::warn!(
                     filters = round.without_line,
-                    "more filters answer maybe for non-members more often than promised; MF.INFO tells of each"
+                    "more filters are above their target false-positive rate; MF.INFO shows the rate of each"
                 );
             }
             shared.set_overfull(round.figures);
@@ -71,5 +72,5 @@ fn tell(name: &[u8], seen: &Assessment) {
     tracing::warn!(filter = &*name, health = seen.health.name(), "{}", seen.warning());
 }
 
-/// What the last round found.
+/// The figures of the last round.
 pub(crate) type LastRound = parking_lot::Mutex<Figures>;

@@ -1,25 +1,25 @@
-//! What the system knows of this process.
+//! Figures of this process from the operating system.
 
 use std::fs;
 use std::time::Duration;
 
-/// What the system knows of this process; zeros where it does not say.
+/// Figures of this process; 0 where the system does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Memory it has in use.
+    /// Resident memory in bytes.
     pub resident_bytes: u64,
-    /// The most it ever had.
+    /// The maximum resident memory so far, in bytes.
     pub peak_bytes: u64,
-    /// Time on a processor, for itself.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Time on a processor, inside the system.
+    /// CPU time in the kernel.
     pub system: Duration,
-    /// Threads it has.
+    /// The number of threads.
     pub threads: u64,
 }
 
 impl Process {
-    /// As it is now.
+    /// Reads the current figures.
     #[must_use]
     pub fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -32,7 +32,7 @@ impl Process {
             let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
             line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0)
         };
-        // Behind the name, which may have anything in it, and a parenthesis; the state is field 3.
+        // After the name, which may contain anything, and its parenthesis; the state is field 3.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks =
             |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! The folder of the data: one server at a time; the last snapshot and the log since are read at the start, and every change is logged.
+//! The data folder. Only one server uses it at a time. At the start the last snapshot and the log after it
+//! are read; from then on every change is logged.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -14,39 +15,42 @@ use mayhap_engine::snapshot::{Done, SnapshotError};
 use mayhap_engine::{Engine, Files, RecoverError, Recovery};
 use parking_lot::Mutex;
 
-/// The file that is locked as long as a server uses the folder. It has the number of its process.
+/// The file that is locked while a server uses the folder. It contains the process id of the server.
 pub const LOCK_FILE: &str = "mayhap.lock";
 
 /// Why a folder cannot be used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// The system refuses it.
+    /// The operating system reported an error.
     Io(io::Error),
     /// Another server uses it.
     InUse {
-        /// The number of its process, if it could be read.
+        /// The process id of that server, if it could be read.
         process: Option<u32>,
     },
-    /// The lock file is a symbolic link: to write into it would overwrite another file.
+    /// The lock file is a symbolic link: writing to it would overwrite another file.
     LinkedLock,
-    /// What is in it cannot be read.
+    /// The data in the folder cannot be read.
     Damaged(RecoverError),
 }
 
 impl fmt::Display for FolderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(_) => f.write_str("the data cannot be kept there"),
+            Self::Io(_) => f.write_str("cannot use the data folder"),
             Self::InUse { process: Some(process) } => {
-                write!(f, "another server keeps its data there, process {process}: choose another --dir")
+                write!(
+                    f,
+                    "the data folder is in use by another server (process {process}): choose another --dir"
+                )
             }
             Self::InUse { process: None } => {
-                f.write_str("another server keeps its data there: choose another --dir")
+                f.write_str("the data folder is in use by another server: choose another --dir")
             }
             Self::LinkedLock => write!(f, "{LOCK_FILE} is a symbolic link: remove it"),
             Self::Damaged(error) => {
-                write!(f, "{error}: nothing was changed; `mayhap repair` shows what can be kept")
+                write!(f, "{error}: nothing was changed; `mayhap repair` shows what can be recovered")
             }
         }
     }
@@ -62,15 +66,15 @@ impl std::error::Error for FolderError {
     }
 }
 
-/// Why nothing was saved.
+/// Why data was not saved.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SaveError {
-    /// There is no folder.
+    /// The server has no data folder.
     NoFolder,
-    /// Somebody else is at it.
+    /// Another thread is writing a snapshot.
     UnderWay,
-    /// It failed.
+    /// The snapshot failed.
     Failed(SnapshotError),
     /// The log could not be closed.
     Log(Refused),
@@ -79,8 +83,8 @@ pub enum SaveError {
 impl fmt::Display for SaveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoFolder => f.write_str("there is no folder for it"),
-            Self::UnderWay => f.write_str("a snapshot is being written already"),
+            Self::NoFolder => f.write_str("the server has no data folder"),
+            Self::UnderWay => f.write_str("a snapshot is already being written"),
             Self::Failed(error) => error.fmt(f),
             Self::Log(error) => error.fmt(f),
         }
@@ -101,40 +105,40 @@ impl std::error::Error for SaveError {
 struct Folder {
     path: PathBuf,
     files: Arc<Files>,
-    /// Holds the lock.
+    /// The locked lock file.
     _lock: File,
-    /// The folder itself, locked as well: a lock file that was deleted lets no second server in.
+    /// The folder itself, locked as well: no second server gets in if the lock file was deleted.
     _folder_lock: File,
 }
 
 /// The last snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct LastSave {
-    /// Seconds since 1970 when it was written; when the server started if none was since.
+    /// Unix time when it was written; the time of the start if there was none since.
     pub unix_secs: u64,
-    /// How long it took; `None` if there was none yet.
+    /// The time it took; `None` if there was none yet.
     pub took: Option<Duration>,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Did the last attempt work?
+    /// Whether the last attempt succeeded.
     pub worked: bool,
 }
 
-/// Keeps the data in its folder, or nowhere if there is none.
+/// Keeps the data in its folder, or nowhere if there is no folder.
 #[derive(Debug)]
 pub struct Saving {
     folder: Option<Folder>,
-    /// Only one at a time.
+    /// Held while a snapshot is written: only one at a time.
     at_work: Mutex<()>,
     under_way: AtomicBool,
     last: Mutex<LastSave>,
-    /// [`changes`] when the last snapshot was begun.
+    /// The value of [`changes`] when the last snapshot began.
     saved_changes: AtomicU64,
     saves: AtomicU64,
 }
 
 impl Saving {
-    /// Takes possession of the folder, if there is to be one.
+    /// Locks the data folder, if the settings name one.
     ///
     /// # Errors
     /// [`FolderError`].
@@ -150,22 +154,22 @@ impl Saving {
         })
     }
 
-    /// The folder.
+    /// The data folder, if there is one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(|folder| &*folder.path)
     }
 
-    /// Reads what is there into an engine that is empty, which logs every change from then on.
+    /// Loads the data folder into an empty engine, which logs every change from then on.
     ///
     /// # Errors
-    /// [`FolderError::Damaged`]; nothing on the disk was changed then.
+    /// [`FolderError::Damaged`]. Nothing on the disk was changed in that case.
     pub fn load(&self, engine: &Engine, policy: Policy) -> Result<Recovery, FolderError> {
         let Some(folder) = &self.folder else { return Ok(Recovery::default()) };
         let begun = Instant::now();
         let files = Arc::clone(&folder.files);
         let recovery = engine.recover(files, policy).map_err(FolderError::Damaged)?;
-        // What was read is on the disk.
+        // All loaded changes are on the disk.
         self.saved_changes.store(changes(engine), Ordering::Release);
         tracing::info!(
             filters = engine.totals().names,
@@ -179,19 +183,19 @@ impl Saving {
             tracing::warn!(
                 file = recovery.log.cut_file,
                 bytes = recovery.log.cut_bytes,
-                "the end of the log is incomplete: cut off; it is the last write before a crash, or damage to the end of the file"
+                "the end of the log is incomplete and was cut off: the last write before a crash, or damage to the end of the file"
             );
         }
         let lost = engine.totals().lost();
         if lost > 0 {
             tracing::warn!(
                 names = lost,
-                "data of names is lost: they answer NOTREADY until they are made again or deleted; SCAN 0 TYPE lost lists them"
+                "the data of these names is lost: they answer NOTREADY until they are made again or deleted; SCAN 0 TYPE lost lists them"
             );
         }
         if engine.has_unknown_losses() {
             tracing::warn!(
-                "names are lost, and which ones is not known: those that are not there answer NOTREADY until they are made; FLUSHALL and `mayhap repair --accept-loss` end this"
+                "an unknown set of names is lost: every name that does not exist answers NOTREADY until it is made; FLUSHALL or `mayhap repair --accept-loss` ends this"
             );
         }
         self.last.lock().bytes = recovery.snapshot.bytes;
@@ -201,14 +205,14 @@ impl Saving {
     /// Writes a snapshot now.
     ///
     /// # Errors
-    /// [`SaveError`]; the one that was there stays.
+    /// [`SaveError`]. The previous snapshot stays.
     pub fn save(&self, engine: &Engine) -> Result<Done, SaveError> {
         let folder = self.folder.as_ref().ok_or(SaveError::NoFolder)?;
         let _mine = self.at_work.try_lock().ok_or(SaveError::UnderWay)?;
         self.write(engine, folder)
     }
 
-    /// Begins to write a snapshot, on a thread of its own.
+    /// Begins to write a snapshot on a thread of its own.
     ///
     /// # Errors
     /// [`SaveError::NoFolder`], [`SaveError::UnderWay`].
@@ -220,23 +224,23 @@ impl Saving {
             return Err(SaveError::UnderWay);
         }
         let (saving, engine) = (Arc::clone(self), Arc::clone(engine));
-        // Seen at once by who asks, not only when the thread has begun.
+        // Set here, not by the thread: a client that asks right after this call must see it.
         saving.under_way.store(true, Ordering::Release);
         let begun = std::thread::Builder::new().name("save".to_owned()).spawn(move || {
             let Some(folder) = &saving.folder else { return };
-            // Whoever is at it still is done soon; giving up here would leave it under way for ever.
+            // Wait for a snapshot that is just ending. Giving up here would leave `under_way` set for ever.
             let _mine = saving.at_work.lock();
-            // What went wrong is in the log, and in `INFO`.
+            // A failure is in the log and in `INFO`.
             let _ = saving.write(&engine, folder);
         });
         if let Err(error) = begun {
             self.under_way.store(false, Ordering::Release);
-            tracing::error!(%error, "no thread for the snapshot");
+            tracing::error!(%error, "snapshot not written: cannot start a thread");
         }
         Ok(())
     }
 
-    /// Closes the log when nobody changes anything any more: waits for a snapshot that is under way first.
+    /// Closes the log after a running snapshot has ended. No other thread may change anything any more.
     ///
     /// # Errors
     /// [`SaveError::Log`].
@@ -245,7 +249,7 @@ impl Saving {
         engine.log().map_or(Ok(()), |log| log.close().map_err(SaveError::Log))
     }
 
-    /// Can the server end without losing anything? Everything so far is safe then.
+    /// Syncs the log. If it succeeds, the server can end without losing a change made before.
     ///
     /// # Errors
     /// [`SaveError::Log`].
@@ -278,12 +282,15 @@ impl Saving {
                 millis = took.as_millis(),
                 "snapshot saved"
             ),
-            Err(error) => tracing::error!(%error, "snapshot not saved"),
+            Err(error) => tracing::error!(
+                %error,
+                "snapshot failed; the previous one stays and changes are still logged. SAVE or BGSAVE tries again"
+            ),
         }
         done.map_err(SaveError::Failed)
     }
 
-    /// Is a snapshot being written?
+    /// Whether a snapshot is being written.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         self.under_way.load(Ordering::Acquire)
@@ -295,20 +302,20 @@ impl Saving {
         *self.last.lock()
     }
 
-    /// How many snapshots were written since the start.
+    /// The number of snapshots written since the start.
     #[must_use]
     pub fn saves(&self) -> u64 {
         self.saves.load(Ordering::Relaxed)
     }
 
-    /// Changes since the last snapshot. A request that changed nothing is none.
+    /// The number of changes since the last snapshot. Requests that changed nothing do not count.
     #[must_use]
     pub fn changes(&self, engine: &Engine) -> u64 {
         changes(engine).saturating_sub(self.saved_changes.load(Ordering::Acquire))
     }
 }
 
-/// Changes so far.
+/// The number of changes so far.
 fn changes(engine: &Engine) -> u64 {
     engine.totals().changes
 }
@@ -338,11 +345,11 @@ impl Folder {
             Err(TryLockError::Error(error)) => return Err(FolderError::Io(error)),
             Err(TryLockError::WouldBlock) => return Err(FolderError::InUse { process: None }),
         }
-        for (name, mode) in files.close_to_others().map_err(FolderError::Io)? {
+        for (name, mode) in files.restrict_to_owner().map_err(FolderError::Io)? {
             tracing::warn!(
                 name,
                 mode = format!("{mode:04o}"),
-                "other users could read the data: now only its owner can"
+                "other users could read this file; its mode was changed so that only the owner can"
             );
         }
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! One client's session: what it said about itself, and the commands that are about the connection or the server.
+//! The session of one client: its state, and the commands about the connection or the server.
 //!
 //! ```text
 //! words ─▶ sort ─▶ part of a batch, which the engine runs
@@ -35,45 +35,45 @@ pub(crate) use access::conceal;
 use long::takes_long;
 use transaction::{Later, Transaction};
 
-/// Names of commands that are no longer than this are remembered.
+/// The maximum length of a command name that is remembered.
 const REMEMBERED: usize = 16;
 
-/// Work that takes long: it is done on a thread of its own and gives the reply.
+/// Work that takes long. It runs on a thread of its own and returns the reply.
 pub(crate) type Job = Box<dyn FnOnce() -> Reply + Send>;
 
-/// What follows a request.
+/// What the connection does after a request.
 pub(crate) enum Next {
-    /// The next one.
+    /// Runs the next request.
     Go,
-    /// The next one, once the client has read what it asked for.
+    /// Runs the next request after the client has read its replies.
     Wait,
-    /// The same one, when nobody has to wait any more.
+    /// Runs the same request again after a pause.
     Hold,
-    /// Nothing, until this is done.
+    /// Waits until this job is done.
     Job(Job),
-    /// Nothing, until the engine has run this request on a thread of its own.
+    /// Waits until the engine has run this request on a thread of its own.
     Long(&'static Command),
-    /// Nothing, until it has waited so long for this reply; then the next one, or the end.
-    Pause(Box<Pause>),
-    /// The end.
+    /// Delays this reply, then runs the next request or closes the connection.
+    Pause(Box<DelayedReply>),
+    /// Closes the connection.
     Close,
 }
 
-/// A reply that has to wait.
+/// A reply that is sent after a wait, as after a wrong password.
 #[derive(Debug)]
-pub(crate) struct Pause {
+pub(crate) struct DelayedReply {
     pub(crate) reply: Reply,
     pub(crate) wait: Duration,
     pub(crate) close: bool,
 }
 
-/// What a session command gives.
+/// The result of a session command.
 pub(crate) enum Answer {
     /// A reply.
     Reply(Reply),
-    /// Nothing at all.
+    /// No reply.
     Silence,
-    /// A reply, and the end of the connection.
+    /// A reply, after which the connection is closed.
     Last(Reply),
     /// Work that takes long.
     Job(Job),
@@ -85,29 +85,29 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Who runs a request.
+/// Where a request runs.
 #[derive(Debug)]
 pub(crate) enum Sorted {
-    /// The engine, together with its neighbours.
+    /// In the engine, in a batch with neighbouring requests.
     Batch(&'static Command),
-    /// The session, or the engine at the session's order.
+    /// In the session, or in the engine as a single request.
     Apart(&'static Command),
-    /// Nobody.
+    /// Nowhere: it is refused.
     Refused(Refusal),
 }
 
-/// Whether requests are answered.
+/// Whether requests get replies (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answers {
     On,
     Off,
-    /// The one that is run is not, the next one is.
+    /// The current request gets none, the next one does.
     SkipThis,
-    /// The next one is not.
+    /// The next request gets none.
     SkipNext,
 }
 
-/// One client's session.
+/// The session of one client.
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Arc<Client>,
@@ -115,37 +115,37 @@ pub(crate) struct Session {
     counters: Arc<Counters>,
     protocol: Protocol,
     authenticated: bool,
-    /// Whose requests these are, once it is authenticated.
+    /// The user of the requests, after authentication.
     user: Arc<User>,
-    /// What [`Users::epoch`](crate::users::Users::epoch) was when the user was looked up.
+    /// The value of [`Users::epoch`](crate::users::Users::epoch) when the user was looked up.
     epoch: u64,
-    /// The number of the user that others know of.
+    /// The id of the user that is shown to others.
     told: Option<u64>,
-    /// Wrong passwords that came.
+    /// The number of wrong passwords.
     wrong_passwords: u32,
-    /// How long the answer about a password has to wait.
+    /// The delay of the reply to a password.
     wait: Duration,
     answers: Answers,
     transaction: Transaction,
-    /// When the last request was run.
+    /// When the last request ran.
     last_run: Instant,
-    /// The command of the job that is under way, and when it was begun.
+    /// The command of the running job, and when it began.
     job: Option<(&'static Command, Instant)>,
-    /// What is to be done when it ends, if it is one of a transaction.
+    /// The work after the job, if it belongs to a transaction.
     later: Option<Later>,
-    /// Is all as usual, so that requests for the engine need not be looked at one by one?
+    /// Whether no request for the engine needs a check of its own.
     plain: bool,
-    /// Records of the log below this number must be safe before the replies that were written last may leave.
+    /// Log records below this number must be safe before the last replies may leave.
     unsynced: Option<u64>,
-    /// Replies that were written since somebody asked.
+    /// The number of replies written since [`take_answered`](Self::take_answered).
     answered: usize,
-    /// The same, but for a user who may not do everything.
+    /// As `plain`, except that the user is restricted.
     limited: bool,
-    /// The command's name that was looked up last, as it was spelled.
+    /// The command name that was looked up last, as it was spelled.
     last: ([u8; REMEMBERED], usize, Option<&'static Command>),
 }
 
-/// What a batch is run with.
+/// Buffers for running a batch.
 #[derive(Debug)]
 pub(crate) struct Tools<'a> {
     pub(crate) scratch: &'a mut Scratch,
@@ -182,22 +182,22 @@ impl Session {
         session
     }
 
-    /// When the last request was run.
+    /// When the last request ran.
     pub(crate) const fn last_run(&self) -> Instant {
         self.last_run
     }
 
-    /// What a request of this client may hold.
+    /// The limits for a request of this client.
     pub(crate) fn request_limits(&self) -> decode::Limits {
         decode::Limits { authenticated: self.authenticated, ..self.shared.settings().request_limits }
     }
 
-    /// Bytes that are kept for it besides what came and what is to be written: its transaction.
+    /// Bytes of its transaction.
     pub(crate) fn held_bytes(&self) -> usize {
         self.transaction.bytes()
     }
 
-    /// Who runs this request of so many bytes?
+    /// Decides where a request of `bytes` bytes runs.
     pub(crate) fn sort(&mut self, words: &[&[u8]], bytes: usize) -> Sorted {
         let Some(command) = self.find(words[0]) else {
             return Sorted::Refused(Refusal::unknown_command(words));
@@ -228,7 +228,7 @@ impl Session {
         }
     }
 
-    /// The command of this name. In a pipeline it mostly is the one before.
+    /// Returns the command with this name. In a pipeline it is usually the same as before.
     fn find(&mut self, name: &[u8]) -> Option<&'static Command> {
         let (remembered, length, command) = &self.last;
         if command.is_some() && remembered[..*length] == *name {
@@ -243,7 +243,7 @@ impl Session {
         found
     }
 
-    /// A command with words of its own behind it wants one that it knows, and as many words as that one takes.
+    /// Checks that a command with subcommands has a known one and the right number of words.
     fn check_subcommand(&self, server: Server, command: &Command, words: &[&[u8]]) -> Result<(), Refusal> {
         let has_some = matches!(
             server,
@@ -265,7 +265,7 @@ impl Session {
         }
     }
 
-    /// Runs what is no part of a batch.
+    /// Runs a request that is not part of a batch.
     pub(crate) fn run(
         &mut self,
         sorted: Sorted,
@@ -303,7 +303,7 @@ impl Session {
         next
     }
 
-    /// Is it run now, later or not at all?
+    /// Decides whether a request runs now, is queued or is refused.
     fn decide(&mut self, sorted: Sorted, words: &[&[u8]], bytes: usize) -> Result<Decided, Refusal> {
         let command = match sorted {
             Sorted::Batch(command) | Sorted::Apart(command) => command,
@@ -313,7 +313,7 @@ impl Session {
             Run::Server(server) => Some(server),
             _ => None,
         };
-        if !self.authenticated && !access::is_for_strangers(command) {
+        if !self.authenticated && !access::needs_no_authentication(command) {
             self.shared.engine().statistics().rejected(command);
             return Err(SessionRefusal::NoAuth.into());
         }
@@ -340,7 +340,7 @@ impl Session {
         })
     }
 
-    /// Runs a command that is about the connection or the server, and writes its reply.
+    /// Runs a command about the connection or the server, and writes its reply.
     fn run_server(
         &mut self,
         command: &'static Command,
@@ -358,7 +358,7 @@ impl Session {
         let took = self.last_run.saturating_duration_since(begun);
         self.ran(&[Request { command, words }], took);
         if let Ok(Answer::Job(_)) = answer {
-            // What becomes of it is known when it is done.
+            // The outcome is known when the job is done.
             self.job = Some((command, begun));
         } else {
             self.count(command, answer.is_err(), took);
@@ -367,11 +367,13 @@ impl Session {
         let wait = self.take_wait();
         let last = matches!(answer, Answer::Last(_));
         match answer {
-            Answer::Reply(reply) | Answer::Last(reply) if wait.is_some() => Next::Pause(Box::new(Pause {
-                reply,
-                wait: wait.unwrap_or_default(),
-                close: last || self.wrong_passwords >= LAST,
-            })),
+            Answer::Reply(reply) | Answer::Last(reply) if wait.is_some() => {
+                Next::Pause(Box::new(DelayedReply {
+                    reply,
+                    wait: wait.unwrap_or_default(),
+                    close: last || self.wrong_passwords >= LAST,
+                }))
+            }
             Answer::Reply(reply) => {
                 self.write(&reply, tools.out);
                 Next::Go
@@ -391,7 +393,7 @@ impl Session {
         self.shared.engine().statistics().ran(command, 1, u64::from(failed), nanos);
     }
 
-    /// What a command that is about the connection or the server gives. `EXEC` is not among them.
+    /// Runs a command about the connection or the server, except `EXEC`.
     fn answer(&mut self, server: Server, words: &[&[u8]]) -> Result<Answer, Refusal> {
         match server {
             Server::Acl => self.acl(words),
@@ -428,14 +430,14 @@ impl Session {
         }
     }
 
-    /// Has the engine run `requests`, writes the replies, and empties them.
+    /// Runs `requests` in the engine, writes the replies and empties `requests`.
     pub(crate) fn run_batch(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         if requests.is_empty() {
             return;
         }
-        // One look for all of them.
+        // One check for all of them.
         if self.shared.users().epoch() != self.epoch {
-            return self.run_anew(requests, tools);
+            return self.run_after_user_change(requests, tools);
         }
         let begun = Instant::now();
         self.shared.engine().run(requests, tools.scratch, tools.replies);
@@ -454,22 +456,23 @@ impl Session {
         }
     }
 
-    /// Replies were written that must not leave before the records of the log below this number are safe.
+    /// Returns the number below which log records must be safe before the written replies may leave, and
+    /// clears it.
     pub(crate) const fn take_unsynced(&mut self) -> Option<u64> {
         self.unsynced.take()
     }
 
-    /// How many replies were written since this was last asked.
+    /// Returns the number of replies written since the last call.
     pub(crate) const fn take_answered(&mut self) -> usize {
         std::mem::replace(&mut self.answered, 0)
     }
 
-    /// Runs `requests` after users were changed: whether they may be run is asked once more.
+    /// Runs `requests` after users were changed: permissions are checked again.
     #[cold]
-    fn run_anew(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+    fn run_after_user_change(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         self.refresh();
         for request in std::mem::take(requests) {
-            // Its user is gone, and it is being closed.
+            // The user is gone, and the connection is being closed.
             if self.client.is_killed() {
                 return;
             }
@@ -488,7 +491,7 @@ impl Session {
         }
     }
 
-    /// Counts `requests`, which took so long together.
+    /// Counts `requests`, which together took `took`.
     pub(crate) fn ran(&self, requests: &[Request<'_>], took: Duration) {
         self.counters.ran(requests.len());
         if self.shared.slow_log().wants(took) || self.shared.latency().wants(took) {
@@ -511,7 +514,7 @@ impl Session {
         }
     }
 
-    /// Writes the reply of a job, which is done.
+    /// Writes the reply of a finished job.
     pub(crate) fn finish(&mut self, reply: Reply, out: &mut Vec<u8>) {
         let reply = match self.later.take() {
             Some(later) => self.end_transaction(later, reply),
@@ -524,12 +527,12 @@ impl Session {
         self.finished();
     }
 
-    /// How the request that is run is answered; not at all: `None`.
+    /// The protocol for the reply to the current request; `None` if it gets no reply.
     pub(crate) fn answers_in(&self) -> Option<Protocol> {
         matches!(self.answers, Answers::On | Answers::SkipNext).then_some(self.protocol)
     }
 
-    /// A request that was to be run later is done, and its reply is written.
+    /// Ends a request that ran on a thread of its own. Its reply is written.
     pub(crate) fn finished(&mut self) -> Next {
         if self.answers == Answers::SkipThis {
             self.answers = Answers::On;
@@ -538,13 +541,13 @@ impl Session {
         Next::Go
     }
 
-    /// Writes a refusal in place of each of so many replies.
+    /// Writes a refusal in place of each of `replies` replies.
     pub(crate) fn refuse(&self, refusal: Refusal, replies: usize, out: &mut Vec<u8>) {
         let reply = Reply::from(refusal);
         (0..replies).for_each(|_| encode::reply(&reply, self.protocol, out));
     }
 
-    /// Writes a reply as this client wants it, if it wants any.
+    /// Writes a reply in the client's protocol, unless it wants none.
     fn write(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         if let Some(protocol) = self.answers_in() {
             encode::reply(reply, protocol, out);
@@ -552,7 +555,7 @@ impl Session {
         }
     }
 
-    /// What was changed decides how the next requests are sorted, and is shown to others.
+    /// Updates how the next requests are sorted and what others see of this client.
     fn settle(&mut self) {
         let usual = self.authenticated && !self.transaction.is_open() && matches!(self.answers, Answers::On);
         let free = self.user.is_unlimited() && !self.shared.users().off().any_of_engine();
@@ -567,7 +570,7 @@ impl Session {
     }
 }
 
-/// What is done with a request.
+/// What happens with a request.
 enum Decided {
     /// The engine runs it.
     Engine(&'static Command),
@@ -575,16 +578,16 @@ enum Decided {
     Long(&'static Command),
     /// The session runs it.
     Server(&'static Command, Server),
-    /// `EXEC` will run it.
+    /// It is queued for `EXEC`.
     Queued,
 }
 
-/// A word as an error repeats it.
+/// A word as it is repeated in errors.
 fn shown(word: &[u8]) -> String {
     String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned()
 }
 
-/// A command's name as `Try … HELP` has it.
+/// The name of a command in `Try … HELP`.
 fn upper(name: &'static str) -> &'static str {
     match name {
         "acl" => "ACL",
@@ -600,12 +603,12 @@ fn upper(name: &'static str) -> &'static str {
     }
 }
 
-/// Is it this word, however it is spelled?
+/// Whether `word` is `name`, ignoring case.
 fn is(word: &[u8], expected: &str) -> bool {
     word.eq_ignore_ascii_case(expected.as_bytes())
 }
 
-/// A map of fixed names.
+/// A map with fixed keys.
 fn map<const N: usize>(pairs: [(&str, Reply); N]) -> Reply {
     Reply::Map(pairs.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect())
 }

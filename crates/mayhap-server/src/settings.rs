@@ -1,11 +1,11 @@
-//! What the server is told at its start.
+//! The settings of the server.
 //!
 //! ```text
 //! flags ▷ environment ▷ TOML file ▷ defaults     (the left one wins)
 //! ```
 //!
-//! [`table`] has every setting once: flags, variables, keys of the file, `--print-config`, `docs/server.md` and most of `CONFIG`
-//! are made from it.
+//! [`table`] lists every setting once. Flags, variables, keys of the file, `--print-config`, the table in
+//! `docs/server.md` and most of `CONFIG` are made from it.
 
 pub mod error;
 pub mod layers;
@@ -27,98 +27,104 @@ pub use error::SettingsError;
 pub use quantity::Memory;
 pub use table::Setting;
 
-/// The port for RESP unless another is asked for.
+/// The default port for RESP.
 pub const PORT: u16 = 6_399;
-/// The port for HTTP unless another is asked for.
+/// The default port for HTTP.
 pub const HTTP_PORT: u16 = 6_390;
-/// The folder for the data unless another is asked for.
+/// The default data folder.
 pub const FOLDER: &str = "./mayhap-data";
 
-/// The share of the memory that filters may take unless another is asked for: the rest is for connections, snapshots and the system.
+/// The default share of the memory that filters may use. The rest is for connections, snapshots and the
+/// system.
 pub const MEMORY_PERCENT: u8 = 80;
 
-/// What the server is told at its start. The default keeps nothing on disk and serves no HTTP: that is for programs that bring a
-/// server along. `mayhap serve` begins with [`of_program`](Self::of_program).
+/// The settings of the server. The default keeps nothing on disk and serves no HTTP: it is for programs that
+/// embed the server. `mayhap serve` begins with [`of_program`](Self::of_program).
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The port for RESP; 0: any that is free; `None`: no TCP.
+    /// The port for RESP; 0: any free port; `None`: no TCP.
     pub port: Option<u16>,
     /// The addresses to listen on.
     pub bind: Vec<IpAddr>,
-    /// The port for RESP over TLS, on the same addresses; 0: any that is free; `None`: no TLS.
+    /// The port for RESP over TLS, on the same addresses; 0: any free port; `None`: no TLS.
     pub tls_port: Option<u16>,
-    /// The certificate, and those between it and an authority: a PEM file.
+    /// A PEM file with the certificate, followed by intermediate certificates.
     pub tls_cert: Option<PathBuf>,
-    /// Its private key: a PEM file.
+    /// A PEM file with the private key.
     pub tls_key: Option<PathBuf>,
-    /// The authorities that sign the certificates of clients: a PEM file; `None`: clients are asked for none.
+    /// A PEM file with the authorities that sign client certificates; `None`: clients are not asked for a
+    /// certificate.
     pub tls_client_ca: Option<PathBuf>,
-    /// Must they show one?
+    /// Whether clients must present a certificate.
     pub tls_clients: ClientCertificates,
-    /// Seconds a client may take to shake hands.
+    /// Seconds that a client may take for the TLS handshake.
     pub tls_handshake_secs: u64,
-    /// A Unix socket to listen on as well.
+    /// A Unix socket to listen on, in addition to TCP.
     pub unix_socket: Option<PathBuf>,
-    /// An RDB file of a Redis or Valkey server to load at the start. It is no setting of the table: it is meant for one start.
+    /// An RDB file of a Redis or Valkey server to load at the start. It is not in the table because it is
+    /// meant for a single start.
     pub load: Option<PathBuf>,
-    /// The port for HTTP; 0: any that is free; `None`: no HTTP.
+    /// The port for HTTP; 0: any free port; `None`: no HTTP.
     pub http_port: Option<u16>,
-    /// The addresses HTTP listens on.
+    /// The addresses to listen on for HTTP.
     pub http_bind: Vec<IpAddr>,
-    /// Names that clients may call the HTTP server by, besides its addresses and `localhost`; with a port or without.
+    /// Host names that HTTP requests may use, besides the addresses of the server and `localhost`; with or
+    /// without a port.
     pub http_hosts: Vec<String>,
-    /// HTTP connections at the same time.
+    /// Maximum number of open HTTP connections.
     pub http_max_clients: usize,
-    /// The folder for the data; `None`: nothing is kept on disk.
+    /// The data folder; `None`: nothing is kept on disk.
     pub dir: Option<PathBuf>,
-    /// When changes are safe from a power loss.
+    /// When changes are synced to the disk.
     pub fsync: Policy,
-    /// Seconds between two snapshots, if something changed; 0: none but when the log has become long, and when somebody asks.
+    /// Seconds between two snapshots, if there were changes; 0: only when the log has grown long, and on
+    /// request.
     pub save_interval_secs: u64,
-    /// Threads that serve connections; 0: one for each processor.
+    /// Threads that serve connections; 0: one per processor.
     pub workers: usize,
-    /// What all filters together may take; 0 bytes: any amount.
+    /// Memory limit for all filters together; 0 bytes: no limit.
     pub max_memory: Memory,
-    /// Bytes one filter may take.
+    /// Memory limit for one filter, in bytes.
     pub max_filter_bytes: u64,
-    /// Connections at the same time (`maxclients`).
+    /// Maximum number of open RESP connections (`maxclients`).
     pub max_clients: usize,
-    /// What one request may hold.
+    /// Limits of one request.
     pub request_limits: decode::Limits,
-    /// Bytes all connections together may make the server keep: requests that did not come whole, transactions, replies that
-    /// nobody reads. Past it the connection that has most of them is closed.
+    /// Memory limit for all client buffers, in bytes: partial requests, transactions and unread replies.
+    /// Above it, the largest client is disconnected.
     pub buffers_limit: usize,
-    /// Seconds that a request may take to go on arriving, a connection to send its first one or a stranger to say who it is; 0: any time.
+    /// Seconds without progress after which a connection with a partial request is closed; 0: never. Over
+    /// HTTP, the time in which a whole request must arrive and the next one must begin.
     pub request_timeout_secs: u64,
-    /// Seconds after which a connection that asks for nothing is closed (`timeout`); 0: never.
+    /// Seconds after which a connection that sends no request is closed (`timeout`); 0: never.
     pub idle_timeout_secs: u64,
-    /// Bytes of replies a client may leave unread before no more of its requests are read.
+    /// Bytes of replies that a client may leave unread. Above it, no more of its requests are read.
     pub output_limit: usize,
     /// `requirepass`.
     pub password: Option<Password>,
-    /// Where the password was read.
+    /// The file the password was read from.
     pub password_file: Option<PathBuf>,
-    /// The file of users.
+    /// The file with users.
     pub users: Option<PathBuf>,
-    /// Users: each a name and rules, with the hashes of passwords only.
+    /// Users: each line is a name and rules, with hashes in place of passwords.
     pub user: Vec<String>,
-    /// Commands that are off unless they are named here.
+    /// Commands to enable that are disabled by default.
     pub enable: Vec<String>,
-    /// Commands, and categories with their `@`, that nobody may run.
+    /// Commands, and categories with their `@`, that are disabled for all users.
     pub disable: Vec<String>,
-    /// Listen beyond this machine without a password?
+    /// Whether the server may listen on addresses that other machines can reach without a password.
     pub unprotected: bool,
-    /// Microseconds from which on a request is in the slow log; negative: none is.
+    /// Microseconds from which on a request is in the slow log; negative: none.
     pub slow_log_us: i64,
-    /// Requests the slow log keeps.
+    /// Maximum number of requests in the slow log.
     pub slow_log_entries: usize,
-    /// Milliseconds from which on something is an event of `LATENCY`; 0: nothing is.
+    /// Milliseconds from which on an operation is an event of `LATENCY`; 0: none.
     pub latency_ms: u64,
-    /// How much is logged.
+    /// The lowest level that is logged.
     pub log_level: Level,
-    /// How it looks.
+    /// The format of the log.
     pub log_format: Format,
-    /// What new filters are like.
+    /// The defaults for new filters.
     pub parameters: Parameters,
     /// The TOML file the settings were read from; `CONFIG REWRITE` writes it.
     pub config_file: Option<PathBuf>,
@@ -173,7 +179,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What `mayhap serve` begins with: data in [`FOLDER`], HTTP on [`HTTP_PORT`].
+    /// The defaults of `mayhap serve`: data in [`FOLDER`], HTTP on [`HTTP_PORT`].
     #[must_use]
     pub fn of_program() -> Self {
         Self { http_port: Some(HTTP_PORT), dir: Some(PathBuf::from(FOLDER)), ..Self::default() }
@@ -188,18 +194,18 @@ impl Settings {
         }
     }
 
-    /// Is there nothing to listen on?
+    /// Whether no address, port or socket is set to listen on.
     #[must_use]
-    pub fn is_deaf(&self) -> bool {
+    pub fn listens_nowhere(&self) -> bool {
         self.port.is_none()
             && self.tls_port.is_none()
             && self.unix_socket.is_none()
             && self.http_port.is_none()
     }
 
-    /// The first address that others than this machine reach.
+    /// Returns the first address that other machines can reach.
     #[must_use]
-    pub fn reached_by_others(&self) -> Option<SocketAddr> {
+    pub fn reachable_address(&self) -> Option<SocketAddr> {
         let all = |port: Option<u16>, bind: &[IpAddr]| -> Vec<(IpAddr, u16)> {
             port.into_iter().flat_map(|port| bind.iter().map(move |ip| (*ip, port))).collect()
         };
@@ -216,7 +222,7 @@ mod tests {
     use crate::users::{Users, UsersError};
 
     #[test]
-    fn only_a_password_or_a_word_opens_the_door_to_others() {
+    fn listening_beyond_this_machine_needs_a_password_or_unprotected() {
         let everywhere: IpAddr = "0.0.0.0".parse().unwrap();
         let opens = |settings: &Settings| match Users::open(settings) {
             Ok(_) => true,
@@ -224,19 +230,19 @@ mod tests {
             Err(error) => panic!("{error}"),
         };
         let mut settings = Settings::of_program();
-        assert_eq!(settings.reached_by_others(), None);
+        assert_eq!(settings.reachable_address(), None);
         assert!(opens(&settings));
         settings.http_bind.push(everywhere);
-        assert_eq!(settings.reached_by_others().unwrap().to_string(), "0.0.0.0:6390");
+        assert_eq!(settings.reachable_address().unwrap().to_string(), "0.0.0.0:6390");
         assert!(!opens(&settings));
         settings.bind = vec![everywhere];
-        assert_eq!(settings.reached_by_others().unwrap().to_string(), "0.0.0.0:6399");
+        assert_eq!(settings.reachable_address().unwrap().to_string(), "0.0.0.0:6399");
         assert!(!opens(&settings));
         let tls = Settings { port: None, http_port: None, tls_port: Some(6_390), ..settings.clone() };
-        assert!(!opens(&tls), "TLS hides what is said, not who says it");
+        assert!(!opens(&tls), "TLS encrypts, but does not authenticate the client");
         assert!(opens(&Settings { unprotected: true, ..settings.clone() }));
         assert!(opens(&Settings { password: Some("secret".into()), ..settings.clone() }));
-        // Users do not change it: nobody comes in without a password.
+        // Users make no difference, unless none of them can log in without a password.
         let with = |user: &[&str]| Settings {
             user: user.iter().map(ToString::to_string).collect(),
             ..settings.clone()

@@ -1,4 +1,4 @@
-//! What all threads of the server share.
+//! The state that all threads of the server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
@@ -21,10 +21,10 @@ use crate::slow_log::SlowLog;
 use crate::tls::{Tls, TlsError};
 use crate::users::Users;
 
-/// How long connections may take to end once the server was told to stop.
+/// The time that connections have to end after the server was told to stop.
 pub(crate) const GRACE: Duration = Duration::from_millis(1_200);
 
-/// What all threads of the server share.
+/// The state that all threads of the server share.
 #[derive(Debug)]
 pub struct Shared {
     settings: Settings,
@@ -39,17 +39,17 @@ pub struct Shared {
     save_interval_secs: AtomicU64,
     idle_timeout_secs: AtomicU64,
     loading: AtomicBool,
-    /// The true one, where any was asked for.
+    /// The actual port, also if port 0 was set.
     port: AtomicU16,
     run_id: String,
     started: Instant,
     stopping: AtomicBool,
-    /// Does it end even if what is not saved is lost?
-    at_any_price: AtomicBool,
+    /// Whether the server ends even if unsaved changes are lost.
+    forced: AtomicBool,
     stopped: Notify,
-    /// What is paused, and until when, if anything is.
-    pause: Mutex<Option<(Pause, Instant)>>,
-    /// Is anything? To be read without the lock.
+    /// The current pause and its end, if any.
+    pause: Mutex<Option<(ClientPause, Instant)>>,
+    /// Whether there is a pause. Can be read without the lock.
     paused: AtomicBool,
     overfull: LastRound,
 }
@@ -86,7 +86,7 @@ impl Shared {
             run_id: random.iter().map(|byte| format!("{byte:02x}")).collect(),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
-            at_any_price: AtomicBool::new(false),
+            forced: AtomicBool::new(false),
             pause: Mutex::default(),
             paused: AtomicBool::new(false),
             stopped: Notify::new(),
@@ -94,37 +94,37 @@ impl Shared {
         }
     }
 
-    /// What the server was told at its start.
+    /// The settings of the start.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The filters.
+    /// The engine, which holds the filters.
     #[must_use]
     pub const fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// Who is connected.
+    /// The connected clients.
     #[must_use]
     pub const fn clients(&self) -> &Clients {
         &self.clients
     }
 
-    /// What took long.
+    /// The slow log.
     #[must_use]
     pub const fn slow_log(&self) -> &SlowLog {
         &self.slow_log
     }
 
-    /// What took how long.
+    /// The latency events.
     #[must_use]
     pub const fn latency(&self) -> &Latency {
         &self.latency
     }
 
-    /// Filters that are past what they were made for, as the last look at all of them found.
+    /// Figures of overfull filters, from the last round over all filters.
     #[must_use]
     pub fn overfull(&self) -> Figures {
         *self.overfull.lock()
@@ -134,37 +134,37 @@ impl Shared {
         *self.overfull.lock() = figures;
     }
 
-    /// What keeps the data on disk.
+    /// The data folder and its snapshots.
     #[must_use]
     pub const fn saving(&self) -> &Arc<Saving> {
         &self.saving
     }
 
-    /// How often a snapshot is written when something changed; zero: never.
+    /// The time between snapshots, if there were changes; zero: never.
     #[must_use]
     pub fn save_interval(&self) -> Duration {
         Duration::from_secs(self.save_interval_secs.load(Ordering::Relaxed))
     }
 
-    /// From now on a snapshot is written so often.
+    /// Sets the time between snapshots.
     pub fn set_save_interval_secs(&self, secs: u64) {
         self.save_interval_secs.store(secs, Ordering::Relaxed);
     }
 
-    /// When changes are safe from a power loss.
+    /// The fsync policy.
     #[must_use]
     pub fn fsync(&self) -> Policy {
         self.engine.log().map_or(self.settings.fsync, |log| log.policy())
     }
 
-    /// From now on they are safe then.
+    /// Sets the fsync policy.
     pub fn set_fsync(&self, policy: Policy) {
         if let Some(log) = self.engine.log() {
             log.set_policy(policy);
         }
     }
 
-    /// How long a connection may ask for nothing before it is closed; `None`: for ever.
+    /// The time without requests after which a connection is closed; `None`: never.
     #[must_use]
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_secs.load(Ordering::Relaxed) {
@@ -173,12 +173,12 @@ impl Shared {
         }
     }
 
-    /// From now on a connection may ask for nothing for so long; 0: for ever.
+    /// Sets the time without requests after which a connection is closed; 0: never.
     pub fn set_idle_timeout_secs(&self, secs: u64) {
         self.idle_timeout_secs.store(secs, Ordering::Relaxed);
     }
 
-    /// How long a request may take to go on arriving; `None`: any time.
+    /// The time without progress after which a connection with a partial request is closed; `None`: never.
     #[must_use]
     pub fn request_timeout(&self) -> Option<Duration> {
         match self.settings.request_timeout_secs {
@@ -187,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// Is the data still being read?
+    /// Whether the data is still being loaded.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.loading.load(Ordering::Acquire)
@@ -197,7 +197,7 @@ impl Shared {
         self.loading.store(false, Ordering::Release);
     }
 
-    /// The port for RESP: the true one, where any was asked for; 0 where there is none.
+    /// The port for RESP, also if port 0 was set; 0 if there is none.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.load(Ordering::Relaxed)
@@ -207,19 +207,19 @@ impl Shared {
         self.port.store(port, Ordering::Relaxed);
     }
 
-    /// 40 digits that no other run of a server has.
+    /// A random id of this run, 40 digits.
     #[must_use]
     pub fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// When it was started.
+    /// When the server started.
     #[must_use]
     pub const fn started(&self) -> Instant {
         self.started
     }
 
-    /// Who may do what.
+    /// The users and their rights.
     #[must_use]
     pub const fn users(&self) -> &Users {
         &self.users
@@ -229,20 +229,20 @@ impl Shared {
         self.tls.as_ref()
     }
 
-    /// Reads the certificates again: handshakes from now on use those. If anything is wrong, all stays as it is.
+    /// Reads the certificates again; later handshakes use them. If one is invalid, nothing changes.
     ///
     /// # Errors
-    /// A file cannot be read, or what is in it does not do.
+    /// A file cannot be read, or its content is invalid.
     pub fn reload_certificates(&self) -> Result<(), TlsError> {
         let reloaded = self.tls.as_ref().map_or(Ok(()), Tls::reload);
         match &reloaded {
             Ok(()) => tracing::info!("certificates read"),
-            Err(error) => tracing::error!(%error, "certificates not read, those before stay"),
+            Err(error) => tracing::error!(%error, "certificates not reloaded; the previous ones stay in use"),
         }
         reloaded
     }
 
-    /// What all workers counted.
+    /// The sums of the counters of all workers.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.counters.lock().iter().map(|counters| counters.totals()).fold(Totals::default(), |sum, one| {
@@ -255,19 +255,22 @@ impl Shared {
         })
     }
 
-    /// Counters for one more worker.
+    /// Adds counters for one more worker.
     pub(crate) fn add_counters(&self) -> Arc<Counters> {
         let counters = Arc::new(Counters::default());
         self.counters.lock().push(Arc::clone(&counters));
         counters
     }
 
-    /// For so long no request is run, or none that changes something. One that is under way is never made shorter, nor lesser.
-    pub fn pause(&self, pause: Pause, duration: Duration) {
+    /// Pauses all requests, or those that change data, for `duration`. An existing pause is never shortened
+    /// or weakened.
+    pub fn pause(&self, pause: ClientPause, duration: Duration) {
         let mut current = self.pause.lock();
         let until = Instant::now().checked_add(duration).unwrap_or_else(|| Instant::now() + FOREVER);
         *current = Some(match *current {
-            Some((Pause::All, before)) if before > Instant::now() => (Pause::All, before.max(until)),
+            Some((ClientPause::All, before)) if before > Instant::now() => {
+                (ClientPause::All, before.max(until))
+            }
             Some((_, before)) => (pause, before.max(until)),
             None => (pause, until),
         });
@@ -281,9 +284,9 @@ impl Shared {
         self.paused.store(false, Ordering::Release);
     }
 
-    /// What is paused now.
+    /// The current pause, if any.
     #[must_use]
-    pub fn paused(&self) -> Option<Pause> {
+    pub fn paused(&self) -> Option<ClientPause> {
         if !self.paused.load(Ordering::Acquire) || self.is_stopping() {
             return None;
         }
@@ -298,31 +301,31 @@ impl Shared {
         }
     }
 
-    /// Was it told to stop?
+    /// Whether the server was told to stop.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Begins to stop the server, and returns at once.
+    /// Begins to stop the server and returns without waiting.
     pub fn stop(&self, ending: Ending) {
-        self.at_any_price.fetch_or(ending == Ending::AtAnyPrice, Ordering::AcqRel);
+        self.forced.fetch_or(ending == Ending::Forced, Ordering::AcqRel);
         self.stopping.store(true, Ordering::Release);
         self.stopped.notify_waiters();
         self.clients.wake_all();
     }
 
-    /// Does it end even if the last snapshot fails?
-    pub(crate) fn ends_at_any_price(&self) -> bool {
-        self.at_any_price.load(Ordering::Acquire)
+    /// Whether the server ends even if unsaved changes are lost.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced.load(Ordering::Acquire)
     }
 
-    /// It was told to stop and cannot without losing data: it serves again.
+    /// Resumes serving after a shutdown was aborted because data would have been lost.
     pub(crate) fn resume(&self) {
         self.stopping.store(false, Ordering::Release);
     }
 
-    /// Returns when the server was told to stop.
+    /// Waits until the server was told to stop.
     pub async fn stopped(&self) {
         let stopped = self.stopped.notified();
         tokio::pin!(stopped);
@@ -333,28 +336,29 @@ impl Shared {
     }
 }
 
-/// As good as for ever.
+/// Long enough to mean for ever.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// What `CLIENT PAUSE` pauses.
+/// The requests that `CLIENT PAUSE` pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
-    /// Requests that change something.
+pub enum ClientPause {
+    /// Requests that change data.
     Writes,
-    /// All.
+    /// All requests.
     All,
 }
 
-/// What is more important when the server stops.
+/// What a stopping server does if data cannot be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The data: if it cannot be saved, the server serves on.
+    /// It aborts the shutdown and keeps serving.
     IfSaved,
-    /// The end: what cannot be saved is lost.
-    AtAnyPrice,
+    /// It ends, and unsaved changes are lost.
+    Forced,
 }
 
-/// Stops the server: nothing new is accepted, what was received is answered, then connections are closed.
+/// Stops the server: it accepts no new connections, answers the requests it has received, then closes the
+/// connections.
 #[derive(Clone, Debug)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -365,21 +369,27 @@ impl Stop {
         Self { shared: Arc::clone(shared) }
     }
 
-    /// Begins to stop and returns at once; [`Running::wait`](crate::Running::wait) waits for the end.
+    /// Begins to stop the server and returns without waiting. [`Running::wait`](crate::Running::wait) waits
+    /// for the end.
     pub fn stop(&self) {
-        self.shared.stop(Ending::AtAnyPrice);
+        self.shared.stop(Ending::Forced);
     }
 
-    /// Saves everything while it still serves, and then begins to stop. If it cannot be saved nothing changes: it serves on.
+    /// Saves everything while the server still serves, then begins to stop it. If saving fails, the server
+    /// keeps running.
     ///
     /// # Errors
-    /// What went wrong, which is in the log, too.
+    /// Saving failed. The error is also logged.
     pub fn stop_once_saved(&self) -> Result<(), SaveError> {
         let saved = self.shared.saving().can_end(self.shared.engine());
         match &saved {
             Ok(()) => self.shared.stop(Ending::IfSaved),
             Err(error) => {
-                tracing::error!(%error, "it does not end, for what it has cannot be saved; asked once more it ends");
+                tracing::error!(
+                    %error,
+                    "shutdown aborted: unsaved changes could not be written; the server keeps running. \
+                     Send the signal again to exit and lose them"
+                );
             }
         }
         saved

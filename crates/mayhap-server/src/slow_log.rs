@@ -1,4 +1,4 @@
-//! `SLOWLOG`: the requests that took long.
+//! `SLOWLOG`: slow requests.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use mayhap_command::Reply;
 use parking_lot::Mutex;
 
-/// Words that are kept of a request.
+/// The maximum number of words kept of a request.
 const MOST_WORDS: usize = 32;
-/// Bytes that are kept of a word.
+/// The maximum number of bytes kept of a word.
 const MOST_BYTES: usize = 128;
 
-/// The requests that took long, the latest first. Requests that ran as one batch are timed as one: the one with the most words
-/// stands for all of them.
+/// Slow requests, the latest first. Requests that ran as one batch are timed as one: the one with the most
+/// words stands for all of them.
 #[derive(Debug)]
 pub struct SlowLog {
     threshold_us: AtomicI64,
@@ -44,7 +44,7 @@ impl Default for SlowLog {
 }
 
 impl SlowLog {
-    /// `slowlog-log-slower-than`, in microseconds; negative: nothing is logged.
+    /// `slowlog-log-slower-than` in microseconds; negative: nothing is recorded.
     #[must_use]
     pub fn threshold_us(&self) -> i64 {
         self.threshold_us.load(Ordering::Relaxed)
@@ -61,13 +61,13 @@ impl SlowLog {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// Sets `slowlog-max-len`, and forgets what is too much.
+    /// Sets `slowlog-max-len`, and drops entries beyond it.
     pub fn set_max_len(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
         self.kept.lock().entries.truncate(most);
     }
 
-    /// Is it worth keeping?
+    /// Whether a duration reaches the threshold.
     pub(crate) fn wants(&self, took: Duration) -> bool {
         let threshold = self.threshold_us();
         u128::try_from(threshold).is_ok_and(|threshold| took.as_micros() >= threshold)
@@ -88,24 +88,24 @@ impl SlowLog {
         kept.entries.truncate(self.max_len());
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kept.lock().entries.len()
     }
 
-    /// Are there none?
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets all.
+    /// Drops all entries.
     pub fn reset(&self) {
         self.kept.lock().entries.clear();
     }
 
-    /// The latest `most`, as `SLOWLOG GET` has them.
+    /// The latest `most` entries, as in `SLOWLOG GET`.
     pub(crate) fn get(&self, most: usize) -> Reply {
         let kept = self.kept.lock();
         let entries = kept.entries.iter().take(most).map(|entry| {
@@ -122,7 +122,7 @@ impl SlowLog {
     }
 }
 
-/// As much of a request as is kept, with Redis's words about the rest.
+/// Shortens a request, with Redis's words about the rest.
 fn shortened(words: &[&[u8]]) -> Vec<Vec<u8>> {
     let kept = if words.len() > MOST_WORDS { MOST_WORDS - 1 } else { words.len() };
     let mut shortened: Vec<Vec<u8>> = words[..kept]
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_come_first_and_the_oldest_go() {
+    fn the_latest_come_first_and_the_oldest_are_dropped() {
         let log = SlowLog::default();
         log.set_max_len(2);
         for word in [b"a", b"b", b"c"] {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_threshold_keeps_nothing_and_zero_keeps_all() {
+    fn a_negative_threshold_keeps_nothing_and_zero_keeps_everything() {
         let log = SlowLog::default();
         assert!(log.wants(Duration::from_millis(10)) && !log.wants(Duration::from_micros(9_999)));
         log.set_threshold_us(-1);

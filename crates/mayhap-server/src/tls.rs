@@ -1,4 +1,4 @@
-//! TLS: certificates from PEM files, and connections that are encrypted.
+//! TLS: certificates from PEM files, and encrypted connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use tokio_rustls::{TlsAcceptor, server};
 
 use crate::settings::Settings;
 
-/// Must clients show a certificate?
+/// Whether clients must present a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// One that the authority signed.
+    /// Clients must present a certificate that the authority signed.
     #[default]
     Required,
-    /// One that the authority signed, or none.
+    /// Clients may present a certificate that the authority signed, or none.
     Optional,
 }
 
 impl ClientCertificates {
-    /// As settings name it.
+    /// The name in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,39 +35,39 @@ impl ClientCertificates {
         }
     }
 
-    /// The one of this name.
+    /// Returns the variant with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Required, Self::Optional].into_iter().find(|one| one.name() == name)
     }
 }
 
-/// Why there is no TLS.
+/// Why TLS cannot be set up.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// There is a port, and something that it needs is missing.
+    /// A TLS port is set, but a setting that it needs is missing.
     Missing {
-        /// The setting.
+        /// The missing setting.
         setting: &'static str,
     },
-    /// A file cannot be read, or is no PEM.
+    /// A file cannot be read, or is not PEM.
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: pem::Error,
     },
-    /// A file without a certificate.
+    /// A file contains no certificate.
     Empty {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// What is in the files does not do.
+    /// The content of a file is invalid.
     Refused {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
 }
@@ -77,11 +77,11 @@ impl fmt::Display for TlsError {
         match self {
             Self::Missing { setting } => write!(f, "--tls-port needs --{setting}"),
             Self::File { path, source } => match source {
-                pem::Error::NoItemsFound => write!(f, "{}: there is no private key in it", path.display()),
+                pem::Error::NoItemsFound => write!(f, "{}: the file contains no private key", path.display()),
                 pem::Error::Io(source) => write!(f, "{}: {source}", path.display()),
                 source => write!(f, "{}: {source}", path.display()),
             },
-            Self::Empty { path } => write!(f, "{}: there is no certificate in it", path.display()),
+            Self::Empty { path } => write!(f, "{}: the file contains no certificate", path.display()),
             Self::Refused { path, what } => write!(f, "{}: {what}", path.display()),
         }
     }
@@ -89,10 +89,10 @@ impl fmt::Display for TlsError {
 
 impl error::Error for TlsError {}
 
-/// What encrypts connections.
+/// Encrypts connections.
 pub(crate) struct Tls {
     files: Files,
-    /// How long a client may take to shake hands.
+    /// The time a client has for the handshake.
     handshake: Duration,
     config: ArcSwap<ServerConfig>,
 }
@@ -112,7 +112,7 @@ struct Files {
 }
 
 impl Tls {
-    /// What `settings` ask for, if they ask for TLS.
+    /// Sets up TLS if `settings` ask for it.
     pub(crate) fn open(settings: &Settings) -> Result<Option<Self>, TlsError> {
         if settings.tls_port.is_none() {
             return Ok(None);
@@ -129,13 +129,13 @@ impl Tls {
         Ok(Some(Self { files, handshake, config }))
     }
 
-    /// Reads all files again; handshakes from now on use what is in them. If anything is wrong, all stays as it is.
+    /// Reads all files again; later handshakes use them. If one is invalid, nothing changes.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
         self.config.store(Arc::new(self.files.read()?));
         Ok(())
     }
 
-    /// Shakes hands with a client. Nothing if it takes too long, or does not know how.
+    /// Performs the handshake with a client. `None` if it fails or takes too long.
     pub(crate) async fn accept<S>(&self, stream: S) -> Option<server::TlsStream<S>>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -144,11 +144,11 @@ impl Tls {
         match tokio::time::timeout(self.handshake, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Some(stream),
             Ok(Err(error)) => {
-                tracing::debug!(%error, "no TLS handshake");
+                tracing::debug!(%error, "TLS handshake failed");
                 None
             }
             Err(_) => {
-                tracing::debug!("no TLS handshake in time");
+                tracing::debug!("TLS handshake failed: tls-handshake exceeded");
                 None
             }
         }
@@ -157,7 +157,7 @@ impl Tls {
 
 impl Files {
     fn read(&self) -> Result<ServerConfig, TlsError> {
-        // Named, for the process may have more than one.
+        // Named explicitly because the process may have more than one provider.
         let provider = Arc::new(ring::default_provider());
         let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key)

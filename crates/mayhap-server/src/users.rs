@@ -1,13 +1,13 @@
-//! Who may do what.
+//! Users and their permissions.
 //!
 //! ```text
-//! AUTH ─▶ Users::enter ─▶ User ─▶ User::may(request) ─▶ run, or NOPERM
+//! AUTH ─▶ Users::authenticate ─▶ User ─▶ User::may(request) ─▶ run, or NOPERM
 //! ```
 //!
-//! * Rules are Redis's (`ACL SETUSER ada on >secret ~a:* +@read`), and so are the refusals and the file of users.
-//! * A connection holds its [`User`] and asks [`Users::epoch`] once for each batch of requests whether anything changed since: a change
-//!   counts for whatever is run from then on, and for who may do everything nothing is looked at request by request.
-//! * [`Secret`] is all that is kept of a password, and it has one way to be compared.
+//! * Rules, refusals and the file of users are those of Redis (`ACL SETUSER ada on >secret ~a:* +@read`).
+//! * A connection holds its [`User`] and compares [`Users::epoch`] once per batch of requests. A change
+//!   applies to all requests that run after it. Requests of an unrestricted user need no checks of their own.
+//! * Of a password only its [`Secret`] is kept, and there is only one way to compare it.
 
 pub(crate) mod acts;
 pub(crate) mod back_off;
@@ -38,14 +38,14 @@ pub use user::{DEFAULT, Denied, RuleError, User};
 pub(crate) use file::{is_name, line, shown};
 pub(crate) use secret::hex;
 
-/// Why users are not changed.
+/// Why users were not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeError {
-    /// No such name.
+    /// The name is invalid.
     Name,
-    /// A rule that is none.
+    /// A rule is invalid.
     Rule { rule: String, error: RuleError },
-    /// Everybody on other machines could come in.
+    /// The change would open the server to other machines without a password.
     Exposes,
 }
 
@@ -53,14 +53,14 @@ pub(crate) enum ChangeError {
 #[derive(Debug)]
 pub struct Users {
     all: RwLock<Arc<ByName>>,
-    /// Counts the changes.
+    /// The number of changes.
     epoch: AtomicU64,
-    /// The number of the user that was made last.
+    /// The id of the newest user.
     last_id: AtomicU64,
     file: Option<PathBuf>,
-    /// The password of the default user that the server was started with, whatever the file says.
+    /// The password of the default user from the settings. It overrides the file.
     password: Option<Password>,
-    /// Is it open to other machines, and must nobody come in without a password?
+    /// Whether other machines can reach the server, so that no user may be open without a password.
     guarded: bool,
     off: Off,
     refusals: Refusals,
@@ -68,10 +68,11 @@ pub struct Users {
 }
 
 impl Users {
-    /// The users that `settings` name.
+    /// Loads the users from `settings`.
     ///
     /// # Errors
-    /// The file cannot be read, a rule is none, or the server would be open to everybody.
+    /// The file cannot be read, a rule is invalid, or the server would be open to other machines without a
+    /// password.
     pub fn open(settings: &Settings) -> Result<Self, UsersError> {
         let users = Self {
             all: RwLock::default(),
@@ -79,7 +80,7 @@ impl Users {
             last_id: AtomicU64::new(0),
             file: settings.users.clone(),
             password: settings.password.clone(),
-            guarded: settings.reached_by_others().is_some() && !settings.unprotected,
+            guarded: settings.reachable_address().is_some() && !settings.unprotected,
             off: Off::new(&settings.enable, &settings.disable),
             refusals: Refusals::default(),
             back_off: BackOff::default(),
@@ -93,7 +94,7 @@ impl Users {
         Ok(users)
     }
 
-    /// Takes these in place of all there are.
+    /// Replaces all users.
     fn replace(&self, all: ByName) -> Result<(), UsersError> {
         let mut current = self.all.write();
         let mut fresh = ByName::new();
@@ -105,7 +106,7 @@ impl Users {
             if self.guarded && user.is_open() {
                 return Err(UsersError::Open { name: user.shown() });
             }
-            // Connections of a user that is still there stay.
+            // Connections of a user that still exists stay open.
             user.id = current.get(&name).map_or_else(|| self.next_id(), |known| known.id);
             fresh.insert(name, Arc::new(user));
         }
@@ -118,46 +119,47 @@ impl Users {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Counts the changes: as long as it is the same, so are all users.
+    /// The number of changes. While it is the same, so are all users.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// All of them, by name.
+    /// All users, by name.
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<Vec<u8>, Arc<User>>> {
         Arc::clone(&self.all.read())
     }
 
-    /// The one of this name.
+    /// Returns the user with this name.
     #[must_use]
     pub fn get(&self, name: &[u8]) -> Option<Arc<User>> {
         self.all.read().get(name).cloned()
     }
 
-    /// The one that connections are of at first.
+    /// The default user, which new connections have.
     #[must_use]
     pub fn default_user(&self) -> Arc<User> {
-        // It is always there; who found it missing would get nothing.
+        // It always exists. If it did not, a new user without any permissions would be safe.
         self.get(DEFAULT).unwrap_or_else(|| Arc::new(User::new(DEFAULT)))
     }
 
-    /// The user of this name, if the password is one of his. Takes as long if there is no such user.
+    /// Returns the user with this name if the password is right. Takes the same time if there is no such
+    /// user.
     #[must_use]
-    pub fn enter(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+    pub fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         let given = Secret::of(password);
         let user = self.get(name);
-        let mut stranger = User::new(DEFAULT);
+        let mut unknown = User::new(DEFAULT);
         if user.is_none() {
-            // A password that nobody has: it is compared with one in any case.
-            stranger.set_password(Some(&Password::from("")));
+            // Compare with a password even if there is no such user.
+            unknown.set_password(Some(&Password::from("")));
         }
-        let known = user.as_deref().unwrap_or(&stranger).knows(&given);
-        user.filter(|user| user.is_on() && (known || user.is_open()))
+        let matches = user.as_deref().unwrap_or(&unknown).has_password(&given);
+        user.filter(|user| user.is_on() && (matches || user.is_open()))
     }
 
-    /// Applies rules to a user, who is made if need be: all of them or none.
+    /// Applies rules to a user, all or none. Creates the user if there is none.
     pub(crate) fn change(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), ChangeError> {
         if !is_name(name) {
             return Err(ChangeError::Name);
@@ -170,16 +172,16 @@ impl Users {
         self.put(&mut current, user)
     }
 
-    /// From now on the default user needs this password, or none.
+    /// Sets the password of the default user, or removes it.
     pub(crate) fn set_password(&self, password: Option<&Password>) {
         let mut current = self.all.write();
-        let mut user = current.get(DEFAULT).map_or_else(User::everybody, |user| User::clone(user));
+        let mut user = current.get(DEFAULT).map_or_else(User::unrestricted, |user| User::clone(user));
         user.set_password(password);
-        // Refused only where there must be one and there is none.
+        // Fails only if a password is required and none is given; `CONFIG SET` has checked that.
         let _ = self.put(&mut current, user);
     }
 
-    /// Must nobody come in without a password, for the server is open to other machines?
+    /// Whether every user needs a password because other machines can reach the server.
     pub(crate) const fn wants_passwords(&self) -> bool {
         self.guarded
     }
@@ -196,7 +198,7 @@ impl Users {
         Ok(())
     }
 
-    /// Removes users, and says how many there were. The default user stays.
+    /// Removes users and returns the number removed. The default user stays.
     pub(crate) fn remove(&self, names: &[&[u8]]) -> u64 {
         let mut current = self.all.write();
         let all = Arc::make_mut(&mut current);
@@ -206,7 +208,7 @@ impl Users {
         removed
     }
 
-    /// Is there a file of users?
+    /// Whether there is a file of users.
     pub(crate) const fn has_file(&self) -> bool {
         self.file.is_some()
     }
@@ -227,25 +229,25 @@ impl Users {
         }
     }
 
-    /// What nobody may run.
+    /// The disabled commands.
     pub(crate) const fn off(&self) -> &Off {
         &self.off
     }
 
-    /// What was refused lately.
+    /// The latest refusals.
     pub(crate) const fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// Who has to wait.
+    /// The delays after wrong passwords.
     pub(crate) const fn back_off(&self) -> &BackOff {
         &self.back_off
     }
 }
 
 impl Users {
-    /// The lines of the settings that make these users, where they are not in a file. The default user is among them unless all
-    /// that there is to say of him is his password.
+    /// The settings lines that make these users, if they are not in a file. The default user is included
+    /// unless its password is all that was set.
     pub(crate) fn settings_lines(&self, settings: &Settings) -> Vec<String> {
         if self.file.is_some() {
             return settings.user.clone();
@@ -260,10 +262,10 @@ impl Users {
     }
 }
 
-/// A line of the settings as they keep it: with the hash of every password in its place. Nothing if it is none.
+/// Normalizes a line of the settings: replaces every password by its hash. `None` if the line is invalid.
 pub(crate) fn settings_line(text: &str) -> Option<String> {
     let mut words = text.split_ascii_whitespace().map(str::as_bytes).peekable();
-    // As it stands in Redis's files.
+    // The word `user` may come first, as in Redis's files.
     words.next_if_eq(&b"user".as_slice());
     let user = file::user_of(words, "").ok()??;
     String::from_utf8([user.name(), b" ", &user.rules()].concat()).ok()

@@ -1,4 +1,4 @@
-//! A thread that serves connections, all of their lives long.
+//! Worker threads. A connection stays on one worker for its whole life.
 
 use std::cell::RefCell;
 use std::io;
@@ -17,13 +17,13 @@ use crate::counters::Counters;
 use crate::shared::{GRACE, Shared};
 use crate::users::back_off::Source;
 
-/// Bytes read at once.
+/// The number of bytes per read.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 
-/// How long jobs may take to end after the last connection.
+/// The time that jobs have to end after the last connection was closed.
 const LAST_JOBS: Duration = Duration::from_millis(100);
 
-/// A connection that was accepted.
+/// An accepted connection.
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Tcp(std::net::TcpStream),
@@ -31,9 +31,9 @@ pub(crate) enum Accepted {
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// The memory a worker uses for one connection after the other, so that those that wait need none.
+/// Buffers that a worker uses for one connection after another. Idle connections need none of their own.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct WorkerBuffers {
     pub(crate) input: Box<[u8]>,
     pub(crate) out: Vec<u8>,
     pub(crate) words: Vec<&'static [u8]>,
@@ -43,7 +43,7 @@ pub(crate) struct Desk {
     pub(crate) counters: Arc<Counters>,
 }
 
-impl Desk {
+impl WorkerBuffers {
     fn new(counters: Arc<Counters>) -> Self {
         Self {
             input: vec![0; READ_BYTES].into_boxed_slice(),
@@ -57,14 +57,14 @@ impl Desk {
     }
 }
 
-/// The memory of `words`, for words that live less long. The compiler turns the loop over nothing into nothing and keeps the
-/// allocation.
+/// Reuses the allocation of `words` for words with another lifetime. The compiler removes the empty loop and
+/// keeps the allocation.
 pub(crate) fn empty_words<'a>(mut words: Vec<&[u8]>) -> Vec<&'a [u8]> {
     words.clear();
     words.into_iter().map(|_| -> &'a [u8] { &[] }).collect()
 }
 
-/// The memory of `requests`, for requests that live less long.
+/// Reuses the allocation of `requests` for requests with another lifetime.
 pub(crate) fn empty_requests<'a>(mut requests: Vec<Request<'_>>) -> Vec<Request<'a>> {
     requests.clear();
     requests.into_iter().map(|request| Request { command: request.command, words: &[] }).collect()
@@ -80,21 +80,21 @@ pub(crate) fn start(
     let shared = Arc::clone(shared);
     let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
         LocalSet::new().block_on(&runtime, work(receiver, shared));
-        // A job that still runs has nobody left to answer to.
+        // No connection is left that waits for a job.
         runtime.shutdown_timeout(LAST_JOBS);
     })?;
     Ok((thread, sender))
 }
 
-/// Serves what it is given until nobody is left to give it anything and all connections are closed.
+/// Serves connections until the sender is dropped and all connections are closed.
 async fn work(mut accepted: UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
-    let desk = Rc::new(RefCell::new(Desk::new(shared.add_counters())));
+    let buffers = Rc::new(RefCell::new(WorkerBuffers::new(shared.add_counters())));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             next = accepted.recv() => match next {
                 Some(stream) => {
-                    connections.spawn_local(serve(stream, Rc::clone(&desk), Arc::clone(&shared)));
+                    connections.spawn_local(serve(stream, Rc::clone(&buffers), Arc::clone(&shared)));
                 }
                 None => break,
             },
@@ -105,7 +105,7 @@ async fn work(mut accepted: UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
     let _ = tokio::time::timeout(GRACE, all_closed).await;
 }
 
-async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
+async fn serve(stream: Accepted, buffers: Rc<RefCell<WorkerBuffers>>, shared: Arc<Shared>) {
     let address =
         |address: io::Result<std::net::SocketAddr>| address.map(|it| it.to_string()).unwrap_or_default();
     let encrypted = matches!(stream, Accepted::Tls(_));
@@ -125,10 +125,10 @@ async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
                         () = shared.stopped() => None,
                     };
                     if let Some(stream) = shaken {
-                        connection::serve(stream, &client, &desk, &shared).await;
+                        connection::serve(stream, &client, &buffers, &shared).await;
                     }
                 }
-                (Ok(stream), _) => connection::serve(stream, &client, &desk, &shared).await,
+                (Ok(stream), _) => connection::serve(stream, &client, &buffers, &shared).await,
                 (Err(_), _) => {}
             }
             shared.clients().remove(client.id);
@@ -141,7 +141,7 @@ async fn serve(stream: Accepted, desk: Rc<RefCell<Desk>>, shared: Arc<Shared>) {
                 shared.clients().add(path.clone(), path, Source::of(None), i64::from(stream.as_raw_fd()));
             tracing::debug!(client = client.id, address = client.address, "connected");
             if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
-                connection::serve(stream, &client, &desk, &shared).await;
+                connection::serve(stream, &client, &buffers, &shared).await;
             }
             shared.clients().remove(client.id);
             tracing::debug!(client = client.id, "disconnected");

@@ -1,8 +1,10 @@
-//! Items forged against filters of a fixed, public seed, sent to a real server: what they do to `BF.*` and `CF.*`, whose layout is RedisBloom's, and
-//! that they do nothing to `MF.*`, whose hashes have a key of their own.
+//! Items forged against filters with a fixed, public seed, sent to a real server. They work against `BF.*`
+//! and `CF.*`, whose layout is RedisBloom's, and have no effect on `MF.*`, whose filters have a secret key
+//! each.
 //!
-//! The forged items are those of `crates/mayhap/tests/vectors/attacks`: `collide` have the hashes of `user:7`, `pollute` set fresh bits only, `cuckoo`
-//! have the hash of `victim`. Keys come from seeded randomness here, so that every run is the same one; three standard deviations are allowed.
+//! The forged items are those of `crates/mayhap/tests/vectors/attacks`: `collide` have the hashes of
+//! `user:7`, `pollute` only set bits that are 0, `cuckoo` have the hash of `victim`. Keys come from a seeded
+//! generator, so every run is the same. Three standard deviations are allowed.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -36,7 +38,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// A server whose keys are those of every other run.
+    /// A server whose keys are the same in every run.
     fn start() -> Self {
         let engine = Engine::new(Limits::default(), Arc::new(Fixed::default()));
         let log_level = mayhap_server::logging::Level::Error;
@@ -47,7 +49,7 @@ impl Talk {
         Self { stream, _server: server }
     }
 
-    /// The reply to one request: all that comes before the answer to a `PING` behind it.
+    /// Returns the reply to one request: everything before the reply to the `PING` after it.
     fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> String {
         const PONG: &[u8] = b"+PONG\r\n";
         let mut bytes = encode(words);
@@ -68,7 +70,7 @@ impl Talk {
         self.ask(&words)
     }
 
-    /// How many of `items` get a 1 from `command` (which takes many), a thousand at a time.
+    /// The number of `items` that get a 1 from `command` (which accepts many), sent in groups of a thousand.
     fn ones(&mut self, command: &str, items: &[Vec<u8>]) -> u64 {
         let head: Vec<Vec<u8>> = command.split(' ').map(|word| word.as_bytes().to_vec()).collect();
         items
@@ -78,24 +80,24 @@ impl Talk {
     }
 }
 
-/// Is `count` of `of` within three standard deviations of what `rate` says?
+/// Whether `count` of `of` is within three standard deviations of `rate`.
 fn is_honest(count: u64, of: u64, rate: f64) -> bool {
     let (of, count) = (of as f64, count as f64);
     (count - of * rate).abs() <= 3.0 * (of * rate * (1.0 - rate)).sqrt()
 }
 
 #[test]
-fn forged_collisions_are_non_members_to_a_keyed_filter() {
+fn forged_collisions_get_only_the_usual_false_positives_in_a_keyed_filter() {
     let collide = forged("collide");
     assert_eq!(collide.len(), 200);
     let mut talk = Talk::start();
-    // They work where the seed is public, whatever the size and the rate.
+    // They work if the seed is public, whatever the size and the rate.
     for (name, reserve) in [("one", "0.01 100"), ("two", "0.0000001 1000000")] {
         assert_eq!(talk.line(&format!("BF.RESERVE {name} {reserve}")), "+OK\r\n");
         assert_eq!(talk.line(&format!("BF.ADD {name} user:7")), ":1\r\n");
         assert_eq!(talk.ones(&format!("BF.MEXISTS {name}"), &collide), 200);
     }
-    // Default filters, each full and with a key of its own: as many wrong answers as any 200 non-members get.
+    // Full default filters, each with its own key: as many false positives as for any 200 non-members.
     let (mut wrong, mut asked) = (0, 0);
     let (mut honest, mut non_members) = (0, 0);
     for number in 0..60_u64 {
@@ -111,7 +113,10 @@ fn forged_collisions_are_non_members_to_a_keyed_filter() {
     }
     let rate = honest as f64 / non_members as f64;
     assert!(rate > 0.05 && rate < 0.11, "the filters are full: {rate}");
-    assert!(is_honest(wrong, asked, rate), "{wrong} of {asked}, honest non-members get {rate}");
+    assert!(
+        is_honest(wrong, asked, rate),
+        "{wrong} of {asked}, but the rate for honest non-members is {rate}"
+    );
     println!("collide: {wrong} of {asked} in keyed filters, non-members {rate:.4}; 200 of 200 in BF");
 }
 
@@ -141,7 +146,7 @@ fn chosen_insertions_fill_a_keyed_filter_no_faster_than_honest_ones() {
         "{forged} and {honest}, one deviation is {sigma}"
     );
     println!(
-        "pollute: {forged} of {NON_MEMBERS} wrong after forged items, {honest} after honest ones; {polluted} in BF"
+        "pollute: {forged} of {NON_MEMBERS} false positives after forged items, {honest} after honest ones; {polluted} in BF"
     );
 }
 
@@ -158,7 +163,8 @@ fn forged_items_do_not_fill_cuckoo_filters() {
     };
     let (before, mayhap_before) = (memory(&mut talk, "c"), memory(&mut talk, "m"));
     let forged = talk.ones("CF.INSERT c ITEMS", &cuckoo);
-    // A key of its own spreads them: all are taken, as any others, but for a few that look like one before.
+    // The secret key spreads them: all are inserted like any other items, except a few that look like an
+    // earlier one.
     assert!((3_900..=4_000).contains(&talk.ones("MF.MADD m", &cuckoo)));
     let after = memory(&mut talk, "c");
     let most: Vec<Vec<u8>> = (0..CAPACITY * 9 / 10).map(member).collect();
@@ -168,17 +174,17 @@ fn forged_items_do_not_fill_cuckoo_filters() {
         "cuckoo: CF took {forged} forged, {before} to {after} bytes, then {taken} of {} honest; MF {mayhap_taken}",
         most.len()
     );
-    assert_eq!(taken, most.len() as u64, "CF refuses nobody before 90 % of its capacity");
-    // Of a full MF filter some answer `mayhap it was there`, which is 0; none is refused.
+    assert_eq!(taken, most.len() as u64, "CF refuses no item below 90 % of its capacity");
+    // A full MF filter answers 0 (maybe there already) for some items. It refuses none.
     assert!(mayhap_taken as f64 > 0.98 * (most.len() - 4_000) as f64, "{mayhap_taken}");
     for name in ["CF.MEXISTS c", "MF.MEXISTS m"] {
-        assert_eq!(talk.ones(name, &most[4_000..]), most.len() as u64 - 4_000, "{name}: all of them are in");
+        assert_eq!(talk.ones(name, &most[4_000..]), most.len() as u64 - 4_000, "{name}: all are members");
     }
     assert_eq!(memory(&mut talk, "m"), mayhap_before, "it did not grow");
 }
 
 #[test]
-fn deleting_what_was_never_added_finds_nothing_in_a_keyed_filter() {
+fn deleting_items_that_were_never_added_finds_nothing_in_a_keyed_filter() {
     let cuckoo = forged("cuckoo");
     let mut talk = Talk::start();
     assert_eq!(talk.line("CF.RESERVE c 100000"), "+OK\r\n");
@@ -199,22 +205,22 @@ fn deleting_what_was_never_added_finds_nothing_in_a_keyed_filter() {
     }
 }
 
-/// What the forged items do to `BF.*` and `CF.*` filters of one `bf-hash` and `cf-hash`.
+/// The effect of forged items on `BF.*` and `CF.*` filters with one `bf-hash` and `cf-hash`.
 #[derive(Debug)]
 struct Damage {
-    /// Of 200 forged items, those that filters with one member answer *maybe* for.
+    /// Of 200 forged items, the number with the answer *maybe* in filters with one member.
     collisions: u64,
-    /// The share of non-members with *maybe* after forged insertions, over that after honest ones.
+    /// The false-positive rate after forged insertions, divided by the rate after honest ones.
     pollution: f64,
-    /// Copies of the victim that a forged deletion took out.
+    /// The number of copies of the victim that a forged deletion removed.
     deleted: u64,
-    /// Is the victim of these deletions still in?
+    /// Whether the victim is still found after these deletions.
     victim_is_in: bool,
-    /// Bytes that 4,000 forged items made a cuckoo filter grow by.
+    /// Bytes by which 4,000 forged items made a cuckoo filter grow.
     growth: u64,
 }
 
-/// Runs all attacks on the filters that a server makes with `hash` as its `bf-hash` and `cf-hash`.
+/// Runs all attacks on filters that a server creates with `hash` as its `bf-hash` and `cf-hash`.
 fn attack(hash: &str) -> Damage {
     const NON_MEMBERS: u64 = 100_000;
     let (collide, pollute, cuckoo) = (forged("collide"), forged("pollute"), forged("cuckoo"));
@@ -251,7 +257,7 @@ fn attack(hash: &str) -> Damage {
 }
 
 #[test]
-fn a_secret_key_ends_all_attacks_on_bf_and_cf() {
+fn a_secret_key_stops_all_attacks_on_bf_and_cf() {
     let plain = attack("redisbloom");
     println!("{plain:?}");
     assert_eq!((plain.collisions, plain.deleted, plain.victim_is_in), (200, 1, false), "{plain:?}");
@@ -259,8 +265,8 @@ fn a_secret_key_ends_all_attacks_on_bf_and_cf() {
 
     let keyed = attack("keyed");
     println!("{keyed:?}");
-    // One member of a filter for 100 items is taken for another item once in a hundred million.
+    // A filter for 100 items with one member has a false positive once in a hundred million.
     assert_eq!((keyed.collisions, keyed.deleted, keyed.victim_is_in), (0, 0, true), "{keyed:?}");
-    // Both counts vary: by about 4 % each.
+    // Both counts vary by about 4 %.
     assert!((0.8..1.2).contains(&keyed.pollution) && keyed.growth == 0, "{keyed:?}");
 }

@@ -1,4 +1,5 @@
-//! What is about the connection and the server is answered as a real Redis answers it, byte for byte, texts of refusals included.
+//! Requests about the connection and the server are answered as a real Redis answers them, byte for byte,
+//! including the texts of refusals.
 
 #[path = "../../mayhap/tests/real/mod.rs"]
 mod real;
@@ -252,7 +253,7 @@ ACL USERS
 "unbalanced
 "#;
 
-/// Reads one reply, all of its bytes. Nothing at the end of the connection.
+/// Reads one reply with all its bytes. Returns nothing at the end of the connection.
 fn reply(from: &mut BufReader<UnixStream>) -> Vec<u8> {
     let mut bytes = Vec::new();
     from.read_until(b'\n', &mut bytes).unwrap();
@@ -278,7 +279,8 @@ fn reply(from: &mut BufReader<UnixStream>) -> Vec<u8> {
     bytes
 }
 
-/// What users are refused with has other words since Redis 7.2, which this server says it is.
+/// Converts refusals for missing permissions to the wording of Redis 7.2, which this server reports as its
+/// version.
 fn as_later(reply: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(reply) else { return reply.to_vec() };
     let text = text.replace(
@@ -301,7 +303,7 @@ fn sessions_answer_like_redis() {
     for block in SCRIPT.trim().split("\n\n") {
         let (mut redis, mut mayhap) = (redis_server.connect(), redis::connect(&ours));
         for line in block.lines() {
-            // Marked: there is no reply. If there is one, the next line gets it.
+            // Marked as a request without a reply. If there is one, the next line gets it.
             let (silent, line) = line.strip_prefix('!').map_or((false, line), |line| (true, line));
             let mut replies = [Vec::new(), Vec::new()];
             for (connection, got) in [&mut redis, &mut mayhap].into_iter().zip(&mut replies) {
@@ -311,7 +313,7 @@ fn sessions_answer_like_redis() {
                 }
             }
             replies[0] = as_later(&replies[0]);
-            // HELLO says who answers.
+            // The reply of HELLO contains the name of the server.
             if !line.starts_with("HELLO 3 SETNAME a")
                 && !line.starts_with("HELLO 3 AUTH ada")
                 && replies[0] != replies[1]

@@ -1,4 +1,4 @@
-//! A real server on a free port, talked to byte by byte.
+//! A real server on a free port, with requests as raw bytes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -16,7 +16,7 @@ fn connect(server: &Running) -> TcpStream {
     stream
 }
 
-/// Sends `bytes`, ends the sending side, and reads all there is.
+/// Sends `bytes`, closes the sending side, and reads everything.
 fn exchange(server: &Running, bytes: &[u8]) -> String {
     let mut stream = connect(server);
     stream.write_all(bytes).unwrap();
@@ -36,7 +36,7 @@ fn a_pipeline_of_data_and_session_commands_is_answered_in_order() {
 }
 
 #[test]
-fn bytes_that_are_no_request_are_refused_after_what_came_before() {
+fn invalid_bytes_are_refused_after_the_requests_before_them_are_answered() {
     let server = start();
     assert_eq!(
         exchange(&server, b"PING\r\n*1\r\n!4\r\nPING\r\n"),
@@ -45,7 +45,7 @@ fn bytes_that_are_no_request_are_refused_after_what_came_before() {
 }
 
 #[test]
-fn a_web_page_gives_no_commands() {
+fn a_web_page_cannot_run_commands() {
     let server = start();
     let post = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\nPING\r\n";
     assert_eq!(exchange(&server, post), "");
@@ -53,13 +53,13 @@ fn a_web_page_gives_no_commands() {
 }
 
 #[test]
-fn a_file_where_the_socket_should_be_stays() {
+fn a_file_at_the_path_of_the_socket_is_kept() {
     let path = std::env::temp_dir().join(format!("mayhap-precious-{}", std::process::id()));
     std::fs::write(&path, "precious").unwrap();
     let settings = || Settings { port: None, unix_socket: Some(path.clone()), ..Settings::default() };
     assert!(Server::start(settings()).is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
-    // A socket that nobody answers on is in nobody's way.
+    // A socket that no server listens on is replaced.
     std::fs::remove_file(&path).unwrap();
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists());
@@ -68,7 +68,7 @@ fn a_file_where_the_socket_should_be_stays() {
 }
 
 #[test]
-fn a_server_that_stops_answers_what_it_received_and_ends_soon() {
+fn a_stopping_server_answers_received_requests_and_ends_soon() {
     let server = start();
     let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
     for client in &mut clients {

@@ -1,4 +1,5 @@
-//! Who gets in, and for how long: HTTP connections that take their time, pages of other sites, and connections that have sent nothing yet.
+//! Limits on connections: slow HTTP connections, web pages of other sites, and connections that have sent
+//! nothing yet.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +27,7 @@ fn resp(server: &Running, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// All that comes until the other side closes.
+/// Reads everything until the other side closes.
 fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut piece = [0; 4_096];
@@ -56,7 +57,7 @@ fn status(server: &Running, request: &str, headers: &str) -> u16 {
 }
 
 #[test]
-fn http_connections_that_take_their_time_are_closed() {
+fn slow_http_connections_are_closed() {
     let settings = Settings { request_timeout_secs: 1, http_max_clients: 6, ..settings() };
     let server = Server::start(settings).unwrap();
     let http = server.http_addresses()[0];
@@ -71,7 +72,7 @@ fn http_connections_that_take_their_time_are_closed() {
         let mut stream = connect(http);
         let mut other = stream.try_clone().unwrap();
         stream.write_all(head.as_bytes()).unwrap();
-        // One byte at a time, for longer than it is listened to.
+        // One byte at a time, for longer than the timeout.
         thread::spawn(move || {
             while other.write_all(b"a").is_ok() {
                 thread::sleep(Duration::from_millis(50));
@@ -102,7 +103,7 @@ fn http_connections_that_take_their_time_are_closed() {
 }
 
 #[test]
-fn pages_of_other_sites_may_not_ask() {
+fn web_pages_of_other_sites_are_refused() {
     let settings = Settings { http_hosts: vec!["filters.example.org".into()], ..settings() };
     let server = Server::start(settings).unwrap();
     let http = server.http_addresses()[0];
@@ -157,7 +158,7 @@ fn pages_of_other_sites_may_not_ask() {
 }
 
 #[test]
-fn http_on_the_port_for_resp_is_closed() {
+fn http_on_the_resp_port_is_closed() {
     let server = Server::start(settings()).unwrap();
     for line in [
         "PUT / HTTP/1.1",
@@ -176,7 +177,7 @@ fn http_on_the_port_for_resp_is_closed() {
         let said = rest(resp(&server, format!("{line}\r\nPING\r\n").as_bytes()));
         assert_eq!(said, "", "{line}");
     }
-    // The command of that name goes on working.
+    // The command GET still works.
     let mut stream = resp(&server, b"GET HTTP/1.1\r\nPING\r\n");
     let mut null = [0; 5];
     stream.read_exact(&mut null).unwrap();
@@ -185,7 +186,7 @@ fn http_on_the_port_for_resp_is_closed() {
 }
 
 #[test]
-fn who_has_sent_nothing_may_wait_and_half_a_request_may_not() {
+fn an_idle_connection_may_wait_but_a_partial_request_may_not() {
     let password = Some("secret".into());
     let server = Server::start(Settings { request_timeout_secs: 1, password, ..settings() }).unwrap();
     let mut pooled = resp(&server, b"");
@@ -203,7 +204,7 @@ fn who_has_sent_nothing_may_wait_and_half_a_request_may_not() {
 }
 
 #[test]
-fn too_long_a_line_before_a_password_is_refused_at_once() {
+fn an_overlong_line_before_authentication_is_refused_without_waiting() {
     let password = Some("secret".into());
     let server = Server::start(Settings { password, ..settings() }).unwrap();
     for (bytes, text) in [

@@ -1,13 +1,15 @@
-//! Published faults of servers like this one, as requests to a real server: a clean error or a right answer, no memory kept, and nobody else waits.
-//! The rows are in `faults/rows.txt`. Behind them come all commands of the table with all numbers that sizes wrap around.
+//! Published vulnerabilities of similar servers, as requests to a real server. Expected: a clean error or a
+//! right answer, no memory kept, and no other client waits. The rows are in `faults/rows.txt`. After them,
+//! all commands of the table run with all numbers at which sizes overflow.
 //!
-//! A word of a row that begins with `=` is made: pieces with `+` between them, such as `u64:5`, `f64:0.1`, `zeros:64`, `times:100:*a`, `count` (of a
-//! pipeline), or one of
+//! A word of a row that begins with `=` is generated: pieces joined by `+`, such as `u64:5`, `f64:0.1`,
+//! `zeros:64`, `times:100:*a`, `count` (of a pipeline), or one of
 //!
-//! * `edit:n:at=field,…`: the payload of [`payloads::value`], of which some fields are others: `u5`, `dnan`, `s16` (zeros)
-//! * `cut:n:length`, `sealed:hex`, `module:letters,version,fields…`: other payloads, with right checksums
-//! * `many:n:text`, `numbers:n`: so many words, all alike, or the numbers from 0 on
-//! * `header:at=number`: the header of a `.mayhap` file with another number in it, and nothing behind
+//! * `edit:n:at=field,…`: the payload of [`payloads::value`] with some fields replaced: `u5`, `dnan`, `s16`
+//!   (zeros)
+//! * `cut:n:length`, `sealed:hex`, `module:letters,version,fields…`: other payloads, with valid checksums
+//! * `many:n:text`, `numbers:n`: n words, all equal, or the numbers from 0 on
+//! * `header:at=number`: the header of a `.mayhap` file with one number replaced, and nothing after it
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -27,14 +29,14 @@ use mayhap_testkit::alloc_meter::AllocMeter;
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
-/// One at a time: memory is that of the process, and the worker is found by its name.
+/// One test at a time: memory is that of the process, and the worker is found by its name.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What a row may leave behind.
+/// The memory that a row may leave allocated.
 const GROWTH_BYTES: i64 = 1 << 20;
-/// How long the worker may be busy before it answers somebody else.
+/// The time that the worker may be busy before it answers another client.
 const STALL: Duration = Duration::from_millis(100);
-/// How often a row is run at most until it keeps to that.
+/// The maximum number of runs of a row until it meets that limit.
 const ATTEMPTS: usize = 4;
 
 fn start(settings: Settings) -> Running {
@@ -42,7 +44,7 @@ fn start(settings: Settings) -> Running {
     Server::start(Settings { port: Some(0), workers: 1, log_level, ..settings }).unwrap()
 }
 
-/// A connection that reads whole replies.
+/// A connection that reads complete replies.
 struct Talk(BufReader<TcpStream>);
 
 impl Talk {
@@ -57,7 +59,7 @@ impl Talk {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
-    /// The first line of a reply, with the sign; of a bulk string its beginning, too.
+    /// Returns the first line of a reply with its type, plus the beginning of a bulk string.
     fn reply(&mut self) -> String {
         let mut line = Vec::new();
         self.0.read_until(b'\n', &mut line).expect("a reply");
@@ -91,15 +93,15 @@ impl Talk {
     }
 }
 
-/// Somebody else, who asks for a `PONG` all the time. What the worker did between question and answer is the time it kept them waiting, whatever
-/// else the machine has to do.
+/// Another client, which sends `PING` all the time. The CPU time of the worker between request and reply is
+/// the time this client had to wait, whatever else the machine does.
 struct Bystander {
     stop: Arc<AtomicBool>,
     longest_ns: Arc<AtomicU64>,
     thread: Option<JoinHandle<u64>>,
 }
 
-/// The file in which the system counts what the worker's thread ran.
+/// The file in which the system counts the CPU time of the worker's thread.
 fn worker() -> String {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let is_worker = |name: &String| {
@@ -137,7 +139,7 @@ impl Bystander {
         Self { stop, longest_ns, thread: Some(thread) }
     }
 
-    /// The longest since the last time.
+    /// The longest wait since the last call.
     fn longest(&self) -> Duration {
         Duration::from_nanos(self.longest_ns.swap(0, Ordering::Relaxed))
     }
@@ -149,7 +151,7 @@ impl Drop for Bystander {
         if let Some(thread) = self.thread.take()
             && !std::thread::panicking()
         {
-            assert!(thread.join().expect("the bystander got all answers") > 0);
+            assert!(thread.join().expect("the bystander got all replies") > 0);
         }
     }
 }
@@ -160,11 +162,11 @@ fn field(text: &str) -> Field {
         "u" => Field::Unsigned(value.parse().unwrap()),
         "d" => Field::Double(value.parse().unwrap()),
         "s" => Field::String(vec![0; value.parse().unwrap()]),
-        _ => panic!("no field: {text}"),
+        _ => panic!("not a field: {text}"),
     }
 }
 
-/// One piece of a word that is made.
+/// Generates one piece of a word.
 fn piece(text: &str, count: usize) -> Vec<u8> {
     let (what, value) = text.split_once(':').unwrap_or((text, ""));
     match what {
@@ -208,13 +210,13 @@ fn piece(text: &str, count: usize) -> Vec<u8> {
             let mut file = mayhap::Bloom::for_capacity(100, 0.01, 7).unwrap().encode();
             let (at, number) = value.split_once('=').unwrap();
             let at: usize = at.parse().unwrap();
-            // Sealed with its payload, of which only the header is sent.
+            // Sealed with its payload, but only the header is sent.
             file[at..at + 8].copy_from_slice(&number.parse::<u64>().unwrap().to_le_bytes());
             seal::mayhap(&mut file);
             file.truncate(seal::MAYHAP_HEADER);
             file
         }
-        _ => panic!("no piece: {text}"),
+        _ => panic!("not a piece: {text}"),
     }
 }
 
@@ -235,9 +237,9 @@ fn words(line: &str, count: usize) -> Vec<Vec<u8>> {
 enum Step<'a> {
     /// A request that must not be refused.
     Do(&'a str),
-    /// So many requests, and what the last is answered.
+    /// A number of requests, and the expected reply of the last one.
     Send { times: usize, line: &'a str, want: &'a str },
-    /// Bytes on a connection of their own.
+    /// Raw bytes on a connection of their own.
     Bytes { bytes: Vec<u8>, want: &'a str },
 }
 
@@ -260,7 +262,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
             lines
                 .next()
                 .and_then(|line| line.strip_prefix("want "))
-                .unwrap_or_else(|| panic!("{line}: what is wanted?"))
+                .unwrap_or_else(|| panic!("{line}: the expected reply is missing"))
         };
         let unescaped = |text: &str| text.replace("\\r", "\r").replace("\\n", "\n").into_bytes();
         steps.push(match what.split_once('*') {
@@ -272,31 +274,31 @@ fn rows(text: &str) -> Vec<Row<'_>> {
                 Step::Bytes { bytes: unescaped(text).repeat(times.parse().unwrap()), want: want() }
             }
             Some(("send", times)) => Step::Send { times: times.parse().unwrap(), line: rest, want: want() },
-            _ => panic!("no step: {line}"),
+            _ => panic!("not a step: {line}"),
         });
     }
     rows
 }
 
-/// Is `reply` what is wanted?
+/// Whether `reply` is the expected one.
 fn suits(reply: &str, want: &str) -> bool {
     let (class, beginning) = want.split_once(' ').unwrap_or((want, ""));
     let (is_error, text) = match reply.strip_prefix('-') {
         Some(text) => (true, text),
         None => (false, reply),
     };
-    // RedisBloom's errors have no code in front, and clients know them so.
+    // RedisBloom's errors have no error code, and clients expect them without one.
     let is_clean = !is_error || (text.len() > 4 && !text.contains(char::is_control));
     let right_class = match class {
         "error" => is_error,
         "ok" => !is_error,
         "any" => true,
-        _ => panic!("nothing is {class}"),
+        _ => panic!("unknown class {class}"),
     };
     is_clean && right_class && text.starts_with(beginning)
 }
 
-/// Sends a pipeline in pieces, and reads meanwhile.
+/// Sends a pipeline in pieces and reads replies in between.
 fn pipeline(talk: &mut Talk, times: usize, line: &str) -> String {
     const AT_ONCE: usize = 1_000;
     let mut last = String::new();
@@ -311,12 +313,12 @@ fn pipeline(talk: &mut Talk, times: usize, line: &str) -> String {
     last
 }
 
-/// What comes back for bytes that are no request, until the connection is closed.
+/// Returns everything that comes back for invalid bytes, until the connection is closed.
 fn exchange(server: &Running, bytes: &[u8]) -> String {
     let mut stream = Talk::to(server).0.into_inner();
     let mut sender = stream.try_clone().unwrap();
     let bytes = bytes.to_vec();
-    // The server may close before it read everything.
+    // The server may close before it has read everything.
     let sending = std::thread::spawn(move || {
         let _ = sender.write_all(&bytes).and_then(|()| sender.shutdown(Shutdown::Write));
     });
@@ -327,7 +329,7 @@ fn exchange(server: &Running, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn published_faults_are_refused_and_hurt_nobody() {
+fn published_vulnerabilities_are_refused_and_affect_no_other_client() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = start(Settings::default());
     let engine = Arc::clone(server.shared().engine());
@@ -336,7 +338,7 @@ fn published_faults_are_refused_and_hurt_nobody() {
     assert!(rows.len() > 25, "{} rows", rows.len());
     let bystander = Bystander::beside(&server);
     let mut talk = Talk::to(&server);
-    // What is made once and kept is made before anything is measured.
+    // Allocate everything that is kept for ever before measuring.
     for line in
         ["FLUSHALL", "COMMAND LIST FILTERBY PATTERN x", "CONFIG GET *", "SCAN 0", "BF.ADD x a", "FLUSHALL"]
     {
@@ -344,7 +346,7 @@ fn published_faults_are_refused_and_hurt_nobody() {
     }
     let (mut sent, mut worst) = (0, Duration::ZERO);
     for row in &rows {
-        // A busy machine makes everything longer, and nothing shorter: the shortest of some times counts.
+        // A busy machine only makes times longer: the shortest of several counts.
         let mut shortest = Duration::MAX;
         for _ in 0..ATTEMPTS {
             talk.ask(&["FLUSHALL"]);
@@ -354,7 +356,7 @@ fn published_faults_are_refused_and_hurt_nobody() {
             bystander.longest();
             sent += row.steps.iter().map(|step| run_step(&server, &mut talk, row.id, step)).sum::<usize>();
             let stalled = bystander.longest();
-            // Buffers of the connection are its own, and go with it.
+            // The buffers of the connection are freed with it.
             talk = Talk::to(&server);
             talk.ask(&["PING"]);
             std::thread::sleep(Duration::from_millis(2));
@@ -376,7 +378,7 @@ fn published_faults_are_refused_and_hurt_nobody() {
     println!("{} rows, {sent} requests, others waited {worst:?} at most", rows.len());
 }
 
-/// Runs a step, and says how many requests it had.
+/// Runs a step and returns the number of its requests.
 fn run_step(server: &Running, talk: &mut Talk, id: &str, step: &Step<'_>) -> usize {
     let sent = match step {
         Step::Do(line) => {
@@ -393,7 +395,7 @@ fn run_step(server: &Running, talk: &mut Talk, id: &str, step: &Step<'_>) -> usi
             let beginning = want.strip_prefix("closed").expect("bytes end with the connection").trim();
             let reply = exchange(server, bytes);
             assert!(reply.starts_with(beginning), "{id}: {reply:?}");
-            // And nothing was run of it.
+            // Nothing of it was run.
             let lines = reply.matches("\r\n").count();
             assert_eq!(lines, usize::from(!beginning.is_empty()), "{id}: {reply:?}");
             1
@@ -404,7 +406,7 @@ fn run_step(server: &Running, talk: &mut Talk, id: &str, step: &Step<'_>) -> usi
 }
 
 #[test]
-fn a_non_member_is_refused_before_much_came() {
+fn an_unauthenticated_client_is_refused_before_many_bytes_arrived() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
     let before = AllocMeter::process().held;
@@ -420,7 +422,7 @@ fn a_non_member_is_refused_before_much_came() {
     assert!(growth < GROWTH_BYTES, "{growth} bytes more");
 }
 
-/// What a name may hold when a command comes; `n` holds nothing.
+/// The values a name may hold when a command comes; the last one deletes it.
 const STATES: [&str; 5] =
     ["BF.RESERVE n 0.01 100", "CF.RESERVE n 100", "MF.RESERVE n CAPACITY 100", "SET n text", "DEL n"];
 
@@ -437,7 +439,8 @@ fn every_number_in_every_place_of_every_command_is_answered() {
     AllocMeter::forget_peak();
     let before = AllocMeter::process().held;
     let (mut asked, mut commands) = (0_u64, 0);
-    // These end the connection or the server, or are there to take long; and who says wrong passwords again and again has to wait.
+    // These end the connection or the server, or are meant to take long. Repeated wrong passwords cause
+    // delays.
     const OTHERS: [&str; 4] = ["quit", "shutdown", "debug", "auth"];
     for command in table::all().filter(|command| !OTHERS.contains(&command.name)) {
         commands += 1;
@@ -482,6 +485,6 @@ fn every_number_in_every_place_of_every_command_is_answered() {
     assert_eq!(talk.ask(&["FLUSHALL"]), "+OK");
     let most = AllocMeter::process().most - before;
     println!("{commands} commands, {asked} requests, {most} bytes more at most");
-    // Far less than what is allowed is ever taken: filters, replies and what was sent.
+    // Memory stays far below the limits: filters, replies and requests.
     assert!(most < 2 * limit as i64, "{most} bytes more at most");
 }

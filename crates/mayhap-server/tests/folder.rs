@@ -1,4 +1,4 @@
-//! The folder of the data: one server at a time, and no other user reads it.
+//! The data folder: only one server uses it at a time, and no other user can read it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -21,19 +21,19 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_lock_file_that_was_deleted_lets_no_second_server_in() {
+fn a_deleted_lock_file_lets_no_second_server_in() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let server = start(&data).unwrap();
     fs::remove_file(data.join(LOCK_FILE)).unwrap();
     let refused = start(&data).unwrap_err().to_string();
-    assert!(refused.contains("another server keeps its data there"), "{refused}");
+    assert!(refused.contains("the data folder is in use by another server"), "{refused}");
     drop(server);
     drop(start(&data).unwrap());
 }
 
 #[test]
-fn a_lock_file_that_is_a_link_overwrites_nothing() {
+fn a_symbolic_link_as_lock_file_overwrites_nothing() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let precious = folder.path().join("precious");
@@ -46,7 +46,7 @@ fn a_lock_file_that_is_a_link_overwrites_nothing() {
 }
 
 #[test]
-fn no_other_user_reads_the_data_and_older_folders_are_mended() {
+fn no_other_user_can_read_the_data_and_wider_modes_are_repaired() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     let server = start(&data).unwrap();
@@ -58,14 +58,14 @@ fn no_other_user_reads_the_data_and_older_folders_are_mended() {
     };
     closed("a new folder");
     drop(server);
-    // As versions before this one made them.
+    // As earlier versions created them.
     fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
     files(&data)
         .iter()
         .for_each(|file| fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap());
     drop(start(&data).unwrap());
     closed("an older folder");
-    // A folder with files of others keeps its mode, and so do they.
+    // A folder with other files keeps its mode, and so do those files.
     let other = data.join("notes.txt");
     fs::write(&other, "").unwrap();
     fs::set_permissions(&other, fs::Permissions::from_mode(0o644)).unwrap();
@@ -75,7 +75,7 @@ fn no_other_user_reads_the_data_and_older_folders_are_mended() {
 }
 
 #[test]
-fn a_log_that_is_a_pipe_is_refused_at_once() {
+fn a_log_that_is_a_pipe_is_refused_without_waiting() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
     drop(start(&data).unwrap());

@@ -1,4 +1,5 @@
-//! `--load dump.rdb`: the keys of a Redis server are there before the first client, and half an import is never served.
+//! `--load dump.rdb`: the keys of a Redis server are loaded before the first client connects, and an
+//! incomplete import is never served.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +14,7 @@ use mayhap_server::import::{ImportError, MARK_FILE};
 use mayhap_server::{Running, Server, Settings, StartError};
 use tempfile::TempDir;
 
-/// What a real RedisBloom saved: `bloom3`, `fixed` and `cuckoo`.
+/// A file that a real RedisBloom saved: `bloom3`, `fixed` and `cuckoo`.
 fn redisbloom_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom_rdb/redisbloom.rdb")
 }
@@ -28,7 +29,7 @@ fn start(folder: &Path, load: Option<PathBuf>) -> Result<Running, StartError> {
     })
 }
 
-/// What each line is answered.
+/// Returns the replies to all lines.
 fn ask(server: &Running, lines: &[&str]) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.addresses()[0].port())).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -54,11 +55,11 @@ fn filters_of_a_real_redisbloom_are_served_and_kept() {
     assert_eq!(ask(&server, &["BF.ADD bloom3 new", "BF.EXISTS fixed non-member-0"]), ":1\r\n:0\r\n");
     assert!(!folder.path().join(MARK_FILE).exists());
     stop(server);
-    // They are in the folder: the file is not needed again, and cannot be loaded over them.
+    // They are in the folder now: the file is not needed again, and loading it again is refused.
     let refused = start(folder.path(), Some(redisbloom_file())).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "--load needs an empty folder, this one holds 3 names: choose another --dir, or start without --load"
+        "--load needs an empty data folder, this one holds 3 names: choose another --dir, or start without --load"
     );
     let server = start(folder.path(), None).unwrap();
     assert_eq!(ask(&server, &MEMBERS), ":1\r\n:1\r\n:1\r\n:3\r\n");
@@ -66,10 +67,10 @@ fn filters_of_a_real_redisbloom_are_served_and_kept() {
 }
 
 #[test]
-fn half_an_import_is_not_served_and_can_be_begun_again() {
+fn an_incomplete_import_is_not_served_and_can_begin_again() {
     let folder = TempDir::new().unwrap();
     stop(start(folder.path(), Some(redisbloom_file())).unwrap());
-    // As if the process had ended before the last key: the mark is there, and so are keys.
+    // As if the process had ended before the last key: the mark exists, and so do some keys.
     fs::write(folder.path().join(MARK_FILE), "dump.rdb").unwrap();
     let refused = start(folder.path(), None).unwrap_err();
     assert!(matches!(refused, StartError::Import(ImportError::Unfinished { .. })), "{refused}");
@@ -83,7 +84,7 @@ fn a_damaged_file_is_refused_before_anything_is_loaded() {
     let folder = TempDir::new().unwrap();
     let damaged = folder.path().join("dump.rdb");
     let mut bytes = fs::read(redisbloom_file()).unwrap();
-    // In the bits of a filter: only the checksum at the end of the file tells.
+    // In the bits of a filter: only the checksum at the end of the file shows the damage.
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&damaged, &bytes).unwrap();
@@ -91,7 +92,7 @@ fn a_damaged_file_is_refused_before_anything_is_loaded() {
     for (path, message) in [
         (
             damaged.clone(),
-            format!("{}: rdb file is damaged: its checksum differs from its bytes", damaged.display()),
+            format!("{}: rdb file is damaged: its checksum does not match its bytes", damaged.display()),
         ),
         (folder.path().to_owned(), format!("{} is not a regular file", folder.path().display())),
         (folder.path().join("none"), format!("cannot open {}", folder.path().join("none").display())),
@@ -102,7 +103,7 @@ fn a_damaged_file_is_refused_before_anything_is_loaded() {
     assert_eq!(ask(&server, &["DBSIZE"]), ":0\r\n");
 }
 
-/// A file with one key, as Redis writes it.
+/// A file with one key, in Redis's format.
 fn file_with(value: &ModuleValue) -> Vec<u8> {
     let mut file = b"REDIS0009".to_vec();
     file.extend([0xfe, 0]);
@@ -116,10 +117,10 @@ fn file_with(value: &ModuleValue) -> Vec<u8> {
 }
 
 #[test]
-fn values_that_are_not_held_here_are_refused_or_left_out_by_name() {
+fn unsupported_values_are_refused_or_skipped_by_name() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dump.rdb");
-    // A filter of a later RedisBloom: to start without it would answer no for its items.
+    // A filter of a later RedisBloom: starting without it would answer no for its items.
     let value = ModuleValue { id: module_id("MBbloom--", 5), fields: vec![Field::Unsigned(1)] };
     fs::write(&path, file_with(&value)).unwrap();
     let refused = start(&folder.path().join("newer"), Some(path.clone())).unwrap_err().to_string();
@@ -128,7 +129,7 @@ fn values_that_are_not_held_here_are_refused_or_left_out_by_name() {
         "key k cannot be loaded: ERR Bad data format: module type MBbloom-- has encoding version 5, \
          the newest this program reads is 4"
     );
-    // What is no filter is left out, and said.
+    // A key that is not a filter is skipped and logged.
     for name in ["TDIS-TYPE", "TopK-TYPE", "CMSk-TYPE"] {
         let fields = vec![Field::Double(100.0), Field::Unsigned(u64::MAX), Field::String(vec![7; 9])];
         fs::write(&path, file_with(&ModuleValue { id: module_id(name, 0), fields })).unwrap();
@@ -137,7 +138,7 @@ fn values_that_are_not_held_here_are_refused_or_left_out_by_name() {
     }
 }
 
-/// A Redis server that ends with this.
+/// A Redis server that is stopped on drop.
 struct Redis(Child, PathBuf);
 
 impl Drop for Redis {
@@ -148,7 +149,7 @@ impl Drop for Redis {
 }
 
 impl Redis {
-    /// `None`: no such program here, and the tests may do without.
+    /// `None` if the program is missing and the tests may be skipped.
     fn start(folder: &Path) -> Option<Self> {
         let Some(program) = std::env::var_os("MAYHAP_TEST_REDIS_SERVER") else {
             assert!(
@@ -186,7 +187,7 @@ impl Redis {
 }
 
 #[test]
-fn a_file_that_a_real_redis_saved_is_stepped_through() {
+fn a_file_saved_by_a_real_redis_is_read_to_its_end() {
     let folder = TempDir::new().unwrap();
     let Some(redis) = Redis::start(folder.path()) else { return };
     let long = "x".repeat(5_000);

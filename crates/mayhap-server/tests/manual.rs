@@ -1,4 +1,5 @@
-//! Pages that are made from tables: stale ones fail, and `MAYHAP_WRITE_MANUAL=1` (`just manual`) writes them anew.
+//! Pages that are generated from tables. A stale page fails its test; `MAYHAP_WRITE_MANUAL=1` (`just manual`)
+//! writes it again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,17 +13,17 @@ fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// The page is `fresh`, or is made so.
+/// Checks that the page is `fresh`, or writes it.
 fn keep(name: &str, fresh: &str) {
     let path = page(name);
     if std::env::var_os("MAYHAP_WRITE_MANUAL").is_some() {
         fs::write(&path, fresh).unwrap();
     }
     let page = fs::read_to_string(&path).unwrap_or_default();
-    assert!(page == fresh, "docs/{name} is stale: `just manual` writes it anew");
+    assert!(page == fresh, "docs/{name} is stale: run `just manual` to write it");
 }
 
-/// A cell of a table must not end it.
+/// Escapes the text of a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -30,18 +31,18 @@ fn cell(text: &str) -> String {
 #[test]
 fn commands_md_has_the_table_of_commands() {
     let families = [
-        (Family::Bloom, "Bloom filters, as RedisBloom has them"),
-        (Family::Cuckoo, "Cuckoo filters, as RedisBloom has them"),
+        (Family::Bloom, "Bloom filters, compatible with RedisBloom"),
+        (Family::Cuckoo, "Cuckoo filters, compatible with RedisBloom"),
         (Family::Mayhap, "Filters of every kind"),
-        (Family::Bitmap, "Strings of bits"),
-        (Family::Keyspace, "Whatever a name holds"),
+        (Family::Bitmap, "Bitmaps and strings"),
+        (Family::Keyspace, "Names of any type"),
         (Family::Connection, "The connection"),
         (Family::Server, "The server"),
     ];
     let count = table::all().count();
     let mut fresh = format!(
         "# Commands\n\n<!-- generated from the table of commands: `just manual` -->\n\n\
-         {count} commands, by family. `R` only looks, `W` changes something. [server.md](server.md) says how the server is run.\n"
+         {count} commands, by family. `R` reads, `W` writes. See [server.md](server.md) for how to run the server.\n"
     );
     let mut told = 0;
     for (family, title) in families {
@@ -50,7 +51,7 @@ fn commands_md_has_the_table_of_commands() {
             continue;
         }
         told += rows.len();
-        write!(fresh, "\n## {title}\n\n| command | | what it does | costs |\n|---|---|---|---|\n").unwrap();
+        write!(fresh, "\n## {title}\n\n| command | | what it does | time |\n|---|---|---|---|\n").unwrap();
         for command in rows {
             let access = match command.flags.access {
                 _ if command.changes() => "W",
@@ -62,13 +63,13 @@ fn commands_md_has_the_table_of_commands() {
             writeln!(fresh, "| `{line}` | {access} | {summary} | {} |", cell(command.complexity)).unwrap();
         }
     }
-    assert_eq!(told, count, "every family has its place");
+    assert_eq!(told, count, "every family has a section");
     keep("commands.md", &fresh);
 }
 
 #[test]
 fn server_md_has_every_setting() {
-    let mut rows = String::from("\n| setting | usually | what it is |\n|---|---|---|\n");
+    let mut rows = String::from("\n| setting | default | meaning |\n|---|---|---|\n");
     let settings = Settings::of_program();
     for setting in Setting::all() {
         let usual = match setting.get(&settings) {
@@ -82,9 +83,25 @@ fn server_md_has_every_setting() {
         writeln!(rows, "| `{}` | {usual} | {} |", setting.name(), cell(setting.help())).unwrap();
     }
     rows.push('\n');
-    let page = fs::read_to_string(page("server.md")).expect("docs/server.md is there");
-    let (before, rest) = page.split_once("<!-- settings: ").expect("where the table begins");
+    let page = fs::read_to_string(page("server.md")).expect("docs/server.md exists");
+    let (before, rest) = page.split_once("<!-- settings: ").expect("the start of the table");
     let (note, rest) = rest.split_once(" -->\n").expect("the end of the note");
-    let (_, after) = rest.split_once("<!-- end of settings -->").expect("where the table ends");
+    let (_, after) = rest.split_once("<!-- end of settings -->").expect("the end of the table");
     keep("server.md", &format!("{before}<!-- settings: {note} -->\n{rows}<!-- end of settings -->{after}"));
+}
+
+/// The alert rules on the page would never fire with a metric that does not exist.
+#[test]
+fn every_metric_on_the_page_exists() {
+    let page = fs::read_to_string(page("server.md")).unwrap();
+    let source = include_str!("../src/metrics.rs");
+    let words = page.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let named: Vec<&str> = words.filter(|word| word.starts_with("mayhap_")).collect();
+    assert!(named.len() > 10, "{named:?}");
+    for name in named {
+        assert!(
+            source.contains(&format!("\"{name}\"")),
+            "docs/server.md names {name}, which /metrics does not have"
+        );
+    }
 }

@@ -1,5 +1,6 @@
-//! Whatever comes in: the decoder finds the same requests wherever the bytes are split and never panics; a session answers every
-//! request exactly once. `MAYHAP_FUZZ_SECS` has both go on for so long, with new seeds all the time.
+//! Random input: the decoder finds the same requests wherever the bytes are split and never panics; a session
+//! answers every request exactly once. With `MAYHAP_FUZZ_SECS`, both run for that many seconds with new
+//! seeds.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -11,7 +12,7 @@ use mayhap_fuzz::resp::{Words, decode, encode};
 use mayhap_server::resp::Limits;
 use mayhap_server::{Running, Server, Settings};
 
-/// Calls `round` with seed after seed: `rounds` of them, or as many as fit into `MAYHAP_FUZZ_SECS`.
+/// Calls `round` with one seed after another: `rounds` times, or as often as fits into `MAYHAP_FUZZ_SECS`.
 fn for_seeds(rounds: u64, mut round: impl FnMut(u64)) {
     let seconds = std::env::var("MAYHAP_FUZZ_SECS").ok().and_then(|text| text.parse().ok());
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -22,7 +23,7 @@ fn for_seeds(rounds: u64, mut round: impl FnMut(u64)) {
     }
 }
 
-/// A pipeline, of which some bytes are not what they were.
+/// A pipeline with some bytes changed.
 fn pipeline(random: &mut Random) -> Vec<u8> {
     const PIECES: &[&[u8]] = &[
         b"*",
@@ -76,7 +77,7 @@ fn pipeline(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn the_decoder_finds_the_same_wherever_bytes_are_split() {
+fn the_decoder_finds_the_same_requests_wherever_bytes_are_split() {
     let limits = Limits::default();
     for_seeds(20_000, |seed| {
         let mut random = Random(seed);
@@ -104,7 +105,7 @@ fn the_decoder_finds_the_same_wherever_bytes_are_split() {
     });
 }
 
-/// A reply in either protocol: its first line, for the message of a test that fails.
+/// Reads a reply in either protocol. Returns its first line, for messages.
 fn read_reply(replies: &mut BufReader<UnixStream>) -> String {
     let mut line = String::new();
     let mut bytes = Vec::new();
@@ -143,7 +144,7 @@ fn start(folder: &std::path::Path) -> Running {
     server
 }
 
-/// Words that commands know, and words that they do not.
+/// Words that commands know, and unknown words.
 const WORDS: &[&[u8]] = &[
     b"a",
     b"b",
@@ -231,7 +232,7 @@ fn a_session_answers_every_request_exactly_once() {
     let mut stream = UnixStream::connect(folder.join("s")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut replies = BufReader::new(stream.try_clone().unwrap());
-    // Those that close the connection or the server, or wait.
+    // Commands that close the connection or the server, or wait.
     let names: Vec<&str> = table::all()
         .map(|command| command.name)
         .filter(|name| !["quit", "shutdown", "debug"].contains(name))

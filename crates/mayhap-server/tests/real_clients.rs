@@ -1,9 +1,10 @@
-//! Clients that are not ours, of many languages, talk to the real server: with their default settings, in their own words.
+//! Clients of other projects, in many languages, talk to the real server with their default settings.
 //!
-//! What they say is in `clients/`, one script for each; a script stops at the first answer that is wrong and prints how many were right. They
-//! are installed by `tools/real-programs`. Where one is not there, its test says so and does nothing, unless `MAYHAP_REQUIRE_REAL=1`.
+//! The scripts are in `clients/`, one per client. A script stops at the first wrong answer and prints the
+//! number of right answers. `tools/real-programs` installs the clients. If one is missing, its test prints so
+//! and does nothing, unless `MAYHAP_REQUIRE_REAL=1`.
 //!
-//! No client for Java is tested: Debian has none.
+//! No Java client is tested because Debian has none.
 
 #[path = "../../mayhap/tests/real/mod.rs"]
 mod real;
@@ -20,7 +21,7 @@ use real::{find, run};
 
 const PASSWORD: &str = "open sesame";
 
-/// A server that anybody may talk to, and one that wants a password.
+/// A server without a password, and one with a password.
 struct Servers {
     open: Running,
     locked: Running,
@@ -39,12 +40,13 @@ impl Servers {
         server.addresses()[0].port().to_string()
     }
 
-    /// Runs `command` with where the servers are, and `words` behind that: it must say that it made so many checks.
+    /// Runs `command` with the addresses of the servers and `words` as arguments. It must print this number
+    /// of checks.
     fn judge(&self, command: &mut Command, words: &[&str], checks: u32) {
         command.args([&Self::port(&self.open), &Self::port(&self.locked), PASSWORD]).args(words);
         let said = run(command, b"");
         let said = String::from_utf8_lossy(&said);
-        // Some clients say more on the way.
+        // Some clients print more before that.
         assert_eq!(said.lines().last(), Some(&*format!("{checks} checks")), "{command:?}");
     }
 }
@@ -55,7 +57,7 @@ fn script(name: &str) -> PathBuf {
 
 fn python(name: &str, words: &[&str], checks: u32) {
     let Some(python) = find("MAYHAP_TEST_PYTHON", "python3 with redis and valkey-glide") else { return };
-    // No folders of compiled scripts beside them.
+    // Do not write folders of compiled scripts next to them.
     let mut command = Command::new(python);
     command.arg("-B").arg(script(name));
     Servers::start().judge(&mut command, words, checks);
@@ -71,11 +73,11 @@ fn node(name: &str, words: &[&str], checks: u32) {
     Servers::start().judge(&mut command, words, checks);
 }
 
-/// [`find`], for what is no program.
+/// As [`find`], for something that is not a program.
 fn find_folder(variable: &str, what: &str) -> Option<PathBuf> {
     let found = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_dir());
     if found.is_none() {
-        // Says that it is not there, or fails.
+        // Prints that it is missing, or fails.
         find(variable, what);
     }
     found
@@ -139,7 +141,7 @@ fn redis_of_perl() {
     Servers::start().judge(&mut command, &[], 17);
 }
 
-/// What redis-cli prints for one command.
+/// Returns what redis-cli prints for one command.
 fn cli(server: &Running, before: &[&str], words: &[&str]) -> String {
     let program = find("MAYHAP_TEST_REDIS_CLI", "redis-cli").unwrap();
     let mut command = Command::new(program);
@@ -174,15 +176,15 @@ fn redis_cli() {
     assert_eq!(plain("TYPE have"), "MBbloomCF");
     assert_eq!(plain("DBSIZE"), "2");
     assert!(plain("INFO server").contains("redis_version:"));
-    // What redis-cli cannot do it says, with the words of the server.
+    // redis-cli prints errors in the words of the server.
     assert!(plain("BF.RESERVE seen 0.01 1000").contains("ERR item exists"));
     assert!(plain("NOSUCH seen").contains("ERR unknown command"));
-    // All names, by SCAN; and the sizes of all, by MEMORY USAGE.
+    // All names, by SCAN, and all sizes, by MEMORY USAGE.
     let mut names: Vec<String> = cli(&servers.open, &["--scan"], &[]).lines().map(str::to_owned).collect();
     names.sort();
     assert_eq!(names, ["have", "seen"]);
     assert!(cli(&servers.open, &["--memkeys"], &[]).contains("Biggest"), "memkeys");
-    // Many commands through a pipe, the last one first answered: redis-cli waits for an ECHO.
+    // Many commands through a pipe: redis-cli waits for the reply to an ECHO at the end.
     let program = find("MAYHAP_TEST_REDIS_CLI", "redis-cli").unwrap();
     let mut command = Command::new(&program);
     command.args(["-p", &Servers::port(&servers.open), "--pipe"]);
@@ -286,7 +288,7 @@ fn redis_rs(servers: &Servers, protocol: &str) {
     let (new,): (bool,) = redis::transaction(c, &["in one go"], |c, pipeline| {
         tries += 1;
         if tries == 1 {
-            other.bf_add("in one go", "from somebody else").unwrap();
+            other.bf_add("in one go", "from another client").unwrap();
         }
         pipeline.bf_add("in one go", "y").query(c)
     })
@@ -298,7 +300,7 @@ fn redis_rs(servers: &Servers, protocol: &str) {
     c.bf_madd(&b"\0\r\n\xff"[..], &every).unwrap();
     assert_eq!(c.bf_mexists(&b"\0\r\n\xff"[..], &every), Ok(vec![true; 256]));
 
-    // A connection that the server closes.
+    // A connection that the server has closed.
     let mine: i64 = redis::cmd("CLIENT").arg("ID").query(&mut other).unwrap();
     let killed: i64 = redis::cmd("CLIENT").arg("KILL").arg("ID").arg(mine).query(c).unwrap();
     assert_eq!(killed, 1);

@@ -1,4 +1,5 @@
-//! The scripts of RedisBloom's raw replies over a real socket, in both protocols: request by request, and as pipelines.
+//! The scripts with RedisBloom's raw replies, over a real socket, in both protocols: request by request, and
+//! as pipelines.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -39,7 +40,7 @@ impl Client {
         client
     }
 
-    /// Reads what there is up to the answer to a `PING`.
+    /// Reads everything up to the reply to a `PING`.
     fn synchronise(&mut self) {
         self.0.write_all(&request(&["PING"])).unwrap();
         let mut read = Vec::new();
@@ -50,7 +51,7 @@ impl Client {
         }
     }
 
-    /// Sends `bytes` and reads `due` of the reply, or what there is of it.
+    /// Sends `bytes` and reads `due` bytes of the reply, or as many as there are.
     fn exchange(&mut self, bytes: &[u8], due: usize) -> Vec<u8> {
         self.0.write_all(bytes).unwrap();
         let (mut got, mut read) = (vec![0; due], 0);
@@ -65,7 +66,7 @@ impl Client {
     }
 }
 
-/// Requests in a row with nothing to set between them, and what they are answered.
+/// Consecutive requests with no setting between them, and their replies.
 fn pipelines(steps: &[Step], protocol: u8) -> Vec<(Vec<&Step>, Vec<u8>, Vec<u8>)> {
     let mut pipelines = vec![(Vec::new(), Vec::new(), Vec::new())];
     for step in steps {
@@ -134,9 +135,9 @@ fn the_server_answers_as_redis_bloom_does() {
     }
 }
 
-/// The cases of RedisBloom's own tests that take loops; the module runs the same.
+/// The cases of RedisBloom's own tests that need loops. The module runs the same cases.
 #[test]
-fn the_server_passes_what_redis_bloom_tests() {
+fn the_server_passes_the_tests_of_redis_bloom() {
     let engine = Arc::new(Engine::new(Limits::default(), Arc::new(System)));
     let settings = Settings { port: Some(0), workers: 2, ..Settings::default() };
     let server = Server::start_with(settings, Arc::clone(&engine)).unwrap();

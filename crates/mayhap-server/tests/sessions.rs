@@ -19,7 +19,7 @@ impl Talk {
         Self(stream)
     }
 
-    /// Sends a line and wants just this reply.
+    /// Sends a line and expects exactly this reply.
     fn says(&mut self, line: &str, expected: &str) {
         self.0.write_all(format!("{line}\r\n").as_bytes()).unwrap();
         let mut reply = vec![0; expected.len()];
@@ -28,7 +28,7 @@ impl Talk {
     }
 }
 
-/// All that comes until the other side closes.
+/// Reads everything until the other side closes.
 fn rest(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
@@ -47,7 +47,7 @@ fn without_the_password_nothing_is_answered() {
     talk.says("AUTH default secre", "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     talk.says("HELLO 3", "-NOAUTH HELLO must be called with the client already authenticated");
     let mut talk = Talk::to(&server);
-    // A password in the midst of a pipeline counts from there on.
+    // A password inside a pipeline applies to the requests after it.
     talk.says("PING\r\nAUTH secret\r\nPING", &format!("{refused}+OK\r\n+PONG\r\n"));
     talk.says("RESET\r\nPING", &format!("+RESET\r\n{refused}"));
     let mut talk = Talk::to(&server);
@@ -55,7 +55,7 @@ fn without_the_password_nothing_is_answered() {
 }
 
 #[test]
-fn a_non_member_may_not_send_much() {
+fn an_unauthenticated_client_has_small_limits() {
     let server = start(Settings { password: Some("secret".into()), ..Settings::default() });
     let mut talk = Talk::to(&server);
     talk.says("*100", "-ERR Protocol error: unauthenticated multibulk length\r\n");
@@ -63,14 +63,14 @@ fn a_non_member_may_not_send_much() {
 }
 
 #[test]
-fn a_transaction_does_nothing_if_what_it_watches_was_changed() {
+fn a_transaction_does_nothing_if_a_watched_name_was_changed() {
     let server = start(Settings::default());
     let (mut one, mut other) = (Talk::to(&server), Talk::to(&server));
     one.says("WATCH f", "+OK\r\n");
     one.says("WATCH g", "+OK\r\n");
     other.says("BF.ADD f a", ":1\r\n");
     one.says("MULTI\r\nBF.ADD f b\r\nEXEC", "+OK\r\n+QUEUED\r\n*-1\r\n");
-    // It is forgotten with EXEC.
+    // EXEC ends the watch.
     one.says(
         "MULTI\r\nBF.ADD f b\r\nPING\r\nBF.EXISTS f a\r\nEXEC",
         "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+PONG\r\n:1\r\n",
@@ -98,7 +98,7 @@ fn a_client_is_killed_from_another_connection() {
 }
 
 #[test]
-fn a_pause_holds_requests_back_and_loses_none() {
+fn a_pause_delays_requests_and_loses_none() {
     let server = start(Settings::default());
     let (mut one, mut other) = (Talk::to(&server), Talk::to(&server));
     one.says("CLIENT PAUSE 60000 WRITE", "+OK\r\n");
@@ -119,7 +119,7 @@ fn a_pause_holds_requests_back_and_loses_none() {
 }
 
 #[test]
-fn a_large_request_in_the_midst_of_a_pipeline_keeps_its_place() {
+fn a_large_request_inside_a_pipeline_keeps_its_place() {
     let server = start(Settings::default());
     let items = 300_000;
     let mut bytes = b"PING\r\n".to_vec();
@@ -131,7 +131,7 @@ fn a_large_request_in_the_midst_of_a_pipeline_keeps_its_place() {
     let mut stream = Talk::to(&server).0;
     let mut sender = stream.try_clone().unwrap();
     let sending = std::thread::spawn(move || {
-        // In pieces that end anywhere.
+        // In pieces that end at any byte.
         bytes.chunks(70_001).for_each(|piece| sender.write_all(piece).unwrap());
         sender.shutdown(Shutdown::Write).unwrap();
     });
@@ -145,7 +145,7 @@ fn a_large_request_in_the_midst_of_a_pipeline_keeps_its_place() {
 }
 
 #[test]
-fn replies_that_nobody_reads_stop_the_reading_of_requests_but_not_other_clients() {
+fn unread_replies_stop_reading_from_that_client_only() {
     let server = start(Settings { output_limit: 1 << 20, ..Settings::default() });
     let mut greedy = Talk::to(&server).0;
     let times = 400;
@@ -153,7 +153,7 @@ fn replies_that_nobody_reads_stop_the_reading_of_requests_but_not_other_clients(
     greedy.shutdown(Shutdown::Write).unwrap();
     Talk::to(&server).says("PING", "+PONG\r\n");
     std::thread::sleep(Duration::from_millis(200));
-    // What it is owed, besides what lies in the sockets, is little more than the limit.
+    // Apart from bytes in the sockets, its unread replies are little more than the limit.
     let owed =
         server.shared().clients().list().iter().map(|client| client.line()).collect::<Vec<_>>().concat();
     let owed = String::from_utf8(owed).unwrap();

@@ -1,4 +1,4 @@
-//! TLS on a real server, with certificates made for each test; redis-cli and redis-py use it, too.
+//! TLS on a real server, with certificates made for each test. redis-cli and redis-py use it as well.
 
 #[path = "../../mayhap/tests/real/mod.rs"]
 mod real;
@@ -21,7 +21,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 use real::{Folder, find, run};
 
-/// An authority, which signs certificates.
+/// A certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -48,7 +48,7 @@ impl Authority {
     }
 }
 
-/// Files in a folder: `ca.crt`, and a server's and a client's certificate that it signed.
+/// Files in a folder: `ca.crt`, and the certificates of a server and a client that it signed.
 struct Files {
     folder: Folder,
     authority: Authority,
@@ -97,7 +97,7 @@ fn tcp(server: &Running) -> TcpStream {
 
 type Talk = StreamOwned<ClientConnection, TcpStream>;
 
-/// A client that trusts `authority`, and shows the certificate of this name.
+/// A client that trusts `authority` and presents the certificate with this name.
 fn connect(server: &Running, authority: &str, own: Option<&Path>) -> Talk {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
@@ -126,14 +126,14 @@ fn says(talk: &mut Talk, line: &str, expected: &str) -> io::Result<()> {
 }
 
 #[test]
-fn pipelines_and_long_replies_arrive_whole() {
+fn pipelines_and_long_replies_arrive_complete() {
     let files = Files::new();
     let server = files.start(None);
     let mut talk = connect(&server, &files.authority.pem, None);
     says(&mut talk, "PING", "+PONG\r\n").unwrap();
     let lines: Vec<String> = (0..5_000).map(|item| format!("BF.EXISTS f {item}")).collect();
     says(&mut talk, &lines.join("\r\n"), &":0\r\n".repeat(5_000)).unwrap();
-    // Far more than any buffer on the way holds, and read only when all of it was asked for.
+    // Far more than any buffer on the way holds. Reading begins after all requests are sent.
     const LONG: usize = 3 << 20;
     says(&mut talk, &format!("SETRANGE s {} x", LONG - 1), &format!(":{LONG}\r\n")).unwrap();
     talk.write_all(&b"GET s\r\n".repeat(8)).unwrap();
@@ -147,16 +147,16 @@ fn pipelines_and_long_replies_arrive_whole() {
     let mut pong = [0; 7];
     talk.read_exact(&mut pong).unwrap();
     says(&mut talk, "QUIT", "+OK\r\n").unwrap();
-    // It ends as TLS ends: cut off would be an error.
+    // The connection ends with a TLS alert: a cut would be an error.
     assert_eq!(talk.read(&mut [0; 1]).unwrap(), 0);
 }
 
 #[test]
-fn certificates_of_clients_are_asked_for_as_told() {
+fn client_certificates_are_required_or_optional_as_set() {
     let files = Files::new();
-    let non_member = Authority::new();
-    non_member.sign(files.folder.path(), "stranger");
-    let (own, foreign) = (files.path("client"), files.path("stranger"));
+    let other_authority = Authority::new();
+    other_authority.sign(files.folder.path(), "foreign");
+    let (own, foreign) = (files.path("client"), files.path("foreign"));
     let ping = |server: &Running, own: Option<&Path>| {
         says(&mut connect(server, &files.authority.pem, own), "PING", "+PONG\r\n").is_ok()
     };
@@ -166,15 +166,15 @@ fn certificates_of_clients_are_asked_for_as_told() {
     let optional = files.start(Some(ClientCertificates::Optional));
     assert!(ping(&optional, Some(&own)) && ping(&optional, None));
     assert!(!ping(&optional, Some(&foreign)));
-    // And the client looks at the server's.
-    assert!(says(&mut connect(&optional, &non_member.pem, None), "PING", "+PONG\r\n").is_err());
+    // The client checks the certificate of the server as well.
+    assert!(says(&mut connect(&optional, &other_authority.pem, None), "PING", "+PONG\r\n").is_err());
 }
 
 #[test]
-fn who_does_not_shake_hands_is_sent_away() {
+fn clients_without_a_handshake_are_disconnected() {
     let files = Files::new();
     let server = Server::start(Settings { tls_handshake_secs: 1, ..files.settings() }).unwrap();
-    // One that says nothing, one that says too little, one that knows no TLS.
+    // One that sends nothing, one that sends too little, one that does not use TLS.
     let begun = Instant::now();
     let (mut silent, mut slow, mut plain) = (tcp(&server), tcp(&server), tcp(&server));
     slow.write_all(&[22, 3, 1]).unwrap();
@@ -182,7 +182,7 @@ fn who_does_not_shake_hands_is_sent_away() {
     let mut rest = Vec::new();
     let _ = plain.read_to_end(&mut rest);
     assert!(!rest.windows(4).any(|bytes| bytes == b"PONG"), "{rest:?}");
-    // Others are served meanwhile.
+    // Other clients are served in the meantime.
     says(&mut connect(&server, &files.authority.pem, None), "PING", "+PONG\r\n").unwrap();
     for stream in [&mut silent, &mut slow] {
         assert_eq!(stream.read(&mut [0; 16]).unwrap_or(0), 0);
@@ -190,7 +190,7 @@ fn who_does_not_shake_hands_is_sent_away() {
     assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
     let mut talk = connect(&server, &files.authority.pem, None);
     says(&mut talk, "PING", "+PONG\r\n").unwrap();
-    assert_eq!(server.shared().clients().len(), 1, "the others are gone");
+    assert_eq!(server.shared().clients().len(), 1, "the others are disconnected");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn certificates_are_read_again_without_a_restart() {
     let mut before = connect(&server, &files.authority.pem, None);
     let set = format!("CONFIG SET tls-cert-file {}", files.path("server.crt").display());
     says(&mut before, &set, "+OK\r\n").unwrap();
-    // A certificate without its key is refused, and the old pair stays.
+    // A certificate that does not match its key is refused, and the old pair stays.
     let successor = Authority::new();
     successor.sign(files.folder.path(), "next");
     fs::copy(files.path("next.crt"), files.path("server.crt")).unwrap();
@@ -210,14 +210,14 @@ fn certificates_are_read_again_without_a_restart() {
     server.shared().reload_certificates().unwrap();
     says(&mut connect(&server, &successor.pem, None), "PING", "+PONG\r\n").unwrap();
     assert!(says(&mut connect(&server, &files.authority.pem, None), "PING", "+PONG\r\n").is_err());
-    // Connections that are there stay.
+    // Existing connections stay open.
     let mut rest = vec![0; 4_096];
     let _ = before.read(&mut rest).unwrap();
     says(&mut before, "PING", "+PONG\r\n").unwrap();
 }
 
 #[test]
-fn what_is_missing_or_does_not_fit_is_named() {
+fn missing_or_unsuitable_files_are_named() {
     let files = Files::new();
     let refused = |settings: Settings| Server::start(settings).unwrap_err().to_string();
     assert_eq!(refused(Settings { tls_key: None, ..files.settings() }), "--tls-port needs --tls-key");
@@ -225,9 +225,9 @@ fn what_is_missing_or_does_not_fit_is_named() {
     let missing = refused(Settings { tls_cert: Some(files.path("nothing")), ..files.settings() });
     assert!(missing.contains("nothing: ") && missing.contains("No such file"), "{missing}");
     let no_key = refused(Settings { tls_key: Some(files.path("server.crt")), ..files.settings() });
-    assert!(no_key.ends_with("there is no private key in it"), "{no_key}");
+    assert!(no_key.ends_with("the file contains no private key"), "{no_key}");
     let no_certificate = refused(Settings { tls_cert: Some(files.path("server.key")), ..files.settings() });
-    assert!(no_certificate.ends_with("there is no certificate in it"), "{no_certificate}");
+    assert!(no_certificate.ends_with("the file contains no certificate"), "{no_certificate}");
     let other_key = refused(Settings { tls_key: Some(files.path("client.key")), ..files.settings() });
     assert!(other_key.contains("server.crt: "), "{other_key}");
 }

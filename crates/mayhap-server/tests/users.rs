@@ -1,4 +1,4 @@
-//! Users on a real server: what they may and may not do, on every way to do it.
+//! Users on a real server: what they may and may not do, by every route.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -39,7 +39,7 @@ impl Talk {
         talk
     }
 
-    /// Sends lines and wants just these replies.
+    /// Sends lines and expects exactly these replies.
     fn says(&mut self, line: &str, expected: &str) {
         self.0.write_all(format!("{line}\r\n").as_bytes()).unwrap();
         self.reads(expected, line);
@@ -51,9 +51,9 @@ impl Talk {
         assert_eq!(String::from_utf8_lossy(&reply), expected, "{line}");
     }
 
-    /// All that a line is answered.
+    /// Returns everything that a line is answered with.
     fn asks(&mut self, line: &str) -> String {
-        // Never the same twice: some commands show what was sent before.
+        // A new mark each time, because some commands show earlier requests.
         self.1 += 1;
         let mark = format!("end-{}-of-it\r\n", self.1);
         self.0.write_all(format!("{line}\r\nECHO {mark}").as_bytes()).unwrap();
@@ -67,7 +67,7 @@ impl Talk {
     }
 }
 
-/// A file that goes away again.
+/// A file that is deleted on drop.
 struct File(PathBuf);
 
 impl File {
@@ -85,7 +85,7 @@ impl Drop for File {
 }
 
 #[test]
-fn rights_hold_one_by_one_in_pipelines_and_in_transactions() {
+fn permissions_are_checked_per_request_in_pipelines_and_transactions() {
     let server = start(with_users(&["ada on >pw ~a:* %R~pub:* +@read +@write +@connection +@transaction"]));
     let mut ada = Talk::of(&server, "ada");
     ada.says("ACL WHOAMI", &no_command("ada", "acl|whoami"));
@@ -95,63 +95,63 @@ fn rights_hold_one_by_one_in_pipelines_and_in_transactions() {
     ada.says("FLUSHALL", NO_NAME);
     ada.says("CONFIG GET port", &no_command("ada", "config|get"));
     ada.says("DUMP a:f", &no_command("ada", "dump"));
-    // A pipeline is allowed one by one, and answered in order.
+    // The requests of a pipeline are checked one by one and answered in order.
     ada.says(
         "BF.ADD a:f y\r\nBF.ADD b:f y\r\nBF.EXISTS a:f y\r\nSAVE\r\nBF.EXISTS a:f x\r\nDEL a:f b:f\r\nBF.EXISTS a:f x",
         &format!(":1\r\n{NO_NAME}:1\r\n{}:1\r\n{NO_NAME}:1\r\n", no_command("ada", "save")),
     );
-    // A request that is refused spoils the transaction.
+    // A refused request makes the transaction fail.
     ada.says(
         "MULTI\r\nBF.ADD a:f z\r\nBF.ADD b:f z\r\nEXEC\r\nBF.EXISTS a:f z",
         &format!("+OK\r\n+QUEUED\r\n{NO_NAME}-EXECABORT Transaction discarded because of previous errors.\r\n:0\r\n"),
     );
     ada.says("WATCH b:f", NO_NAME);
-    // Long ones go another way.
+    // Long requests run on another thread.
     ada.says("COPY a:f b:f", NO_NAME);
     ada.says("COPY pub:f a:g", ":0\r\n");
-    let mut everybody = Talk::to(&server);
-    // Of names that are not open to a user nothing is told.
-    everybody.says("BF.ADD b:f x\r\nBF.ADD pub:f x\r\nDBSIZE", ":1\r\n:1\r\n:3\r\n");
+    let mut default_client = Talk::to(&server);
+    // Names that a user may not access are not shown.
+    default_client.says("BF.ADD b:f x\r\nBF.ADD pub:f x\r\nDBSIZE", ":1\r\n:1\r\n:3\r\n");
     for line in ["KEYS *", "SCAN 0 COUNT 100000", "MULTI\r\nKEYS *\r\nSCAN 0 COUNT 100000\r\nEXEC"] {
         let told = ada.asks(line);
         assert!(told.contains("a:f") && told.contains("pub:f"), "{told}");
         assert!(!told.contains("$3\r\nb:f\r\n"), "{line}: {told}");
-        assert!(everybody.asks(line).contains("$3\r\nb:f\r\n"), "{line}");
+        assert!(default_client.asks(line).contains("$3\r\nb:f\r\n"), "{line}");
     }
     for _ in 0..20 {
         assert!(!ada.asks("RANDOMKEY").contains("$3\r\nb:f\r\n"));
     }
-    let log = everybody.asks("ACL LOG 1");
+    let log = default_client.asks("ACL LOG 1");
     assert!(log.contains("copy") || log.contains("b:f"), "{log}");
-    assert!(everybody.asks("CLIENT LIST").contains(" user=ada "));
-    everybody.says("CLIENT KILL USER ada", ":1\r\n");
+    assert!(default_client.asks("CLIENT LIST").contains(" user=ada "));
+    default_client.says("CLIENT KILL USER ada", ":1\r\n");
 }
 
 #[test]
-fn changes_count_at_once() {
+fn changes_of_users_apply_to_the_next_request() {
     let server = start(with_users(&["ada on >pw ~* +@all"]));
     let (mut ada, mut admin) = (Talk::of(&server, "ada"), Talk::to(&server));
     ada.says("BF.ADD f x", ":1\r\n");
     admin.says("ACL SETUSER ada -bf.add", "+OK\r\n");
     ada.says("BF.ADD f y\r\nBF.EXISTS f x", &format!("{}:1\r\n", no_command("ada", "bf.add")));
-    // Between queueing and EXEC.
+    // A change between queueing and EXEC.
     ada.says("MULTI\r\nBF.EXISTS f x\r\nBF.CARD f\r\nPING", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n");
     admin.says("ACL SETUSER ada -bf.exists -ping", "+OK\r\n");
     let changed = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
                    command is no longer allowed for the following reason: User ada has no permissions to run the";
     ada.says("EXEC", &format!("*3\r\n{changed} 'bf.exists' command\r\n:1\r\n{changed} 'ping' command\r\n"));
-    // In the midst of one's own pipeline.
+    // A change inside the user's own pipeline.
     admin.says("ACL SETUSER ada +@all", "+OK\r\n");
     ada.says(
         "BF.ADD f a\r\nACL SETUSER ada -bf.add\r\nBF.ADD f b",
         &format!(":1\r\n+OK\r\n{}", no_command("ada", "bf.add")),
     );
-    // Who is removed is gone, also if there is one of that name again.
+    // Connections of a removed user are closed, even if a new user gets the same name.
     admin.says("ACL DELUSER ada", ":1\r\n");
     admin.says("ACL SETUSER ada on >pw ~* +@all", "+OK\r\n");
     let ended = ada.0.write_all(b"PING\r\n").and_then(|()| ada.0.read(&mut [0; 16]));
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
-    // The default user, too: who has not said who he is.
+    // The same holds for the default user, before authentication.
     admin.says("ACL SETUSER default -@dangerous", "+OK\r\n");
     admin.says("ACL SETUSER default +@all", &no_command("default", "acl|setuser"));
     let mut ada = Talk::of(&server, "ada");
@@ -159,9 +159,9 @@ fn changes_count_at_once() {
     Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
 }
 
-/// The race itself: no request that is sent after a change was answered is run under the old rights.
+/// The race itself: no request that is sent after a change was acknowledged runs with the old permissions.
 #[test]
-fn nothing_is_run_under_rights_that_are_gone() {
+fn nothing_runs_with_removed_permissions() {
     let server =
         Server::start(Settings { port: Some(0), workers: 2, ..with_users(&["ada on >pw ~* +@all"]) })
             .unwrap();
@@ -176,7 +176,7 @@ fn nothing_is_run_under_rights_that_are_gone() {
 }
 
 #[test]
-fn wrong_passwords_wait_and_others_do_not() {
+fn replies_to_wrong_passwords_are_delayed_and_other_clients_are_not() {
     let server = start(Settings { password: Some("secret".into()), ..with_users(&["ada off >pw +@all"]) });
     let mut other = Talk::to(&server);
     other.says("AUTH secret", "+OK\r\n");
@@ -187,7 +187,8 @@ fn wrong_passwords_wait_and_others_do_not() {
     }
     // 25 + 50 + 100 + 200 ms.
     assert!(begun.elapsed() >= Duration::from_millis(375), "{:?}", begun.elapsed());
-    // In a transaction they wait as well, and ten are all there are, the right one behind them included.
+    // They are delayed in a transaction as well, and ten attempts are the limit, even if the right password
+    // follows.
     let mut many = Talk::to(&server);
     many.says("AUTH secret", "+OK\r\n");
     let guesses: String = (0..12).map(|guess| format!("AUTH wrong{guess}\r\n")).collect();
@@ -196,22 +197,22 @@ fn wrong_passwords_wait_and_others_do_not() {
     let begun = Instant::now();
     many.says("EXEC", &format!("*13\r\n{}", WRONG.repeat(13)));
     assert!(begun.elapsed() >= Duration::from_millis(1_500), "{:?}", begun.elapsed());
-    assert_eq!(many.0.read(&mut [0; 1]).unwrap_or(0), 0, "it is closed");
-    // So they do in one that is run on a thread of its own.
+    assert_eq!(many.0.read(&mut [0; 1]).unwrap_or(0), 0, "the connection is closed");
+    // The same holds for a transaction that runs on a thread of its own.
     let mut long = Talk::to(&server);
     long.says("AUTH secret", "+OK\r\n");
     long.says("MULTI\r\nKEYS *\r\nAUTH wrong", "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
     let begun = Instant::now();
     long.says("EXEC", &format!("*2\r\n*0\r\n{WRONG}"));
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
-    // The one worker is free meanwhile: the guess is sent, and its answer has to wait.
+    // The only worker stays free: the guess is sent, and its reply is delayed.
     guesser.0.write_all(b"AUTH default again\r\nPING\r\n").unwrap();
     other.says("PING", "+PONG\r\n");
     guesser.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    assert!(guesser.0.read(&mut [0; 1]).is_err(), "answered at once");
+    assert!(guesser.0.read(&mut [0; 1]).is_err(), "the reply was not delayed");
     guesser.0.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    guesser.reads(&format!("{WRONG}-NOAUTH Authentication required.\r\n"), "what came behind it");
-    // The right one on a new connection waits as well; a user that is off never comes in.
+    guesser.reads(&format!("{WRONG}-NOAUTH Authentication required.\r\n"), "the request after it");
+    // The right password on a new connection is delayed as well. A disabled user can never log in.
     let begun = Instant::now();
     let mut late = Talk::to(&server);
     late.says("AUTH secret", "+OK\r\n");
@@ -223,7 +224,7 @@ fn wrong_passwords_wait_and_others_do_not() {
 }
 
 #[test]
-fn passwords_are_nowhere_to_be_seen() {
+fn passwords_are_never_shown() {
     let server = start(Settings { slow_log_us: 0, ..with_users(&["ada on >pw +@all"]) });
     let mut talk = Talk::to(&server);
     talk.says("ACL SETUSER bob on >bobs-word", "+OK\r\n");
@@ -246,7 +247,7 @@ fn passwords_are_nowhere_to_be_seen() {
 }
 
 #[test]
-fn commands_that_are_off_are_off_for_everybody() {
+fn disabled_commands_are_disabled_for_all_users() {
     let server = start(Settings::default());
     Talk::to(&server)
         .says("DEBUG SLEEP 0", "-ERR DEBUG command not allowed. The server allows it with --enable.\r\n");
@@ -280,8 +281,8 @@ fn a_file_of_users_is_read_saved_and_read_again() {
     fs::write(&file.0, "user ada on >pw ~a:* +@read +@admin\nuser bob on >pw\n").unwrap();
     drop(server);
     let server = start(settings());
-    // No default user in the file: he is as without a file.
-    let (mut ada, mut bob, mut anybody) =
+    // The file has no default user: it is the same as without a file.
+    let (mut ada, mut bob, mut default_client) =
         (Talk::of(&server, "ada"), Talk::of(&server, "bob"), Talk::to(&server));
     ada.says("ACL SETUSER cyd on >pw %R~c:* +bf.exists", "+OK\r\n");
     ada.says("ACL SAVE", "+OK\r\n");
@@ -293,7 +294,7 @@ fn a_file_of_users_is_read_saved_and_read_again() {
     );
     assert!(saved.contains("user default on nopass ~* &* +@all\n") && !saved.contains(">"), "{saved}");
     assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
-    // Half a file is none.
+    // A file with an invalid line is rejected as a whole.
     fs::write(&file.0, "user bob on >pw +@all\nuser eve on +nosuch\n").unwrap();
     let refused =
         format!("-ERR {}: line 2: +nosuch: Unknown command or category name in ACL\r\n", file.0.display());
@@ -301,20 +302,20 @@ fn a_file_of_users_is_read_saved_and_read_again() {
     bob.says("PING", &no_command("bob", "ping"));
     fs::write(&file.0, "user ada on >pw +@admin\nuser default on >other ~* +@all\n").unwrap();
     ada.says("ACL LOAD", "+OK\r\n");
-    // Whose user is gone is gone; whose user is there stays, as he is now.
+    // Connections of users that are gone are closed. Others stay, with their new permissions.
     let ended = bob.0.read(&mut [0; 16]);
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
-    anybody.says("PING", "+PONG\r\n");
+    default_client.says("PING", "+PONG\r\n");
     Talk::to(&server).says("PING", "-NOAUTH Authentication required.\r\n");
     drop(server);
-    // The password of the settings wins over the file.
+    // The password in the settings overrides the file.
     let server = start(Settings { password: Some("mine".into()), ..settings() });
     Talk::to(&server).says("AUTH other", WRONG);
     Talk::to(&server).says("AUTH mine", "+OK\r\n");
     drop(server);
     for (text, error) in [
-        ("user ada on\nuser ada off\n", "line 2: user ada is there twice"),
-        ("user default on\nusr ada\n", "line 2: it must begin with the word user and a name"),
+        ("user ada on\nuser ada off\n", "line 2: user ada is defined twice"),
+        ("user default on\nusr ada\n", "line 2: a line must begin with the word user and a name"),
         ("user ada <pw\n", "line 1: <(redacted): The password you are trying to remove"),
     ] {
         fs::write(&file.0, text).unwrap();
@@ -323,7 +324,7 @@ fn a_file_of_users_is_read_saved_and_read_again() {
     }
 }
 
-/// One request by HTTP: the status, and what came.
+/// Sends one HTTP request and returns the status and the body.
 fn http(server: &Running, path: &str, authorization: &str) -> (u16, String) {
     let host = server.http_addresses()[0];
     let mut stream = TcpStream::connect(host).unwrap();
@@ -337,18 +338,18 @@ fn http(server: &Running, path: &str, authorization: &str) -> (u16, String) {
 }
 
 #[test]
-fn http_knows_the_same_users() {
+fn http_has_the_same_users() {
     let settings = with_users(&["ada on >pw ~a:* +@read +info", "default on >secret ~* +@all"]);
     let server = start(Settings { http_port: Some(0), ..settings });
     let mut talk = Talk::to(&server);
     talk.says("AUTH secret\r\nBF.ADD a:f x\r\nBF.ADD b:f x", "+OK\r\n:1\r\n:1\r\n");
-    let (nobody, ada) = ("", "Authorization: Basic YWRhOnB3\r\n");
+    let (anonymous, ada) = ("", "Authorization: Basic YWRhOnB3\r\n");
     let (default, wrong) = ("Authorization: Bearer secret\r\n", "Authorization: Bearer secrets\r\n");
     for path in ["/health", "/ready"] {
-        assert_eq!(http(&server, path, nobody).0, 200, "{path}");
+        assert_eq!(http(&server, path, anonymous).0, 200, "{path}");
     }
     for path in ["/metrics", "/api/v1/server", "/api/v1/filters", "/api/v1/filters/a:f"] {
-        assert_eq!(http(&server, path, nobody).0, 401, "{path}");
+        assert_eq!(http(&server, path, anonymous).0, 401, "{path}");
         assert_eq!(http(&server, path, default).0, 200, "{path}");
         assert_eq!(http(&server, path, ada).0, 200, "{path}");
     }
@@ -363,7 +364,7 @@ fn http_knows_the_same_users() {
 }
 
 #[test]
-fn a_server_that_others_reach_lets_nobody_in_without_a_password() {
+fn a_server_reachable_from_other_machines_requires_passwords() {
     let bind = vec!["0.0.0.0".parse().unwrap()];
     let exposed =
         |settings: Settings| Server::start(Settings { port: Some(0), bind: bind.clone(), ..settings });
@@ -372,7 +373,7 @@ fn a_server_that_others_reach_lets_nobody_in_without_a_password() {
     assert!(matches!(open, StartError::Users(_)), "{open}");
     let server = exposed(with_users(&["default on >pw ~* +@all"])).unwrap();
     let mut talk = Talk::of(&server, "default");
-    let refused = "-ERR the server is open to other machines: a user that is on needs a password, unless it is started with \
+    let refused = "-ERR the server accepts connections from other machines: every enabled user needs a password, unless the server runs with \
                    --unprotected\r\n";
     talk.says("ACL SETUSER ada on nopass", refused);
     talk.says("ACL SETUSER default nopass", refused);

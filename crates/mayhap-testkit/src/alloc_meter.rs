@@ -1,5 +1,4 @@
-//! Counts what a piece of code allocates, to hold decoders to "never more than the input times sixteen plus
-//! 64 KiB".
+//! Counts the allocations of a piece of code, to check that decoders allocate at most sixteen times their input plus 64 KiB.
 //!
 //! A test crate makes the meter its allocator, once:
 //!
@@ -16,24 +15,23 @@
 //! # }
 //! ```
 //!
-//! Counters belong to the thread, so tests that run beside each other do not disturb each other, and what
-//! other threads allocate for the measured code is not seen. [`AllocMeter::process`] sees all threads, for
-//! tests of programs with threads of their own; such a test runs alone.
+//! Counters are per thread, so tests that run in parallel do not disturb each other. Allocations of other threads for the measured code are not counted.
+//! [`AllocMeter::process`] counts all threads, for tests of programs with their own threads; such a test must run alone.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// What all threads hold.
+/// Bytes held by all threads.
 static HELD: AtomicI64 = AtomicI64::new(0);
-/// The most they held since [`AllocMeter::forget_peak`].
+/// The peak of these bytes since [`AllocMeter::forget_peak`].
 static MOST_HELD: AtomicI64 = AtomicI64::new(0);
 
-/// What one thread allocated so far. Cells of plain numbers, made at compile time and never dropped: reading
-/// them allocates nothing, which is what makes them usable from inside an allocator.
+/// The allocations of one thread so far. Cells of plain numbers, initialized at compile time and never dropped: reading them allocates nothing, so an
+/// allocator can use them.
 struct Tally {
     total: Cell<u64>,
-    /// Below zero when the thread frees what others allocated.
+    /// Negative if the thread frees memory that others allocated.
     live: Cell<i64>,
     peak: Cell<i64>,
     largest: Cell<u64>,
@@ -66,27 +64,27 @@ impl Tally {
     }
 }
 
-/// What a piece of code allocated on its thread.
+/// The allocations of a piece of code on its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// All bytes ever handed out, those freed again included. A buffer that grew counts in full each time.
+    /// All bytes ever allocated, including those freed again. A buffer that grew counts in full each time.
     pub total_bytes: u64,
-    /// Most bytes held at once, above what was held at the beginning.
+    /// The peak of held bytes, above those held at the beginning.
     pub peak_bytes: u64,
-    /// The largest single request, also if it failed.
+    /// The largest single request, even if it failed.
     pub largest_request: u64,
 }
 
-/// The system's allocator, counting.
+/// The system's allocator with counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllocMeter;
 
 impl AllocMeter {
-    /// Runs `work` and says what it allocated on this thread. Measurements may be nested.
+    /// Runs `work` and returns its allocations on this thread. Measurements may be nested.
     ///
     /// # Panics
     ///
-    /// If the meter is not the global allocator, for then everything would pass; and if `work` does.
+    /// If the meter is not the global allocator, because then everything would pass; and if `work` panics.
     pub fn measure<T>(work: impl FnOnce() -> T) -> (T, Measured) {
         let span = Span::begin();
         let probe = std::hint::black_box(Vec::<u8>::with_capacity(1));
@@ -102,30 +100,29 @@ impl AllocMeter {
     }
 }
 
-/// What all threads of the process hold.
+/// The bytes held by all threads of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Bytes now.
+    /// The current number of bytes.
     pub held: i64,
-    /// Most bytes at once since [`AllocMeter::forget_peak`].
+    /// The peak since [`AllocMeter::forget_peak`].
     pub most: i64,
 }
 
 impl AllocMeter {
-    /// What all threads hold, and held.
+    /// Returns the current and the peak bytes of all threads.
     #[must_use]
     pub fn process() -> Process {
         Process { held: HELD.load(Ordering::Relaxed), most: MOST_HELD.load(Ordering::Relaxed) }
     }
 
-    /// From now on [`Process::most`] begins with what is held now.
+    /// Resets [`Process::most`] to the bytes held now.
     pub fn forget_peak() {
         MOST_HELD.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// A measurement under way. Sets the high-water marks back to here, and when dropped, also by a panic,
-/// gives an outer measurement its own marks again.
+/// A running measurement. It resets the peaks. When dropped, even by a panic, it restores the peaks of the outer measurement.
 struct Span {
     total: u64,
     live: i64,
@@ -161,9 +158,9 @@ impl Drop for Span {
     }
 }
 
-// SAFETY: every method hands its arguments to `System` unchanged and returns what `System` returned, so
-// `System`'s own keeping of the contract is ours. The counting between touches plain cells of the thread: it
-// neither allocates nor unwinds (the additions stay far below 2^63, the sum of all memory ever handed out).
+// SAFETY: every method passes its arguments to `System` unchanged and returns what `System` returned, so `System` upholds the contract for us. The
+// counting in between touches plain thread-local cells: it neither allocates nor unwinds (the additions stay far below 2^63, the sum of all memory ever
+// handed out).
 unsafe impl GlobalAlloc for AllocMeter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller owes `alloc` a layout of nonzero size, and `System` asks for no more.
@@ -188,7 +185,7 @@ unsafe impl GlobalAlloc for AllocMeter {
     }
 }
 
-/// Counts a request for `bytes` that replaces `replaced` bytes, if it is granted.
+/// Counts a successful request for `bytes` that replaces `replaced` bytes.
 fn counted(bytes: usize, replaced: usize, request: impl FnOnce() -> *mut u8) -> *mut u8 {
     TALLY.with(|tally| {
         tally.asked(bytes);
@@ -201,14 +198,14 @@ fn counted(bytes: usize, replaced: usize, request: impl FnOnce() -> *mut u8) -> 
     })
 }
 
-// The counting itself is tested in `tests/alloc_meter.rs`, where the meter is the allocator. Here it is not.
+// The counting is tested in `tests/alloc_meter.rs`, where the meter is the allocator. Here it is not.
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     #[should_panic(expected = "#[global_allocator]")]
-    fn measuring_without_the_meter_installed_is_refused() {
+    fn measuring_panics_without_the_meter_installed() {
         AllocMeter::measure(|| ());
     }
 }

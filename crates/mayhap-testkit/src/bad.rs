@@ -1,19 +1,18 @@
-//! Filters made wrong on purpose. A suite that lets one through has no teeth.
+//! Filters that are wrong on purpose. The suites must reject them.
 //!
-//! Each breaks one promise and keeps the others, so that a suite cannot catch it for the wrong reason; each
-//! is made by `for_capacity(capacity, fpr, seed)`. Which suite catches which stands in
-//! [`suite`](crate::suite).
+//! Each breaks one guarantee and keeps the others, so that a suite cannot reject it for the wrong reason. Each is made by
+//! `for_capacity(capacity, fpr, seed)`. [`suite`](crate::suite) lists which suite rejects which filter.
 
 use crate::honest::{PlainBloom, PlainCounting};
 use crate::{Inserted, Subject};
 use std::collections::{HashSet, VecDeque};
 
-/// Says `mayhap` to everything: never a false negative, and of no use.
+/// Answers *maybe* to everything: no false negatives, and useless.
 #[derive(Clone, Debug)]
 pub struct AlwaysMayhap;
 
 impl AlwaysMayhap {
-    /// Takes the usual numbers and ignores them.
+    /// Ignores its arguments.
     #[must_use]
     pub const fn for_capacity(_capacity: u64, _fpr: f64, _seed: u64) -> Self {
         Self
@@ -38,12 +37,12 @@ impl Subject for AlwaysMayhap {
     }
 }
 
-/// Says `no` to everything: never a false positive, and every member is forgotten.
+/// Answers `no` to everything: no false positives, and every member is forgotten.
 #[derive(Clone, Debug)]
 pub struct AlwaysNo;
 
 impl AlwaysNo {
-    /// Takes the usual numbers and ignores them.
+    /// Ignores its arguments.
     #[must_use]
     pub const fn for_capacity(_capacity: u64, _fpr: f64, _seed: u64) -> Self {
         Self
@@ -68,12 +67,12 @@ impl Subject for AlwaysNo {
     }
 }
 
-/// Right until it is decoded: the last eighth of the bits does not come back.
+/// Correct until it is decoded: the last eighth of the bits is lost.
 #[derive(Clone, Debug)]
 pub struct ForgetsOnDecode(PlainBloom);
 
 impl ForgetsOnDecode {
-    /// A right filter, for now.
+    /// A correct filter until it is decoded.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))
@@ -101,12 +100,12 @@ impl Subject for ForgetsOnDecode {
     }
 }
 
-/// Merges all but the last eighth of the bits.
+/// Merges all bits except the last eighth.
 #[derive(Clone, Debug)]
 pub struct ForgetsOnMerge(PlainBloom);
 
 impl ForgetsOnMerge {
-    /// A right filter, as long as nobody merges.
+    /// A correct filter until it is merged.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))
@@ -142,7 +141,7 @@ pub struct ForgetsSometimes {
 }
 
 impl ForgetsSometimes {
-    /// A filter that keeps 99 items of a hundred.
+    /// A filter that keeps 99 of 100 items.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self { inner: PlainBloom::for_capacity(capacity, fpr, seed), inserts: 0 }
@@ -163,12 +162,12 @@ impl Subject for ForgetsSometimes {
     }
 }
 
-/// Its batch insert leaves the last item out when there are more than four: a loop by fours gone wrong.
+/// Its batch insert skips the last item if there are more than four: a faulty loop by fours.
 #[derive(Clone, Debug)]
 pub struct ForgetsInBatch(PlainBloom);
 
 impl ForgetsInBatch {
-    /// A right filter, one item at a time.
+    /// A filter that is correct one item at a time.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))
@@ -192,12 +191,12 @@ impl Subject for ForgetsInBatch {
     }
 }
 
-/// Its batch lookup answers about the last item by the one before.
+/// Its batch lookup returns the answer for the last but one item also for the last.
 #[derive(Clone, Debug)]
 pub struct MissesInBatch(PlainBloom);
 
 impl MissesInBatch {
-    /// A right filter, one item at a time.
+    /// A filter that is correct one item at a time.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))
@@ -222,7 +221,7 @@ impl Subject for MissesInBatch {
     }
 }
 
-/// Exact, but with room for half of its capacity: refuses what is too much, and loses its oldest item doing so.
+/// Exact, but with room for half of its capacity: it rejects further items, and loses its oldest item with each rejection.
 #[derive(Clone, Debug)]
 pub struct LosesOnRefusal {
     items: HashSet<Vec<u8>>,
@@ -258,12 +257,12 @@ impl Subject for LosesOnRefusal {
     }
 }
 
-/// Calls what it holds new, and what is new held.
+/// Reports members as new, and new items as members.
 #[derive(Clone, Debug)]
 pub struct LyingInsert(PlainBloom);
 
 impl LyingInsert {
-    /// A right filter with its answers to inserts the wrong way round.
+    /// A correct filter with inverted results of inserts.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))
@@ -280,12 +279,12 @@ impl Subject for LyingInsert {
     }
 }
 
-/// A counting filter whose counters have two bits and wrap: the fourth item in a place makes it empty.
+/// A counting filter whose counters have two bits and wrap: the fourth item at a position resets it to zero.
 #[derive(Clone, Debug)]
 pub struct WrapsCounters(PlainCounting);
 
 impl WrapsCounters {
-    /// A counting filter with counters far too small.
+    /// A counting filter with counters that are too small.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainCounting::for_capacity(capacity, fpr, seed))
@@ -309,13 +308,12 @@ impl Subject for WrapsCounters {
     }
 }
 
-/// A counting filter whose counters stop at 3, as they may, but count down again from there, as they must
-/// not: removing one item takes others along.
+/// A counting filter whose counters stop at 3, which is allowed, but are decremented again from there, which is not: removing one item removes others.
 #[derive(Clone, Debug)]
 pub struct UnsticksCounters(PlainCounting);
 
 impl UnsticksCounters {
-    /// A right filter as long as nothing is removed.
+    /// A correct filter until an item is removed.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainCounting::for_capacity(capacity, fpr, seed))
@@ -338,12 +336,12 @@ impl Subject for UnsticksCounters {
     }
 }
 
-/// Says it removed an item and keeps it.
+/// Reports that it removed an item, and keeps it.
 #[derive(Clone, Debug)]
 pub struct KeepsRemoved(PlainCounting);
 
 impl KeepsRemoved {
-    /// A right filter as long as nothing is removed.
+    /// A correct filter until an item is removed.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainCounting::for_capacity(capacity, fpr, seed))
@@ -364,12 +362,12 @@ impl Subject for KeepsRemoved {
     }
 }
 
-/// The right mechanism, sized a tenth too small.
+/// The correct algorithm, sized a tenth too small.
 #[derive(Clone, Debug)]
 pub struct TooFull(PlainBloom);
 
 impl TooFull {
-    /// A filter for `capacity` items with the memory of nine tenths of them.
+    /// A filter for `capacity` items with the memory for nine tenths of them.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity * 9 / 10, fpr, seed))
@@ -386,12 +384,12 @@ impl Subject for TooFull {
     }
 }
 
-/// The right mechanism, sized a tenth too large: fewer wrong answers than promised, for more memory.
+/// The correct algorithm, sized a tenth too large: fewer false positives than promised, for more memory.
 #[derive(Clone, Debug)]
 pub struct Oversized(PlainBloom);
 
 impl Oversized {
-    /// A filter for `capacity` items with the memory of eleven tenths of them.
+    /// A filter for `capacity` items with the memory for eleven tenths of them.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity * 11 / 10, fpr, seed))
@@ -408,12 +406,12 @@ impl Subject for Oversized {
     }
 }
 
-/// Hashes the first sixteen bytes of an item only: fine for numbers, not for URLs.
+/// Hashes only the first sixteen bytes of an item: fine for numbers, not for URLs.
 #[derive(Clone, Debug)]
 pub struct ReadsOnlyTheHead(PlainBloom);
 
 impl ReadsOnlyTheHead {
-    /// A right filter with a poor hash.
+    /// A correct filter with a poor hash.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         Self(PlainBloom::for_capacity(capacity, fpr, seed))

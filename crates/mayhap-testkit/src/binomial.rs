@@ -1,26 +1,24 @@
-//! How many wrong answers a right filter gives: exact binomial tails, so that a red test means a wrong
-//! filter and not bad luck.
+//! How many false positives a correct filter has: exact binomial tails, so that a failed test means a wrong filter and not bad luck.
 //!
 //! ```text
 //!           alpha ◀─┐        ┌─▶ alpha
-//!   ................ band band ................   wrong answers out of `trials`
+//!   ................ band band ................   false positives out of `trials`
 //!                   └ trials × rate ┘
 //! ```
 //!
-//! The probability of one count is Loader's saddle-point form, which loses no digits in the cancellation of
-//! huge logarithms; a tail is that probability times a sum of ratios. Good to about ten digits for any
-//! number of trials up to [`MAX_TRIALS`].
+//! The probability of one count is Loader's saddle-point form, which avoids the cancellation of huge logarithms; a tail is that probability times a sum
+//! of ratios. It is accurate to about ten digits for any number of trials up to [`MAX_TRIALS`].
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Fewer expected wrong answers than this prove nothing, and [`binomial_band`] refuses to judge them.
+/// The smallest number of expected false positives; [`binomial_band`] rejects fewer, because they prove nothing.
 pub const MIN_EXPECTED: f64 = 300.0;
 
-/// More trials than this were never checked against other arithmetic.
+/// The largest number of trials that was checked against other arithmetic.
 pub const MAX_TRIALS: u64 = 1_000_000_000_000;
 
-/// The chance of being outside the band, on one side, lies between these.
+/// The range of the probability of being outside the band on one side.
 const ALPHAS: RangeInclusive<f64> = 1e-100..=0.25;
 
 /// Why no band could be given.
@@ -29,26 +27,25 @@ const ALPHAS: RangeInclusive<f64> = 1e-100..=0.25;
 pub enum BandError {
     /// A rate lies strictly between 0 and 1.
     RateOutOfRange {
-        /// The rate asked for.
+        /// The given rate.
         got: f64,
     },
     /// The chance of a false alarm lies between 1e-100 and 0.25.
     AlphaOutOfRange {
-        /// The chance asked for.
+        /// The given probability.
         got: f64,
     },
     /// The relative error of a model lies between 0 and 1, and 1 is excluded.
     ModelErrorOutOfRange {
-        /// The error asked for.
+        /// The given error.
         got: f64,
     },
     /// More trials than [`MAX_TRIALS`].
     TooManyTrials {
-        /// The trials asked for.
+        /// The given number of trials.
         got: u64,
     },
-    /// Fewer expected wrong answers than [`MIN_EXPECTED`]: ask more non-members, or judge a higher rate of
-    /// the same code.
+    /// Fewer expected false positives than [`MIN_EXPECTED`]: query more non-members, or judge a higher rate of the same code.
     TooFewExpected {
         /// `trials × rate`.
         expected: f64,
@@ -67,7 +64,7 @@ impl fmt::Display for BandError {
             }
             Self::TooManyTrials { got } => write!(f, "{got} trials are more than the limit of {MAX_TRIALS}"),
             Self::TooFewExpected { expected } => {
-                write!(f, "{expected} wrong answers expected, at least {MIN_EXPECTED} are needed to judge")
+                write!(f, "{expected} false positives expected, at least {MIN_EXPECTED} are needed to judge")
             }
         }
     }
@@ -75,30 +72,30 @@ impl fmt::Display for BandError {
 
 impl std::error::Error for BandError {}
 
-/// The counts of wrong answers a filter of true rate `rate` gives out of `trials`, but for a chance of
-/// `alpha` to be below the band and a chance of `alpha` to be above it. No narrower band has that property.
+/// Returns the range of false positives out of `trials` for a filter of true rate `rate`. The probability of a count below the band is at most
+/// `alpha`, and so is that of a count above it. No narrower band has that property.
 ///
 /// ```
 /// use mayhap_testkit::binomial::binomial_band;
 /// let promised = binomial_band(400_000, 0.01, 1e-6);
 /// assert!(promised.contains(&4_000));
-/// assert!(!promised.contains(&4_400), "a tenth too many is caught");
+/// assert!(!promised.contains(&4_400), "a tenth too many is detected");
 /// ```
 ///
 /// # Panics
 ///
-/// With the text of the [`BandError`] that [`try_binomial_band`] returns: fewer than [`MIN_EXPECTED`] wrong
-/// answers expected, or an argument out of range.
+/// With the text of the [`BandError`] that [`try_binomial_band`] returns: fewer than [`MIN_EXPECTED`] false positives expected, or an argument out of
+/// range.
 #[must_use]
 pub fn binomial_band(trials: u64, rate: f64, alpha: f64) -> RangeInclusive<u64> {
     try_binomial_band(trials, rate, alpha).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// [`binomial_band`] for callers that want the refusal as a value.
+/// Like [`binomial_band`], but returns an error instead of panicking.
 ///
 /// # Errors
 ///
-/// If fewer than [`MIN_EXPECTED`] wrong answers are expected, or an argument is out of range.
+/// If fewer than [`MIN_EXPECTED`] false positives are expected, or an argument is out of range.
 pub fn try_binomial_band(trials: u64, rate: f64, alpha: f64) -> Result<RangeInclusive<u64>, BandError> {
     let law = Law::new(trials, rate)?;
     if !ALPHAS.contains(&alpha) {
@@ -107,15 +104,15 @@ pub fn try_binomial_band(trials: u64, rate: f64, alpha: f64) -> Result<RangeIncl
     if law.mean() < MIN_EXPECTED {
         return Err(BandError::TooFewExpected { expected: law.mean() });
     }
-    // What lies above: the smallest count whose upper tail is at most alpha, and everything after it.
-    // What lies below is the same question asked about the right answers.
+    // Above: the smallest count whose upper tail is at most alpha, and everything after it.
+    // Below: the same computation for the complement.
     let above = law.first_above(alpha);
     let below = law.mirrored().first_above(alpha);
     Ok(trials + 1 - below..=above - 1)
 }
 
-/// The band of a filter whose model itself is only so exact: from the lower end of the band at
-/// `rate × (1 - model_error)` to the upper end of the band at `rate × (1 + model_error)`.
+/// Returns the band for a model with a relative error: from the lower end of the band at `rate × (1 - model_error)` to the upper end of the band at
+/// `rate × (1 + model_error)`.
 ///
 /// ```
 /// use mayhap_testkit::binomial::{band_with_model_error, binomial_band};
@@ -132,7 +129,7 @@ pub fn band_with_model_error(trials: u64, rate: f64, alpha: f64, model_error: f6
     try_band_with_model_error(trials, rate, alpha, model_error).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// [`band_with_model_error`] for callers that want the refusal as a value.
+/// Like [`band_with_model_error`], but returns an error instead of panicking.
 ///
 /// # Errors
 ///
@@ -151,7 +148,7 @@ pub fn try_band_with_model_error(
     Ok(*low.start()..=*high.end())
 }
 
-/// The chance that a filter of true rate `rate` gives `observed` wrong answers or fewer out of `trials`.
+/// Returns the probability that a filter of true rate `rate` has `observed` or fewer false positives out of `trials`.
 ///
 /// ```
 /// use mayhap_testkit::binomial::lower_tail;
@@ -160,14 +157,14 @@ pub fn try_band_with_model_error(
 ///
 /// # Panics
 ///
-/// If `rate` is not between 0 and 1, or `trials` above [`MAX_TRIALS`]. Any expected number will do here.
+/// If `rate` is not between 0 and 1, or `trials` is above [`MAX_TRIALS`]. Any expected number is accepted here.
 #[must_use]
 pub fn lower_tail(trials: u64, rate: f64, observed: u64) -> f64 {
     let law = Law::new(trials, rate).unwrap_or_else(|error| panic!("{error}"));
     if observed >= trials { 1.0 } else { law.mirrored().upper_tail(trials - observed) }
 }
 
-/// The chance that a filter of true rate `rate` gives `observed` wrong answers or more out of `trials`.
+/// Returns the probability that a filter of true rate `rate` has `observed` or more false positives out of `trials`.
 ///
 /// ```
 /// use mayhap_testkit::binomial::upper_tail;
@@ -182,7 +179,7 @@ pub fn upper_tail(trials: u64, rate: f64, observed: u64) -> f64 {
     Law::new(trials, rate).unwrap_or_else(|error| panic!("{error}")).upper_tail(observed)
 }
 
-/// How many standard deviations `observed` lies above (or, negative, below) what is expected; for tables.
+/// Returns how many standard deviations `observed` is above (or, if negative, below) the expected number; for tables.
 ///
 /// ```
 /// use mayhap_testkit::binomial::deviations;
@@ -198,7 +195,7 @@ pub fn deviations(trials: u64, rate: f64, observed: u64) -> f64 {
     (observed as f64 - law.mean()) / law.deviation()
 }
 
-/// The binomial law of `n` trials, each a hit with probability `p` and a miss with probability `q`.
+/// The binomial distribution of `n` trials, each a hit with probability `p` and a miss with probability `q`.
 #[derive(Clone, Copy)]
 struct Law {
     n: u64,
@@ -239,7 +236,7 @@ impl Law {
         } else if count as f64 > self.mean() {
             (self.ln_exactly(count) + self.sum_from(count).ln()).exp()
         } else {
-            // At or below the mean the other tail is the one to sum: the first terms here would grow.
+            // At or below the mean, sum the other tail: the first terms here would grow.
             let mirrored = self.mirrored();
             let others = self.n + 1 - count;
             1.0 - (mirrored.ln_exactly(others) + mirrored.sum_from(others).ln()).exp()
@@ -259,7 +256,7 @@ impl Law {
         let lowest = self.mean() as u64 + 1;
         let clamped = |count: f64| (count as u64).clamp(lowest.min(self.n), self.n);
         let mut count = clamped(self.mean() + (-2.0 * alpha.ln()).sqrt() * self.deviation());
-        // Newton on the logarithm, which is concave with slope -1/sum: a handful of steps.
+        // Newton's method on the logarithm, which is concave with slope -1/sum, takes a few steps.
         for _ in 0..64 {
             let (tail, sum) = ln_tail(count);
             let next = clamped(count as f64 + (tail - alpha.ln()) * sum);
@@ -268,7 +265,7 @@ impl Law {
             }
             count = next;
         }
-        // The logarithm bends, so the last steps are walked.
+        // The logarithm is not linear, so the last steps are linear search.
         while ln_tail(count).0 > alpha.ln() {
             count += 1;
         }
@@ -278,7 +275,7 @@ impl Law {
         count
     }
 
-    /// P(at least `count`) / P(exactly `count`), for a count above the mean, where the terms shrink.
+    /// P(at least `count`) / P(exactly `count`), for a count above the mean, where the terms decrease.
     fn sum_from(self, count: u64) -> f64 {
         let odds = self.p / self.q;
         let (mut term, mut sum) = (1.0, 1.0);
@@ -323,7 +320,7 @@ fn stirling_error(n: u64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / xx) / xx) / xx) / xx) / x
 }
 
-/// `x ln(x / mean) + mean - x`, without the cancellation where the two are close.
+/// `x ln(x / mean) + mean - x`, without cancellation if the two are close.
 fn deviance(x: f64, mean: f64) -> f64 {
     let difference = x - mean;
     if difference.abs() >= 0.1 * (x + mean) {
@@ -351,7 +348,7 @@ mod tests {
         (got - want).abs() <= want.abs() * relative
     }
 
-    /// Pascal's triangle in whole numbers: P(k hits) = C(n, k) × a^k × (4 - a)^(n - k) / 4^n for a rate of a/4.
+    /// Pascal's triangle in integers: P(k hits) = C(n, k) × a^k × (4 - a)^(n - k) / 4^n for a rate of a/4.
     fn exact_tails(n: u32, quarters: u128) -> Vec<(f64, f64)> {
         let mut weights = vec![1_u128];
         for _ in 0..n {
@@ -393,8 +390,7 @@ mod tests {
         }
     }
 
-    /// From arithmetic with 60 digits, summed term by term: (trials, rate, count, P(X <= count),
-    /// P(X >= count)).
+    /// Computed with 60-digit arithmetic, summed term by term: (trials, rate, count, P(X <= count), P(X >= count)).
     const KNOWN: &[(u64, f64, u64, f64, f64)] = &[
         (1000, 0.3, 213, 3.59843858201701e-10, 9.99999999775229e-1),
         (1000, 0.3, 285, 1.58502496457709e-1, 8.57762142134972e-1),
@@ -439,10 +435,10 @@ mod tests {
     ];
 
     #[test]
-    fn large_tails_match_longer_arithmetic() {
+    fn large_tails_match_60_digit_arithmetic() {
         for &(trials, rate, count, lower, upper) in KNOWN {
             let got = (lower_tail(trials, rate, count), upper_tail(trials, rate, count));
-            // A rate is a rounded number already: at 10^12 trials its last bit alone moves a tail by 1e-9.
+            // A rate is already rounded: at 10^12 trials its last bit alone moves a tail by 1e-9.
             let relative = if trials > 100_000_000_000 { 1e-8 } else { 1e-9 };
             assert!(
                 close(got.0, lower, relative),
@@ -474,20 +470,20 @@ mod tests {
                 let near = alpha * (1.0 + 1e-9);
                 assert!(
                     low == 0 || lower_tail(trials, rate, low - 1) <= near,
-                    "too wide an exit below: {what}"
+                    "below the band: tail too large: {what}"
                 );
                 assert!(
                     lower_tail(trials, rate, low) >= alpha / (1.0 + 1e-9),
-                    "wider than need be below: {what}"
+                    "below the band: wider than needed: {what}"
                 );
-                assert!(high == trials || upper_tail(trials, rate, high + 1) <= near, "exit above: {what}");
-                assert!(upper_tail(trials, rate, high) >= alpha / (1.0 + 1e-9), "wider above: {what}");
+                assert!(high == trials || upper_tail(trials, rate, high + 1) <= near, "tail above: {what}");
+                assert!(upper_tail(trials, rate, high) >= alpha / (1.0 + 1e-9), "too wide above: {what}");
             }
         }
     }
 
     #[test]
-    fn the_largest_case_is_right_too() {
+    fn the_largest_number_of_trials_is_exact_too() {
         let band = binomial_band(MAX_TRIALS, 0.5, 1e-6);
         let half = MAX_TRIALS / 2;
         assert_eq!(band.end() - half, half - band.start(), "symmetric at one half");
@@ -496,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widened_band_is_made_of_its_two_ends() {
+    fn the_widened_band_consists_of_its_two_ends() {
         let band = |rate| binomial_band(400_000, rate, 1e-6);
         let widened = band_with_model_error(400_000, 0.01, 1e-6, 0.02);
         assert_eq!(widened, *band(0.01 * 0.98).start()..=*band(0.01 * 1.02).end());
@@ -504,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_refused() {
+    fn arguments_out_of_range_are_rejected() {
         let refusal = |trials, rate, alpha| try_binomial_band(trials, rate, alpha).unwrap_err();
         assert_eq!(refusal(29_900, 0.01, 1e-6), BandError::TooFewExpected { expected: 299.0 });
         assert!(try_binomial_band(30_000, 0.01, 1e-6).is_ok());
@@ -528,8 +524,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "299 wrong answers expected, at least 300 are needed to judge")]
-    fn the_short_form_panics_with_the_reason() {
+    #[should_panic(expected = "299 false positives expected, at least 300 are needed to judge")]
+    fn the_panicking_form_gives_the_reason() {
         let _ = binomial_band(29_900, 0.01, 1e-6);
     }
 

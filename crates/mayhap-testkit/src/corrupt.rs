@@ -1,7 +1,7 @@
 //! Encoded bytes, damaged in every way a disk, a peer or an attacker might.
 //!
-//! One copy is made; each damage is done to it in place, shown, and undone. Where a checksum would reject
-//! everything at once and hide what lies behind it, [`Corruptor::sealed_by`] makes it right again first.
+//! Damage is done to one copy in place, shown, and undone. A checksum would reject all damaged bytes and hide the checks after it;
+//! [`Corruptor::sealed_by`] corrects the checksum first.
 //!
 //! ```
 //! use mayhap_testkit::{Subject, corrupt::Corruptor, honest::PlainBloom};
@@ -17,36 +17,36 @@ use crate::rng::Rng;
 use std::fmt;
 use std::ops::Range;
 
-/// What was done to the bytes; names it in an assertion.
+/// The damage to the bytes; its text is for assertions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
     /// Only the first `kept` bytes are left.
     Truncated {
-        /// Length left.
+        /// The remaining length.
         kept: usize,
     },
-    /// `added` bytes follow that do not belong there.
+    /// `added` extra bytes follow.
     Extended {
-        /// Bytes too many.
+        /// The number of extra bytes.
         added: usize,
     },
-    /// One byte is another one now.
+    /// One byte was replaced.
     Flipped {
-        /// Which byte.
+        /// The offset of the byte.
         offset: usize,
-        /// What it was.
+        /// The old value.
         from: u8,
-        /// What it is.
+        /// The new value.
         to: u8,
     },
     /// A field holds an extreme value.
     Field {
-        /// Its first byte.
+        /// The offset of the field.
         offset: usize,
         /// Its length in bytes.
         length: usize,
-        /// What it holds now, little-endian.
+        /// The new value, little-endian.
         value: u128,
     },
 }
@@ -66,10 +66,10 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Puts a right checksum into damaged bytes.
+/// Writes a correct checksum into damaged bytes.
 type Seal<'a> = Box<dyn FnMut(&mut [u8]) + 'a>;
 
-/// Does damage to a copy of some bytes, one damage at a time.
+/// Damages a copy of some bytes, one damage at a time.
 pub struct Corruptor<'a> {
     whole: Vec<u8>,
     copy: Vec<u8>,
@@ -86,15 +86,15 @@ impl fmt::Debug for Corruptor<'_> {
 }
 
 impl<'a> Corruptor<'a> {
-    /// Damages copies of `bytes` and nothing else.
+    /// Creates a corruptor for a copy of `bytes`.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         Self { whole: bytes.to_vec(), copy: bytes.to_vec(), seal: None }
     }
 
-    /// Calls `seal` on damaged bytes before they are shown, to put a right checksum back.
+    /// Calls `seal` on damaged bytes before they are shown, to correct the checksum.
     ///
-    /// Bytes too short to hold one are the seal's to leave alone.
+    /// The seal must leave bytes alone that are too short to contain one.
     ///
     /// ```
     /// use mayhap_testkit::corrupt::Corruptor;
@@ -120,7 +120,7 @@ impl<'a> Corruptor<'a> {
         }
     }
 
-    /// One byte too many up to `most`, all zeros: what a file padded to a page looks like.
+    /// Appends one to `most` zero bytes, like a file padded to a page.
     pub fn extensions(&mut self, most: usize, mut show: impl FnMut(&[u8], &Damage)) {
         for added in 1..=most {
             let length = self.whole.len() + added;
@@ -143,16 +143,15 @@ impl<'a> Corruptor<'a> {
         }
     }
 
-    /// Every single bit, one at a time; for short bytes such as headers.
+    /// Flips every single bit, one at a time; for short bytes such as headers.
     pub fn bit_flips(&mut self, bytes: Range<usize>, mut show: impl FnMut(&[u8], &Damage)) {
         for offset in bytes {
             (0..8).for_each(|bit| self.flipped(offset, 1 << bit, &mut show));
         }
     }
 
-    /// Every field, an offset and a length in bytes, in turn holds each extreme value: 0, 1, 2, all ones,
-    /// one less, the largest and smallest signed numbers, and the powers of two around which sizes wrap.
-    /// Values a field holds already are left out, so everything shown is damaged.
+    /// Sets every field, given by an offset and a length in bytes, to each extreme value: 0, 1, 2, all ones, one less, the largest and smallest signed
+    /// numbers, and the powers of two around which sizes wrap. Skips the value that a field already has, so everything shown is damaged.
     ///
     /// ```
     /// use mayhap_testkit::corrupt::Corruptor;
@@ -165,7 +164,7 @@ impl<'a> Corruptor<'a> {
     ///
     /// # Panics
     ///
-    /// If a field lies outside the bytes or is longer than 16 bytes.
+    /// If a field is outside the bytes or longer than 16 bytes.
     pub fn extremes(&mut self, fields: &[(usize, usize)], mut show: impl FnMut(&[u8], &Damage)) {
         for &(offset, length) in fields {
             assert!(
@@ -192,14 +191,14 @@ impl<'a> Corruptor<'a> {
         self.copy[offset] = from;
     }
 
-    /// Seals and shows the first `length` bytes of the copy, then makes it whole again.
+    /// Seals and shows the first `length` bytes of the copy, then restores it.
     fn shown(&mut self, length: usize, damage: &Damage, show: &mut impl FnMut(&[u8], &Damage)) {
         if let Some(seal) = &mut self.seal {
             seal(&mut self.copy[..length]);
         }
         show(&self.copy[..length], damage);
         match (damage, &self.seal) {
-            // Nothing was written, or the caller takes back the one byte that was.
+            // Nothing was written, or the caller restores the one byte that was.
             (Damage::Truncated { .. } | Damage::Extended { .. } | Damage::Flipped { .. }, None) => {}
             (&Damage::Field { offset, length, .. }, None) => {
                 let field = offset..offset + length;
@@ -235,11 +234,11 @@ mod tests {
 
     const BLOB: &[u8] = b"some bytes, twenty-five";
 
-    /// Shown bytes differ from the whole, and by no more than was said; the copy is whole again at the end.
+    /// Shown bytes differ from the original only by the reported damage; the copy is intact at the end.
     fn watched(corruptor: &mut Corruptor<'_>, run: impl FnOnce(&mut Corruptor<'_>, &mut usize)) -> usize {
         let mut shown = 0;
         run(corruptor, &mut shown);
-        assert_eq!(corruptor.copy, BLOB, "the copy was not made whole");
+        assert_eq!(corruptor.copy, BLOB, "the copy was not restored");
         shown
     }
 
@@ -281,8 +280,8 @@ mod tests {
             corruptor.bit_flips(2..5, one_changed);
         });
         assert_eq!(shown, 1_000 + 3 * 8);
-        assert_eq!(offsets.len(), BLOB.len(), "every byte had its turn");
-        Corruptor::new(&[]).flips(3, 10, |_, damage| panic!("nothing to flip, yet {damage}"));
+        assert_eq!(offsets.len(), BLOB.len(), "every byte was changed once");
+        Corruptor::new(&[]).flips(3, 10, |_, damage| panic!("there are no bytes, but {damage}"));
     }
 
     #[test]
@@ -300,11 +299,11 @@ mod tests {
         assert!([0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff].iter().all(|v| extreme_values(4).contains(v)));
         assert_eq!(extreme_values(1), [0, 1, 2, 127, 128, 254, 255]);
         let mut zeros = Corruptor::new(&[0; 4]);
-        zeros.extremes(&[(0, 4)], |bytes, damage| assert_ne!(bytes, [0; 4], "{damage} is no damage"));
+        zeros.extremes(&[(0, 4)], |bytes, damage| assert_ne!(bytes, [0; 4], "not damaged: {damage}"));
     }
 
     #[test]
-    fn a_seal_is_set_each_time_and_taken_off_again() {
+    fn a_seal_is_written_each_time_and_removed_again() {
         let seal = |bytes: &mut [u8]| {
             if let Some((last, body)) = bytes.split_last_mut() {
                 *last = body.iter().fold(0, |sum, byte| sum ^ byte);
@@ -326,7 +325,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "does not fit")]
-    fn a_field_outside_is_refused() {
+    fn a_field_outside_the_bytes_panics() {
         Corruptor::new(BLOB).extremes(&[(20, 8)], |_, _| {});
     }
 }

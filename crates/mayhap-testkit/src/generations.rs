@@ -1,23 +1,23 @@
-//! Random histories of `MF` names whose generations change, beside a model of their members: no acknowledged member is ever *no*.
+//! Random histories of `MF` names whose generations change, compared with a model of their members: no acknowledged member is ever answered *no*.
 //!
-//! A history is about one name of one kind, and others of the same kind and key that it is merged with and loaded from. What is asked
-//! stands behind [`Server`]: the commands alone, an engine with its log, a host with a replica.
+//! A history is about one name of one kind, and others of the same kind and key that it is merged with and loaded from. [`Server`] stands for the system
+//! under test: the commands alone, an engine with its log, or a host with a replica.
 
 use std::collections::BTreeMap;
 
 use crate::host::Wire;
 use crate::rng::{Rng, mix};
 
-/// What answers requests.
+/// The system that answers requests.
 pub trait Server {
-    /// The reply to one request.
+    /// Returns the reply to one request.
     fn ask(&mut self, words: &[Vec<u8>]) -> Wire;
 
-    /// It goes on from what it has kept. `crash`: without a word before.
+    /// Restarts from the stored data. `crash`: without a clean shutdown.
     fn restart(&mut self, crash: bool);
 }
 
-/// Every kind, with room for all that a history adds, and small ones, which do not take all of it.
+/// Every kind, with room for all items of a history, and some that are too small for all of them.
 pub const KINDS: &[&str] = &[
     "KIND bloom CAPACITY 400",
     "KIND bloom CAPACITY 60000",
@@ -45,30 +45,30 @@ pub const KINDS: &[&str] = &[
     "KIND gcs",
 ];
 
-/// Items are numbers below this one, so that bitmaps take them.
+/// Items are numbers below this one, so that bitmaps accept them.
 const ITEMS: u64 = 300;
 const NAMES: [&str; 3] = ["name", "other", "third"];
 
-/// How often each member was added and not removed since.
+/// The number of copies of each member.
 type Members = BTreeMap<u64, u64>;
 
-/// What the model knows of one name.
+/// The model of one name.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Of the generation that serves, with its kind; nothing where none does.
+    /// The serving generation, with its kind; `None` if there is none.
     serving: Option<(String, Members)>,
-    /// Of the one that is being built.
+    /// The generation that is being built.
     building: Option<Members>,
 }
 
-/// What a history came to, so that a test sees that it did something.
+/// Statistics of a history, so that a test can check that it was not trivial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Commits of a build while which items were added to the generation that served.
+    /// Commits of a build during which items were added to the serving generation.
     pub commits: u64,
-    /// Builds that could not take what was added meanwhile.
+    /// Builds that could not accept the items added during the build.
     pub refused: u64,
-    /// Members that were asked for.
+    /// Members that were looked up.
     pub asked: u64,
 }
 
@@ -77,16 +77,16 @@ struct History<'a, S> {
     rng: Rng,
     options: &'static str,
     known: BTreeMap<&'static str, Known>,
-    /// Items were added to both generations since the build began.
+    /// Items added to both generations since the build began.
     follows: bool,
     done: Done,
     told: Vec<String>,
 }
 
-/// Runs the history of this number. The kind of its name is the next of [`KINDS`] for the next number.
+/// Runs the history of this number. Consecutive numbers use consecutive kinds of [`KINDS`].
 ///
 /// # Errors
-/// What was wrong, and the requests before it.
+/// The error, and the requests before it.
 pub fn history<S: Server>(number: u64, steps: u64, server: &mut S) -> Result<Done, String> {
     let options = KINDS[(number % KINDS.len() as u64) as usize];
     let known = NAMES.iter().map(|name| (*name, Known::default())).collect();
@@ -194,7 +194,7 @@ impl<S: Server> History<'_, S> {
                 continue;
             }
             let known = self.known(name);
-            let Some(serving) = &mut known.serving else { return Err(format!("{name} took {item}")) };
+            let Some(serving) = &mut known.serving else { return Err(format!("{name} accepted {item}")) };
             take(serving, *item, 1);
             if let Some(building) = &mut known.building {
                 *building.entry(*item).or_default() += 1;
@@ -204,10 +204,10 @@ impl<S: Server> History<'_, S> {
         Ok(())
     }
 
-    /// Only what is in, as the manual says.
+    /// Removes only members, as the manual requires.
     fn delete(&mut self, name: &str) {
         let Some((options, members)) = self.known(name).serving.clone() else { return };
-        // Its own no is not certain after a removal.
+        // A `no` of this kind is not certain after a removal.
         if members.is_empty() || options.contains("dual") {
             return;
         }
@@ -226,7 +226,7 @@ impl<S: Server> History<'_, S> {
             }
             Some(members.contains_key(&item))
         });
-        // As long as the one that serves has a copy, the build may not lose it.
+        // While the serving generation has a copy, the build must not lose it.
         if left == Some(false)
             && let Some(members) = &mut known.building
         {
@@ -261,7 +261,7 @@ impl<S: Server> History<'_, S> {
         }
     }
 
-    /// What another name holds, or only the first half of it.
+    /// Loads the contents of another name, or only the first half of them.
     fn load(&mut self, name: &str) {
         let other = NAMES[self.rng.below(3) as usize];
         let Wire::Array(parts) = self.ask(&format!("MF.DUMP {other} 0")) else { return };
@@ -319,7 +319,7 @@ impl<S: Server> History<'_, S> {
         }
     }
 
-    /// All members are in, and a name that serves answers.
+    /// Checks that all members are found, and that a serving name answers.
     fn check(&mut self, name: &'static str) -> Result<(), String> {
         let Some((_, members)) = self.known(name).serving.clone() else { return Ok(()) };
         let asked: Vec<u64> = if members.is_empty() { vec![0] } else { members.keys().copied().collect() };
@@ -332,7 +332,7 @@ impl<S: Server> History<'_, S> {
         self.done.asked += members.len() as u64;
         match asked.iter().zip(&answers).find(|(item, answer)| members.contains_key(item) && !is_yes(answer))
         {
-            Some((item, answer)) => Err(format!("{item} is a member of {name}, which says {answer:?}")),
+            Some((item, answer)) => Err(format!("{item} is a member of {name}, but the answer is {answer:?}")),
             None => Ok(()),
         }
     }

@@ -1,10 +1,10 @@
-//! Filters that are right, slow and easy to read: the suites must accept them.
+//! Filters that are correct, slow and easy to read: the suites must accept them.
 
 use crate::rng::{GOLDEN, mix};
 use crate::{Inserted, Subject};
 use std::collections::HashMap;
 
-/// Hashes all bytes and the length, eight bytes a step.
+/// Hashes all bytes and the length, eight bytes per step.
 fn hash(item: &[u8], seed: u64) -> u64 {
     item.chunks(8).fold(mix(seed ^ mix(item.len() as u64)), |state, part| {
         let mut word = [0; 8];
@@ -13,7 +13,7 @@ fn hash(item: &[u8], seed: u64) -> u64 {
     })
 }
 
-/// The `probes` places of `item` among `places`, each by a hash of its own.
+/// The `probes` positions of `item` among `places`, each by its own hash.
 fn places(item: &[u8], seed: u64, probes: u32, places: usize) -> impl Iterator<Item = usize> + use<> {
     let hash = hash(item, seed);
     (1..=u64::from(probes)).map(move |probe| {
@@ -30,7 +30,7 @@ fn size(capacity: u64, fpr: f64) -> (usize, u32) {
     (bits.max(8), probes)
 }
 
-/// A textbook Bloom filter: one `bool` a bit, one hash a probe.
+/// A textbook Bloom filter: one `bool` per bit, one hash per probe.
 ///
 /// ```
 /// use mayhap_testkit::{Subject, honest::PlainBloom};
@@ -46,7 +46,7 @@ pub struct PlainBloom {
 }
 
 impl PlainBloom {
-    /// A filter that holds `capacity` items at a false-positive rate of `fpr`.
+    /// Creates a filter for `capacity` items at a false-positive rate of `fpr`.
     ///
     /// # Panics
     ///
@@ -58,14 +58,14 @@ impl PlainBloom {
         Self { bits: vec![false; bits], probes, seed }
     }
 
-    /// The rate by the usual model, with `items` different items in it.
+    /// The rate by the usual model, with `items` different items.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         let untouched = (-1.0 / self.bits.len() as f64).ln_1p() * f64::from(self.probes) * items as f64;
         (-untouched.exp_m1()).powi(self.probes as i32)
     }
 
-    /// Seed, probes and number of bits as 8 bytes each, then the bits, then their sum as a checksum.
+    /// Encodes seed, probes and number of bits as 8 bytes each, then the bits, then their sum as a checksum.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -79,11 +79,11 @@ impl PlainBloom {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Decodes the output of [`encode`](Self::encode).
     ///
     /// # Errors
     ///
-    /// In words, if the bytes are not exactly such.
+    /// The reason, if the bytes are not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let (body, checksum) = bytes.split_last_chunk::<8>().ok_or("shorter than its checksum")?;
         if hash(body, 0) != u64::from_le_bytes(*checksum) {
@@ -93,7 +93,7 @@ impl PlainBloom {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at * 8 + i]));
         let (seed, probes, bits) = (word(0), word(1), word(2));
         if bits.div_ceil(8) != packed.len() as u64 {
-            return Err(format!("{bits} bits announced, {} bytes follow", packed.len()));
+            return Err(format!("the header has {bits} bits, but {} bytes follow", packed.len()));
         }
         let probes = u32::try_from(probes).map_err(|_| format!("{probes} probes are too many"))?;
         let bits = (0..bits as usize).map(|i| packed[i / 8] >> (i % 8) & 1 == 1).collect();
@@ -124,14 +124,14 @@ impl Subject for PlainBloom {
 
     fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
         if (self.bits.len(), self.probes, self.seed) != (other.bits.len(), other.probes, other.seed) {
-            return Some(Err("made with other numbers".into()));
+            return Some(Err("the filters have different parameters".into()));
         }
         self.bits.iter_mut().zip(&other.bits).for_each(|(bit, other)| *bit |= other);
         Some(Ok(()))
     }
 }
 
-/// A counting Bloom filter with counters nobody can overflow; removal done right.
+/// A counting Bloom filter with counters that cannot overflow; removal is correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainCounting {
     pub(crate) counters: Vec<u32>,
@@ -140,7 +140,7 @@ pub struct PlainCounting {
 }
 
 impl PlainCounting {
-    /// A filter that holds `capacity` copies of items at a false-positive rate of `fpr`.
+    /// Creates a filter for `capacity` copies of items at a false-positive rate of `fpr`.
     #[must_use]
     pub fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
         let (counters, probes) = size(capacity, fpr);
@@ -181,14 +181,14 @@ impl Subject for PlainCounting {
     }
 }
 
-/// The exact multiset: a filter that is never wrong, only large.
+/// The exact multiset: a filter without false positives, only large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlainSet {
     copies: HashMap<Vec<u8>, u64>,
 }
 
 impl PlainSet {
-    /// Holds nothing yet.
+    /// Creates an empty multiset.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_bloom_is_sized_by_the_book() {
+    fn a_plain_bloom_has_the_textbook_size() {
         let filter = PlainBloom::for_capacity(1_000, 0.01, 1);
         assert_eq!((filter.bits.len(), filter.probes), (9_586, 7));
         assert!((filter.expected_fpr(1_000) / 0.01 - 1.0).abs() < 0.01);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_bloom_comes_back_as_it_was() {
+    fn a_plain_bloom_survives_a_round_trip() {
         let mut filter = PlainBloom::for_capacity(77, 0.03, 5);
         (0..77).for_each(|i| {
             filter.insert(&crate::member(i));

@@ -1,14 +1,14 @@
-//! What proves mayhap's promises: seeded items, binomial bands, an exact model, suites of promises, and
-//! filters made wrong on purpose so that the suites have something to reject.
+//! Test tools that check mayhap's guarantees: seeded items, binomial bands, an exact model, test suites, and filters that are wrong on purpose, which the
+//! suites must reject.
 //!
 //! ```text
 //!   items ──▶ suite ──▶ Subject (the filter under test)
 //!               │
 //!               ├─ never_forgets    random operations against the exact Model
-//!               └─ keeps_its_rate   wrong answers of full filters against a binomial band
+//!               └─ keeps_its_rate   false positives of full filters against a binomial band
 //! ```
 //!
-//! A filter joins by implementing [`Subject`]; then one test per promise:
+//! Implement [`Subject`] for a filter; then write one test per guarantee:
 //!
 //! ```
 //! use mayhap_testkit::bad::ForgetsOnDecode;
@@ -20,10 +20,9 @@
 //! assert!(never_forgets(|seed| ForgetsOnDecode::for_capacity(1_000, 0.01, seed), &script).is_err());
 //! ```
 //!
-//! Everything is reproducible: the same seed gives the same items and the same operations, for ever and on
-//! every machine.
+//! Everything is reproducible: the same seed always gives the same items and the same operations, on every machine.
 
-// One module counts allocations, which takes a `GlobalAlloc`; every other one is held to safe code.
+// One module counts allocations, which needs a `GlobalAlloc`; all others are safe code.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]

@@ -1,11 +1,10 @@
-//! The exact truth a filter is held against.
+//! The exact model that a filter is compared with.
 
 use crate::rng::Rng;
 
 /// A multiset of item numbers `0..pool`: which are held, and in how many copies.
 ///
-/// Knows items by number, not by bytes, and finds a random held one at once, so that tens of millions of
-/// operations cost seconds.
+/// It stores items by number, not by bytes, and picks a random held one in constant time, so that tens of millions of operations take seconds.
 ///
 /// ```
 /// use mayhap_testkit::model::Model;
@@ -21,20 +20,20 @@ use crate::rng::Rng;
 pub struct Model {
     copies: Vec<u32>,
     held: Vec<u64>,
-    /// Where in `held` a held number stands.
+    /// The index in `held` of a held number.
     places: Vec<usize>,
     total_copies: u64,
 }
 
 impl Model {
-    /// Holds nothing yet, and has room for the numbers `0..pool`.
+    /// Creates an empty model with room for the numbers `0..pool`.
     #[must_use]
     pub fn new(pool: u64) -> Self {
         let pool = pool as usize;
         Self { copies: vec![0; pool], held: Vec::new(), places: vec![0; pool], total_copies: 0 }
     }
 
-    /// Puts one copy of `number` in.
+    /// Adds one copy of `number`.
     ///
     /// # Panics
     ///
@@ -49,14 +48,14 @@ impl Model {
         self.total_copies += 1;
     }
 
-    /// Takes one copy of `number` out.
+    /// Removes one copy of `number`.
     ///
     /// # Panics
     ///
-    /// If there is none: a script only removes what the model holds.
+    /// If it holds no copy: a script only removes what the model holds.
     pub fn take(&mut self, number: u64) {
         let copies = &mut self.copies[number as usize];
-        assert!(*copies > 0, "took out number {number}, which is not held");
+        assert!(*copies > 0, "removed number {number}, which is not held");
         *copies -= 1;
         self.total_copies -= 1;
         if *copies == 0 {
@@ -68,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Takes everything out, in the time it takes to name it.
+    /// Removes everything, in time proportional to the held numbers.
     pub fn clear(&mut self) {
         for number in self.held.drain(..) {
             self.copies[number as usize] = 0;
@@ -76,31 +75,31 @@ impl Model {
         self.total_copies = 0;
     }
 
-    /// Is at least one copy of `number` in?
+    /// Returns whether it holds at least one copy of `number`.
     #[must_use]
     pub fn holds(&self, number: u64) -> bool {
         self.copies[number as usize] > 0
     }
 
-    /// How many copies of `number` are in.
+    /// The number of copies of `number`.
     #[must_use]
     pub fn copies(&self, number: u64) -> u32 {
         self.copies[number as usize]
     }
 
-    /// Every number held, once each, in no order.
+    /// Every held number, once each, in any order.
     #[must_use]
     pub fn held(&self) -> &[u64] {
         &self.held
     }
 
-    /// All copies of all numbers.
+    /// The number of copies of all numbers.
     #[must_use]
     pub const fn total_copies(&self) -> u64 {
         self.total_copies
     }
 
-    /// A random held number, or `None` if nothing is held.
+    /// Returns a random held number, or `None` if it is empty.
     pub fn pick(&self, rng: &mut Rng) -> Option<u64> {
         match self.held.len() as u64 {
             0 => None,
@@ -115,7 +114,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn agrees_with_a_map() {
+    fn the_model_agrees_with_a_map() {
         let (mut model, mut map) = (Model::new(50), HashMap::<u64, u32>::new());
         let mut rng = Rng::new(3);
         for _ in 0..20_000 {
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn is_empty_once_cleared() {
+    fn the_model_is_empty_once_cleared() {
         let mut model = Model::new(5);
         [1, 1, 3].into_iter().for_each(|number| model.add(number));
         model.clear();
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "not held")]
-    fn what_is_not_held_cannot_be_taken() {
+    fn taking_an_item_that_is_not_held_panics() {
         Model::new(3).take(1);
     }
 }

@@ -1,7 +1,7 @@
-//! Programs that are not ours: found, run for a limited time, and fed in folders that go away again.
+//! Real programs of others: found, run with a timeout, and given temporary folders.
 //!
-//! Each is named by an environment variable or is on the path; `tools/real-programs` installs them and prints the variables. Where one is not
-//! there, a test says so and does nothing, unless `MAYHAP_REQUIRE_REAL=1`: then that is a failure.
+//! Each is named by an environment variable or found on the path; `tools/real-programs` installs them and prints the variables. If a program is missing, a
+//! test reports that and does nothing, unless `MAYHAP_REQUIRE_REAL=1`: then it fails.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No program of these tests takes longer, however slow the machine.
+/// The timeout for every program of these tests, even on a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The file the variable names, or else the program of this name on the path. `None`: it is not there, that was said, and it need not be.
+/// Returns the file that the variable names, or else the program of this name on the path. Returns `None`, after a message, if the program is missing and
+/// not required.
 ///
 /// # Panics
-/// If it is not there, and `MAYHAP_REQUIRE_REAL=1` says that it must be.
+/// If it is missing and `MAYHAP_REQUIRE_REAL=1` requires it.
 pub fn find(variable: &str, name: &str) -> Option<PathBuf> {
     let named = env::var_os(variable).map(PathBuf::from);
     let on_path = || {
@@ -27,24 +28,24 @@ pub fn find(variable: &str, name: &str) -> Option<PathBuf> {
     };
     let found = named.or_else(on_path).filter(|path| path.is_file());
     if found.is_none() {
-        let what = format!("{name} is not there ({variable} names it; tools/real-programs installs it)");
+        let what = format!("{name} not found ({variable} names it; tools/real-programs installs it)");
         let required = env::var_os("MAYHAP_REQUIRE_REAL").is_some_and(|value| value == "1");
         assert!(!required, "{what}");
-        // Past the test harness, which shows nothing of tests that pass.
+        // Bypasses the test harness, which hides the output of tests that pass.
         let _ = writeln!(io::stderr(), "not run: {what}");
     }
     found
 }
 
-/// A folder of its own, removed with everything in it when it is dropped.
+/// A temporary folder, removed with its contents when it is dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A new one, with `name` in its name. Its path is short enough for the name of a socket, which is some hundred bytes.
+    /// Creates a folder with `name` in its name. Its path is short enough for a socket, which is limited to about a hundred bytes.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -53,12 +54,12 @@ impl Folder {
         Self(path)
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where something of this name in it is.
+    /// The path of an entry of this name in the folder.
     pub fn join(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.0.join(name.as_ref())
     }
@@ -70,7 +71,7 @@ impl Drop for Folder {
     }
 }
 
-/// A program that runs until this is dropped.
+/// A program that is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running(pub Child);
 
@@ -81,11 +82,11 @@ impl Drop for Running {
     }
 }
 
-/// Runs the program with these bytes as its input and hands back what it printed. One that fails, or takes longer than [`PATIENCE`], is a panic
-/// with what it had to say.
+/// Runs the program with these bytes as its input and returns its output. Panics with the program's error output if it fails or takes longer than
+/// [`PATIENCE`].
 ///
 /// # Panics
-/// As said.
+/// See above.
 pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let said = format!("{command:?}");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -94,7 +95,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let (stdin, stdout, stderr) =
         (running.0.stdin.take().unwrap(), running.0.stdout.take().unwrap(), running.0.stderr.take().unwrap());
     thread::scope(|scope| {
-        // A program that does not read to the end breaks the pipe; whether it may is for its answer to say.
+        // A program that does not read all its input breaks the pipe; its exit status tells whether that is a failure.
         scope.spawn(move || {
             let mut stdin = stdin;
             let _ = stdin.write_all(input);
@@ -114,7 +115,7 @@ fn all_of(mut stream: impl Read) -> Vec<u8> {
     bytes
 }
 
-/// Did it end well?
+/// Waits for the program, and returns whether it succeeded.
 fn wait(child: &mut Child, said: &str) -> bool {
     let start = Instant::now();
     loop {
@@ -122,7 +123,7 @@ fn wait(child: &mut Child, said: &str) -> bool {
             return status.success();
         }
         if start.elapsed() > PATIENCE {
-            // Ends its pipes too, and with them the threads that read them.
+            // Closes its pipes too, which ends the threads that read them.
             let _ = child.kill();
             panic!("{said} took longer than {PATIENCE:?}");
         }

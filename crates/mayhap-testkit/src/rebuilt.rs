@@ -1,49 +1,48 @@
-//! A filter that is built once from all its items, as one that takes them one by one.
+//! Adapts a filter that is built once from all its items, so that it accepts them one by one.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::{Inserted, Subject};
 
-/// A static filter under test: what a suite needs to know of it.
+/// A static filter under test: the interface a suite needs.
 pub trait Built: Sized {
-    /// A filter of these items, which may hold duplicates.
+    /// Builds a filter of these items, which may contain duplicates.
     ///
     /// # Errors
-    /// In words, if it did not come together.
+    /// The reason, if it cannot be built.
     fn build(items: &[Vec<u8>], seed: u64) -> Result<Self, String>;
 
-    /// `false`: certainly not here. `true`: mayhap.
+    /// Returns `false` if `item` is certainly not a member, `true` if it may be.
     fn may_contain(&self, item: &[u8]) -> bool;
 
-    /// All `items` at once.
+    /// Queries all `items` in one call.
     fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool>;
 
-    /// What comes back after encoding and decoding.
+    /// Encodes and decodes the filter.
     ///
     /// # Errors
-    /// In words, if nothing did.
+    /// The reason, if that fails.
     fn round_trip(&self) -> Result<Self, String>;
 }
 
-/// Collects items and builds the filter anew whenever it is asked after something was inserted, so that a
-/// static filter can be a [`Subject`].
+/// Collects items and rebuilds the filter when it is queried after an insert, so that a static filter can be a [`Subject`].
 pub struct Rebuilt<F> {
     seed: u64,
-    /// What was inserted, some of it twice: a filter must not mind, and building must not get slower for ever.
+    /// The inserted items, including some duplicates: a filter must accept them, and building must not become slower without bound.
     items: Vec<Vec<u8>>,
     distinct: HashSet<Vec<u8>>,
     filter: OnceCell<F>,
 }
 
 impl<F: Built> Rebuilt<F> {
-    /// Nothing inserted yet.
+    /// Creates it without items.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, items: Vec::new(), distinct: HashSet::new(), filter: OnceCell::new() }
     }
 
-    /// The filter of everything inserted so far.
+    /// Returns the filter of all items inserted so far.
     ///
     /// # Panics
     /// If it cannot be built.

@@ -1,12 +1,11 @@
-//! Seeded randomness that never changes: a failure seen today replays next year.
+//! Seeded randomness that never changes: a failure seen today can be replayed next year.
 //!
-//! Not for secrets, and not meant to be the best generator there is; meant to be ten lines that nobody
-//! has to update.
+//! Not for secrets, and not the best generator: ten lines that need no updates.
 
 /// An odd constant near 2^64 divided by the golden ratio; steps by it visit every `u64` once.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Scrambles 64 bits. A bijection: different inputs give different outputs, always.
+/// Scrambles 64 bits. It is a bijection: different inputs always give different outputs.
 ///
 /// ```
 /// use mayhap_testkit::rng::mix;
@@ -34,27 +33,27 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// A generator that depends on `seed` alone.
+    /// Creates a generator that depends only on `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: mix(seed ^ GOLDEN) }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix(self.state)
     }
 
-    /// A number in `0..limit`. The bias is under `limit` / 2^64, which no test here can see.
+    /// Returns a number in `0..limit`. The bias is under `limit` / 2^64, which no test here can detect.
     ///
     /// # Panics
     ///
-    /// If `limit` is 0: there is no such number.
+    /// If `limit` is 0.
     #[inline]
     pub fn below(&mut self, limit: u64) -> u64 {
-        assert!(limit > 0, "no number is below 0");
+        assert!(limit > 0, "the limit must be above 0");
         ((u128::from(self.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 }
@@ -63,16 +62,16 @@ impl Rng {
 mod tests {
     use super::*;
 
-    /// The published first outputs of SplitMix64 from state 0: replays depend on these never moving.
+    /// The published first outputs of SplitMix64 from state 0. Replays depend on them.
     #[test]
-    fn is_splitmix64() {
+    fn rng_is_splitmix64() {
         let mut rng = Rng { state: 0 };
         assert_eq!(rng.next_u64(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(rng.next_u64(), 0x6e78_9e6a_a1b9_65f4);
     }
 
     #[test]
-    fn below_reaches_every_number_and_no_other() {
+    fn below_returns_every_number_under_the_limit() {
         let mut rng = Rng::new(1);
         let mut seen = [0_u32; 7];
         for _ in 0..7_000 {

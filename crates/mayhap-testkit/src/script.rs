@@ -1,11 +1,11 @@
-//! Scripts of requests and the raw replies they get, in both protocols. One file of them runs in process and over a socket.
+//! Scripts of requests and their raw replies, in both protocols. The same file runs in process and over a socket.
 //!
 //! ```text
-//! # Section 1.2                       a remark, or where the next lines come from
-//! ---                                 everything is forgotten: names and parameters
+//! # Section 1.2                       a remark, or the source of the next lines
+//! ---                                 everything is reset: names and parameters
 //! @ bf-error-rate 0.02                a parameter is set
 //! > BF.MADD seen a "two words" \x00   a request; quotes, and escapes as in Rust, where a word needs them
-//! 2 *3 :1*3                           its reply in RESP2: tokens with a blank between them
+//! 2 *3 :1*3                           its reply in RESP2: tokens separated by blanks
 //! 3 *3 #t*3                           its reply in RESP3
 //! > BF.RESERVE seen 0.01 100
 //! = -"ERR item exists"                the same in both
@@ -13,9 +13,9 @@
 //!
 //! | token | bytes |
 //! |---|---|
-//! | `*2` `%2` `:7` `#t` `_` `$-1` `+OK` `,0.5` | as they are, and the end of a line |
+//! | `*2` `%2` `:7` `#t` `_` `$-1` `+OK` `,0.5` | unchanged, followed by a line end |
 //! | `+"two words"` `-"ERR bad"` | a line with blanks |
-//! | `"bytes"` | a bulk string, its length in front |
+//! | `"bytes"` | a bulk string, preceded by its length |
 //! | `:1*9` `#t*9` | nine of them |
 //!
 //! In requests, `{0..99}` is a hundred words: the numbers from 0 to 99.
@@ -25,27 +25,27 @@ use std::fmt;
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The line in the file, from 1 on.
+    /// The line number in the file, counted from 1.
     pub line: usize,
     /// The last remark before it.
     pub remark: String,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Forget everything.
+    /// Reset everything.
     Forget,
     /// Set a parameter.
     Set {
         /// Which.
         name: String,
-        /// To what.
+        /// The value.
         value: String,
     },
-    /// Ask, and be answered.
+    /// Send a request and check the reply.
     Ask {
         /// The words of the request.
         words: Vec<Vec<u8>>,
@@ -59,9 +59,9 @@ pub enum Action {
 /// Why a script could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
-    /// The line, from 1 on.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub what: &'static str,
 }
 
@@ -73,10 +73,10 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// The steps of a script.
+/// Parses the steps of a script.
 ///
 /// # Errors
-/// [`ScriptError`] with the line that makes no sense; a request without both replies makes none.
+/// [`ScriptError`] with the invalid line; a request without both replies is invalid.
 pub fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
     let mut steps = Vec::new();
     let mut remark = String::new();
@@ -96,7 +96,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
                 steps.push(Step { line: line_number, remark: remark.clone(), action: Action::Forget });
             }
             "@" => {
-                let (name, value) = rest.split_once(' ').ok_or_else(|| error("a parameter has a value"))?;
+                let (name, value) = rest.split_once(' ').ok_or_else(|| error("a parameter needs a value"))?;
                 let action = Action::Set { name: name.to_owned(), value: value.trim().to_owned() };
                 steps.push(Step { line: line_number, remark: remark.clone(), action });
             }
@@ -114,7 +114,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
                     asked.resp3 = Some(bytes);
                 }
             }
-            _ => return Err(error("a line begins with #, ---, @, >, 2, 3 or =")),
+            _ => return Err(error("a line must begin with #, ---, @, >, 2, 3 or =")),
         }
     }
     finish(asked, &remark, &mut steps)?;
@@ -131,17 +131,17 @@ struct Asked {
 fn finish(asked: Option<Asked>, remark: &str, steps: &mut Vec<Step>) -> Result<(), ScriptError> {
     let Some(Asked { line, words, resp2, resp3 }) = asked else { return Ok(()) };
     let (Some(resp2), Some(resp3)) = (resp2, resp3) else {
-        return Err(ScriptError { line, what: "a request has a reply in both protocols" });
+        return Err(ScriptError { line, what: "a request needs a reply in both protocols" });
     };
     steps.push(Step { line, remark: remark.to_owned(), action: Action::Ask { words, resp2, resp3 } });
     Ok(())
 }
 
-/// A piece of a line: what stood outside of quotes, then what stood inside of them, if there were any.
+/// A piece of a line: the text before the quotes, then the text inside the quotes, if there are any.
 struct Piece {
     plain: Vec<u8>,
     quoted: Option<Vec<u8>>,
-    /// What stood behind the quotes.
+    /// The text after the quotes.
     behind: Vec<u8>,
 }
 
@@ -180,7 +180,7 @@ fn pieces(line: &str) -> Result<Vec<Piece>, &'static str> {
 }
 
 fn escaped(bytes: &mut impl Iterator<Item = u8>) -> Result<u8, &'static str> {
-    const UNKNOWN: &str = "an escape is one of \\\\ \\\" \\n \\r \\xNN";
+    const UNKNOWN: &str = "an escape must be one of \\\\ \\\" \\n \\r \\xNN";
     match bytes.next().ok_or(UNKNOWN)? {
         b'n' => Ok(b'\n'),
         b'r' => Ok(b'\r'),
@@ -200,14 +200,14 @@ fn words(line: &str) -> Result<Vec<Vec<u8>>, &'static str> {
         let text = String::from_utf8_lossy(&piece.plain);
         let range = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         if let Some((from, to)) = range.and_then(|range| range.split_once("..")) {
-            let number = |text: &str| text.parse::<u32>().map_err(|_| "a range has two numbers");
+            let number = |text: &str| text.parse::<u32>().map_err(|_| "a range needs two numbers");
             words.extend((number(from)?..=number(to)?).map(|number| number.to_string().into_bytes()));
         } else {
             words.push([piece.plain, piece.quoted.unwrap_or_default(), piece.behind].concat());
         }
     }
     match words.is_empty() {
-        true => Err("a request has a word"),
+        true => Err("a request needs a word"),
         false => Ok(words),
     }
 }
@@ -232,18 +232,18 @@ fn reply(line: &str) -> Result<Vec<u8>, &'static str> {
                 let (token, times) = match times {
                     Some((token, times)) => {
                         let times: usize =
-                            times.parse().map_err(|_| "a token is repeated a number of times")?;
+                            times.parse().map_err(|_| "a token must be repeated a number of times")?;
                         (format!("{}{token}", char::from(*mark)), times)
                     }
                     None => (text, 1),
                 };
                 (0..times).for_each(|_| out.extend_from_slice(format!("{token}\r\n").as_bytes()));
             }
-            _ => return Err("a token is a mark and a text, or a text in quotes"),
+            _ => return Err("a token must be a mark and a text, or a text in quotes"),
         }
     }
     match out.is_empty() {
-        true => Err("a reply has a token"),
+        true => Err("a reply needs a token"),
         false => Ok(out),
     }
 }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named_with_its_line() {
+    fn an_invalid_line_is_an_error_with_its_number() {
         for (text, line) in [
             ("> A\n2 :1\n", 1),
             ("2 :1", 1),

@@ -1,9 +1,8 @@
-//! What a suite asks of a filter.
+//! The interface that a suite needs of a filter.
 
-/// What came of an insert.
+/// The result of an insert.
 ///
-/// Made from a `bool` (`true`: certainly new) or from a `Result<bool, _>` (`Err`: refused), so that an
-/// adapter is `self.0.insert(item).into()`.
+/// Made from a `bool` (`true`: certainly new) or from a `Result<bool, _>` (`Err`: rejected), so that an adapter is `self.0.insert(item).into()`.
 ///
 /// ```
 /// use mayhap_testkit::Inserted;
@@ -12,11 +11,11 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// The item certainly was not in the filter, and now is.
+    /// The item was certainly not in the filter, and now is.
     New,
-    /// Mayhap it was here already; it certainly is now. Filters that cannot tell say this always.
+    /// The item may have been in the filter before; it certainly is now. Filters that cannot tell always return this.
     Mayhap,
-    /// The filter had no room; nothing changed, and nothing that was there is lost.
+    /// The filter had no room; nothing changed, and no item was lost.
     Refused,
 }
 
@@ -34,9 +33,8 @@ impl<E> From<Result<bool, E>> for Inserted {
 
 /// A filter under test.
 ///
-/// Two methods are needed. The others say `None`, "cannot", until they are written; a suite skips what a
-/// filter cannot do and reports how often it did what, so a test can insist (see
-/// [`Report::missing`](crate::suite::Report::missing)).
+/// Two methods are required. The others return `None`, "not supported", by default. A suite skips operations that a filter does not support and reports
+/// how often it ran each, so a test can require them (see [`Report::missing`](crate::suite::Report::missing)).
 ///
 /// ```
 /// use mayhap_testkit::{Inserted, Subject};
@@ -58,36 +56,36 @@ impl<E> From<Result<bool, E>> for Inserted {
 /// assert_eq!(exact.may_contain_batch(&[b"a", b"b"]), [true, false]);
 /// ```
 pub trait Subject: Sized {
-    /// Records `item`.
+    /// Inserts `item`.
     fn insert(&mut self, item: &[u8]) -> Inserted;
 
-    /// `false`: certainly not here. `true`: mayhap.
+    /// Returns `false` if `item` is certainly not a member, `true` if it may be.
     fn may_contain(&self, item: &[u8]) -> bool;
 
-    /// Takes one copy of `item` out. `Some(true)`: taken out; `Some(false)`: it certainly was not here;
-    /// `None`: this filter cannot remove.
+    /// Removes one copy of `item`. Returns `Some(true)` if it was removed, `Some(false)` if it certainly was not a member, and `None` if this filter cannot
+    /// remove.
     ///
-    /// A filter that can is taken to count copies: after two inserts and one remove the item is still here.
+    /// A filter that can remove is expected to count copies: after two inserts and one remove the item is still a member.
     fn remove(&mut self, _item: &[u8]) -> Option<bool> {
         None
     }
 
-    /// What comes back after encoding and decoding; an error in words; or `None`: cannot be encoded.
+    /// Encodes and decodes the filter. Returns the result or the reason of a failure; `None` if it cannot be encoded.
     fn round_trip(&self) -> Option<Result<Self, String>> {
         None
     }
 
-    /// Takes in everything `other` holds, which was made alike; `None`: cannot merge.
+    /// Adds all members of `other`, which has the same parameters; `None` if it cannot merge.
     fn merge(&mut self, _other: &Self) -> Option<Result<(), String>> {
         None
     }
 
-    /// Records all `items`, answering for each as if they had come one after the other.
+    /// Inserts all `items`, with the same results as inserting them one by one.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         items.iter().map(|item| self.insert(item)).collect()
     }
 
-    /// Looks all `items` up at once.
+    /// Queries all `items` in one call.
     fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
         items.iter().map(|item| self.may_contain(item)).collect()
     }

@@ -1,4 +1,4 @@
-//! The meter needs to be the allocator of a whole program, so it is tested in one of its own.
+//! The meter must be the allocator of a whole program, so it has its own test program.
 
 use mayhap_testkit::alloc_meter::AllocMeter;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ fn counts_total_peak_and_largest() {
 }
 
 #[test]
-fn nothing_allocated_is_zero() {
+fn no_allocation_counts_as_zero() {
     let (sum, measured) = AllocMeter::measure(|| (0..black_box(1_000_u64)).sum::<u64>());
     assert_eq!(sum, 499_500);
     assert_eq!((measured.total_bytes, measured.peak_bytes, measured.largest_request), (0, 0, 0));
@@ -41,7 +41,7 @@ fn growth_counts_the_new_buffer_each_time() {
 }
 
 #[test]
-fn a_refused_request_is_seen() {
+fn a_failed_request_is_counted() {
     let (refused, measured) = AllocMeter::measure(|| Vec::<u8>::new().try_reserve_exact(1 << 60).is_err());
     assert!(refused);
     assert_eq!(measured.largest_request, 1 << 60);
@@ -49,7 +49,7 @@ fn a_refused_request_is_seen() {
 }
 
 #[test]
-fn other_threads_do_not_disturb() {
+fn other_threads_are_not_counted() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -82,9 +82,9 @@ fn measurements_nest_even_when_the_inner_one_panics() {
     assert!(outer.peak_bytes >= 50_000 && outer.largest_request >= 50_000, "{outer:?}");
 }
 
-/// What was held before does not count, and giving it back does not count against the peak.
+/// Memory held before does not count, and freeing it does not lower the peak.
 #[test]
-fn memory_from_before_is_left_out() {
+fn memory_held_before_is_not_counted() {
     let before = black_box(vec![0_u8; 1 << 20]);
     let ((), measured) = AllocMeter::measure(|| {
         drop(before);

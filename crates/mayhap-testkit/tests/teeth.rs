@@ -1,5 +1,4 @@
-//! Every suite accepts what is right and rejects what is wrong. The table in the documentation of `suite`,
-//! checked row by row.
+//! Every suite accepts correct filters and rejects wrong ones: checks the table in the documentation of `suite` row by row.
 
 use mayhap_testkit::bad::*;
 use mayhap_testkit::honest::{PlainBloom, PlainCounting, PlainSet};
@@ -17,7 +16,7 @@ fn script(seed: u64) -> Script {
     Script { seed, ..Script::new(30_000, CAPACITY) }
 }
 
-/// 8 × 50 000 × 2 % ≈ 8 000 wrong answers, and the model of a filter of 2 000 items is good to 3 %.
+/// 8 × 50 000 × 2 % ≈ 8 000 false positives, and the model of a filter of 2 000 items is accurate to 3 %.
 fn plan(shape: Shape) -> RatePlan<'static> {
     let rate = PlainBloom::for_capacity(CAPACITY, FPR, 0).expected_fpr(CAPACITY);
     RatePlan {
@@ -29,24 +28,23 @@ fn plan(shape: Shape) -> RatePlan<'static> {
     }
 }
 
-/// What the two suites say about one filter: the first failure of `never_forgets` over the seeds, and the
-/// failure of `keeps_its_rate`.
+/// The results of the two suites for one filter: the first failure of `never_forgets` over the seeds, and the failure of `keeps_its_rate`.
 fn judged<S: Subject>(make: impl Fn(u64, f64, u64) -> S) -> (Option<Failure>, Option<Failure>) {
     let make = |seed| make(CAPACITY, FPR, seed);
     let forgets = SEEDS.iter().find_map(|&seed| never_forgets(make, &script(seed)).err());
     (forgets, keeps_its_rate(make, &plan(Shape::Url)).err())
 }
 
-/// Caught on every seed, not by luck on one.
+/// Rejected on every seed, not by luck on one.
 fn caught_by_never_forgets<S: Subject>(make: impl Fn(u64, f64, u64) -> S) {
     for seed in SEEDS {
         let verdict = never_forgets(|seed| make(CAPACITY, FPR, seed), &script(seed));
-        assert!(verdict.is_err(), "seed {seed} let it through: {verdict:?}");
+        assert!(verdict.is_err(), "accepted at seed {seed}: {verdict:?}");
     }
 }
 
 #[test]
-fn what_is_right_is_accepted() {
+fn correct_filters_are_accepted() {
     assert_eq!(judged(PlainBloom::for_capacity), (None, None));
     assert_eq!(judged(PlainCounting::for_capacity), (None, None));
     let (forgets, rate) = judged(|_, _, _| PlainSet::new());
@@ -55,7 +53,7 @@ fn what_is_right_is_accepted() {
 }
 
 #[test]
-fn the_right_rate_is_seen_for_every_shape() {
+fn the_correct_rate_is_accepted_for_every_shape() {
     for shape in Shape::ALL {
         if shape.distinct() >= NON_MEMBERS && shape != Shape::Huge {
             let report = keeps_its_rate(|seed| PlainBloom::for_capacity(CAPACITY, FPR, seed), &plan(shape));
@@ -67,7 +65,7 @@ fn the_right_rate_is_seen_for_every_shape() {
 }
 
 #[test]
-fn both_suites_reject_the_three_everyone_must() {
+fn both_suites_reject_the_three_simplest_bad_filters() {
     caught_by_never_forgets(AlwaysMayhap::for_capacity);
     caught_by_never_forgets(AlwaysNo::for_capacity);
     caught_by_never_forgets(ForgetsOnDecode::for_capacity);
@@ -86,7 +84,7 @@ fn both_suites_reject_the_three_everyone_must() {
 }
 
 #[test]
-fn what_forgets_is_caught_by_both() {
+fn forgetful_filters_are_rejected_by_both_suites() {
     caught_by_never_forgets(ForgetsSometimes::for_capacity);
     caught_by_never_forgets(LosesOnRefusal::for_capacity);
     caught_by_never_forgets(WrapsCounters::for_capacity);
@@ -106,7 +104,7 @@ fn what_forgets_is_caught_by_both() {
 }
 
 #[test]
-fn what_only_random_operations_show() {
+fn some_bad_filters_are_rejected_only_by_random_operations() {
     caught_by_never_forgets(ForgetsOnMerge::for_capacity);
     caught_by_never_forgets(ForgetsInBatch::for_capacity);
     caught_by_never_forgets(MissesInBatch::for_capacity);
@@ -151,7 +149,7 @@ fn what_only_random_operations_show() {
 }
 
 #[test]
-fn what_only_the_rate_shows() {
+fn some_bad_filters_are_rejected_only_by_the_rate() {
     let (forgets, rate) = judged(TooFull::for_capacity);
     assert_eq!(forgets, None);
     assert!(matches!(rate, Some(Failure::RateOff { wrong, high, .. }) if wrong > high), "{rate:?}");
@@ -166,21 +164,21 @@ fn what_only_the_rate_shows() {
 }
 
 #[test]
-fn a_tenth_too_full_is_caught() {
+fn a_filter_a_tenth_too_full_is_rejected() {
     let plan = RatePlan { items: CAPACITY * 11 / 10, ..plan(Shape::Url) };
     let verdict = keeps_its_rate(|seed| PlainBloom::for_capacity(CAPACITY, FPR, seed), &plan);
     assert!(matches!(verdict, Err(Failure::RateOff { .. })), "{verdict:?}");
 }
 
 #[test]
-fn a_refusal_that_loses_something_is_caught_even_where_refusals_are_allowed() {
+fn a_rejection_that_loses_an_item_is_detected_even_if_rejections_are_allowed() {
     let script = Script { refusals: Refusals::Counted, ..script(1) };
     let verdict = never_forgets(|seed| LosesOnRefusal::for_capacity(CAPACITY, FPR, seed), &script);
     assert!(matches!(verdict, Err(Failure::Forgot { .. })), "{verdict:?}");
 }
 
 #[test]
-fn a_filter_that_refuses_everything_proves_nothing() {
+fn a_filter_that_rejects_everything_fails_the_suite() {
     struct Full;
     impl Subject for Full {
         fn insert(&mut self, _item: &[u8]) -> mayhap_testkit::Inserted {
@@ -195,7 +193,7 @@ fn a_filter_that_refuses_everything_proves_nothing() {
 }
 
 #[test]
-fn every_kind_of_operation_really_happens() {
+fn every_kind_of_operation_occurs() {
     let run = |seed| never_forgets(|seed| PlainCounting::for_capacity(CAPACITY, FPR, seed), &script(seed));
     let report: Report = run(1).expect("an honest filter");
     assert_eq!(report.missing(), []);
@@ -204,11 +202,11 @@ fn every_kind_of_operation_really_happens() {
     assert_eq!(report.times(Operation::Sweep), 16 + 8 + 1);
     assert!(report.times(Operation::Remove) > 2_000);
     assert!(report.held > CAPACITY / 2, "held {}", report.held);
-    assert_eq!(run(1), Ok(report.clone()), "the same seed does the same");
-    assert_ne!(run(2), Ok(report), "another seed does something else");
+    assert_eq!(run(1), Ok(report.clone()), "the same seed gives the same run");
+    assert_ne!(run(2), Ok(report), "another seed gives another run");
 }
 
-/// Without removal a long script leaves the filter exactly full: it was judged full.
+/// Without removal a long script leaves the filter exactly full, so it was judged full.
 #[test]
 fn a_filter_that_cannot_remove_ends_up_full() {
     let make = |seed| PlainBloom::for_capacity(CAPACITY, FPR, seed);
@@ -218,7 +216,7 @@ fn a_filter_that_cannot_remove_ends_up_full() {
 }
 
 #[test]
-fn one_copy_at_most_is_kept_to() {
+fn a_limit_of_one_copy_is_kept() {
     /// A set, not a multiset: the second copy of an item would be lost with the first.
     #[derive(Clone, Default)]
     struct OneCopy(std::collections::HashSet<Vec<u8>>);
@@ -242,7 +240,7 @@ fn one_copy_at_most_is_kept_to() {
     assert!(never_forgets(|_| OneCopy::default(), &Script { max_copies: 2, ..script(3) }).is_err());
 }
 
-/// A set built of all items at once, and one that loses an item while it is encoded.
+/// A static set, and one that loses an item when it is encoded.
 struct BuiltSet<const LOSES: bool>(Vec<Vec<u8>>);
 
 impl<const LOSES: bool> Built for BuiltSet<LOSES> {
@@ -268,7 +266,7 @@ impl<const LOSES: bool> Built for BuiltSet<LOSES> {
 }
 
 #[test]
-fn static_sets_are_rebuilt_as_items_come_and_one_that_loses_an_item_is_caught() {
+fn static_sets_are_rebuilt_on_insert_and_a_lossy_one_is_rejected() {
     let script = Script::new(5_000, 64);
     let report = never_forgets(Rebuilt::<BuiltSet<false>>::new, &script).unwrap();
     assert!(report.members_asked > 1_000);

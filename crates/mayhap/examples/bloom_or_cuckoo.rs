@@ -1,4 +1,4 @@
-//! A Bloom filter and a cuckoo filter beside each other: 15,800 random strings, asked for with as many others.
+//! Compares a Bloom filter with a cuckoo filter: 15,800 random strings, queried with as many non-members.
 //!
 //! Both promise the same false-positive rate. It prints memory, rates and time, deletes half of the members from the cuckoo filter, and
 //! fails if a member is ever answered *no* or a rate is far from its promise.
@@ -26,7 +26,7 @@ fn strings(count: u64) -> [Vec<String>; 2] {
     [(0..count).map(word).collect(), (count..2 * count).map(word).collect()]
 }
 
-/// What one filter came to.
+/// The results of one filter.
 struct Row {
     name: &'static str,
     target_fpr: f64,
@@ -107,7 +107,7 @@ fn main() -> Result<(), Error> {
         None => 15_800,
     };
     let rows = run(count)?;
-    println!("{count} members, {count} non-members asked for");
+    println!("{count} members, {count} non-members queried");
     println!(
         "{:8} {:>9} {:>9} {:>9} {:>15} {:>11} {:>11}",
         "filter", "promised", "bytes", "bits/item", "false positives", "insert ns", "lookup ns"
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_ten_times_too_high_is_noticed() {
+    fn a_rate_ten_times_too_high_is_detected() {
         let mut row = run(15_800).unwrap().remove(0);
         row.false_positives *= 10;
         assert!(check(&row, 15_800).is_err());

@@ -20,7 +20,7 @@ type Script = [u8; 22];
 
 /// Outputs and spent outputs of a block. Real blocks have some thousands.
 const SCRIPTS: u64 = 1_000;
-/// About what a block has for each script: a share of a transaction.
+/// Approximate bytes of a block per script: a share of a transaction.
 const BYTES_PER_SCRIPT: u64 = 250;
 /// Scripts of the wallet.
 const OWN: u64 = 40;
@@ -40,7 +40,7 @@ fn own_script(number: u64) -> Script {
     script((1 << 40) + number * 16)
 }
 
-/// A full node, with what it serves.
+/// A full node and the data it serves.
 struct Node {
     blocks: Vec<Block>,
 }
@@ -76,7 +76,7 @@ impl Node {
     }
 }
 
-/// What the client downloaded, and what it found.
+/// The downloads and results of the client.
 struct Scan {
     /// Blocks that pay the wallet.
     payments: BTreeSet<u64>,
@@ -86,7 +86,7 @@ struct Scan {
     block_bytes: u64,
 }
 
-/// Goes through the chain with nothing but filters. `last_header` comes from a source the client trusts.
+/// Scans the chain with filters only. `last_header` comes from a source the client trusts.
 fn scan(node: &Node, last_header: &[u8; 32]) -> Result<Scan, Error> {
     let own: Vec<Script> = (0..OWN).map(own_script).collect();
     let mut scan = Scan { payments: BTreeSet::new(), needless: 0, filter_bytes: 0, block_bytes: 0 };
@@ -164,13 +164,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_payment_is_found_and_a_changed_filter_is_noticed() {
+    fn every_payment_is_found_and_a_changed_filter_is_detected() {
         let paid: BTreeSet<u64> = [0, 7, 30, 59].into();
         let mut node = Node::new(60, &paid).unwrap();
         let last = node.blocks[59].filter_header;
         check(&scan(&node, &last).unwrap(), &paid, 60).unwrap();
 
-        // A server that hides a payment behind the filter of another block.
+        // A server that hides a payment by serving the filter of another block.
         node.blocks[7].filter = node.blocks[8].filter.clone();
         assert!(scan(&node, &last).is_err());
     }

@@ -21,7 +21,7 @@ use mayhap::BinaryFuse8;
 
 type Error = Box<dyn std::error::Error>;
 
-/// A key and its value, as they lie in a run.
+/// A key and its value, as stored in a run.
 const ENTRY_BYTES: usize = 16;
 /// One read fetches a block of entries.
 const BLOCK_ENTRIES: usize = 256;
@@ -50,7 +50,7 @@ impl Run {
             path,
             entries: keys.len(),
             index: keys.iter().step_by(BLOCK_ENTRIES).copied().collect(),
-            // All keys are known and the run never changes: a static filter is the smallest of the fast ones.
+            // All keys are known and the run never changes, so use a static filter: the smallest of the fast ones.
             filter: BinaryFuse8::build(&keys, 0)?,
         })
     }
@@ -120,14 +120,14 @@ impl Store {
     }
 }
 
-/// Does a lookup ask the filters?
+/// Whether lookups use the filters.
 #[derive(Clone, Copy)]
 enum Filters {
     Asked,
     Ignored,
 }
 
-/// What a run of the example came to.
+/// The results of a run of the example.
 struct Report {
     runs: u64,
     absent_keys: u64,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_whose_filters_are_not_asked_is_noticed() {
+    fn a_store_that_does_not_use_its_filters_is_detected() {
         let folder = std::env::temp_dir().join(format!("mayhap-lsm-tree-twin-{}", std::process::id()));
         let mut report = measure(20_000, &folder).unwrap();
         report.absent_reads = report.absent_reads_without;

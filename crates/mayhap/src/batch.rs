@@ -1,12 +1,13 @@
-//! Many items at once: hash one chunk and start its memory loads while the chunk before it is being answered.
+//! Batches: hash one chunk of items and start its memory loads while the previous chunk is being answered.
 //!
-//! Past the cache a lookup is all waiting. Working one chunk behind keeps the memory system busy across chunk boundaries,
-//! which a plain "prefetch all, then test all" does not: there the queue of loads runs empty at every boundary.
+//! In a filter larger than the cache, a lookup spends its time waiting for memory. Working one chunk behind keeps the
+//! memory system busy across chunk boundaries. A plain "prefetch all, then test all" does not: its queue of loads runs
+//! empty at every boundary.
 
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 
-/// Something that becomes an [`ItemHash`]: an item to be hashed, or a hash already made.
+/// A value that can be turned into an [`ItemHash`]: an item, or a hash.
 #[doc(hidden)]
 pub trait Hashed {
     fn hashed(&self, scheme: &HashScheme) -> ItemHash;
@@ -26,8 +27,8 @@ impl Hashed for ItemHash {
     }
 }
 
-/// Calls `start` for every item in turn (to hash it and begin its memory loads), and one chunk of at most `N` items
-/// later `finish` with what `start` made of that chunk, and the index of the chunk's first item.
+/// Calls `start` for every item in turn, to hash it and begin its memory loads. One chunk of at most `N` items later it
+/// calls `finish` with the results of `start` for that chunk and the index of the chunk's first item.
 #[inline(always)]
 pub(crate) fn one_chunk_behind<const N: usize, H, P: Copy + Default>(
     items: &[H],
@@ -52,7 +53,7 @@ pub(crate) fn one_chunk_behind<const N: usize, H, P: Copy + Default>(
     }
 }
 
-/// [`one_chunk_behind`] for items that are hashed first. Which scheme it is, is settled outside of the loop.
+/// [`one_chunk_behind`] for items that are hashed first. The scheme is chosen outside the loop.
 #[inline(always)]
 pub(crate) fn hash_one_chunk_behind<const N: usize, H: Hashed, P: Copy + Default>(
     items: &[H],
@@ -92,7 +93,7 @@ mod tests {
             };
             one_chunk_behind::<8, _, _>(&items, start, |first, made| {
                 assert_eq!(first, finished.len());
-                assert!(started.get() > first as u64, "nothing is finished before it was started");
+                assert!(started.get() > first as u64, "an item was finished before it was started");
                 finished.extend_from_slice(made);
             });
             assert_eq!(finished, items.iter().map(|item| item * 10).collect::<Vec<_>>());

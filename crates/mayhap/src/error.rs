@@ -1,4 +1,4 @@
-//! Why a filter could not be built, filled or merged. (Decoding has its own, in [`crate::codec`].)
+//! Errors of building, filling and merging filters. Decoding errors are in [`crate::codec`].
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum BuildError {
     RateTooLow {
         /// The rate asked for.
         got: f64,
-        /// The lowest rate it takes.
+        /// The lowest rate it supports.
         limit: f64,
     },
     /// A capacity is at least 1 and at most [`crate::sizing::MAX_CAPACITY`].
@@ -81,7 +81,7 @@ pub enum BuildError {
         /// The most there may be.
         limit: usize,
     },
-    /// So little memory that a filter of so many items would answer *mayhap* to everything.
+    /// The memory is too small for this capacity: the filter would answer *maybe* to everything.
     TooSmall {
         /// The memory given.
         bytes: u64,
@@ -90,17 +90,17 @@ pub enum BuildError {
     },
     /// The filter would need more memory than the caller allows.
     TooLarge {
-        /// What it needs.
+        /// The bytes it needs.
         bytes: u64,
-        /// What is allowed.
+        /// The bytes allowed.
         limit: u64,
     },
-    /// The system would not give the memory.
+    /// The system refused to allocate the memory.
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes asked for.
         bytes: u64,
     },
-    /// A fingerprint has at least so many bits and at most so many.
+    /// The number of fingerprint bits is out of range.
     FingerprintOutOfRange {
         /// The bits asked for.
         got: u32,
@@ -109,7 +109,7 @@ pub enum BuildError {
         /// The most it may have.
         limit: u32,
     },
-    /// A bucket has 1, 2, 4 or 8 places.
+    /// A bucket has 1, 2, 4 or 8 slots.
     BucketOutOfRange {
         /// The number asked for.
         got: u32,
@@ -121,15 +121,15 @@ pub enum BuildError {
         /// The most there may be.
         limit: u32,
     },
-    /// A static filter did not come together in as many attempts as it has.
-    /// With honest hashes this does not happen: the items were chosen by somebody who knows the seed.
+    /// Every attempt to build a static filter failed.
+    /// With unbiased hashes this does not happen: the items were chosen by an attacker who knows the seed.
     Unsolvable {
-        /// Attempts made, each with a seed of its own.
+        /// Attempts made, each with its own seed.
         attempts: u32,
-        /// Different items there were.
+        /// The number of distinct items.
         items: u64,
     },
-    /// The operating system gave no random bytes for a secret key.
+    /// The operating system returned no random bytes for a secret key.
     NoRandomness,
     /// The number of buckets is at least 1 and has a limit.
     BucketCountOutOfRange {
@@ -138,16 +138,16 @@ pub enum BuildError {
         /// The most there may be.
         limit: u64,
     },
-    /// The number of values an item can have is at least 1 and has a limit.
+    /// The number of possible hash values is at least 1 and has a limit.
     ValuesOutOfRange {
-        /// The number asked for, or 2^64 - 1 if it is past that.
+        /// The number asked for; 2^64 - 1 if it is larger than that.
         got: u64,
         /// The most there may be.
         limit: u64,
     },
-    /// Hashes that must come in ascending order do not.
+    /// The hashes are not in ascending order.
     Unsorted {
-        /// How many different ones had come before the one that is smaller than the last of them.
+        /// The number of distinct hashes before the first one that is smaller than its predecessor.
         index: u64,
     },
     /// The number of buckets is even, at least 2 and has a limit.
@@ -157,26 +157,26 @@ pub enum BuildError {
         /// The largest it may be.
         limit: u64,
     },
-    /// A window lasts some time.
+    /// The span of a window is too short.
     SpanOutOfRange {
         /// The span asked for.
         got: u64,
         /// The shortest it may be.
         least: u64,
     },
-    /// A filter read from another program's bytes has a shape that fits its own items only.
+    /// The shape of a filter read from another program's bytes can only hold that filter's own items.
     ForeignShape {
         /// The kind of filter.
         kind: Kind,
     },
-    /// The shape is that of another program's filter, which hashes by its own function.
+    /// The shape belongs to another program's filter, which has its own hash function.
     OtherHash {
         /// The function it needs.
         needs: &'static str,
     },
     /// Only an even number of blocks can be halved.
     OddBlocks {
-        /// Blocks there are.
+        /// The number of blocks.
         got: u64,
     },
     /// A bucket has at least 1 slot, and there is a limit.
@@ -186,7 +186,7 @@ pub enum BuildError {
         /// The most there may be.
         limit: u32,
     },
-    /// At least one item may be moved for another, and there is a limit.
+    /// The number of items that may be moved to make room for another is at least 1 and has a limit.
     IterationsOutOfRange {
         /// The number asked for.
         got: u32,
@@ -235,24 +235,24 @@ impl fmt::Display for BuildError {
                 write!(f, "a filter has between 1 and {limit} layers, got {got}")
             }
             Self::TooSmall { bytes, capacity } => {
-                write!(f, "{bytes} bytes are too few for {capacity} items: every answer would be mayhap")
+                write!(f, "{bytes} bytes are too few for {capacity} items: every answer would be maybe")
             }
             Self::TooLarge { bytes, limit } => write!(f, "filter needs {bytes} bytes, limit is {limit}"),
             Self::OutOfMemory { bytes } => write!(f, "the system refused {bytes} bytes of memory"),
             Self::FingerprintOutOfRange { got, least, limit } => {
                 write!(f, "fingerprint must have between {least} and {limit} bits, got {got}")
             }
-            Self::BucketOutOfRange { got } => write!(f, "a bucket has 1, 2, 4 or 8 places, got {got}"),
+            Self::BucketOutOfRange { got } => write!(f, "a bucket has 1, 2, 4 or 8 slots, got {got}"),
             Self::GenerationsOutOfRange { got, limit } => {
                 write!(f, "a window has between 2 and {limit} generations, got {got}")
             }
             Self::Unsolvable { attempts, items } => {
                 write!(
                     f,
-                    "no filter of {items} items came together in {attempts} attempts: were they chosen to collide?"
+                    "all {attempts} attempts to build a filter of {items} items failed: they may be chosen to collide"
                 )
             }
-            Self::NoRandomness => f.write_str("the system gave no random bytes for a secret key"),
+            Self::NoRandomness => f.write_str("the system returned no random bytes for a secret key"),
             Self::BucketCountOutOfRange { got, limit } => {
                 write!(f, "number of buckets must be between 1 and {limit}, got {got}")
             }
@@ -260,7 +260,7 @@ impl fmt::Display for BuildError {
                 write!(f, "number of values must be between 1 and {limit}, got {got}")
             }
             Self::Unsorted { index } => {
-                write!(f, "hashes must come in ascending order: after {index} of them came a smaller one")
+                write!(f, "hashes must be in ascending order, the one after the first {index} is smaller")
             }
             Self::BucketsOutOfRange { got, limit } => {
                 write!(f, "number of buckets must be even and between 2 and {limit}, got {got}")
@@ -269,7 +269,7 @@ impl fmt::Display for BuildError {
                 write!(f, "a window must span at least {least}, got {got}")
             }
             Self::ForeignShape { kind } => {
-                write!(f, "the shape of another program's {kind} filter fits no items but its own")
+                write!(f, "the shape of another program's {kind} filter can only hold that filter's own items")
             }
             Self::SlotsOutOfRange { got, limit } => {
                 write!(f, "a bucket must have between 1 and {limit} slots, got {got}")
@@ -287,52 +287,53 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Why an item could not be put in. Nothing was changed.
+/// Why an item could not be inserted. The filter did not change.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// The item was removed and put in again too often, or the filter holds far more removals than it was sized for.
+    /// The item was removed and inserted again too often, or the filter holds far more removals than it was
+    /// sized for.
     TooManyGenerations {
-        /// The generation the item would need, at least.
+        /// The smallest generation the item would need.
         got: u32,
-        /// The most there are.
+        /// The highest generation there is.
         limit: u32,
     },
     /// The filter is full, and the growth that would make room was refused.
     CannotGrow {
-        /// Items it holds, which is all it has room for.
+        /// The items it holds; it has no room for more.
         capacity: u64,
         /// Layers it has.
         layers: usize,
-        /// Why it could not get one more.
+        /// Why it could not add a layer.
         cause: BuildError,
     },
-    /// There is no room for it: nothing was changed, and nothing that was in is lost.
+    /// There is no room for the item. The filter did not change and lost no other item.
     Full {
         /// Copies in the filter.
         inserted: u64,
         /// Items it was sized for.
         capacity: u64,
     },
-    /// As many copies of this item, or of others it cannot be told from, are in as the filter can hold.
+    /// The filter already holds as many copies as it can of this item, or of items with the same fingerprint.
     TooManyCopies {
         /// Copies there is room for.
         limit: u64,
     },
-    /// A set that never changes: it is built of all its items at once.
+    /// The filter is immutable: it is built once, from all items.
     NeverChanges {
         /// Its kind.
         kind: Kind,
     },
-    /// A bitmap holds numbers, and this item is none: it has not eight bytes.
+    /// A bitmap holds numbers, and this item is not a number: it does not have eight bytes.
     NotANumber,
-    /// The filter is another program's, and its items are encoded in a way that this one has no form in.
+    /// The filter is in another program's format, and the format's encoding cannot represent this item.
     NoForm(crate::EncodingError),
     /// There is no such bit.
     PastTheEnd {
         /// The number asked for.
         index: u64,
-        /// How many bits there are.
+        /// The number of bits.
         bits: u64,
     },
     /// A bitmap has no bit for this number.
@@ -341,7 +342,7 @@ pub enum InsertError {
         number: u64,
         /// The number of its first bit.
         first: u64,
-        /// How many bits there are.
+        /// The number of bits.
         bits: u64,
     },
 }
@@ -365,10 +366,10 @@ impl fmt::Display for InsertError {
                 write!(f, "too many copies of one item, limit is {limit}")
             }
             Self::NeverChanges { kind } => {
-                write!(f, "a {kind} is built of all its items at once and takes no more")
+                write!(f, "this {kind} filter is immutable: it is built once, from all items")
             }
-            Self::NoForm(cause) => write!(f, "the filter's own program knows no such item: {cause}"),
-            Self::NotANumber => f.write_str("a bitmap takes numbers of eight bytes only"),
+            Self::NoForm(cause) => write!(f, "item cannot be encoded for this filter's format: {cause}"),
+            Self::NotANumber => f.write_str("a bitmap holds numbers only: the item must have eight bytes"),
             Self::PastTheEnd { index, bits } => {
                 write!(f, "bit {index} is past the end, there are {bits} bits")
             }
@@ -395,11 +396,11 @@ impl std::error::Error for InsertError {
     }
 }
 
-/// Why nothing could be removed. Nothing was changed.
+/// Why an item could not be removed. The filter did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoveError {
-    /// Items do not come out of filters of this kind.
+    /// Filters of this kind cannot remove items.
     CannotRemove {
         /// The kind.
         kind: Kind,
@@ -416,70 +417,71 @@ impl fmt::Display for RemoveError {
 
 impl std::error::Error for RemoveError {}
 
-/// Why two filters could not become one. Neither was changed.
+/// Why two filters could not be merged. Neither changed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// The same hash leads to other positions in each.
+    /// The filters compute different positions from the same hash.
     PlacementDiffers {
-        /// Whose rule this filter follows.
+        /// The placement rule of this filter.
         ours: crate::BloomPlacement,
-        /// Whose rule the other does.
+        /// The placement rule of the other filter.
         theirs: crate::BloomPlacement,
     },
-    /// They differ in size or number of probes: a bit means something else in each.
+    /// The filters differ in size or number of probes, so their bits do not correspond.
     ShapeDiffers {
         /// This filter's shape.
         ours: String,
         /// The other filter's shape.
         theirs: String,
     },
-    /// They hash items differently, by scheme, seed or key.
+    /// The filters hash items differently: by scheme, seed or key.
     HashDiffers {
         /// This filter's scheme.
         ours: String,
         /// The other filter's scheme.
         theirs: String,
     },
-    /// Items were removed from one of them: the other may hold those very items, which nobody can tell.
+    /// Items were removed from one of the filters. The other may hold the same items, and neither filter can
+    /// detect that.
     HasRemovals {
         /// Removals from this filter.
         ours: u64,
         /// Removals from the other filter.
         theirs: u64,
     },
-    /// They are of different kinds.
+    /// The filters are of different kinds.
     KindDiffers {
         /// This filter's kind.
         ours: Kind,
         /// The other filter's kind.
         theirs: Kind,
     },
-    /// Filters of this kind do not merge.
+    /// Filters of this kind cannot be merged.
     NeverMerges {
         /// The kind.
         kind: Kind,
     },
-    /// There is no room for what both hold.
+    /// There is no room for the items of both.
     Full {
-        /// Copies both hold together.
+        /// The copies in both filters together.
         inserted: u64,
-        /// Items the one that is merged into was sized for.
+        /// The items this filter was sized for.
         capacity: u64,
     },
-    /// What both hold could not be built into one filter: mostly for want of memory.
+    /// The merged filter could not be built, mostly because memory ran out.
     Unbuildable(BuildError),
-    /// The same hash leads to another block in each.
+    /// The filters compute different blocks from the same hash.
     BlocksDiffer {
-        /// Whose rule this filter follows.
+        /// The placement rule of this filter.
         ours: crate::BlockedPlacement,
-        /// Whose rule the other does.
+        /// The placement rule of the other filter.
         theirs: crate::BlockedPlacement,
     },
 }
 
 impl MergeError {
-    /// `Ok` when both hash alike; the error otherwise. Secrets are not printed.
+    /// Returns `Ok` if both schemes are equal. The error does not contain secret keys.
     pub(crate) fn check_schemes(ours: &crate::HashScheme, theirs: &crate::HashScheme) -> Result<(), Self> {
         if ours == theirs {
             return Ok(());
@@ -487,7 +489,7 @@ impl MergeError {
         Err(Self::HashDiffers { ours: format!("{ours:?}"), theirs: format!("{theirs:?}") })
     }
 
-    /// The error for two filters whose bits mean different things.
+    /// The error for two filters whose bits do not correspond.
     pub(crate) fn shapes(ours: &impl fmt::Display, theirs: &impl fmt::Display) -> Self {
         Self::ShapeDiffers { ours: ours.to_string(), theirs: theirs.to_string() }
     }
@@ -499,7 +501,7 @@ impl fmt::Display for MergeError {
             Self::PlacementDiffers { ours, theirs } => {
                 write!(
                     f,
-                    "filters place their items differently: one like {ours:?}, the other like {theirs:?}"
+                    "filters with different placement cannot be merged: {ours:?} and {theirs:?}"
                 )
             }
             Self::ShapeDiffers { ours, theirs } => {
@@ -524,11 +526,11 @@ impl fmt::Display for MergeError {
             Self::Full { inserted, capacity } => {
                 write!(f, "no room for both: {inserted} items together in a filter for {capacity}")
             }
-            Self::Unbuildable(_) => f.write_str("what both filters hold could not be built into one"),
+            Self::Unbuildable(_) => f.write_str("the merged filter could not be built"),
             Self::BlocksDiffer { ours, theirs } => {
                 write!(
                     f,
-                    "filters choose the block of an item differently: one like {ours:?}, the other like {theirs:?}"
+                    "filters with different block placement cannot be merged: {ours:?} and {theirs:?}"
                 )
             }
         }

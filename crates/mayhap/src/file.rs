@@ -1,6 +1,7 @@
-//! Filters in files: written so that a crash leaves the old file or the new one, opened through a memory map where they are large.
+//! Filters in files. Saving is atomic: after a crash, the file is the old one or the new one. Large files are opened
+//! through a memory map.
 //!
-//! The only module that touches the file system; without the feature `file` it is not there.
+//! This is the only module that touches the file system. It needs the feature `file`.
 //!
 //! ```
 //! use mayhap::{Bloom, file};
@@ -37,27 +38,27 @@ use crate::kind::Kind;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system refused.
+    /// A system call failed.
     Io {
-        /// What was being done: `open`, `write`, ….
+        /// The action that failed: `open`, `write`, ….
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// The file does not hold the filter it should.
+    /// The file does not contain an intact filter of the expected kind.
     Decode {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         cause: DecodeError,
     },
-    /// The file was changed while a filter was a view of it, so its answers may be wrong.
+    /// The file was changed while a filter had it mapped, so answers may be wrong.
     Changed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was done to it.
+        /// What happened to it.
         change: Change,
     },
 }
@@ -92,23 +93,25 @@ impl std::error::Error for FileError {
     }
 }
 
-/// Writes `filter` to `path`, replacing what was there in one step.
+/// Writes `filter` to `path` and replaces the previous file atomically.
 ///
-/// The bytes go to a new file beside it, which is synced to the disk and then renamed: after a crash at any moment `path` is
-/// either the old file or the new one, whole. Programs that have the old file open keep it. A link is followed, the old file's
-/// permissions are kept, and a new file with a secret key in it is for its owner only.
+/// The bytes go to a new file in the same folder, which is synced to the disk and then renamed. After a crash at any
+/// moment `path` is the whole old file or the whole new one. Programs that have the old file open keep it. Symbolic links
+/// are followed, and the permissions of the old file are kept. If the filter has a secret key and the file is new, only
+/// its owner can read it.
 ///
 /// # Errors
-/// [`FileError::Io`]. The file that was there is untouched then, but for the action `sync the folder of`: there the new file
-/// is in place, and only its lasting through a power failure is not sure.
+/// [`FileError::Io`]. The previous file is unchanged then, with one exception: if the action is `sync the folder of`, the
+/// new file is in place, but it may not survive a power failure.
 pub fn save<F: Storable>(filter: &F, path: impl AsRef<Path>) -> Result<(), FileError> {
     save_watched(filter, path, |_| Ok(()))
 }
 
-/// [`save`], telling `watch` how many bytes are written so far, from time to time, and when all are. If that is an error, nothing is saved.
+/// [`save`] that calls `watch` from time to time, and at the end, with the number of bytes written so far. If `watch`
+/// returns an error, nothing is saved.
 ///
 /// # Errors
-/// Those of [`save`], and what `watch` returned.
+/// Those of [`save`], and the error that `watch` returned.
 pub fn save_watched<F: Storable>(
     filter: &F,
     path: impl AsRef<Path>,
@@ -118,20 +121,21 @@ pub fn save_watched<F: Storable>(
     replace(path, readers, watch, |out| codec::encode_into(filter, out))
 }
 
-/// Who may read a file that was not there before.
+/// The permissions of a file that did not exist before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Whoever may read the files this user makes.
+    /// The default permissions for new files of this user.
     AsUsual,
-    /// Nobody but its owner: there is a secret in it.
+    /// Only its owner may read it: it contains a secret.
     Owner,
 }
 
-/// Replaces `path` by what `write` writes, in one step as [`save`] does: for filters in the formats of other programs. `watch` is
-/// told how many bytes are written so far, at last of all of them; if that is an error, or `write` returns one, the old file stays.
+/// Replaces the contents of `path` with what `write` writes, atomically as in [`save`]: for filters in the formats of
+/// other programs. Calls `watch` with the number of bytes written so far, the last time with all of them. If `watch` or
+/// `write` returns an error, the old file stays.
 ///
 /// # Errors
-/// Those of [`save`], and what `watch` or `write` returned.
+/// Those of [`save`], and the error that `watch` or `write` returned.
 pub fn replace(
     path: impl AsRef<Path>,
     readers: Readers,
@@ -145,14 +149,14 @@ pub fn replace(
         .map_err(FileError::io("write", path))
         .and_then(|()| fs::rename(&aside, &target).map_err(FileError::io("replace", path)));
     if let Err(error) = saved {
-        // Best effort: the error that matters is the first one.
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&aside);
         return Err(error);
     }
     sync_folder_of(&target).map_err(FileError::io("sync the folder of", path))
 }
 
-/// Where `path` leads, and what the file there may be used for if there is one.
+/// The file that `path` leads to, and its permissions if it exists.
 fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
@@ -162,7 +166,7 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
         Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A link that leads nowhere yet is followed, too.
+            // A link to a file that does not exist yet is followed, too.
             let led_to = fs::read_link(path).ok();
             let folder = path.parent().unwrap_or(Path::new(""));
             Ok((led_to.map_or_else(|| path.to_owned(), |target| folder.join(target)), None))
@@ -171,18 +175,19 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     }
 }
 
-/// A new, empty file beside `target`, on the same file system. Its name is short and random: nobody else's file is taken for it.
+/// A new, empty file in the folder of `target`, on the same file system. Its name is short and random, so that it does
+/// not collide with another file.
 fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> {
     loop {
         let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system gave no random bytes"))?;
+        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system returned no random bytes"))?;
         let aside = target.with_file_name(format!(".mayhap-{:016x}.new", u64::from_le_bytes(random)));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         if readers == Readers::Owner {
             use std::os::unix::fs::OpenOptionsExt as _;
-            // From the first moment on.
+            // Before the first byte is written.
             options.mode(0o600);
         }
         match options.open(&aside) {
@@ -209,15 +214,15 @@ fn write_synced(
     write(&mut out)?;
     out.flush()?;
     let mut out = out.into_inner()?;
-    // The last chance to say that what was written is not to be.
+    // The last chance to cancel.
     (out.watch)(out.written)?;
     out.file.sync_all()
 }
 
-/// Bytes written between two looks.
+/// Bytes written between two calls of `watch`.
 const WATCHED_BYTES: usize = 16 << 20;
 
-/// A file whose writing somebody watches, and may end.
+/// A file that calls `watch` as it is written. An error of `watch` cancels the writing.
 struct Watched<W> {
     file: File,
     written: u64,
@@ -248,26 +253,28 @@ fn for_its_owner_only(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the filter in `path` in bounded time, whatever its size: one of more than 16 MiB through a memory map, reading only what is asked
-/// about.
+/// Opens the filter in `path` in bounded time, whatever its size. A file of more than 16 MiB is mapped, and a lookup reads
+/// only the parts it needs.
 ///
-/// Up to that size it is copied into memory, every byte of it is checked, and what is done to the file afterwards does not matter. Of a larger
-/// one the header is checked, the words are not; [`verify`] checks them. (A [`Quotient`](crate::Quotient) or [`Growing`](crate::Growing) filter is always
-/// copied.) Inserting works and changes only this process's memory: [`save`] is what changes a file.
+/// A file of up to 16 MiB is copied into memory and every byte is checked; later changes of the file have no effect. For a
+/// larger file only the header is checked; [`verify`] checks the rest. (A [`Quotient`](crate::Quotient) or
+/// [`Growing`](crate::Growing) filter is always copied.) Inserting works and changes only the memory of this process; use
+/// [`save`] to change the file.
 ///
-/// **A file that is mapped must not be cut or changed in place while the filter is used.** [`save`] never does: it puts a new file in its
-/// place. But if another program does, the filter answers for other bits, so that a *no* is not certain any more, and where the file was
-/// cut, the system ends the process (SIGBUS). Who cannot rule that out uses [`open_backed`], which notices both, or [`read`], which
-/// copies a filter of any size.
+/// **A mapped file must not be truncated or changed in place while the filter is in use.** [`save`] never does that: it
+/// puts a new file in its place. If another program does, lookups read other bits, and a *no* is no longer certain. If the
+/// file was truncated, the system ends the process (SIGBUS). If you cannot rule that out, use [`open_backed`], which
+/// detects both, or [`read`], which copies a filter of any size.
 ///
 /// # Errors
-/// [`FileError`] if it cannot be read, or its header is not that of an `F`.
+/// [`FileError`] if the file cannot be read, or its header is not that of an `F`.
 pub fn open<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
     open_backed(path).map(|(filter, _)| filter)
 }
 
-/// [`open`], with the file that the filter is a view of: [`Backing::check_unchanged`] says whether the answers so far are those of the file as
-/// it was opened. Call [`survive_truncation`] once before, so that a file that was cut is an error as well.
+/// [`open`] that also returns the file the filter is a view of. [`Backing::check_unchanged`] tells whether the answers so
+/// far are those of the file as it was opened. Call [`survive_truncation`] once before, so that a truncated file is an
+/// error as well.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -278,35 +285,36 @@ pub fn open_backed<F: Storable>(path: impl AsRef<Path>) -> Result<(F, Backing), 
     Ok((filter, Backing::of(&source, path)))
 }
 
-/// Reads the filter in `path` into memory of its own, checking every byte. Nothing that is done to the file afterwards matters.
+/// Reads the filter in `path` into memory and checks every byte. Later changes of the file have no effect.
 ///
 /// # Errors
-/// [`FileError`] if it cannot be read, or is not an intact `F`.
+/// [`FileError`] if the file cannot be read, or is not an intact `F`.
 pub fn read<F: Storable>(path: impl AsRef<Path>) -> Result<F, FileError> {
     let path = path.as_ref();
     let source = FileSource::open(path, Words::Copied).map_err(FileError::io("open", path))?;
     codec::decode_from(&source).map_err(FileError::decode(path))
 }
 
-/// Checks every byte of the filter in `path`, however large, without a copy of it in memory.
+/// Checks every byte of the filter in `path`, whatever its size, without copying it into memory.
 ///
 /// # Errors
-/// [`FileError`] if it cannot be read, is not an intact `F`, or was changed meanwhile.
+/// [`FileError`] if the file cannot be read, is not an intact `F`, or was changed during the check.
 pub fn verify<F: Storable>(path: impl AsRef<Path>) -> Result<(), FileError> {
     verify_watched::<F>(path, |_| Ok(()))
 }
 
-/// [`verify`], telling `watch` how many bytes are checked so far, from time to time. If that is an error, the rest is not checked.
+/// [`verify`] that calls `watch` from time to time with the number of bytes checked so far. If `watch` returns an error,
+/// the check stops.
 ///
 /// # Errors
-/// Those of [`verify`], and what `watch` returned.
+/// Those of [`verify`], and the error that `watch` returned.
 pub fn verify_watched<F: Storable>(
     path: impl AsRef<Path>,
     watch: impl FnMut(u64) -> io::Result<()>,
 ) -> Result<(), FileError> {
     let path = path.as_ref();
     if cfg!(target_endian = "big") {
-        // Words in a file are little-endian, so here they must be turned around, not mapped.
+        // Words in a file are little-endian, so this machine must copy and swap them; it cannot map them.
         return read::<F>(path).map(drop);
     }
     let checking = RefCell::new(Checking { bytes: 0, watch, refused: None });
@@ -318,32 +326,32 @@ pub fn verify_watched<F: Storable>(
     }
 }
 
-/// What kind of filter is in `path`, judging by its header.
+/// The kind of the filter in `path`, according to its header.
 ///
 /// # Errors
-/// [`FileError`] if it cannot be read, or does not begin with an intact header.
+/// [`FileError`] if the file cannot be read, or does not begin with an intact header.
 pub fn kind(path: impl AsRef<Path>) -> Result<Kind, FileError> {
     let path = path.as_ref();
     let source = FileSource::open(path, Words::Mapped).map_err(FileError::io("open", path))?;
     Ok(source.header_at(0).map_err(FileError::decode(path))?.kind)
 }
 
-/// Makes a rename last: the name is in the folder, and the folder has to reach the disk too.
+/// Makes a rename durable: the name is stored in the folder, and the folder must reach the disk too.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// How far a check has come.
+/// The progress of a check.
 struct Checking<W> {
     bytes: u64,
     watch: W,
-    /// What the watcher said when it had enough.
+    /// The error of the watcher that stopped the check.
     refused: Option<io::Error>,
 }
 
 impl<W: FnMut(u64) -> io::Result<()>> Checking<W> {
-    /// So many bytes more; from time to time the watcher hears of it.
+    /// Adds `bytes` to the progress, and calls the watcher once per [`WATCHED_BYTES`].
     fn add(&mut self, bytes: u64) -> Result<(), DecodeError> {
         let before = self.bytes;
         self.bytes += bytes;
@@ -363,7 +371,7 @@ mod tests {
     use crate::{Bloom, HashScheme};
     use std::process;
 
-    /// A folder of its own for every test, gone when the test is.
+    /// A separate folder for every test, removed when the test ends.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -389,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_opened_read_and_verified() {
+    fn a_saved_filter_can_be_opened_read_and_verified() {
         let folder = Folder::new("saved");
         let path = folder.0.join("filter.mayhap");
         let filter = filled(10_000);
@@ -414,11 +422,11 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), before);
         save(&opened, &path).unwrap();
         assert!(open::<Bloom>(&path).unwrap().may_contain("something new"));
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left aside");
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "no temporary file remains");
     }
 
     #[test]
-    fn a_failed_save_keeps_the_old_file_and_leaves_nothing_behind() {
+    fn a_failed_save_keeps_the_old_file_and_leaves_no_temporary_file() {
         let folder = Folder::new("failed");
         let path = folder.0.join("a-folder-is-here");
         fs::create_dir(&path).unwrap();
@@ -430,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_sees_all_of_it_and_may_end_it() {
+    fn a_watcher_sees_every_byte_written_and_can_cancel() {
         let folder = Folder::new("watched");
         let path = folder.0.join("filter.mayhap");
         let filter = filled(1_000_000);
@@ -449,11 +457,11 @@ mod tests {
         let error = save_watched(&filled(2_000_000), &path, stop).unwrap_err();
         assert!(error.to_string().ends_with("enough"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left aside");
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "no temporary file remains");
     }
 
     #[test]
-    fn a_check_is_watched_and_may_be_ended() {
+    fn a_watcher_sees_a_check_and_can_cancel_it() {
         let folder = Folder::new("checked");
         let path = folder.0.join("filter.mayhap");
         save(&Bloom::for_capacity(30_000_000, 0.01, 7).unwrap(), &path).unwrap();
@@ -469,7 +477,7 @@ mod tests {
         assert!(matches!(error, FileError::Io { action: "check", .. }), "{error}");
     }
 
-    /// A filter that is large enough to be mapped, with a thousand numbers in it.
+    /// A filter that is large enough to be mapped, with a thousand numbers inserted.
     fn large() -> Bloom {
         let mut filter = Bloom::for_capacity(15_000_000, 0.01, 7).unwrap();
         (0..1_000_u64).for_each(|item| {
@@ -487,7 +495,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_mapped_file_that_is_cut_is_an_error_and_no_signal() {
+    fn truncating_a_mapped_file_is_an_error_and_not_a_signal() {
         let folder = Folder::new("cut");
         let path = folder.0.join("filter.mayhap");
         save(&large(), &path).unwrap();
@@ -500,7 +508,7 @@ mod tests {
         backing.verify::<Bloom>().unwrap();
         let from = fs::metadata(&path).unwrap().len();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(4_096).unwrap();
-        // Two threads, both on pages that are gone.
+        // Two threads, both reading pages that no longer exist.
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| (0..1_000_u64).filter(|item| opened.may_contain(item)).count());
@@ -519,13 +527,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_file_that_is_overwritten_is_an_error_and_a_renamed_one_is_none() {
+    fn overwriting_a_mapped_file_is_an_error_but_renaming_it_is_not() {
         let folder = Folder::new("overwritten");
         let path = folder.0.join("filter.mayhap");
         let filter = large();
         save(&filter, &path).unwrap();
         let (opened, backing) = open_backed::<Bloom>(&path).unwrap();
-        // Saving puts another file in its place, and so does removing it: the old one is still mapped.
+        // Saving puts another file in its place. The old file stays mapped, also after it is removed.
         save(&filled(10), &path).unwrap();
         backing.check_unchanged().unwrap();
         fs::remove_file(&path).unwrap();
@@ -542,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn small_files_and_tables_of_runs_are_copied_and_checked() {
+    fn small_files_and_run_tables_are_copied_and_checked() {
         let folder = Folder::new("copied");
         let path = folder.0.join("filter.mayhap");
         save(&filled(10_000), &path).unwrap();
@@ -568,10 +576,10 @@ mod tests {
     }
 
     /// The figures of `docs/decisions/0015-mapped-files.md`, in a release build:
-    /// `cargo test --release -p mayhap --lib what_safety_costs -- --ignored --nocapture`.
+    /// `cargo test --release -p mayhap --lib cost_of_mapped_file_checks -- --ignored --nocapture`.
     #[test]
-    #[ignore = "measures, and takes long"]
-    fn what_safety_costs() {
+    #[ignore = "measurement, takes long"]
+    fn cost_of_mapped_file_checks() {
         use std::hint::black_box;
         use std::time::Instant;
         let folder = Folder::new("costs");
@@ -628,7 +636,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_permissions_kept_and_secrets_not_shown() {
+    fn links_are_followed_permissions_kept_and_secrets_private() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = Folder::new("permissions");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -644,13 +652,13 @@ mod tests {
         let secret = folder.0.join("secret.mayhap");
         save(&keyed, &secret).unwrap();
         assert_eq!(mode(&secret), 0o600);
-        // A name as long as the file system allows is no reason to fail.
+        // A file name of the maximum length works.
         save(&keyed, folder.0.join("n".repeat(250))).unwrap();
         assert!(matches!(save(&keyed, ""), Err(FileError::Io { .. })));
     }
 
     #[test]
-    fn what_is_no_filter_is_told_so() {
+    fn a_file_without_a_filter_is_rejected() {
         let folder = Folder::new("foreign");
         let path = folder.0.join("text");
         fs::write(&path, "hello, this is a text").unwrap();
@@ -663,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed_in_the_header_at_once_and_in_the_words_by_verify() {
+    fn header_damage_is_found_on_open_and_payload_damage_by_verify() {
         let folder = Folder::new("damage");
         let path = folder.0.join("filter.mayhap");
         save(&filled(1_000), &path).unwrap();

@@ -1,17 +1,17 @@
-//! How full a filter really is: its bits, counted, or a sample of them.
+//! The real fill of a filter: its set bits, counted in full or in a sample.
 //!
-//! What a filter counts is how many items changed it. Items that a client chose in order to set many bits, or a count that was lost, leave
-//! the count low and the bits set. The bits decide what a lookup answers, so the rate that follows from them is the true one.
+//! The counter of a filter is the number of items that changed it. It can be too low: a client may choose items that set
+//! many bits, or the count may be lost. Lookups depend on the bits, so the rate computed from them is the true one.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::blocked::{BlockedLayout, BlockedShape};
 use crate::filter::Filter;
 
-/// Words that a sample reads at one place: 1 KiB.
+/// Words that a sample reads in one place: 1 KiB.
 const PIECE_WORDS: usize = 128;
 
-/// How much of a filter is read to learn its [`Fill`].
+/// How much of a filter is read to compute its [`Fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     most_bytes: u64,
@@ -22,14 +22,15 @@ impl Sampling {
     /// All of it.
     pub const WHOLE: Self = Self { most_bytes: u64::MAX, seed: 0 };
 
-    /// All of a filter of up to `most_bytes`, and about as much of a larger one: pieces of 1 KiB, one at a random place in each of as many
-    /// equal parts. A client that knows `seed` can set bits that are not read, so draw a new one each time.
+    /// Reads all of a filter of up to `most_bytes`, and about `most_bytes` of a larger one: pieces of 1 KiB, one at a
+    /// random place in each of equally many parts. A client that knows `seed` can set bits that are not read, so draw a
+    /// new seed each time.
     #[must_use]
     pub const fn at_most(most_bytes: u64, seed: u64) -> Self {
         Self { most_bytes, seed }
     }
 
-    /// The part of it for `bytes` of `all` bytes.
+    /// The share of this sampling for a part of `bytes` out of `all` bytes.
     fn share(self, number: u64, bytes: u64, all: u64) -> Self {
         if all <= self.most_bytes {
             return Self::WHOLE;
@@ -39,31 +40,31 @@ impl Sampling {
     }
 }
 
-/// What the bits or slots of a filter say, whatever was counted.
+/// The fill of a filter according to its bits or slots, independent of its item count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
     /// The share of bits, counters or slots in use.
     pub share: f64,
-    /// The false-positive rate that follows.
+    /// The false-positive rate that follows from it.
     pub expected_fpr: f64,
-    /// How far chance alone takes that rate from the model's, as a part of it: six standard deviations, those of a sample included. 0 where
-    /// the filter counts its slots.
+    /// The relative deviation of that rate from the model's that chance alone can cause: six standard deviations,
+    /// including those of a sample. 0 if the filter counts its slots.
     pub noise: f64,
 }
 
 impl Fill {
-    /// A filter that counts what it uses.
+    /// The fill of a filter that counts its used slots.
     const fn counted(share: f64, expected_fpr: f64) -> Self {
         Self { share, expected_fpr, noise: 0.0 }
     }
 
-    /// The rate, less what may be chance: what is above the model's rate then is no accident.
+    /// The rate minus the possible deviation by chance. If it is above the model's rate, the cause is not chance.
     #[must_use]
     pub fn certain_fpr(&self) -> f64 {
         self.expected_fpr / (1.0 + self.noise)
     }
 
-    /// `bits` bits, of which an item has `probes`.
+    /// The fill of `bits` bits, with `probes` bits per item.
     pub(crate) fn of_bits(words: &[AtomicU64], bits: u64, probes: u32, sampling: Sampling) -> Self {
         let (mut ones, mut read) = (0, 0);
         let sampled = each_piece(words, 1, sampling, |piece| {
@@ -78,7 +79,7 @@ impl Fill {
         Self { share, expected_fpr: share.powi(probes.cast_signed()), noise }
     }
 
-    /// Blocks of `shape`, one behind the other.
+    /// The fill of consecutive blocks of `shape`.
     pub(crate) fn of_blocks(words: &[AtomicU64], shape: &BlockedShape, sampling: Sampling) -> Self {
         let mut blocks = Blocks::default();
         let unit = block_words(shape);
@@ -89,7 +90,7 @@ impl Fill {
         blocks.fill(shape)
     }
 
-    /// What answers *maybe* if one of these does.
+    /// The fill of several filters together, where one *maybe* makes the answer *maybe*.
     pub(crate) fn of_any(fills: impl Iterator<Item = (Self, u64)>) -> Self {
         let (mut used, mut all, mut no, mut noise) = (0.0, 0.0, 1.0, 0.0);
         for (fill, bits) in fills {
@@ -114,7 +115,7 @@ pub(crate) const fn block_words(shape: &BlockedShape) -> usize {
     }
 }
 
-/// Blocks that were read.
+/// Totals over the blocks read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blocks {
     count: u64,
@@ -124,7 +125,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// One more: a non-member whose block it is gets *maybe* at this rate.
+    /// Adds a block. The rate is that of non-members in this block.
     pub(crate) fn add(&mut self, block: &[u64], shape: &BlockedShape) {
         let ones = ones_in(block);
         let rate = match shape.layout() {
@@ -160,7 +161,8 @@ fn ones_in(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// Hands all of `words` to `each`, or as much as `sampling` takes, in pieces that begin and end between units of `unit` words. Was it a sample?
+/// Calls `each` with all of `words`, or with as many as `sampling` allows, in pieces of whole units of `unit` words.
+/// Returns whether it was a sample.
 pub(crate) fn each_piece(
     words: &[AtomicU64],
     unit: usize,
@@ -168,7 +170,7 @@ pub(crate) fn each_piece(
     mut each: impl FnMut(&[u64]),
 ) -> bool {
     let piece = (PIECE_WORDS / unit).max(1) * unit;
-    // Counting is vectorised only over plain words.
+    // The compiler vectorises counting only over plain words.
     let mut copy = vec![0; piece.min(words.len())];
     let mut hand = |words: &[AtomicU64]| {
         copy.iter_mut().zip(words).for_each(|(to, from)| *to = from.load(Relaxed));
@@ -199,7 +201,7 @@ const fn mixed(seed: u64, number: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// The bits of parts that lie in different places, each with its own part of the sample.
+/// The fill of several parts in different places. Each part gets its share of the sample.
 pub(crate) fn parts<T>(
     parts: &[T],
     sampling: Sampling,
@@ -214,7 +216,7 @@ pub(crate) fn parts<T>(
 }
 
 impl Filter {
-    /// How full it is by its bits or slots; `None` for kinds that are built of all items at once, which have no fill.
+    /// How full it is according to its bits or slots. `None` for immutable kinds, which have no fill.
     #[must_use]
     pub fn fill(&self, sampling: Sampling) -> Option<Fill> {
         Some(match self {
@@ -243,9 +245,9 @@ mod tests {
     use super::*;
     use crate::{BlockedBloom, Bloom, BuildError, DualBloom, ItemHash, ScalableBloom, Window};
 
-    /// Bits that items set, by a whole count and by samples of a part: the same within the noise that is told.
+    /// A full count and samples agree within the noise that is reported.
     #[test]
-    fn a_sample_says_what_all_bits_say() -> Result<(), BuildError> {
+    fn a_sample_agrees_with_a_full_count() -> Result<(), BuildError> {
         let mut bloom = Bloom::for_capacity(400_000, 0.01, 1)?;
         let mut blocked = BlockedBloom::for_capacity(400_000, 0.01, 1)?;
         let mut window = Window::of_items(400_000, 0.01, 1)?;
@@ -282,9 +284,9 @@ mod tests {
         Ok(())
     }
 
-    /// Items that set new bits only, as a client chooses them that knows the positions.
+    /// Items that set only new bits, as an attacker who can compute the positions would choose them.
     #[test]
-    fn chosen_items_show_in_the_bits_and_not_in_the_count() -> Result<(), BuildError> {
+    fn chosen_items_raise_the_fill_but_not_the_count() -> Result<(), BuildError> {
         let mut bloom = Bloom::for_capacity(10_000, 0.01, 1)?;
         let mut chosen = 0;
         for number in 0_u64.. {
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_read_once_or_a_sample_spreads_over_all() {
+    fn every_word_is_read_once_or_a_sample_covers_every_part() {
         let words: Vec<AtomicU64> = (0..10_007).map(AtomicU64::new).collect();
         let mut seen = Vec::new();
         assert!(!each_piece(&words, 1, Sampling::WHOLE, |piece| seen.extend_from_slice(piece)));

@@ -1,4 +1,4 @@
-//! A filter of whatever kind: for programs that learn only at run time what they hold.
+//! A filter of any kind, for programs that learn the kind at run time.
 
 use crate::answers::Answers;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -14,13 +14,13 @@ use crate::{
 #[cfg(feature = "formats")]
 use crate::{WideBloom, wide};
 
-/// A filter of any kind, as a file or a peer gives it.
+/// A filter of any kind, as read from a file or received from a peer.
 ///
-/// It does what all of them do and says what the one it holds cannot: a set that never changes refuses items, a filter
-/// without counters refuses to remove. What only one kind has is reached by matching on it.
+/// It has the methods that all kinds share. A method that the kind cannot do returns an error: a static set rejects
+/// items, a filter without counters cannot remove. Match on the variant to reach the methods of one kind.
 ///
-/// A [`Bitmap`] holds numbers and hashes nothing: here an item of eight bytes (a `u64`) is its number, and anything else is
-/// certainly not in it. A `WideBloom` of another program cannot be asked by a hash, only about items.
+/// A [`Bitmap`] holds numbers and hashes nothing. Here an item of eight bytes (a `u64`) is a number; any other item is
+/// never a member. A `WideBloom` of another program answers for items only, not for hashes.
 ///
 /// ```
 /// use mayhap::{Bloom, Filter, Kind};
@@ -29,10 +29,10 @@ use crate::{WideBloom, wide};
 /// seen.insert("ada");
 /// let bytes = seen.encode();
 ///
-/// let mut filter = Filter::decode(&bytes)?; // whatever it is
+/// let mut filter = Filter::decode(&bytes)?; // of any kind
 /// assert_eq!(filter.kind(), Kind::Bloom);
 /// assert!(filter.may_contain("ada") && filter.insert("grace")?);
-/// assert!(filter.remove("ada").is_err()); // a Bloom filter cannot
+/// assert!(filter.remove("ada").is_err()); // a Bloom filter cannot remove
 /// assert!(filter.may_contain("ada"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -45,19 +45,19 @@ pub enum Filter {
     Bloom(Bloom),
     /// One cache line per lookup.
     BlockedBloom(BlockedBloom),
-    /// Deletions, simple.
+    /// Removals, simple.
     CountingBloom(CountingBloom),
-    /// Deletions by a second filter.
+    /// Removals by a second filter.
     DualBloom(DualBloom),
-    /// Unknown size.
+    /// An unknown number of items.
     ScalableBloom(ScalableBloom),
-    /// Deletions and counts, in half the space of a counting Bloom filter.
+    /// Removals and counts, in half the memory of a counting Bloom filter.
     DLeft(DLeft),
-    /// Deletions, low rates.
+    /// Removals, low rates.
     Cuckoo(Cuckoo),
     /// The same, doubling in place up to a limit.
     GrowableCuckoo(GrowableCuckoo),
-    /// Deletions, counts, merging, resizing.
+    /// Removals, counts, merging, resizing.
     Quotient(Quotient),
     /// A static set, fingerprints of 8 bits.
     Xor8(Xor8),
@@ -65,21 +65,21 @@ pub enum Filter {
     Xor16(Xor16),
     /// A static set, fingerprints of 32 bits.
     Xor32(Xor32),
-    /// A smaller static set, fingerprints of 8 bits.
+    /// A static set of up to about 16,000 items, fingerprints of 8 bits.
     BinaryFuse8(BinaryFuse8),
-    /// A smaller static set, fingerprints of 16 bits.
+    /// A static set of up to about 16,000 items, fingerprints of 16 bits.
     BinaryFuse16(BinaryFuse16),
-    /// A smaller static set, fingerprints of 32 bits.
+    /// A static set of up to about 16,000 items, fingerprints of 32 bits.
     BinaryFuse32(BinaryFuse32),
     /// The smallest static set in memory.
     Ribbon(Ribbon),
     /// The smallest static set on the wire.
     Gcs(Gcs),
-    /// Seen in the last so many items, or the last so long.
+    /// The last N items, or the items of the last N seconds.
     Window(Window),
-    /// Unknown size, one table.
+    /// An unknown number of items, one table.
     Growing(Growing),
-    /// The classic, of a program whose items have no hash of 128 bits; its kind is [`Kind::Bloom`], too.
+    /// The classic, of a program whose items have no hash of 128 bits. Its kind is [`Kind::Bloom`], too.
     #[cfg(feature = "formats")]
     WideBloom(WideBloom),
     /// RedisBloom's cuckoo filter, which grows table by table.
@@ -88,8 +88,8 @@ pub enum Filter {
     Fingerprints(FingerprintSet),
 }
 
-/// The same expression for whichever filter it is; the second form has one of its own for the bitmap, which hashes nothing, and
-/// the third one for filters that hash items themselves.
+/// Evaluates the same expression for every kind. The second form has a separate expression for the bitmap, which
+/// hashes nothing. The third form also has one for filters that hash items themselves.
 macro_rules! each {
     ($self:expr, $filter:ident => $value:expr) => {
         each!($self, $filter => $value, bitmap $filter => $value)
@@ -128,7 +128,7 @@ macro_rules! each {
 }
 
 impl Filter {
-    /// What kind it is.
+    /// The kind.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -155,13 +155,15 @@ impl Filter {
         }
     }
 
-    /// How it hashes its items; nothing for a bitmap, which does not, and for a `WideBloom`, whose items have no hash of 128 bits.
+    /// How it hashes its items. `None` for a bitmap, which does not hash, and for a `WideBloom`, whose items have no
+    /// hash of 128 bits.
     #[must_use]
     pub const fn scheme(&self) -> Option<&HashScheme> {
         each!(self, filter => Some(filter.scheme()), bitmap _bitmap => None, wide _wide => None)
     }
 
-    /// How items become the bytes that are hashed, in a filter of another program; nothing for our own, which take items as they are.
+    /// How a filter of another program encodes items as bytes before it hashes them. `None` for our own filters, which
+    /// hash the bytes of an item as they are.
     #[must_use]
     pub fn items(&self) -> Option<ItemEncoding> {
         #[cfg(feature = "formats")]
@@ -185,20 +187,21 @@ impl Filter {
         }
     }
 
-    /// `false`: certainly not in (but for a [`DualBloom`] after a removal). `true`: mayhap.
+    /// `false`: certainly not a member (except in a [`DualBloom`] after a removal). `true`: maybe.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         each!(self, filter => filter.may_contain(item), bitmap bitmap => bit(bitmap, item).is_some_and(|bit| bitmap.get(bit)))
     }
 
-    /// [`may_contain`](Self::may_contain) for an item already hashed with this filter's [`scheme`](Self::scheme). A bitmap knows
-    /// no hashes and says `false`; a `WideBloom` cannot tell from a hash and says `true`, for a *no* is certain.
+    /// [`may_contain`](Self::may_contain) for an item already hashed with this filter's [`scheme`](Self::scheme). A
+    /// bitmap returns `false`, because it holds no hashes. A `WideBloom` returns `true`: it cannot look up a hash, and a
+    /// *no* must be certain.
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
         each!(self, filter => filter.may_contain_hash(hash), bitmap _bitmap => false, wide _wide => true)
     }
 
-    /// Asks about all `items` at once; much faster than one by one once the filter is larger than the cache.
+    /// Looks up all `items` together. This is much faster than one by one if the filter is larger than the cache.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         each!(self, filter => filter.may_contain_batch(items, answers), bitmap bitmap => {
             answers.reset(items.len());
@@ -210,8 +213,8 @@ impl Filter {
         });
     }
 
-    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed with this filter's [`scheme`](Self::scheme). A bitmap and
-    /// a `WideBloom` answer as to [`may_contain_hash`](Self::may_contain_hash).
+    /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed with this filter's
+    /// [`scheme`](Self::scheme). A bitmap and a `WideBloom` answer as in [`may_contain_hash`](Self::may_contain_hash).
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
         each!(self, filter => filter.may_contain_hash_batch(hashes, answers), bitmap _bitmap => answers.reset(hashes.len()), wide _wide => {
             answers.reset(hashes.len());
@@ -219,11 +222,11 @@ impl Filter {
         });
     }
 
-    /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was.
+    /// Inserts `item`. `true`: it certainly was not a member before. `false`: maybe it was.
     ///
     /// # Errors
-    /// [`InsertError`] for a kind that never changes, where there is no room, and for an item that another program's filter has no
-    /// [encoding](Self::items) for; nothing has changed then.
+    /// [`InsertError`] if the kind is immutable, if there is no room, or if another program's filter has no
+    /// [encoding](Self::items) for the item. The filter did not change then.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.check_form(item)?;
         match self {
@@ -278,10 +281,10 @@ impl Filter {
         }
     }
 
-    /// Puts all `items` in and says how many of them were certainly not in before.
+    /// Inserts all `items` and returns how many of them certainly were not members before.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). Those in front of the one that was refused are in.
+    /// As [`insert`](Self::insert). The items before the rejected one were inserted.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         if let Some(at) = items.iter().position(|item| self.check_form(item).is_err()) {
             self.insert_batch(&items[..at])?;
@@ -324,8 +327,8 @@ impl Filter {
     /// [`insert_batch`](Self::insert_batch) for items already hashed with this filter's [`scheme`](Self::scheme).
     ///
     /// # Errors
-    /// As [`insert_batch`](Self::insert_batch); [`InsertError::NotANumber`] for a bitmap, which knows no hashes, and
-    /// [`InsertError::NeverChanges`] for a `WideBloom`, whose items have none.
+    /// As [`insert_batch`](Self::insert_batch). A bitmap returns [`InsertError::NotANumber`], because it holds no hashes.
+    /// A `WideBloom` returns [`InsertError::NeverChanges`], because its items have no such hash.
     pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> Result<u64, InsertError> {
         match self {
             Self::Bitmap(_) => Err(InsertError::NotANumber),
@@ -350,10 +353,10 @@ impl Filter {
         }
     }
 
-    /// Takes one copy of `item` out; only for items that were inserted. `false`: it certainly was not in.
+    /// Removes one copy of `item`. Only remove items that were inserted. `false`: it certainly was not a member.
     ///
     /// # Errors
-    /// [`RemoveError`] for a kind that cannot.
+    /// [`RemoveError`] if the kind cannot remove.
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, RemoveError> {
         match self {
             Self::Bitmap(bitmap) => Ok(bit(bitmap, item).is_some_and(|bit| bitmap.clear(bit))),
@@ -369,7 +372,7 @@ impl Filter {
         }
     }
 
-    /// How many copies of `item` are in, as far as it can tell, mayhap more; nothing for a kind that does not count copies.
+    /// An estimate of the copies of `item`, which may be too high. `None` for a kind that does not count copies.
     #[must_use]
     pub fn count<I: Item + ?Sized>(&self, item: &I) -> Option<u64> {
         Some(match self {
@@ -385,7 +388,7 @@ impl Filter {
         })
     }
 
-    /// Forgets every item. `false`: a set that never changes, which has not.
+    /// Removes all items. Returns `false`, and does nothing, if the kind is immutable.
     pub fn clear(&mut self) -> bool {
         match self {
             Self::Bitmap(bitmap) => bitmap.clear_all(),
@@ -407,7 +410,7 @@ impl Filter {
         true
     }
 
-    /// A copy of its own.
+    /// Returns a copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -440,10 +443,11 @@ impl Filter {
         })
     }
 
-    /// Adds everything `other` holds.
+    /// Inserts all items of `other`.
     ///
     /// # Errors
-    /// [`MergeError`] unless both are of one kind that merges, of one shape, and hash alike; nothing has changed then.
+    /// [`MergeError`] unless both filters are of the same kind, that kind can merge, and both have the same shape and
+    /// hash. The filter did not change then.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         match (&mut *self, other) {
             (Self::Bitmap(ours), Self::Bitmap(theirs)) if ours.first() != theirs.first() => {
@@ -476,31 +480,31 @@ impl Filter {
         }
     }
 
-    /// Items it was sized for; the ids there is room for in a bitmap.
+    /// The items it was sized for; for a bitmap, the numbers in its range.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         each!(self, filter => filter.capacity(), bitmap bitmap => bitmap.len())
     }
 
-    /// Items in it by its own count; the bits set in a bitmap, which counts them.
+    /// The items it counted; for a bitmap, the number of bits set.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         each!(self, filter => filter.inserted(), bitmap bitmap => bitmap.count())
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity). A bitmap is never wrong: 0.
+    /// The false-positive rate promised at [`capacity`](Self::capacity). A bitmap is exact: 0.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         each!(self, filter => filter.target_fpr(), bitmap _bitmap => 0.0)
     }
 
-    /// The rate by the model, for what is in it now.
+    /// The false-positive rate by the model, for the items it holds now.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         each!(self, filter => filter.expected_fpr(), bitmap _bitmap => 0.0)
     }
 
-    /// Memory it takes.
+    /// The memory it takes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         each!(self, filter => filter.memory_bytes())
@@ -512,29 +516,29 @@ impl Filter {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, of whatever kind, checked to the last one.
+    /// Decodes a filter of any kind and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded filter.
+    /// [`DecodeError`] if the bytes are not an intact encoded filter.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 }
 
-/// The parameter that says how wide the fingerprints of an xor or binary fuse filter are.
+/// The header parameter with the fingerprint width of an xor or binary fuse filter.
 const FINGERPRINT_BITS: usize = 0;
 
-/// The number an item is to a bitmap.
+/// The number that an item means to a bitmap.
 pub(crate) fn number<I: Item + ?Sized>(item: &I) -> Option<u64> {
     item.with_bytes(|bytes| bytes.try_into().ok().map(u64::from_le_bytes))
 }
 
-/// The bit of an item of a bitmap; nothing for what cannot be in it.
+/// The bit of an item in a bitmap; `None` if the item cannot be a member.
 fn bit<I: Item + ?Sized>(bitmap: &Bitmap, item: &I) -> Option<u64> {
     number(item).and_then(|number| bitmap.index_of(number))
 }
 
-/// The bit a number is to be set at.
+/// The bit that an insertion of a number sets.
 fn index(bitmap: &Bitmap, number: u64) -> Result<u64, InsertError> {
     bitmap.index_of(number).ok_or(InsertError::OutOfRange {
         number,
@@ -597,9 +601,9 @@ mod tests {
     use super::*;
     use crate::advise::{Deletes, ItemShape, Needs, Structure};
 
-    /// What only [`Filter`] has is what the kinds do one by one.
+    /// The methods that only [`Filter`] has behave the same for every kind.
     #[test]
-    fn hashes_copies_counts_and_clearing_are_those_of_every_kind() {
+    fn hashes_copies_counts_and_clearing_work_for_every_kind() {
         let needs = Needs::new(1_000, 0.01)
             .of(ItemShape::IntegerRange { low: 0, high: 9_999 })
             .deleting(Deletes::UpTo(100));
@@ -623,7 +627,7 @@ mod tests {
                 filter.may_contain_hash_batch(&hashes, &mut by_hash);
                 filter.may_contain_batch(&(0..2_000_u64).collect::<Vec<_>>(), &mut by_item);
                 assert_eq!(by_hash, by_item, "{structure}");
-                assert!(by_hash.mayhaps() >= 500);
+                assert!(by_hash.maybe_count() >= 500);
             }
             if let Some(count) = filter.count(&7_u64) {
                 assert!(count >= 1, "{structure}");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Every kind of filter there is. Its number is in the header of an encoded filter and never changes.
+/// Every kind of filter. Its number is stored in the header of an encoded filter and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -12,35 +12,35 @@ pub enum Kind {
     Bloom,
     /// [`BlockedBloom`](crate::BlockedBloom): one cache line per lookup.
     BlockedBloom,
-    /// [`CountingBloom`](crate::CountingBloom): deletions, simple.
+    /// [`CountingBloom`](crate::CountingBloom): removals, simple.
     CountingBloom,
-    /// [`DualBloom`](crate::DualBloom): deletions by a second filter.
+    /// [`DualBloom`](crate::DualBloom): removals by a second filter.
     DualBloom,
-    /// [`ScalableBloom`](crate::ScalableBloom): unknown size.
+    /// [`ScalableBloom`](crate::ScalableBloom): an unknown number of items.
     ScalableBloom,
-    /// [`DLeft`](crate::DLeft): deletions and counts in half the space of a counting Bloom filter.
+    /// [`DLeft`](crate::DLeft): removals and counts in half the memory of a counting Bloom filter.
     DLeft,
-    /// [`Cuckoo`](crate::Cuckoo): deletions, low rates.
+    /// [`Cuckoo`](crate::Cuckoo): removals, low rates.
     Cuckoo,
-    /// [`GrowableCuckoo`](crate::GrowableCuckoo): a cuckoo filter that doubles in place, up to a size told beforehand.
+    /// [`GrowableCuckoo`](crate::GrowableCuckoo): a cuckoo filter that doubles in place, up to a maximum set at creation.
     GrowableCuckoo,
-    /// [`Quotient`](crate::Quotient): deletions, counts, merging, resizing without the items.
+    /// [`Quotient`](crate::Quotient): removals, counts, merging, resizing without the items.
     Quotient,
     /// [`Xor`](crate::Xor): static sets, the older of the two.
     Xor,
     /// [`BinaryFuse`](crate::BinaryFuse): static sets, small and fast.
     BinaryFuse,
-    /// [`Ribbon`](crate::Ribbon): static sets, nearest the bound.
+    /// [`Ribbon`](crate::Ribbon): static sets, closest to the minimum of memory.
     Ribbon,
     /// [`Gcs`](crate::Gcs): static sets, smallest on the wire.
     Gcs,
-    /// [`Window`](crate::Window): seen in the last so many items, or the last so long.
+    /// [`Window`](crate::Window): the last N items, or the items of the last N seconds.
     Window,
-    /// [`Growing`](crate::Growing): unknown size, lookups that do not slow as it grows.
+    /// [`Growing`](crate::Growing): an unknown number of items, lookups that do not slow as it grows.
     Growing,
     /// [`ScalableCuckoo`](crate::ScalableCuckoo): RedisBloom's cuckoo filter, which grows table by table.
     ScalableCuckoo,
-    /// [`FingerprintSet`](crate::FingerprintSet): practically exact, grows, and is cut where memory has a limit.
+    /// [`FingerprintSet`](crate::FingerprintSet): practically exact; grows, and cuts its fingerprints at a memory limit.
     Fingerprints,
 }
 
@@ -98,7 +98,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The name people and programs use: `bloom`, `blocked-bloom`, ….
+    /// The name in commands and texts: `bloom`, `blocked-bloom`, ….
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ mod tests {
     use super::Kind;
 
     #[test]
-    fn numbers_are_frozen_and_lead_back() {
+    fn numbers_are_frozen_and_map_back_to_their_kind() {
         let numbers: Vec<u16> = Kind::ALL.iter().map(|kind| kind.number()).collect();
         assert_eq!(numbers, (1..=18).collect::<Vec<u16>>());
         assert!(Kind::ALL.iter().all(|kind| Kind::from_number(kind.number()) == Some(*kind)));

@@ -1,4 +1,4 @@
-//! Have I seen this before? A `no` is certain, a `mayhap` is wrong at most as often as you allowed.
+//! Have I seen this before? Filters that answer `no` (certain) or `maybe`, with a false-positive rate you choose.
 //!
 //! ```
 //! use mayhap::Bloom;
@@ -11,39 +11,41 @@
 //!
 //! | kind | for | cannot |
 //! |---|---|---|
-//! | [`Bloom`] | the least memory of these | remove, grow |
+//! | [`Bloom`] | the least memory among the filters that only insert | remove, grow |
 //! | [`BlockedBloom`] | speed: one cache line per lookup | remove, grow |
 //! | [`AtomicBloom`], [`AtomicBlockedBloom`] | many threads through `&self` | remove, grow |
 //! | [`CountingBloom`] | removing, simply | grow |
-//! | [`DLeft`] | removing and counting in half of that memory | grow |
-//! | [`Cuckoo`] | removing, in little memory; low rates | grow; take more than a few copies of an item |
-//! | [`GrowableCuckoo`] | removing, from an unknown number of items up to a known one | grow past that |
-//! | [`ScalableCuckoo`] | being RedisBloom's cuckoo filter: removing, growing table by table | keep a rate as it grows |
-//! | [`DualBloom`] | removing a few items, in little memory | be always certain of a *no* |
-//! | [`Quotient`] | removing, counting, merging, doubling, without the items | stay fast when more than 95 % full: it refuses |
+//! | [`DLeft`] | removing and counting in half the memory of a `CountingBloom` | grow |
+//! | [`Cuckoo`] | removing, in little memory; low rates | grow; hold more than a few copies of an item |
+//! | [`GrowableCuckoo`] | removing, and growing up to a known maximum | grow past that |
+//! | [`ScalableCuckoo`] | compatibility with RedisBloom's cuckoo filter: removing, growing table by table | keep its rate while it grows |
+//! | [`DualBloom`] | removing a few items, in little memory | guarantee *no* after a removal |
+//! | [`Quotient`] | removing, counting, merging, doubling, without the items | hold more than 95 % of its slots: it is full then |
 //! | [`ScalableBloom`] | an unknown number of items | remove, merge |
-//! | [`Growing`] | an unknown number of items, removing, and lookups that stay fast | be small: 12 to 30 bits an item at 1 % |
-//! | [`Ribbon`] | a set that does not change, within half a per cent of the least memory there can be | insert, remove, grow |
-//! | [`Gcs`] | sets that do not change, in few bytes to send or store; built from a sorted stream | insert, remove; be asked fast |
-//! | [`BinaryFuse`] | a set that never changes, small and fast | insert, remove, grow |
-//! | [`Xor`] | the same, smaller up to some ten thousand items | insert, remove, grow |
-//! | [`Window`] | what came in the last so many items, or the last so long | remove |
-//! | [`FingerprintSet`] | items of any length, practically exactly, in 9.2 to 10.6 bytes each; less once cut | remove |
-//! | [`Bitmap`] | ids from a known range, exactly | take anything else |
+//! | [`Growing`] | an unknown number of items, removing, and lookups that stay fast | be small: 12 to 32 bits per item at 1 % if it starts at a million items |
+//! | [`Ribbon`] | static sets, close to the minimum of memory: 6.74 bits per item at 1 %, the minimum is 6.64 | insert, remove, grow |
+//! | [`Gcs`] | static sets, in few bytes to send or store; built from a sorted stream | insert, remove; answer fast |
+//! | [`BinaryFuse`] | static sets, small and fast | insert, remove, grow |
+//! | [`Xor`] | static sets of up to about 16,000 items, where it is smaller than a `BinaryFuse` | insert, remove, grow |
+//! | [`Window`] | the last N items, or the items of the last N seconds | remove |
+//! | [`FingerprintSet`] | items of any length, practically exactly, in 9.2 to 10.6 bytes each; fewer with a memory limit | remove |
+//! | [`Bitmap`] | integers from a known range, exactly | hold anything else |
 //!
-//! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings) and are hashed once, by a [`HashScheme`], to an [`ItemHash`];
-//! every method that takes an item has a `_hash` twin, and *batch* methods overlap their memory loads. (A [`Bitmap`] takes numbers and hashes
-//! nothing.) Sizes are known and checked before
-//! memory is taken (`BloomShape` and its like). [`advise`] picks a kind, [`sizing`] has the formulas, `file` saves and opens, [`codec`]
-//! is their form as bytes.
+//! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings). A [`HashScheme`] hashes each
+//! item once, to an [`ItemHash`]. `insert`, `may_contain` and their batches have a `_hash` twin for items that are
+//! already hashed. *Batch* methods overlap their memory loads. There are two exceptions: an [`AtomicScalableBloom`] has
+//! only the `_hash` methods, and a [`Bitmap`] takes numbers through `set` and `get` and hashes nothing.
 //!
-//! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of them written back: [`codec`]
-//! lists them, `codec::format` has them all by name.
+//! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`advise`] picks a kind,
+//! [`sizing`] has the formulas, `file` saves and opens filters, [`codec`] encodes them as bytes.
 //!
-//! [`explain`] shows what a lookup looks at for one item, and why it answers so.
+//! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of
+//! them are written back: [`codec`] lists them, `codec::format` has them all by name.
 //!
-//! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other programs, `named-hashes` for
-//! their hash functions by name, which `formats` brings along.
+//! [`explain`] shows which bits or slots a lookup reads for one item, and why it gives its answer.
+//!
+//! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other
+//! programs, `named-hashes` for their hash functions by name; `formats` enables it.
 #![deny(unsafe_code)]
 
 pub mod advise;
@@ -60,6 +62,7 @@ mod dleft;
 mod dual;
 mod error;
 pub mod explain;
+pub mod figures;
 #[cfg(feature = "file")]
 pub mod file;
 mod fill;
@@ -87,7 +90,7 @@ mod wide;
 mod window;
 mod xor;
 
-pub use answers::Answers;
+pub use answers::{Answers, BatchBits, NewItems};
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape};
 pub use bitmap::Bitmap;
 pub use blocked::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape};
@@ -121,7 +124,7 @@ pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
 
-/// The blocks of the README and the guide are tests.
+/// Runs the code blocks of the README and the guide as tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]

@@ -1,6 +1,6 @@
-//! Filters for many threads at once.
+//! Filters for concurrent use by many threads.
 
-use crate::answers::Answers;
+use crate::answers::{Answers, NewItems};
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
@@ -8,13 +8,15 @@ use crate::item::Item;
 use crate::together::StripedCount;
 use crate::{BlockedBloom, Bloom};
 
-/// A filter that many threads insert into and ask through `&self`, without a lock: [`AtomicBloom`] and [`AtomicBlockedBloom`].
+/// A filter that many threads insert into and look up through `&self`, without a lock: [`AtomicBloom`] and
+/// [`AtomicBlockedBloom`].
 ///
-/// * **no** is certain for every item whose `insert` had returned before the question was asked. The rates, the memory and
-///   the bytes are those of the plain filter; lookups are the very same code.
-/// * An insert takes an atomic `or` for every word it has bits in, and none at all for an item already there. In the cache that
-///   costs two to four times the plain insert, past it one and a half times to twice.
-/// * It cannot be merged into, cleared or encoded while shared: take [`into_inner`](Self::into_inner) or
+/// * **no** is certain for every item whose `insert` returned before the lookup began. Rates, memory and encoded bytes are
+///   those of the plain filter; lookups run the same code.
+/// * An insert does an atomic `or` for every word that the item has bits in, and none for an item that is already there.
+///   In our records an insert takes 1.6 to 4 times as long as in the plain filter at 10^6 items, and 1.4 to 2.2 times
+///   at 10^7 and 10^8.
+/// * It cannot be merged into, cleared or encoded while it is shared: use [`into_inner`](Self::into_inner) or
 ///   [`snapshot`](Self::snapshot) for that.
 ///
 /// ```
@@ -32,7 +34,7 @@ use crate::{BlockedBloom, Bloom};
 /// ```
 #[derive(Debug)]
 pub struct Shared<F> {
-    /// Its words are touched only as atomics; its own count is not used.
+    /// Its words are only accessed as atomics; its own count is not used.
     filter: F,
     inserted: StripedCount,
 }
@@ -43,7 +45,7 @@ pub type AtomicBloom = Shared<Bloom>;
 /// A [`BlockedBloom`] filter for many threads: see [`Shared`].
 pub type AtomicBlockedBloom = Shared<BlockedBloom>;
 
-/// A filter whose bits can be set through `&self`. Nothing outside this crate is one.
+/// A filter whose bits can be set through `&self`. This trait is sealed.
 #[doc(hidden)]
 pub trait Shareable: Sized + crate::codec::sealed::Sealed {
     type Shape: Copy;
@@ -60,13 +62,13 @@ pub trait Shareable: Sized + crate::codec::sealed::Sealed {
     fn estimated_items(&self) -> u64;
     fn with_inserted(self, inserted: u64) -> Self;
     fn try_clone(&self) -> Result<Self, BuildError>;
-    /// The rate by the model once `inserted` items were counted.
+    /// The false-positive rate by the model after `inserted` items.
     fn expected_fpr_at(&self, inserted: u64) -> f64;
     fn may_contain_hash(&self, hash: ItemHash) -> bool;
     fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers);
-    /// Starts loading the lines of an item.
+    /// Starts loading the cache lines of an item.
     fn prefetch(&self, hash: ItemHash);
-    /// Sets all bits of an item that is not wholly there; did this call change any of them?
+    /// Sets all bits of an item if some are clear. Returns whether this call changed any.
     fn set_shared(&self, hash: ItemHash) -> bool;
 }
 
@@ -74,7 +76,7 @@ impl<F: Shareable> Shared<F> {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] for invalid parameters, and if the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -98,8 +100,8 @@ impl<F: Shareable> Shared<F> {
         self.filter.scheme().hash(item)
     }
 
-    /// Records `item`. `true`: the filter changed, so the item was certainly new. When two threads insert the same new
-    /// item at once, one of them or both may be told so.
+    /// Inserts `item`. `true`: the filter changed, so the item was certainly new. If two threads insert the same new item
+    /// at the same time, one of them or both may get `true`.
     #[inline(always)]
     pub fn insert<I: Item + ?Sized>(&self, item: &I) -> bool {
         self.insert_hash(self.hash(item))
@@ -115,7 +117,7 @@ impl<F: Shareable> Shared<F> {
         changed
     }
 
-    /// Records all `items` and says how many of them changed the filter.
+    /// Inserts all `items` and returns how many of them changed the filter.
     pub fn insert_batch<I: Item>(&self, items: &[I]) -> u64 {
         self.insert_all(items)
     }
@@ -125,8 +127,9 @@ impl<F: Shareable> Shared<F> {
         self.insert_all(hashes)
     }
 
-    /// [`insert_hash_batch`](Self::insert_hash_batch) that says of every item whether it changed the filter: set is *certainly new*.
-    pub fn insert_hash_batch_each(&self, hashes: &[ItemHash], new: &mut Answers) -> u64 {
+    /// [`insert_hash_batch`](Self::insert_hash_batch) that also reports which items changed the filter: a set answer means
+    /// *certainly new*.
+    pub fn insert_hash_batch_each(&self, hashes: &[ItemHash], new: &mut NewItems) -> u64 {
         const CHUNK: usize = 16;
         new.reset(hashes.len());
         let mut changed = 0;
@@ -155,12 +158,13 @@ impl<F: Shareable> Shared<F> {
                 changed += u64::from(self.set(hash));
             }
         });
-        // Any stripe will do; threads with batches of their own take different ones.
+        // Any stripe works; threads with different batches use different ones.
         self.inserted.add(items.as_ptr() as u64 / 64, changed);
         changed
     }
 
-    /// Puts items back in that were new when they came, and counts every one of them, whatever is there by now: to play a log again.
+    /// Inserts items of a log again and counts every one of them, even if its bits are already set: each was new when it
+    /// was logged.
     pub fn put_back(&self, hashes: &[ItemHash]) {
         for &hash in hashes {
             self.filter.set_shared(hash);
@@ -168,14 +172,14 @@ impl<F: Shareable> Shared<F> {
         self.inserted.add(0, hashes.len() as u64);
     }
 
-    /// Looking first saves the locked instructions for items already there, with a branch that is easy to predict; looking
-    /// before every single bit is not.
+    /// The lookup first saves the locked instructions for items that are already there. Its branch is easy to predict; a
+    /// branch before every single bit is not.
     #[inline(always)]
     fn set(&self, hash: ItemHash) -> bool {
         !self.filter.may_contain_hash(hash) && self.filter.set_shared(hash)
     }
 
-    /// `false`: not inserted before this call began. `true`: mayhap.
+    /// `false`: not inserted before this call began. `true`: maybe.
     #[inline(always)]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -189,7 +193,7 @@ impl<F: Shareable> Shared<F> {
         self.filter.may_contain_hash(hash)
     }
 
-    /// Asks about all `items` at once, their memory loads overlapping.
+    /// Looks up all `items` together, so that their memory loads overlap.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.filter.answer_all(items, answers);
     }
@@ -199,7 +203,7 @@ impl<F: Shareable> Shared<F> {
         self.filter.answer_all(hashes, answers);
     }
 
-    /// The measurements of the filter.
+    /// The shape of the filter.
     #[must_use]
     pub fn shape(&self) -> &F::Shape {
         self.filter.shape()
@@ -217,49 +221,49 @@ impl<F: Shareable> Shared<F> {
         self.filter.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// The false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.filter.target_fpr()
     }
 
-    /// Items counted so far: insertions that changed something.
+    /// The items counted so far: insertions that changed a bit.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.inserted.total()
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// The false-positive rate by the model, for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.filter.expected_fpr_at(self.inserted())
     }
 
-    /// Memory the bits take.
+    /// The memory of the bits.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes()
     }
 
-    /// The share of set bits, counted while others may set more.
+    /// The share of set bits. Other threads may set more during the count.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.filter.fill()
     }
 
-    /// How many items the fill speaks of, whatever was counted.
+    /// An estimate of the number of items from the fill, independent of the count.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         self.filter.estimated_items()
     }
 
-    /// The plain filter to look at. Its bits are those of now; its own count is not kept, [`inserted`](Self::inserted) has that.
+    /// The plain filter, read-only. Its bits are current, but its own count is not: use [`inserted`](Self::inserted).
     #[must_use]
     pub const fn plain(&self) -> &F {
         &self.filter
     }
 
-    /// A plain copy. It holds every item whose `insert` had returned before, and mayhap some that came meanwhile.
+    /// A plain copy. It contains every item whose `insert` returned before the call, and maybe some inserted during it.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -267,7 +271,7 @@ impl<F: Shareable> Shared<F> {
         Ok(self.filter.try_clone()?.with_inserted(self.inserted()))
     }
 
-    /// The plain filter, now that nobody shares it.
+    /// The plain filter, no longer shared.
     #[must_use]
     pub fn into_inner(self) -> F {
         let inserted = self.inserted();
@@ -275,7 +279,7 @@ impl<F: Shareable> Shared<F> {
     }
 }
 
-/// From now on shared; what is in stays in.
+/// Shares a filter; its items are kept.
 impl<F: Shareable> From<F> for Shared<F> {
     fn from(filter: F) -> Self {
         Self { inserted: StripedCount::new(filter.inserted()), filter }
@@ -287,14 +291,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_that_answers_for_each_item_changes_what_one_by_one_would() -> Result<(), BuildError> {
+    fn a_batch_with_answers_changes_the_same_bits_as_single_inserts() -> Result<(), BuildError> {
         let one_by_one = AtomicBloom::for_capacity(1_000, 0.05, 3)?;
         let batched = AtomicBloom::for_capacity(1_000, 0.05, 3)?;
         let hashes: Vec<ItemHash> = (0..2_000_u64).map(|item| batched.hash(&(item % 1_500))).collect();
-        let mut new = Answers::new();
+        let mut new = NewItems::new();
         for batch in hashes.chunks(71) {
             let changed = batched.insert_hash_batch_each(batch, &mut new);
-            assert_eq!(changed, new.mayhaps() as u64);
+            assert_eq!(changed, new.new_count() as u64);
             let expected: Vec<bool> = batch.iter().map(|&hash| one_by_one.insert_hash(hash)).collect();
             assert_eq!(new.iter().collect::<Vec<_>>(), expected);
         }

@@ -49,7 +49,7 @@ fn a_billion_phone_numbers_are_a_bitmap() {
     assert!(advice.why[0].contains("7,000,000,000 possible numbers, 834 MiB"), "{:?}", advice.why);
     assert!(advice.why[1].contains("cuckoo semi-sorted, would take 1.10 GiB"), "{:?}", advice.why);
     assert!(price.can.exact && price.can.deletes && price.can.grows);
-    assert!(!advice.notes.iter().any(|note| matches!(note, Note::WrongAnswers { .. })), "it is never wrong");
+    assert!(!advice.notes.iter().any(|note| matches!(note, Note::WrongAnswers { .. })), "it has no false positives");
     // A hundred million of them are another matter: the filter is a tenth of the bitmap.
     assert_eq!(best(&Needs::new(100_000_000, 0.01).of(PHONES)), SPLIT);
 }
@@ -75,7 +75,7 @@ fn few_items_are_a_hash_set() {
         assert_eq!(best(&Needs::new(items, 0.01)), Structure::HashSet, "{items}");
     }
     assert_eq!(best(&Needs::new(1_000_000, 0.01)), SPLIT);
-    // The numbers are there: what it takes, what a filter would save.
+    // The numbers are included: its memory, and what a filter would save.
     let advice = advise(&Needs::new(1_000, 0.01)).unwrap();
     assert!(advice.why[0].contains("for 1,000 items, never wrong"), "{:?}", advice.why);
     assert!(advice.why[1].contains("would save"), "{:?}", advice.why);
@@ -93,7 +93,7 @@ fn deletions_growth_and_low_rates_change_the_kind() {
     assert_eq!(best(&unknown.deleting(Deletes::Endlessly)), Structure::Growing);
     assert_eq!(best(&million.clone().growing(Growth::AllAtOnce)), Structure::Ribbon);
     assert_eq!(best(&Needs::new(1_000_000, 1.0 / 256.0).growing(Growth::AllAtOnce)), Structure::BinaryFuse);
-    // Dense lines below 0.1 %; and below what lines can promise, fingerprints.
+    // Dense lines below 0.1 %; below the range of lines, fingerprints.
     assert_eq!(best(&Needs::new(1_000_000, 1e-6)), LINE);
     assert_eq!(best(&Needs::new(1_000_000, 1e-10)), Structure::Quotient);
     // At a rate this low fingerprints are smaller than any filter, if the set never changes.
@@ -118,7 +118,7 @@ fn a_window_is_for_windows_only() {
 }
 
 #[test]
-fn static_sets_are_for_sets_that_are_all_there() {
+fn static_filters_are_advised_only_for_complete_sets() {
     for structure in Structure::all().filter(|structure| structure.is_static()) {
         let suits = |growth| {
             let prices = price_list(&Needs::new(100_000, 0.001).growing(growth)).unwrap();
@@ -130,7 +130,7 @@ fn static_sets_are_for_sets_that_are_all_there() {
 }
 
 #[test]
-fn deletions_in_little_memory_cost_the_certain_no() {
+fn removals_in_little_memory_cost_the_certain_no() {
     // At a rate this high fingerprints cost more than bits do.
     let tight = Needs::new(1_000_000, 0.1).within(740_000);
     let advice = advise(&tight.clone().deleting(Deletes::UpTo(1_000))).unwrap();
@@ -138,11 +138,11 @@ fn deletions_in_little_memory_cost_the_certain_no() {
     assert_eq!(price.structure, Structure::DualBloom, "fingerprints take more");
     assert!(!price.can.certain_no);
     let warned = advice.notes.iter().find(|note| matches!(note, Note::Deletions { .. })).unwrap().to_string();
-    assert!(warned.contains("may hide 10% of the items"), "{warned}");
+    assert!(warned.contains("may answer no for 10% of the members"), "{warned}");
     let wrong =
         advice.notes.iter().find(|note| matches!(note, Note::WrongAnswers { .. })).unwrap().to_string();
     assert!(!wrong.contains("a no is certain"), "{wrong}");
-    // Without an end to the removals there is no size for the second filter.
+    // Without a limit of removals there is no size for the second filter.
     let endless = advise(&tight.deleting(Deletes::Endlessly)).unwrap();
     assert_eq!(endless.recommended(), None);
     let dual = endless.prices.iter().find(|price| price.structure == Structure::DualBloom).unwrap();
@@ -150,7 +150,7 @@ fn deletions_in_little_memory_cost_the_certain_no() {
 }
 
 #[test]
-fn what_does_not_fit_comes_with_what_would() {
+fn advice_that_does_not_fit_includes_what_would() {
     let needs = Needs::new(1_000_000_000, 0.01).within(512 << 20);
     let advice = advise(&needs).unwrap();
     assert_eq!((advice.recommended(), &advice.rust), (None, &None));
@@ -171,8 +171,8 @@ fn what_does_not_fit_comes_with_what_would() {
 }
 
 #[test]
-fn what_does_not_fit_exactly_comes_with_the_items_that_would() {
-    // No filter that grows and removes goes so low.
+fn exact_sets_that_do_not_fit_include_the_items_that_would() {
+    // No filter that grows and removes supports such a low rate.
     let needs =
         Needs::new(1_000_000, 1e-14).growing(Growth::Unknown).deleting(Deletes::Endlessly).within(1 << 20);
     let advice = advise(&needs).unwrap();
@@ -189,7 +189,7 @@ fn what_does_not_fit_exactly_comes_with_the_items_that_would() {
 }
 
 #[test]
-fn threads_get_a_lock_free_twin_or_are_told_of_the_lock() {
+fn threads_get_a_lock_free_kind_or_a_note_about_the_lock() {
     let shared = Needs::new(1_000_000, 0.01).threaded();
     let advice = advise(&shared).unwrap();
     assert_eq!(recommended(&advice).structure, SPLIT);
@@ -219,17 +219,17 @@ fn wrong_answers_are_counted_per_day() {
     let needs = Needs::new(1_000_000, 0.01);
     assert!(
         said(&needs)
-            .contains("At 1,000 lookups of non-members a second that is up to 864,000 wrong mayhaps a day")
+            .contains("At 1,000 lookups of non-members a second that is up to 864,000 false positives a day")
     );
     assert!(
         said(&needs.asked_daily(5_000))
-            .contains("5,000 lookups of non-members a day that is up to 50 wrong mayhaps")
+            .contains("5,000 lookups of non-members a day that is up to 50 false positives")
     );
     let rare = said(&Needs::new(1_000_000, 1e-9).asked_daily(1_000_000));
-    assert!(rare.contains("one wrong mayhap in 1,000 days"), "{rare}");
+    assert!(rare.contains("one false positive in 1,000 days"), "{rare}");
 }
 
-/// What the built filter says it takes.
+/// The memory that the built filter reports.
 fn built_bytes(structure: Structure, items: u64, rate: f64) -> Option<u64> {
     Some(match structure {
         Structure::Bloom => Bloom::for_capacity(items, rate, 0).unwrap().memory_bytes(),
@@ -265,7 +265,7 @@ fn prices_are_those_of_the_filters_built() {
                 assert!((cost.bits_per_item - cost.memory_bytes as f64 * 8.0 / items as f64).abs() < 1e-9);
                 assert!(cost.expected_fpr <= rate, "{price:?}");
             }
-            // Every kind has its price, but for RedisBloom's own and for what `uniq` remembers lines in.
+            // Every kind has a price, except RedisBloom's own and the one in which `uniq` stores lines.
             let kinds: HashSet<Kind> = prices.iter().filter_map(|price| price.structure.kind()).collect();
             let unpriced = [Kind::ScalableCuckoo, Kind::Fingerprints];
             assert_eq!(kinds, Kind::ALL.into_iter().filter(|kind| !unpriced.contains(kind)).collect());
@@ -274,7 +274,7 @@ fn prices_are_those_of_the_filters_built() {
 }
 
 #[test]
-fn the_price_of_a_hash_set_is_what_it_allocates() {
+fn the_price_of_a_hash_set_equals_its_allocation() {
     for items in [1_000_u64, 100_000] {
         let mut set = HashSet::new();
         let ((), measured) = AllocMeter::measure(|| {
@@ -297,7 +297,7 @@ fn the_price_of_a_hash_set_is_what_it_allocates() {
         });
         let priced =
             bytes_of(Structure::HashSet, &Needs::new(items, 0.01).of(ItemShape::Bytes { typical_len: 40 }));
-        // The meter sees what was asked for; the allocator adds 8 bytes to each.
+        // The meter counts the requested bytes; the allocator adds 8 bytes to each request.
         assert_eq!(priced, measured.peak_bytes + 8 * items, "{items} strings");
     }
 }
@@ -346,7 +346,7 @@ fn two_numbers_give_the_third() {
     assert!(solve::bytes_for(Structure::Cuckoo, fits, 0.001).unwrap() <= 64 << 20);
     assert!(solve::bytes_for(Structure::Cuckoo, next, 0.001).unwrap() > 64 << 20);
 
-    // Few removals in little memory: a filter whose no is certain if there is one, and else what can be had.
+    // Few removals in little memory: a filter with a certain no if possible, otherwise the best available.
     let known = solve::Known::ItemsAndMemory { items: 1_000_000, memory_bytes: 600_000 };
     let solved = solve::complete(known, &open.clone().deleting(Deletes::UpTo(1_000))).unwrap();
     assert_eq!(best(&solved), Structure::Quotient);
@@ -380,13 +380,13 @@ fn a_rate_is_solved_down_to_the_floor_of_each_kind() {
     assert_eq!(solved.target_fpr, solve::LOWEST_RATE);
     let note =
         advice.notes.iter().find(|note| matches!(note, Note::LowestRate { .. })).expect("why no lower");
-    assert!(note.to_string().contains("1 in 1,000,000,000 is of no use to anybody, so 5"), "{note}");
+    assert!(note.to_string().contains("1 in 1,000,000,000 has no practical use, so 5"), "{note}");
 
     // Never being wrong is better than any rate, at any price that fits.
     let (_, advice) = solved_rate(1_000_000, 100 << 20, &open);
     assert_eq!(recommended(&advice).structure, Structure::HashSet);
-    assert!(advice.why[1].contains("wrong for 1 in 1,000,000,000 non-members"), "{:?}", advice.why);
-    // Every kind is judged where it can be built, and none for being a little larger than the winner.
+    assert!(advice.why[1].contains("false positives for 1 in 1,000,000,000 non-members"), "{:?}", advice.why);
+    // Every kind is considered where it can be built, and none is dropped for being a little larger than the winner.
     for price in &advice.prices {
         assert!(!price.misfits.iter().any(|misfit| matches!(misfit, Misfit::Unbuildable(_))), "{price:?}");
     }
@@ -397,19 +397,19 @@ fn a_rate_is_solved_down_to_the_floor_of_each_kind() {
             continue; // too large at any rate
         }
         assert!(cost.memory_bytes <= 64 << 20, "{price:?}");
-        // Fingerprints have whole bits: one more may be too many for all that is left.
+        // Fingerprints have whole bits: one more may exceed the rest of the memory.
         let in_steps = price.can.refuses || price.structure.is_static();
         assert!(in_steps || cost.memory_bytes > 63 << 20, "{price:?}");
         let bytes = solve::bytes_for(price.structure, 50_000_000, cost.target_fpr).unwrap();
         assert_eq!(bytes, cost.memory_bytes, "{price:?}");
     }
-    // Without the word the rate asked for counts, as ever.
+    // Without the option the requested rate counts, as usual.
     let asked = Needs::new(1_000_000, 0.01).within(100 << 20);
     assert_eq!(best(&asked), SPLIT);
 }
 
 #[test]
-fn removals_nobody_asked_for_are_not_paid_for() {
+fn removals_that_are_not_needed_cost_nothing() {
     let dual = |needs: &Needs| {
         let prices = price_list(needs).unwrap();
         prices.into_iter().find(|price| price.structure == Structure::DualBloom).unwrap()
@@ -447,12 +447,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_is_recommended_suits(needs in any_needs()) {
+    fn the_recommended_kind_suits_the_needs(needs in any_needs()) {
         let advice = advise(&needs).unwrap();
         let suiting = advice.prices.iter().filter(|price| price.suits()).count();
         prop_assert_eq!(advice.recommended().is_some(), suiting > 0);
         prop_assert_eq!(advice.recommended().is_some(), advice.rust.is_some());
-        prop_assert!(advice.prices[..suiting].iter().all(Price::suits), "those that suit come first");
+        prop_assert!(advice.prices[..suiting].iter().all(Price::suits), "suitable kinds come first");
         prop_assert!(advice.prices.iter().all(|price| price.cost.is_some() || !price.suits()));
         if let Some(price) = advice.recommended() {
             let cost = price.cost.unwrap();
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn a_solved_rate_is_that_of_what_is_recommended(needs in any_needs(), memory in 1_u64..1 << 40) {
+    fn a_solved_rate_is_that_of_the_recommended_kind(needs in any_needs(), memory in 1_u64..1 << 40) {
         let known = solve::Known::ItemsAndMemory { items: needs.items, memory_bytes: memory };
         let Ok(solved) = solve::complete(known, &needs) else { return Ok(()) };
         let advice = advise(&solved).unwrap();
@@ -492,7 +492,7 @@ proptest! {
     fn more_items_are_never_cheaper(items in 1_u64..1 << 40, more in 0_u64..1 << 40, exponent in -20.0_f64..-0.7) {
         let price = |items| price_list(&Needs::new(items, exponent.exp())).unwrap();
         for (few, many) in price(items).iter().zip(&price(items + more)) {
-            // Sized for its end; what it takes at the beginning goes up and down.
+            // Sized for its final state; the initial memory varies.
             if few.structure == Structure::GrowableCuckoo {
                 continue;
             }
@@ -507,8 +507,8 @@ proptest! {
         let price = |exponent: f64| price_list(&Needs::new(items, exponent.exp())).unwrap();
         for (high, low) in price(exponent).iter().zip(&price((exponent - lower).max(-34.0))) {
             let Some((before, after)) = high.cost.zip(low.cost) else { continue };
-            // Where lines no longer suffice a blocked filter takes one more per item, and is smaller for it; so does a window,
-            // which is made of those.
+            // Where lines no longer suffice a blocked filter uses one more line per item, and is smaller for it; so is a window, which consists of
+            // blocked filters.
             let paid_in_lines = (high.structure == LINE && after.lines_hit > before.lines_hit)
                 || [Structure::Window, Structure::GrowableCuckoo].contains(&high.structure);
             prop_assert!(before.memory_bytes <= after.memory_bytes || paid_in_lines, "{:?} then {:?}", high, low);
@@ -516,13 +516,13 @@ proptest! {
     }
 
     #[test]
-    fn what_was_solved_fits(items in 1_u64..1 << 36, exponent in -20.0_f64..-0.7) {
+    fn a_solved_size_fits(items in 1_u64..1 << 36, exponent in -20.0_f64..-0.7) {
         for filter in Structure::all().filter(|structure| structure.is_filter()) {
             if filter == Structure::GrowableCuckoo {
                 continue; // sized for its end, not for the beginning that is priced
             }
             let Ok(bytes) = solve::bytes_for(filter, items, exponent.exp()) else { continue };
-            // What just fits is found again, or something better.
+            // A size that just fits is found again, or a better one.
             let found = solve::items_for(filter, exponent.exp(), bytes).unwrap();
             prop_assert!(found >= items, "{}: {} items instead of {}", filter, found, items);
             prop_assert!(solve::bytes_for(filter, found, exponent.exp()).unwrap() <= bytes);
@@ -535,7 +535,7 @@ proptest! {
     }
 }
 
-/// What is priced with probes of the user's choice is what is made, and it is wrong as often as it says.
+/// A filter priced with the user's number of probes is built with it, and its rate is the predicted one.
 #[test]
 fn a_filter_of_chosen_probes_keeps_its_rate() {
     const NON_MEMBERS: u64 = 200_000;
@@ -556,7 +556,7 @@ fn a_filter_of_chosen_probes_keeps_its_rate() {
             assert!(promised.contains(&wrong), "{structure}, {probes}: {wrong} not in {promised:?}");
         }
     }
-    // Nothing else is asked for, and the best number of them costs least.
+    // No other number is requested, and the best number of probes costs least.
     let prices = price_list(&Needs::new(100_000, 0.01).probing(3)).unwrap();
     for price in prices.iter().filter(|price| !price.structure.lets_probes_be_chosen()) {
         assert!(price.misfits.contains(&Misfit::NoProbesToChoose), "{}", price.structure);
@@ -596,14 +596,14 @@ fn items_are_solved_for_every_structure_on_its_own() {
             assert_eq!(Ok(cost.items), solve::items_for(price.structure, 0.01, 64 << 20), "{price:?}");
         }
     }
-    // A bitmap that fits holds its whole range; one that does not is no reason to say less than a filter holds.
+    // A bitmap that fits holds its whole range; one that does not fit must not lower the answer below that of a filter.
     let range = ItemShape::IntegerRange { low: 0, high: (1 << 29) - 1 };
     let needs = solve::complete(known, &Needs::new(1, 0.5).of(range)).unwrap();
     assert_eq!((best(&needs), needs.items), (Structure::Bitmap, 1 << 29));
     let range = ItemShape::IntegerRange { low: 0, high: 1 << 30 };
     let needs = solve::complete(known, &Needs::new(1, 0.5).of(range)).unwrap();
     assert_eq!(best(&needs), SPLIT);
-    // Few items in a hash set are no answer to how many items there can be.
+    // Few items in a hash set do not answer how many items are possible.
     let known = solve::Known::RateAndMemory { target_fpr: 0.01, memory_bytes: 1 << 20 };
     assert_eq!(best(&solve::complete(known, &Needs::new(1, 0.5)).unwrap()), SPLIT);
 }

@@ -1,7 +1,7 @@
 //! Code compiled for AVX may call a filter and keep its own vectors.
 //!
-//! Single lookups are in assembly that ends with `vzeroupper`, which clears the upper halves of all vector registers: the
-//! compiler must know, or a caller that has something there loses it.
+//! Single lookups are assembly that ends with `vzeroupper`, which clears the upper halves of all vector registers. The compiler must know that; otherwise a
+//! caller loses values it keeps there.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::{
@@ -49,7 +49,7 @@ fn vectors_of_the_caller_survive() {
     }
     let mut filter = BlockedBloom::for_capacity(1_000, 0.01, 0).unwrap();
     let hashes: Vec<ItemHash> = (0..10).map(ItemHash::from_unmixed).collect();
-    // SAFETY: both ask only for AVX2, checked above.
+    // SAFETY: both need only AVX2, checked above.
     let (inserts, lookups) =
         unsafe { (sums_beside_inserts(&mut filter, &hashes), sums_beside_lookups(&filter, &hashes)) };
     assert_eq!((inserts, lookups), ([10, 20, 30, 40], ([10, 20, 30, 40], 10)));

@@ -69,8 +69,8 @@ impl Built for Shards {
     }
 }
 
-/// As [`Rebuilt`], but of all that was inserted again it remembers the last thirty only: a run of millions of operations would otherwise build
-/// filters of hundreds of thousands of duplicates.
+/// Like [`Rebuilt`], but keeps only the last thirty items that were inserted again: otherwise a run of millions of operations would build filters of
+/// hundreds of thousands of duplicates.
 struct Rebuilding<F> {
     different: HashSet<Vec<u8>>,
     filter: Rebuilt<F>,
@@ -114,7 +114,7 @@ impl<F: Built> Subject for Rebuilding<F> {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
@@ -149,7 +149,7 @@ impl Subject for SevenBits {
     }
 
     fn may_contain(&self, item: &[u8]) -> bool {
-        // Two non-members instead of one: the chance that one of them is taken for a member is twice as large.
+        // Two non-members instead of one: the chance that one of them is a false positive is twice as large.
         let twin = [item, b"'s twin"].concat();
         self.0.may_contain(item) || self.0.may_contain(&twin)
     }
@@ -184,7 +184,7 @@ fn the_suites_have_teeth() {
     assert!(never_forgets(|seed| ForgetsSome(Rebuilt::new(seed)), &script).is_err());
 }
 
-/// So many wrong answers are expected; the model is exact, so the band has no slack but chance.
+/// The expected number of false positives; the model is exact, so the band allows only for chance.
 fn plan<F: Fingerprint>(items: u64, wrong: f64) -> RatePlan<'static> {
     let rate = 2_f64.powi(-(F::BITS as i32));
     let non_members = (wrong / rate) as u64 / SEEDS.len() as u64;
@@ -196,7 +196,7 @@ fn plan<F: Fingerprint>(items: u64, wrong: f64) -> RatePlan<'static> {
 fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
     for items in [1, 2, 10, 100, 1_000, 50_000] {
         let report = keeps_its_rate(Rebuilt::<Fuse<u8>>::new, &plan::<u8>(items, 4_000.0));
-        // Of a handful of slots a non-member meets the same three so often that a single filter is luckier or not: only the average holds.
+        // With a handful of slots a non-member hits the same three so often that single filters vary: only the average is checked.
         if items >= 100 {
             report.unwrap();
         } else {
@@ -225,7 +225,7 @@ fn keeps_its_rate_of_one_in_65_536() {
 
 /// Too rare to count: but every bit of the wide fingerprint must matter, its halves each on their own.
 #[test]
-fn thirty_two_bits_are_told_apart() {
+fn fingerprints_of_32_bits_are_distinguished() {
     let filter = BinaryFuse32::build((0..20_000).map(|i| member_u64(0, i)), 0).unwrap();
     assert_eq!((0..20_000_000).filter(|&i| filter.may_contain(&non_member_u64(0, i))).count(), 0);
 }
@@ -251,7 +251,7 @@ fn no_item_one_item_and_a_few() {
     assert!((0..100_000_u64).all(|item| !empty.may_contain(&item)));
     let mut answers = Answers::new();
     empty.may_contain_batch(&["a", "b"], &mut answers);
-    assert_eq!((answers.len(), answers.mayhaps()), (2, 0));
+    assert_eq!((answers.len(), answers.maybe_count()), (2, 0));
     let back = BinaryFuse8::decode(&empty.encode()).unwrap();
     assert!((0..100_000_u64).all(|item| !back.may_contain(&item)));
     let passes = BinaryFuse8::build_in_passes(Vec::<u64>::new, 4, &BuildOptions::default(), 7).unwrap();
@@ -338,9 +338,9 @@ fn hashes_and_items_and_batches_are_the_same() {
     }
 }
 
-/// Keys somebody chose: all in one shard, all with the same slots under the first seed, all alike but for a few bits.
+/// Keys chosen by an attacker: all in one shard, all with the same slots under the first seed, all equal except for a few bits.
 #[test]
-fn chosen_keys_do_no_harm() {
+fn chosen_keys_are_harmless() {
     let keyed = |key: u64| ItemHash::from(WellMixed(u128::from(key)));
     let options = BuildOptions::default().items_per_shard(100).threads(2);
     let forgeries: [fn(u64) -> u64; 5] = [
@@ -435,7 +435,7 @@ fn forged_fields_are_named() {
     *small.last_mut().unwrap() = 1;
     seal(&mut small);
     assert!(matches!(BinaryFuse8::decode(&small), Err(DecodeError::StrayBit { .. })));
-    // Widths are told apart both ways.
+    // Widths are distinguished in both directions.
     let wide = BinaryFuse16::build(0..1_000_u64, 7).unwrap().encode();
     assert_eq!(
         BinaryFuse8::decode(&wide).unwrap_err(),

@@ -1,4 +1,4 @@
-//! The promises of the bitmap: exact answers, whatever is done to it, at every border of words and lines.
+//! The guarantees of the bitmap: exact answers after any operation, at every border of words and lines.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ static METER: AllocMeter = AllocMeter;
 /// Lengths around the borders of words (64 bits) and lines (512).
 const LENGTHS: [u64; 14] = [0, 1, 2, 63, 64, 65, 127, 128, 511, 512, 513, 1_023, 1_024, 1_500];
 
-/// What a bitmap is, in the plainest way there is.
+/// A bitmap in its simplest form.
 #[derive(Clone, Debug, PartialEq)]
 struct Model {
     len: u64,
@@ -33,7 +33,7 @@ impl Model {
         bitmap
     }
 
-    /// Everything the bitmap says is what the model says.
+    /// Checks that the bitmap agrees with the model.
     fn check(&self, bitmap: &Bitmap) {
         assert_eq!(bitmap.len(), self.len);
         assert_eq!(bitmap.is_empty(), self.len == 0);
@@ -233,7 +233,7 @@ fn counts_and_searches_are_right_at_every_border() {
 }
 
 #[test]
-fn a_bitmap_of_no_bits_holds_nothing() {
+fn a_bitmap_of_no_bits_is_empty() {
     let mut none = Bitmap::new(0).unwrap();
     assert_eq!((none.len(), none.memory_bytes(), none.count(), none.get(0)), (0, 0, 0, false));
     assert_eq!(none.set(0), Err(InsertError::PastTheEnd { index: 0, bits: 0 }));
@@ -248,7 +248,7 @@ fn a_bitmap_of_no_bits_holds_nothing() {
 
 /// A million ids in order: moved some twenty times, not sixteen thousand.
 #[test]
-fn growing_bit_by_bit_moves_seldom_and_leaves_no_trace() {
+fn growing_bit_by_bit_rarely_reallocates_and_leaves_no_trace() {
     let mut grown = Bitmap::new(0).unwrap();
     let (_, measured) = AllocMeter::measure(|| {
         (0..1_000_000).step_by(3).for_each(|index| assert_eq!(grown.set_growing(index), Ok(true)));
@@ -262,7 +262,7 @@ fn growing_bit_by_bit_moves_seldom_and_leaves_no_trace() {
 
 #[test]
 fn large_bitmaps_are_exact_too() {
-    // Past the size where memory comes in pages of its own.
+    // Past the size from which memory is mapped in its own pages.
     let bits = 40_000_003;
     let mut bitmap = Bitmap::new(bits).unwrap();
     let indexes: Vec<u64> = (0..100_000).map(|i| i * 7_919 % bits).collect();
@@ -276,12 +276,12 @@ fn large_bitmaps_are_exact_too() {
     assert_eq!(bitmap.count(), 80_000_000 - model.len() as u64);
     let mut answers = Answers::new();
     bitmap.get_batch(&indexes, &mut answers);
-    assert_eq!((answers.len(), answers.mayhaps()), (indexes.len(), 0));
+    assert_eq!((answers.len(), answers.maybe_count()), (indexes.len(), 0));
     assert_eq!(bitmap.memory_bytes(), 80_000_000_u64.div_ceil(512) * 64);
 }
 
 #[test]
-fn absurd_lengths_are_refused_before_anything_is_allocated() {
+fn absurd_lengths_are_rejected_before_any_allocation() {
     let mut bitmap = Bitmap::new(100).unwrap();
     bitmap.set(99).unwrap();
     for bits in [sizing::MAX_BITS + 1, 1 << 63, u64::MAX] {
@@ -298,7 +298,7 @@ fn absurd_lengths_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn damaged_bytes_are_noticed_wherever_they_are() {
+fn damage_is_detected_at_every_byte() {
     for len in [0, 100, 512, 700] {
         let mut bitmap = Bitmap::new(len).unwrap();
         bitmap.not();

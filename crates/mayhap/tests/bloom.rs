@@ -1,4 +1,4 @@
-//! The promises of `Bloom` and `BlockedBloom`: nothing forgotten, the rate kept, from both sides.
+//! The guarantees of `Bloom` and `BlockedBloom`: no false negatives, and the rate is inside its band.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo, ForgetsOnDecode};
 use mayhap_testkit::suite::{Operation, RatePlan, Script, keeps_its_rate, never_forgets, wrong_answers};
 use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, non_member_u64};
 
-/// How many random operations a filter must survive; `just promises` asks for ten million.
+/// The number of random operations a filter must survive; `just promises` sets ten million.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS")
         .map_or(500_000, |text| text.parse().expect("MAYHAP_OPERATIONS is a number"))
@@ -163,8 +163,7 @@ fn the_atomic_twins_never_forget() {
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
-/// Non-members per seed for some 4 000 wrong answers over all seeds; more where a rate is so high that a tenth too many items
-/// hardly moves it.
+/// Non-members per seed for about 4 000 false positives over all seeds; more if the rate is so high that a tenth too many items hardly changes it.
 fn non_members(rate: f64) -> u64 {
     (4_000.0 / rate).max(400_000.0) as u64 / SEEDS.len() as u64
 }
@@ -180,13 +179,13 @@ fn plan(shape: Shape, items: u64, rate: f64, expected: f64) -> RatePlan<'static>
     RatePlan { shape, items, non_members, seeds: &SEEDS, promised }
 }
 
-/// At capacity the rate is inside the band; a tenth past it, the same band says no.
+/// At capacity the rate is inside the band; with a tenth too many items it is outside.
 fn check_rate<S: Subject>(name: &str, make: impl Fn(u64) -> S, rate: f64, expected: f64) {
-    assert!(expected <= rate, "{name} at {rate}: the model itself says {expected}");
+    assert!(expected <= rate, "{name} at {rate}: the model itself predicts {expected}");
     keeps_its_rate(&make, &plan(Shape::IntBytes, CAPACITY, rate, expected))
         .unwrap_or_else(|failure| panic!("{name} at {rate}: {failure}"));
     keeps_its_rate(&make, &plan(Shape::IntBytes, CAPACITY * 11 / 10, rate, expected))
-        .expect_err(&format!("{name} at {rate}: a tenth too full was not noticed"));
+        .expect_err(&format!("{name} at {rate}: a tenth too full was not detected"));
 }
 
 #[test]
@@ -209,7 +208,7 @@ fn the_blocked_filter_keeps_its_rate_in_any_layout() {
 
 /// Items of every realistic shape, not only those that a weak hash happens to like.
 #[test]
-fn the_rate_does_not_depend_on_what_items_look_like() {
+fn the_rate_does_not_depend_on_the_shape_of_items() {
     let expected = BloomShape::for_capacity(CAPACITY, 0.01).unwrap().expected_fpr(CAPACITY);
     let expected_blocked = BlockedShape::for_capacity(CAPACITY, 0.01).unwrap().expected_fpr(CAPACITY);
     for shape in
@@ -223,8 +222,8 @@ fn the_rate_does_not_depend_on_what_items_look_like() {
     }
 }
 
-/// A filter for a thousand items at 1e-6 shows whether k probes are really independent: with plain double hashing the rate
-/// would be ten times what it should. Judged on many small filters, so that there is something to count.
+/// A filter for a thousand items at 1e-6 shows whether k probes are really independent: with plain double hashing the rate would be ten times too high.
+/// Many small filters are measured, so that there are enough false positives to count.
 #[test]
 fn small_filters_keep_very_low_rates() {
     const ITEMS: u64 = 1_000;
@@ -253,7 +252,7 @@ fn the_suites_reject_bad_filters() {
     assert!(keeps_its_rate(|seed| AlwaysNo::for_capacity(CAPACITY, 0.01, seed), &plan).is_err());
 }
 
-/// Plain integers handed in as hashes, the mistake that makes other libraries answer 100 % *mayhap*.
+/// Plain integers passed as hashes, a mistake that makes other libraries answer *maybe* to everything.
 #[test]
 fn sequential_integers_as_hashes_do_not_break_a_filter() {
     let rate_of = |may_contain: &dyn Fn(ItemHash) -> bool| {
@@ -334,7 +333,7 @@ fn the_blocked_twins_write_the_same_bytes() {
 }
 
 #[test]
-fn union_holds_both_and_intersection_what_both_have() {
+fn a_union_has_the_members_of_both_and_an_intersection_those_in_both() {
     let mut left = Bloom::for_capacity(CAPACITY, 0.01, 4).unwrap();
     let mut right = Bloom::for_capacity(CAPACITY, 0.01, 4).unwrap();
     (0..6_000_u64).for_each(|i| {
@@ -398,7 +397,7 @@ fn bad_parameters_are_errors_before_any_memory_is_taken() {
         shape.within(8_192).unwrap_err().to_string(),
         format!("filter needs {} bytes, limit is 8192", shape.memory_bytes())
     );
-    // Larger than any machine: the system is asked, refuses, and nothing aborts.
+    // Larger than any machine: the allocation fails, and nothing aborts.
     let refused = Bloom::for_capacity(1 << 42, 1e-9, 0);
     assert!(matches!(refused, Err(BuildError::OutOfMemory { .. })), "{refused:?}");
 }
@@ -430,7 +429,7 @@ fn the_fill_tells_of_the_items() {
     assert_eq!(wrong_answers(filled, &plan).unwrap().trials, plan.trials());
 }
 
-/// Past capacity fewer and fewer items change something; the model knows what the rest did.
+/// Past capacity fewer and fewer items change a bit; the model accounts for the others.
 #[test]
 fn the_rate_is_known_past_capacity_too() {
     let shape = BlockedShape::with_layout(BlockedLayout::Line512, CAPACITY, 0.01).unwrap();
@@ -454,11 +453,11 @@ fn the_rate_is_known_past_capacity_too() {
             assert!((expected / observed - 1.0).abs() < 0.1, "{times} times: {expected} for {observed}");
         }
     }
-    // Ten times too full: nearly everything is mayhap, and they know.
+    // Ten times too full: nearly every answer is maybe, and the expected rate shows it.
     assert!(classic.expected_fpr() > 0.95 && split.expected_fpr() > 0.95 && line.expected_fpr() > 0.95);
 }
 
-/// What is counted are the items that changed something; the model knows that those fill more than the average item.
+/// Only items that changed a bit are counted; the model accounts for the fact that those fill more than the average item.
 #[test]
 fn the_rate_now_is_known_from_the_count() {
     for rate in [0.5, 0.2, 0.01] {
@@ -466,14 +465,14 @@ fn the_rate_now_is_known_from_the_count() {
         (0..CAPACITY).for_each(|i| {
             filter.insert(&i);
         });
-        assert!(filter.inserted() < CAPACITY, "some are taken for seen");
+        assert!(filter.inserted() < CAPACITY, "some items are false positives when inserted");
         let (known, at_capacity) = (filter.expected_fpr(), filter.shape().expected_fpr(CAPACITY));
         assert!((known / at_capacity - 1.0).abs() < 0.02, "{known} for {at_capacity}");
     }
 }
 
-/// Where a filter has only a few dozen bits, probes that are not quite independent show: two items then share positions too
-/// often. (Rotating by 21 instead of 27 in `probe.rs` fails here.)
+/// In a filter of only a few dozen bits, probes that are not quite independent show: two items then share positions too often. (Rotating by 21 instead of
+/// 27 in `probe.rs` fails here.)
 #[test]
 fn tiny_filters_are_as_good_as_the_model_says() {
     let seeds: Vec<u64> = (0..20_000).collect();

@@ -48,7 +48,7 @@ impl Subject for Counting {
         Some(self.0.union(&other.0).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item)).collect();
@@ -65,17 +65,17 @@ impl Subject for Counting {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
 #[test]
-fn never_forgets_what_was_not_removed() {
+fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Counting::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
+    assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_suites_have_teeth() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
+/// 4 000 false positives expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = CountingShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
@@ -107,7 +107,7 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn full_filters_keep_their_rate_and_a_tenth_too_full_is_caught() {
+fn full_filters_keep_their_rate_and_a_tenth_too_full_is_detected() {
     for fpr in [0.1, 0.01, 0.001] {
         let make = |seed| Counting::for_capacity(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
@@ -142,7 +142,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
     assert!((filter.expected_fpr() / half - 1.0).abs() < 0.05, "{} {half}", filter.expected_fpr());
     let decoded = CountingBloom::decode(&filter.encode()).unwrap();
     assert_eq!((decoded.fill(), decoded.inserted()), (filter.fill(), filter.inserted()));
-    // All of them: only what stuck is left, and the count of counters above zero has not drifted.
+    // All of them: only stuck counters are left, and the number of counters above zero has not drifted.
     for _ in 0..3 {
         assert!((CAPACITY / 2..CAPACITY).all(|i| filter.remove(&member_u64(7, i))));
     }
@@ -188,7 +188,7 @@ fn saturation_loses_nobody() {
         assert_eq!(lost_to_saturation(Counting::for_capacity(500, 0.01, seed)), 0);
         lost_by_the_twin += lost_to_saturation(UnsticksCounters::for_capacity(500, 0.01, seed));
     }
-    assert!(lost_by_the_twin > 0, "a filter that counts down from a stuck counter must be caught");
+    assert!(lost_by_the_twin > 0, "a filter that decrements a stuck counter must be detected");
 }
 
 #[test]
@@ -244,10 +244,10 @@ fn tiny_filters_never_forget() {
                 let item = rng.below(12);
                 if rng.below(2) == 0 {
                     let new = filter.insert(&item);
-                    assert!(!new || copies[item as usize] == 0, "what is in is not new");
+                    assert!(!new || copies[item as usize] == 0, "a member is not new");
                     copies[item as usize] += 1;
                 } else if copies[item as usize] > 0 {
-                    assert!(filter.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item), "a member can be removed");
                     copies[item as usize] -= 1;
                 }
                 for (item, &copies) in (0_u64..).zip(&copies) {
@@ -261,13 +261,13 @@ fn tiny_filters_never_forget() {
                 (0..copies).for_each(|_| assert!(filter.remove(&item)));
             }
             assert_eq!(filter.inserted(), 0);
-            assert_eq!(filter.fill(), filter.saturated() as f64 / counters as f64, "only what stuck is left");
+            assert_eq!(filter.fill(), filter.saturated() as f64 / counters as f64, "only stuck counters are left");
         }
     }
 }
 
 #[test]
-fn removing_what_is_certainly_absent_changes_nothing() {
+fn removing_a_certain_non_member_changes_nothing() {
     let mut filter = CountingBloom::for_capacity(1_000, 0.01, 3).unwrap();
     (0..1_000).for_each(|i| {
         filter.insert(&member(i));
@@ -303,11 +303,11 @@ fn hashes_and_items_are_the_same() {
     by_item.may_contain_batch(&items, &mut of_items);
     by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
     assert_eq!(of_items, of_hashes);
-    assert_eq!(of_items.mayhaps(), 300);
+    assert_eq!(of_items.maybe_count(), 300);
 }
 
 #[test]
-fn a_union_is_what_inserting_everything_would_have_made() {
+fn a_union_equals_a_filter_with_all_items_inserted() {
     let empty = CountingBloom::for_capacity(400, 0.01, 5).unwrap();
     let [mut left, mut right, mut both] = std::array::from_fn(|_| empty.try_clone().unwrap());
     for i in 0..2_000 {
@@ -356,7 +356,7 @@ fn the_plain_filter_has_the_same_bits() {
     }
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -368,8 +368,8 @@ fn seal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
-    // 70 counters: there is room for stray ones behind them.
+fn damaged_bytes_are_errors_without_large_allocations() {
+    // 70 counters: there is room for stray ones after them.
     let shape = CountingShape::exactly(70, 3, 10).unwrap();
     let mut filter = CountingBloom::with_shape(shape, 1).unwrap();
     (0..10_u64).for_each(|i| {
@@ -393,7 +393,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
         let (decoded, measured) = AllocMeter::measure(|| CountingBloom::decode(bytes));
         assert!(measured.largest_request <= bytes.len() as u64, "{damage}");
         if let Ok(mut filter) = decoded {
-            // Counts may be lies, but they are only counts.
+            // Counts may be wrong, but that is harmless.
             assert!(filter.insert(&99_u64) || filter.may_contain(&99_u64), "{damage}");
             assert!(filter.remove(&99_u64), "{damage}");
             assert!((0.0..=1.0).contains(&filter.expected_fpr()), "{damage}");

@@ -59,7 +59,7 @@ impl Subject for Plain {
         Some(Cuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let mut outcomes: Vec<_> = Vec::new();
@@ -78,7 +78,7 @@ impl Subject for Plain {
             (result, last) => panic!("{result:?} for the batch, {last:?} one by one"),
         }
         assert_eq!(self.0.encode(), one_by_one.encode());
-        // Nothing behind the first refusal was tried: as good as refused.
+        // Nothing after the first rejection was tried: counts as rejected.
         let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
         outcomes.resize(items.len(), Inserted::Refused);
         outcomes
@@ -125,7 +125,7 @@ impl Subject for Growing {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
@@ -140,11 +140,11 @@ fn shapes(capacity: u64) -> Vec<CuckooShape> {
 }
 
 #[test]
-fn never_forgets_what_was_not_removed() {
+fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Plain::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
+    assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
     for shape in shapes(500) {
         let script = Script { refusals: Refusals::Counted, ..Script::new(operations() / 8, 500) };
         never_forgets(|seed| Plain::with_shape(shape, seed), &script)
@@ -154,7 +154,7 @@ fn never_forgets_what_was_not_removed() {
 
 /// Fingerprints of 4 and 5 bits in few buckets: nearly every item shares both with another, and the table is always full.
 #[test]
-fn never_forgets_among_collisions_in_a_table_that_refuses() {
+fn never_forgets_among_collisions_in_a_table_that_rejects() {
     let tiny = [
         CuckooShape::exactly(64, 1, 4, 64).unwrap(),
         CuckooShape::exactly(40, 2, 4, 80).unwrap(),
@@ -197,7 +197,7 @@ fn the_suites_have_teeth() {
         )
         .is_err()
     );
-    // A filter that forgets at refusal, as one that evicts before it knows where to.
+    // A filter that forgets on rejection, because it evicts before it has found a free slot.
     struct LosesOne(Cuckoo);
     impl Subject for LosesOne {
         fn insert(&mut self, item: &[u8]) -> Inserted {
@@ -221,7 +221,7 @@ fn the_suites_have_teeth() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
+/// 4 000 false positives expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(shape: &CuckooShape, items: u64) -> RatePlan<'static> {
     let rate = shape.expected_fpr(CAPACITY);
     let non_members = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
@@ -230,20 +230,20 @@ fn plan(shape: &CuckooShape, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn full_filters_keep_their_rate_and_a_fifth_too_empty_is_caught() {
+fn full_filters_keep_their_rate_and_a_fifth_too_empty_is_detected() {
     let mut shapes: Vec<CuckooShape> =
         [0.1, 0.01, 0.002].map(|fpr| CuckooShape::for_capacity(CAPACITY, fpr).unwrap()).to_vec();
     shapes.push(CuckooShape::with_bucket_size(2, CAPACITY, 0.01).unwrap());
     shapes.push(CuckooShape::with_bucket_size(8, CAPACITY, 0.01).unwrap());
     shapes.push(CuckooShape::semi_sorted(CAPACITY, 0.01).unwrap());
-    // The model is exact for short fingerprints too, where the usual 2b/2^f is 30 % off.
+    // The model is exact for short fingerprints too; the usual 2b/2^f is 30 % off there.
     shapes.push(CuckooShape::exactly(2_700, 4, 4, CAPACITY).unwrap());
     for shape in shapes {
         let make = |seed| Plain::with_shape(shape, seed);
         let report = keeps_its_rate(make, &plan(&shape, CAPACITY))
             .unwrap_or_else(|failure| panic!("{shape}: {failure}"));
         assert!(report.observed_fpr() <= shape.target_fpr() * 1.05, "{shape}: {}", report.observed_fpr());
-        // Too many do not fit, and are refused: so the twin that must fail is too empty.
+        // Too many items do not fit and are rejected, so the variant that must fail is too empty.
         let failure = keeps_its_rate(make, &plan(&shape, CAPACITY * 4 / 5)).unwrap_err();
         assert!(matches!(failure, Failure::RateOff { .. }), "{shape}: {failure}");
     }
@@ -271,7 +271,7 @@ fn semi_sorting_saves_a_bit_at_the_same_rate() {
     assert!((2_000..8_000).all(|i| sorted.may_contain(&member_u64(7, i))));
 }
 
-/// Every capacity up to 5 000, and rates from loose to strict: nothing honest is refused below capacity.
+/// Every capacity up to 5 000, and rates from high to low: no honest item is rejected below capacity.
 #[test]
 fn capacity_always_fits() {
     for capacity in (1..300).chain((300..5_000).step_by(37)) {
@@ -308,12 +308,12 @@ fn a_million_items_fill_95_percent() {
         assert!(filter.fill() > 0.95, "{fpr}: {}", filter.fill());
         let mut answers = Answers::new();
         filter.may_contain_batch(&items, &mut answers);
-        assert_eq!(answers.mayhaps(), items.len());
+        assert_eq!(answers.maybe_count(), items.len());
     }
 }
 
 #[test]
-fn what_was_accepted_before_the_first_refusal_stays() {
+fn items_accepted_before_the_first_rejection_stay() {
     for shape in shapes(1_000) {
         let mut filter = Cuckoo::with_shape(shape, 3).unwrap();
         let mut accepted = Vec::new();
@@ -329,7 +329,7 @@ fn what_was_accepted_before_the_first_refusal_stays() {
                     );
                     assert!(
                         before.is_none_or(|before| before == filter.encode()),
-                        "a refusal changes nothing"
+                        "a rejection changes nothing"
                     );
                     refused += 1;
                     if refused == 20 {
@@ -389,7 +389,7 @@ fn storms_on_tiny_tables_lose_nothing() {
                         *held.entry(item).or_default() += 1;
                     }
                 } else if held.get(&item).is_some_and(|&copies| copies > 0) {
-                    assert!(filter.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item), "a member can be removed");
                     *held.entry(item).or_default() -= 1;
                 }
                 assert_eq!(filter.inserted(), held.values().sum::<u64>());
@@ -402,7 +402,7 @@ fn storms_on_tiny_tables_lose_nothing() {
 }
 
 #[test]
-fn removing_what_is_certainly_absent_changes_nothing() {
+fn removing_a_certain_non_member_changes_nothing() {
     let mut filter = Cuckoo::for_capacity(1_000, 0.01, 3).unwrap();
     (0..1_000).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
     let before = filter.encode();
@@ -415,7 +415,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     assert_eq!(filter.encode(), before);
 }
 
-/// Somebody asks to remove 100 000 items that never were in. With the store in front nothing is lost; without, many are.
+/// A client tries to remove 100 000 non-members. With the store in front no item is lost; without it, many are.
 #[test]
 fn removals_that_the_store_verifies_lose_nothing() {
     let mut store: BTreeSet<u64> = (0..5_000).map(|i| member_u64(3, i)).collect();
@@ -432,7 +432,7 @@ fn removals_that_the_store_verifies_lose_nothing() {
         assert_eq!(removed, i % 100 == 0);
         trusting.remove(&item);
     }
-    assert!((1_000..4_000).contains(&asked), "the store hears only of what may be in it: {asked}");
+    assert!((1_000..4_000).contains(&asked), "the store is asked only about possible members: {asked}");
     assert_eq!((store.len(), filter.inserted()), (4_000, 4_000));
     assert!(store.iter().all(|item| filter.may_contain(item)));
     let lost = store.iter().filter(|item| !trusting.may_contain(*item)).count();
@@ -457,10 +457,10 @@ fn hashes_and_items_are_the_same() {
     let (mut of_items, mut of_hashes) = (Answers::new(), Answers::new());
     by_item.may_contain_batch(&items, &mut of_items);
     by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
-    assert_eq!((&of_items, of_items.mayhaps()), (&of_hashes, 200));
+    assert_eq!((&of_items, of_items.maybe_count()), (&of_hashes, 200));
 }
 
-/// Where the format says an item belongs: its fingerprint and its two buckets. Written from `docs/format.md`, not from the code.
+/// The fingerprint and the two buckets of an item by the format. Written from `docs/format.md`, not from the code.
 fn place(hash: ItemHash, buckets: u64, fingerprint_bits: u32) -> (u64, [u64; 2]) {
     let (low, high) = (hash.to_u128() as u64, (hash.to_u128() >> 64) as u64);
     let reduce = |x: u64, range: u64| ((u128::from(x) * u128::from(range)) >> 64) as u64;
@@ -477,7 +477,7 @@ fn keyed(number: u128) -> HashScheme {
     HashScheme::keyed(SecretKey::new(bytes))
 }
 
-/// 125 items that all have one pair of buckets under seed 0, found by search as anybody can who knows the seed.
+/// 125 items that share one pair of buckets under seed 0, found by search as anyone with the seed can.
 fn items_of_one_pair(shape: &CuckooShape) -> Vec<u64> {
     let scheme = HashScheme::fast(0);
     let pair = |item: u64| {
@@ -494,13 +494,13 @@ fn forged_items_stop_a_known_seed_and_nothing_else() {
     const HONEST: u64 = 2_000;
     let shape = CuckooShape::with_bucket_size(4, HONEST, 0.03).unwrap();
     let chosen = items_of_one_pair(&shape);
-    // The twin that breaks: eight go in, the ninth finds no room in a filter that is all but empty, nor does any other.
+    // The variant that breaks: eight are inserted; the ninth and all others find no room in a nearly empty filter.
     let mut known = Cuckoo::with_shape(shape, 0).unwrap();
     let outcomes: Vec<bool> = chosen.iter().map(|item| known.insert(item).is_ok()).collect();
     assert_eq!(outcomes.iter().position(|ok| !ok), Some(8));
     assert!(outcomes[8..].iter().all(|ok| !ok) && known.fill() < 0.01);
-    assert!(chosen[..8].iter().all(|item| known.may_contain(item)), "refusing loses nothing");
-    // A key that nobody knows: the same items are like any others, and so many honest ones fit besides.
+    assert!(chosen[..8].iter().all(|item| known.may_contain(item)), "a rejection loses nothing");
+    // With a secret key the same items are like any others, and this many honest ones fit in addition.
     for number in 0..20 {
         let mut filter = Cuckoo::with_shape(shape, keyed(number)).unwrap();
         assert!(chosen.iter().all(|item| filter.insert(item).is_ok()), "key {number}");
@@ -512,9 +512,9 @@ fn forged_items_stop_a_known_seed_and_nothing_else() {
     }
 }
 
-/// Items whose two buckets both are among the first 64th: they fill that part and are refused at 2 % of the capacity.
+/// Items whose two buckets are both in the first 64th: they fill that part and are rejected at 2 % of the capacity.
 #[test]
-fn forged_items_for_a_part_of_the_table_are_refused_early() {
+fn forged_items_for_a_part_of_the_table_are_rejected_early() {
     let shape = CuckooShape::with_bucket_size(4, 200_000, 0.002).unwrap();
     let (part, scheme) = (shape.buckets() / 64, HashScheme::fast(0));
     let in_part = |item: &u64| {
@@ -545,7 +545,7 @@ fn small_growable_filters_take_every_honest_item() {
     }
 }
 
-/// One copy too many of an item is refused before anything grows for it.
+/// One copy too many of an item is rejected before the filter grows for it.
 #[test]
 fn too_many_copies_do_not_make_a_growable_filter_grow() {
     let mut filter = GrowableCuckoo::for_growth(8, 1_000, 0.01, 0).unwrap();
@@ -558,7 +558,7 @@ fn too_many_copies_do_not_make_a_growable_filter_grow() {
     assert!(filter.encode() == before);
 }
 
-/// A flood does not make a growable filter grow: it refuses, and stays as large as its items need it.
+/// A flood of copies does not make a growable filter grow: it rejects them, and stays as large as its items need.
 #[test]
 fn forged_items_do_not_blow_up_a_growable_filter() {
     let mut filter = GrowableCuckoo::for_growth(2_000, 2_000 << 8, 0.01, 0).unwrap();
@@ -571,7 +571,7 @@ fn forged_items_do_not_blow_up_a_growable_filter() {
     assert!((0..1_900).all(|i| filter.insert(&member_u64(1, i)).is_ok()));
 }
 
-/// 3 000 wrong answers expected at the largest size; at each size before, what the model says.
+/// 3 000 false positives expected at the largest size; at each smaller size, as many as the model predicts.
 #[test]
 fn growing_filters_keep_their_rate_at_every_size() {
     let shape = GrowableCuckooShape::for_growth(400, 400 << 5, 0.02).unwrap();
@@ -604,7 +604,7 @@ fn growing_filters_keep_their_rate_at_every_size() {
         let rate = shape.expected_fpr(shape.capacity_after(doublings));
         assert!(rate <= 0.02);
         let (trials, wrong) = (asked * SEEDS.len() as u64, wrong[doublings as usize]);
-        // The first sizes are wrong too seldom to be judged from both sides.
+        // The first sizes have too few false positives to be judged from both sides.
         if rate * trials as f64 > 1_000.0 {
             let band = band_with_model_error(trials, rate, 1e-6, 0.02);
             assert!(band.contains(&wrong), "{doublings} doublings: {wrong} outside {band:?}");
@@ -637,7 +637,7 @@ fn growing_filters_fill_up_before_they_grow_from_any_size() {
         if largest > 100_000 {
             assert!(filter.fill() > 0.94, "{initial} to {largest}: {}", filter.fill());
         }
-        // Everything comes out again, copy by copy.
+        // Everything is removed again, copy by copy.
         assert!(items.iter().all(|item| filter.remove(item)));
         assert_eq!(filter.inserted(), 0);
         assert!(filter.encode()[HEADER_BYTES..].iter().all(|&byte| byte == 0));
@@ -664,17 +664,17 @@ fn a_grown_filter_answers_like_one_that_began_large() {
     assert_eq!(grown.inserted(), counted.values().sum::<u64>());
     assert!(counted.iter().all(|(item, &copies)| grown.count(item) >= copies));
     let left = removed.iter().filter(|item| grown.may_contain(*item)).count();
-    assert!(left < removed.len() / 50, "{left} of {} removed ones answer mayhap", removed.len());
+    assert!(left < removed.len() / 50, "{left} of {} removed items answer maybe", removed.len());
     grown.clear();
     assert_eq!(
         (grown.inserted(), grown.doublings()),
         (0, shape.max_doublings()),
-        "it stays as large as it is"
+        "its size does not change"
     );
     assert!(counted.keys().all(|item| !grown.may_contain(item)));
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -685,7 +685,7 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Everything a filter can do, on contents that may be nonsense: it must come back, and count no more than it has places.
+/// Uses a filter with possibly invalid contents in every way: it must return, and count no more items than it has slots.
 fn exercise(filter: &mut Cuckoo) {
     let items: Vec<u64> = (0..50).collect();
     let _ = filter.insert_batch(&items);
@@ -720,13 +720,13 @@ fn exercise_growable(filter: &mut GrowableCuckoo) {
     filter.clear();
 }
 
-/// Every field of a header behind the magic, and its length.
+/// Every header field after the magic number, and its length.
 fn fields() -> Vec<(usize, usize)> {
     (8..16).step_by(2).map(|at| (at, 2)).chain((16..184).step_by(8).map(|at| (at, 8))).collect()
 }
 
 #[test]
-fn damaged_and_forged_bytes_do_no_harm() {
+fn damaged_and_forged_bytes_are_harmless() {
     let shapes = [
         CuckooShape::exactly(10, 4, 10, 20).unwrap(),
         CuckooShape::exactly(10, 8, 31, 20).unwrap(),
@@ -765,7 +765,7 @@ fn damaged_and_forged_bytes_do_no_harm() {
                 exercise(&mut filter);
             }
         });
-        // A payload of nothing but ones, or of random bits: full of fingerprints nobody put there.
+        // A payload of all ones, or of random bits: full of fingerprints that no item has.
         let mut rng = Rng::new(7);
         for fill in 0..200 {
             let mut forged = bytes.clone();
@@ -779,7 +779,7 @@ fn damaged_and_forged_bytes_do_no_harm() {
 }
 
 #[test]
-fn damaged_and_forged_growable_bytes_do_no_harm() {
+fn damaged_and_forged_growable_bytes_are_harmless() {
     let mut filter = GrowableCuckoo::for_growth(5, 400, 0.01, 1).unwrap();
     (0..20_u64).for_each(|i| assert!(filter.insert(&i).is_ok()));
     assert!(filter.doublings() > 0 && filter.doublings() < filter.shape().max_doublings());

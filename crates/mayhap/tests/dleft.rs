@@ -56,7 +56,7 @@ impl Subject for Filter {
         Some(self.0.union(&other.0).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(item)).collect();
@@ -66,7 +66,7 @@ impl Subject for Filter {
             assert_eq!(self.0.insert_batch(items), Ok(new));
             assert_eq!(self.0.encode(), one_by_one.encode());
         } else {
-            // A batch ends at the first refusal, and the count says where that was.
+            // A batch ends at the first rejection, and the count tells where that was.
             let before = self.0.inserted();
             assert!(matches!(self.0.insert_batch(items), Err(InsertError::Full { .. })));
             assert_eq!(self.0.inserted() - before, went_in as u64);
@@ -128,17 +128,17 @@ impl Subject for FourUnrelatedBuckets {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
 #[test]
-fn never_forgets_what_was_not_removed() {
+fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Filter::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
+    assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn never_forgets_whatever_the_size() {
 }
 
 #[test]
-fn fingerprints_of_four_bits_collide_all_the_time_and_nobody_is_lost() {
+fn fingerprints_of_four_bits_collide_often_and_no_item_is_lost() {
     // Of 100 · 16 pairs 1 500 items take some 1 000: nearly every item shares its own with others.
     let script = Script { max_copies: 4, mayhap_limit: 1.0, ..Script::new(operations() / 4, 1_500) };
     let report = never_forgets(|seed| Filter::exactly(100, 4, seed), &script).unwrap();
@@ -184,8 +184,8 @@ fn the_suites_have_teeth() {
     assert!(keeps_its_rate(|_| AlwaysMayhap, &plan(0.01, CAPACITY)).is_err());
 }
 
-/// Insertions and removals of a few items in filters of a few tiny fingerprints, against an exact multiset: what remains is in, is
-/// counted at least as often as it is there, and goes out as often.
+/// Inserts and removes a few items in filters of a few tiny fingerprints, compared with an exact multiset: every remaining item is found, is counted at
+/// least as often as it is present, and can be removed as often.
 #[test]
 fn storms_on_colliding_fingerprints_lose_nobody() {
     for (buckets, bits) in [(1, 1), (1, 3), (2, 1), (3, 2), (7, 1), (16, 3), (5, 7), (9, 38)] {
@@ -199,14 +199,14 @@ fn storms_on_colliding_fingerprints_lose_nobody() {
                     let before = filter.encode();
                     match filter.insert(&item) {
                         Ok(new) => {
-                            assert!(!new || copies[item as usize] == 0, "what is in is not new");
+                            assert!(!new || copies[item as usize] == 0, "a member is not new");
                             copies[item as usize] += 1;
                         }
                         Err(InsertError::Full { .. }) => assert_eq!(filter.encode(), before),
                         Err(other) => panic!("{other}"),
                     }
                 } else if copies[item as usize] > 0 {
-                    assert!(filter.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item), "a member can be removed");
                     copies[item as usize] -= 1;
                 }
                 for (item, &copies) in (0_u64..).zip(&copies) {
@@ -220,18 +220,18 @@ fn storms_on_colliding_fingerprints_lose_nobody() {
                 (0..copies).for_each(|_| assert!(filter.remove(&item)));
             }
             assert_eq!(filter.inserted(), 0);
-            // Only what stuck is left: five slots each.
+            // Only stuck counters are left: five slots each.
             let stuck = 5.0 * filter.saturated() as f64 / filter.shape().slots() as f64;
             assert!((filter.fill() - stuck).abs() < 1e-12, "{} {stuck}", filter.fill());
         }
     }
 }
 
-/// The filter is an exact multiset of pairs of bucket and fingerprint: where those are known, so is every count.
+/// The filter is an exact multiset of pairs of bucket and fingerprint: if those are known, so is every count.
 #[test]
-fn counts_are_exact_for_all_who_share_a_pair() {
+fn counts_are_exact_for_all_items_that_share_a_pair() {
     let mut filter = Filter::exactly(50, 4, 9).0;
-    // Who shares with whom is asked of filters with one item in them.
+    // Filters with a single item tell which items share a pair.
     let alone: Vec<DLeft> = (0..200_u64)
         .map(|item| {
             let mut alone = Filter::exactly(50, 4, 9).0;
@@ -272,8 +272,8 @@ fn counts_are_exact_for_all_who_share_a_pair() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate. The model is exact; filters differ in how many pairs their items share, which
-/// is a fraction of a percent.
+/// 4 000 false positives expected, whatever the rate. The model is exact; filters differ in how many pairs their items share, which is a fraction of a
+/// percent.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = DLeftShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
@@ -282,8 +282,8 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn full_filters_keep_their_rate_and_a_tenth_too_full_is_caught() {
-    // At these rates the load is what decides on the size at some, and the rate itself at others.
+fn full_filters_keep_their_rate_and_a_tenth_too_full_is_detected() {
+    // At some of these rates the load determines the size, at others the rate itself.
     for fpr in [0.1, 0.04, 0.01, 0.001] {
         let make = |seed| Filter::for_capacity(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
@@ -322,7 +322,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
         assert!((CAPACITY / 2..CAPACITY).all(|i| filter.remove(&member_u64(7, i))));
     }
     assert_eq!((filter.inserted(), filter.fill(), filter.expected_fpr()), (0, 0.0, 0.0));
-    assert!(filter.encode()[HEADER_BYTES..].iter().all(|&byte| byte == 0), "nothing is left behind");
+    assert!(filter.encode()[HEADER_BYTES..].iter().all(|&byte| byte == 0), "nothing is left");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn every_honest_item_finds_room_up_to_capacity() {
 }
 
 #[test]
-fn a_million_items_find_room_and_keep_it_when_all_of_them_change() {
+fn a_million_items_fit_and_still_fit_after_all_of_them_changed() {
     let mut filter = DLeft::for_capacity(1_000_000, 0.01, 3).unwrap();
     let items = |from: u64| (from..from + 1_000_000).map(|i| member_u64(1, i)).collect::<Vec<u64>>();
     filter.insert_batch(&items(0)).unwrap();
@@ -356,7 +356,7 @@ fn a_million_items_find_room_and_keep_it_when_all_of_them_change() {
     }
     let mut answers = Answers::new();
     filter.may_contain_batch(&held, &mut answers);
-    assert_eq!(answers.mayhaps(), held.len());
+    assert_eq!(answers.maybe_count(), held.len());
     assert_eq!(filter.inserted(), 1_000_000);
     assert!((filter.expected_fpr() / filter.shape().expected_fpr(1_000_000) - 1.0).abs() < 0.01);
 }
@@ -421,9 +421,9 @@ fn a_full_filter_refuses_loses_nothing_and_takes_items_again_later() {
             }
         }
     }
-    assert!(refused > 60 && held.len() > 600, "{refused} refused, {} in", held.len());
+    assert!(refused > 60 && held.len() > 600, "{refused} rejected, {} members", held.len());
     assert!(held.iter().all(|&i| filter.may_contain(&member_u64(1, i))));
-    // Copies of what is in are still taken: they need no room of their own.
+    // Copies of members are still accepted: they need no extra room.
     assert!(held.iter().all(|&i| filter.insert(&member_u64(1, i)) == Ok(false)));
     assert!(held.iter().all(|&i| filter.remove(&member_u64(1, i)) && filter.remove(&member_u64(1, i))));
     assert_eq!((filter.inserted(), filter.fill()), (0, 0.0));
@@ -431,7 +431,7 @@ fn a_full_filter_refuses_loses_nothing_and_takes_items_again_later() {
 }
 
 #[test]
-fn removing_what_is_certainly_absent_changes_nothing() {
+fn removing_a_certain_non_member_changes_nothing() {
     let mut filter = DLeft::for_capacity(1_000, 0.01, 3).unwrap();
     (0..1_000).for_each(|i| {
         filter.insert(&member(i)).unwrap();
@@ -468,16 +468,16 @@ fn hashes_and_items_are_the_same() {
         by_item.may_contain_batch(&items, &mut of_items);
         by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
         assert_eq!(of_items, of_hashes);
-        assert_eq!(of_items.mayhaps(), 300);
+        assert_eq!(of_items.maybe_count(), 300);
     }
 }
 
 #[test]
-fn a_union_holds_what_inserting_everything_would_have() {
+fn a_union_equals_a_filter_with_all_items_inserted() {
     let empty = DLeft::for_capacity(400, 0.01, 5).unwrap();
     let [mut left, mut right, mut both] = std::array::from_fn(|_| empty.try_clone().unwrap());
     for i in 0..1_000 {
-        // Few different items, so that some counts stick: in one of the two, and by the sum of both.
+        // Few different items, so that some counts saturate: in one of the two, and by their sum.
         let item = member(i * i % 73);
         let side = if i % 3 == 0 { &mut left } else { &mut right };
         side.insert(&item).unwrap();
@@ -513,7 +513,7 @@ fn a_union_holds_what_inserting_everything_would_have() {
     assert_eq!((left.encode(), full.encode()), (before, full_before));
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -524,7 +524,7 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Everything a filter can do; it only has to come back.
+/// Uses a filter in every way; it only has to return.
 fn exercise(mut filter: DLeft) {
     let items: Vec<u64> = (0..40).collect();
     let mut answers = Answers::new();
@@ -541,7 +541,7 @@ fn exercise(mut filter: DLeft) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
+fn damaged_bytes_are_errors_without_large_allocations() {
     let shape = DLeftShape::exactly(2, 9, 10).unwrap();
     let mut filter = DLeft::with_shape(shape, 1).unwrap();
     (0..10_u64).for_each(|i| {
@@ -556,7 +556,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
     });
 
     let mut corruptor = Corruptor::new(&bytes).sealed_by(seal);
-    // 8 buckets of 11 bytes, and nothing behind them.
+    // 8 buckets of 11 bytes, and nothing after them.
     corruptor.bit_flips(HEADER_BYTES + 88..bytes.len(), |bytes, damage| {
         assert!(matches!(DLeft::decode(bytes), Err(DecodeError::StrayBit { .. })), "{damage}");
     });
@@ -567,7 +567,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
         assert!(measured.largest_request <= bytes.len() as u64, "{damage}");
         decoded.into_iter().for_each(exercise);
     });
-    // Slots full of nonsense: lookups and counts may be nonsense too, but come back.
+    // Slots full of random bits: lookups and counts may be wrong, but must return.
     corruptor.flips(5, 3_000, |bytes, _| DLeft::decode(bytes).into_iter().for_each(exercise));
     let mut nonsense = bytes.clone();
     nonsense[HEADER_BYTES..HEADER_BYTES + 88].fill(0xff);
@@ -578,7 +578,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
 }
 
 #[test]
-fn counts_that_contradict_each_other_are_refused() {
+fn contradictory_counts_are_rejected() {
     let mut filter = DLeft::with_shape(DLeftShape::exactly(2, 9, 10).unwrap(), 1).unwrap();
     (0..10_u64).for_each(|i| {
         filter.insert(&i).unwrap();

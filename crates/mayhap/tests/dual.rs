@@ -22,12 +22,12 @@ const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const RATES: [f64; 3] = [0.1, 0.01, 0.001];
 const HEADER_BYTES: usize = 192;
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
-/// The filter as the suites drive it; without removals it promises what every filter does.
+/// The filter for the suites; without removals it has the usual guarantees.
 struct Dual<const REMOVES: bool>(DualBloom);
 
 impl<const REMOVES: bool> Subject for Dual<REMOVES> {
@@ -51,7 +51,7 @@ impl<const REMOVES: bool> Subject for Dual<REMOVES> {
         (!REMOVES).then(|| self.0.union(&other.0).map_err(|error| error.to_string()))
     }
 
-    /// Every item of the batch, asked before and after it: a batch says only how many changed something.
+    /// Every item of the batch is looked up before and after it: a batch returns only the number of changes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut before = HashSet::new();
         let expected =
@@ -77,9 +77,9 @@ fn without_removals_a_no_is_certain() {
     assert_eq!(report.missing(), [Operation::LookupRemoved, Operation::Remove]);
 }
 
-/// At a rate no run ever meets, nothing is hidden: what is left is the chain of generations, and it forgets nothing.
+/// At a rate too low for any run, nothing is hidden: only the chain of generations is tested, and it forgets nothing.
 #[test]
-fn removing_and_putting_in_again_forget_nothing_at_a_tiny_rate() {
+fn removing_and_reinserting_forget_nothing_at_a_tiny_rate() {
     let operations = operations();
     let shape = DualShape::for_rates(operations, operations / 8, 1e-6, 1e-14).unwrap();
     let make = |seed| Dual::<true>(DualBloom::with_shape(shape, seed).unwrap());
@@ -93,7 +93,7 @@ fn removing_and_putting_in_again_forget_nothing_at_a_tiny_rate() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
+/// 4 000 false positives expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = DualShape::for_capacity(CAPACITY, 1_000, fpr).unwrap().expected_fpr(CAPACITY, 0);
@@ -102,7 +102,7 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn full_filters_keep_their_rate_and_a_tenth_too_full_is_caught() {
+fn full_filters_keep_their_rate_and_a_tenth_too_full_is_detected() {
     for fpr in RATES {
         let make = |seed| Dual::<true>(DualBloom::for_capacity(CAPACITY, 1_000, fpr, seed).unwrap());
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
@@ -120,7 +120,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Enough for 2 000 hidden items and 4 000 non-members answered mayhap at this rate.
+    /// Enough for 2 000 hidden items and 4 000 false positives at this rate.
     fn at(rate: f64, removals: u64) -> Self {
         let per_seed = |wrong: f64| (wrong / rate) as u64 / SEEDS.len() as u64;
         Self { removals, staying: per_seed(2_000.0), non_members: per_seed(4_000.0) }
@@ -130,7 +130,7 @@ impl Crowd {
         DualShape::for_capacity(self.removals + self.staying, self.removals, rate).unwrap()
     }
 
-    /// Hidden items and non-members answered mayhap, in all seeds, after `removals` removals.
+    /// Returns the hidden items and the false positives, over all seeds, after `removals` removals.
     fn wrong_answers(&self, rate: f64, removals: u64) -> (u64, u64) {
         let (mut hidden, mut mayhap) = (0, 0);
         for seed in SEEDS {
@@ -153,8 +153,8 @@ impl Crowd {
 
 #[test]
 fn hidden_items_and_non_members_are_as_many_as_the_model_says() {
-    // Few and many removals: with most items removed, two filters wrong about the same non-members would give half as many
-    // wrong answers, and neither rate would be the model's.
+    // Few and many removals. With most items removed, two filters with the same false positives would give half as many in total, and neither rate would
+    // match the model.
     for (rate, removals) in [(0.1, 10_000), (0.1, 100_000), (0.01, 10_000), (0.01, 200_000), (0.001, 10_000)]
     {
         let crowd = Crowd::at(rate, removals);
@@ -166,13 +166,13 @@ fn hidden_items_and_non_members_are_as_many_as_the_model_says() {
 
         let (hidden, mayhap) = crowd.wrong_answers(rate, crowd.removals);
         assert!(hiding.contains(&hidden), "{rate}: {hidden} hidden, promised were {hiding:?}");
-        assert!(answering.contains(&mayhap), "{rate}: {mayhap} mayhaps, promised were {answering:?}");
+        assert!(answering.contains(&mayhap), "{rate}: {mayhap} false positives, expected {answering:?}");
         assert!(hidden as f64 <= (crowd.staying * seeds) as f64 * shape.target_false_no() * 1.05);
 
         let (hidden, _) = crowd.wrong_answers(rate, crowd.removals * 11 / 10);
         assert!(
             !hiding.contains(&hidden),
-            "{rate}: a tenth too many removals must be caught, {hidden} hidden"
+            "{rate}: a tenth too many removals must be detected, {hidden} hidden"
         );
     }
 }
@@ -197,7 +197,7 @@ fn the_filter_knows_its_rates() {
     assert!(filter.removed() <= crowd.removals && near(filter.removed() as f64, crowd.removals as f64));
 }
 
-/// The costliest order: all removals first, so that every later insertion may have to step around them.
+/// The most expensive order: all removals first, so that every later insertion may have to avoid them.
 #[test]
 fn the_rate_holds_whatever_the_order() {
     for rate in RATES {
@@ -214,7 +214,7 @@ fn the_rate_holds_whatever_the_order() {
             }
             assert!(
                 (removals..removals + later).all(|i| filter.may_contain(&member_u64(seed, i))),
-                "what comes after the last removal is never hidden"
+                "an item inserted after the last removal is never hidden"
             );
             mayhap +=
                 (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
@@ -227,7 +227,7 @@ fn the_rate_holds_whatever_the_order() {
     }
 }
 
-/// What the cycles below need of a filter, so that spoiled ones can be driven too.
+/// The interface for the cycles below, so that faulty filters can be tested too.
 trait Removes {
     fn insert(&mut self, item: &[u8]);
     fn remove(&mut self, item: &[u8]);
@@ -248,7 +248,7 @@ impl Removes for DualBloom {
     }
 }
 
-/// Two filters and no generations: what was removed once stays removed.
+/// Two filters without generations: an item that was removed once stays removed.
 struct WithoutGenerations {
     added: Bloom,
     removed: Bloom,
@@ -272,7 +272,7 @@ impl Removes for WithoutGenerations {
     }
 }
 
-/// Forgets an item altogether when it is removed, and says so: `Never`, for what was in.
+/// Forgets an item completely when it is removed, and answers `Never` for it.
 struct Forgets {
     filter: DualBloom,
     forgotten: HashSet<Vec<u8>>,
@@ -294,8 +294,8 @@ impl Removes for Forgets {
     }
 }
 
-/// Takes items in and out at random, many times over, beside an exact set. Answers how many lookups of items that are in
-/// found them hidden, and of how many.
+/// Inserts and removes items at random, many times, and compares with an exact set. Returns how many lookups of members found them hidden, and the number
+/// of these lookups.
 fn cycles(filter: &mut impl Removes, operations: u64, seed: u64) -> Result<(u64, u64), String> {
     let pool = (operations / 100).max(500);
     let mut rng = Rng::new(seed);
@@ -311,7 +311,7 @@ fn cycles(filter: &mut impl Removes, operations: u64, seed: u64) -> Result<(u64,
                 ever.insert(number);
                 if filter.lookup(&item) != DualAnswer::Present {
                     return Err(format!(
-                        "operation {operation}: item {number} just went in and is not present"
+                        "operation {operation}: item {number} was just inserted and is not present"
                     ));
                 }
             }
@@ -325,14 +325,14 @@ fn cycles(filter: &mut impl Removes, operations: u64, seed: u64) -> Result<(u64,
                     DualAnswer::Present => {}
                     DualAnswer::Removed => hidden += 1,
                     DualAnswer::Never => {
-                        return Err(format!("operation {operation}: never for item {number}, which is in"));
+                        return Err(format!("operation {operation}: never for the member {number}"));
                     }
                 }
             }
             _ => {
                 let answer = filter.lookup(&item);
                 if answer == DualAnswer::Never && ever.contains(&number) {
-                    return Err(format!("operation {operation}: never for item {number}, which was in"));
+                    return Err(format!("operation {operation}: never for the former member {number}"));
                 }
             }
         }
@@ -357,14 +357,14 @@ fn the_cycles_have_teeth() {
     let bloom = || Bloom::for_capacity(10_000, 0.01, 1).unwrap();
     let failure =
         cycles(&mut WithoutGenerations { added: bloom(), removed: bloom() }, 50_000, 1).unwrap_err();
-    assert!(failure.contains("just went in"), "{failure}");
+    assert!(failure.contains("was just inserted"), "{failure}");
     let filter = DualBloom::for_capacity(10_000, 10_000, 0.01, 1).unwrap();
     let failure = cycles(&mut Forgets { filter, forgotten: HashSet::new() }, 50_000, 1).unwrap_err();
-    assert!(failure.contains("which was in"), "{failure}");
+    assert!(failure.contains("former member"), "{failure}");
 }
 
 #[test]
-fn a_hidden_item_comes_back_when_it_is_inserted_again() {
+fn a_hidden_item_reappears_when_it_is_inserted_again() {
     let mut filter = DualBloom::for_capacity(10_000, 2_000, 0.05, 1).unwrap();
     (0..10_000).for_each(|i| {
         filter.insert(&member(i)).unwrap();
@@ -376,10 +376,10 @@ fn a_hidden_item_comes_back_when_it_is_inserted_again() {
     assert!(hidden.len() > 100);
     for item in hidden {
         if filter.may_contain(&item) {
-            continue; // What brought others back has set its bits by chance.
+            continue; // Reinserting other items has set its bits by chance.
         }
         assert_eq!(filter.lookup(&item), DualAnswer::Removed);
-        assert!(!filter.remove(&item), "what cannot be seen is not removed");
+        assert!(!filter.remove(&item), "a hidden item is not removed");
         assert_eq!(filter.insert(&item), Ok(true));
         assert_eq!(filter.lookup(&item), DualAnswer::Present);
         assert_eq!(filter.insert(&item), Ok(false));
@@ -547,7 +547,7 @@ fn only_two_filters_that_belong_together_are_decoded() {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
+fn damaged_bytes_are_errors_without_large_allocations() {
     let mut filter = DualBloom::for_capacity(50, 10, 0.01, 1).unwrap();
     filter.insert("item").unwrap();
     filter.remove("item");
@@ -585,7 +585,7 @@ fn bad_parameters_are_errors_before_anything_is_allocated() {
             "{number}"
         );
     }
-    // Not to be had: nearly every item may be hidden, so nearly every insertion takes many generations.
+    // Impossible: nearly every item may be hidden, so nearly every insertion needs many generations.
     assert!(matches!(refused(1 << 42, 10, 0.01, 0.9), BuildError::CapacityOutOfRange { .. }));
 }
 

@@ -1,4 +1,4 @@
-//! Explanations say what lookups do: the same answer for every kind, every member and every non-member, from what is really stored.
+//! Explanations match lookups: the same answer for every kind, every member and every non-member, from the stored data.
 
 use mayhap::explain::Lookup;
 use mayhap::{
@@ -11,7 +11,7 @@ use mayhap_testkit::{member, non_member};
 
 const MEMBERS: u64 = 3_000;
 const NON_MEMBERS: u64 = 6_000;
-/// So high that non-members are answered *mayhap* often enough.
+/// So high that false positives are frequent.
 const RATE: f64 = 0.05;
 
 fn members() -> impl Iterator<Item = Vec<u8>> {
@@ -43,7 +43,7 @@ fn filters() -> Vec<(&'static str, Filter)> {
     let mut dual = DualBloom::for_capacity(2 * MEMBERS, MEMBERS, RATE, 5).unwrap();
     for i in 0..MEMBERS {
         dual.insert(&member(i)).unwrap();
-        // Some are removed, some of those put in again.
+        // Some are removed, and some of those inserted again.
         if i % 3 == 0 {
             dual.remove(&member(i));
         }
@@ -110,7 +110,7 @@ fn the_answer_is_that_of_the_lookup_for_every_kind() {
                 agrees(name, &filter, &item, &lookup);
             }
         }
-        // Where the rate allows wrong answers at all there are some, so that both branches are asked.
+        // If the rate allows false positives at all, there are some, so both branches are tested.
         let expected = filter.expected_fpr() * NON_MEMBERS as f64;
         assert!(expected < 5.0 || wrong > 0, "{name}: {wrong} wrong, {expected} expected");
         let forgets = matches!(filter.kind(), Kind::DualBloom) || name == "window, full twice";
@@ -122,7 +122,7 @@ fn the_answer_is_that_of_the_lookup_for_every_kind() {
     assert_eq!(kinds, Kind::ALL, "all kinds are here");
 }
 
-/// An explanation says all of it: the answer, what was hashed, the steps, the reason.
+/// An explanation contains the answer, what was hashed, the steps, and the reason.
 fn agrees(name: &str, filter: &Filter, item: &Vec<u8>, lookup: &Lookup) {
     let explanation = filter.explain(item);
     assert_eq!(explanation.answer, filter.may_contain(item), "{name}");
@@ -155,7 +155,7 @@ fn empty_filters_are_explained_too() {
     for filter in empty {
         let explanation = filter.explain("ada");
         assert!(!explanation.answer && explanation.certain, "{explanation:?}");
-        assert!(explanation.reason().starts_with("certainly not in: "), "{}", explanation.reason());
+        assert!(explanation.reason().starts_with("no: "), "{}", explanation.reason());
         assert!(filter.densities(10).iter().all(|density| density.share == 0.0));
     }
 }
@@ -179,21 +179,18 @@ fn a_bitmap_is_certain_both_ways() {
         assert_eq!(phones.explain(&number).answer, number == 13_000_000_007, "{number}");
     }
     let reason = phones.explain(&13_000_000_007_u64).reason();
-    assert_eq!(reason, "in, certainly: 13,000,000,007 is bit 7, and that is set");
+    assert_eq!(reason, "yes: 13,000,000,007 is bit 7, which is set");
     let reason = |item: u64| filter.explain(&item).reason();
-    assert_eq!(reason(9), "in, certainly: bit 9 is set");
-    assert_eq!(reason(10), "certainly not in: bit 10 is clear");
-    assert_eq!(
-        reason(1_000),
-        "certainly not in: there are bits for the numbers from 0 to 999, and 1,000 is none of them"
-    );
-    assert!(filter.explain("ada").reason().contains("is no number"));
+    assert_eq!(reason(9), "yes: bit 9 is set");
+    assert_eq!(reason(10), "no: bit 10 is clear");
+    assert_eq!(reason(1_000), "no: the bitmap covers the numbers from 0 to 999, and not 1,000");
+    assert!(filter.explain("ada").reason().contains("is not a number"));
     assert_eq!(filter.explain_hash(HashScheme::fast(0).hash("ada")), None);
 }
 
-/// What is shown as stored is what the filters count, and the fill what they say of themselves.
+/// The stored values shown agree with the filter's own counts and fill.
 #[test]
-fn what_is_shown_is_what_is_stored() {
+fn explanations_show_the_stored_values() {
     for (name, mut filter) in filters() {
         let (twice, non_member) = (member(17), non_member(17));
         if !matches!(filter.kind(), Kind::Window) {
@@ -307,7 +304,7 @@ fn the_secret_key_is_nowhere() {
 }
 
 #[test]
-fn a_no_that_is_not_certain_does_not_claim_to_be() {
+fn an_uncertain_no_does_not_claim_to_be_certain() {
     let mut users = DualBloom::for_capacity(1_000, 1_000, 0.05, 0).unwrap();
     for i in 0..900 {
         users.insert(&member(i)).unwrap();
@@ -319,12 +316,18 @@ fn a_no_that_is_not_certain_does_not_claim_to_be() {
     let removed = users.explain(&member(3));
     assert!(!removed.answer && !removed.certain && removed.expected_false_no > 0.0);
     assert!(
-        removed.reason().starts_with("not in, or hidden by a removal: mayhap put in and removed again once")
+        removed
+            .reason()
+            .starts_with("no, but not certain after removals: maybe inserted and removed again once")
     );
     let never = (0..100).map(|i| users.explain(&non_member(i))).find(|e| !e.answer && e.certain).unwrap();
-    assert!(never.reason().starts_with("certainly not in: never put in, bit "), "{}", never.reason());
+    assert!(never.reason().starts_with("no: never inserted: bit "), "{}", never.reason());
     let kept = (500..900).map(|i| users.explain(&member(i))).find(|e| e.answer).unwrap();
-    assert!(kept.reason().contains(" bits of what was put in are set, and bit "), "{}", kept.reason());
+    assert!(
+        kept.reason().contains(" bits in the filter of insertions are set, and bit "),
+        "{}",
+        kept.reason()
+    );
 }
 
 #[cfg(feature = "formats")]
@@ -364,7 +367,7 @@ mod foreign {
                         assert!(explanation.function.is_some(), "{format}");
                     }
                 }
-                assert!(wrong > MEMBERS || rate < 0.01, "{format}: non-members were asked, too");
+                assert!(wrong > MEMBERS || rate < 0.01, "{format}: too few non-members answered maybe");
                 assert!(filter.explain("").answer == filter.may_contain(""), "{format}");
                 explained += 1;
             }
@@ -409,10 +412,10 @@ mod foreign {
         assert!(
             formless
                 .reason()
-                .ends_with("(the item has no form as i64le: no other program can have put it in)")
+                .ends_with("(the item cannot be encoded as i64le: no other program can have inserted it)")
         );
 
         let sketches = Format::DataSketches.build(["ada"], 10, 0.01, ItemEncoding::Utf8).unwrap();
-        assert_eq!(sketches.explain("").reason(), "certainly not in: such a filter takes no empty text");
+        assert_eq!(sketches.explain("").reason(), "no: filters of this format do not store empty text");
     }
 }

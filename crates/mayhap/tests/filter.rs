@@ -1,4 +1,4 @@
-//! A filter of whatever kind does what the filter it holds does.
+//! A `Filter` of any kind behaves like the filter it holds.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,7 @@ const REMOVES: [Kind; 9] = [
 ];
 
 #[test]
-fn every_kind_is_opened_without_being_named_and_comes_back_byte_for_byte() {
+fn every_kind_is_opened_without_being_named_and_reencodes_byte_for_byte() {
     let mut kinds = BTreeSet::new();
     for (name, bytes) in golden() {
         let filter = Filter::decode(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -54,18 +54,18 @@ fn every_kind_is_opened_without_being_named_and_comes_back_byte_for_byte() {
             assert_eq!(filter.may_contain(item), answer, "{name}");
             match filter.scheme() {
                 Some(scheme) => assert_eq!(filter.may_contain_hash(scheme.hash(item)), answer, "{name}"),
-                // What a hash cannot say is not denied.
+                // If a hash is not enough to answer, the answer is not *no*.
                 None => assert!(filter.may_contain_hash(ItemHash::from_unmixed(7)), "{name}"),
             }
         }
         assert!((0..MEMBERS).all(|i| filter.may_contain(&member(i))), "{name}");
-        assert!(answers.mayhaps() < 330, "{name}: {}", answers.mayhaps());
+        assert!(answers.maybe_count() < 330, "{name}: {}", answers.maybe_count());
     }
     assert_eq!(kinds, Kind::ALL.into(), "there is a golden file of every kind");
 }
 
 #[test]
-fn each_kind_does_what_it_can_and_says_what_it_cannot() {
+fn each_kind_supports_its_operations_and_rejects_others() {
     for (name, bytes) in golden() {
         let mut filter = Filter::decode(&bytes).unwrap();
         let kind = filter.kind();
@@ -178,7 +178,7 @@ fn a_bitmap_of_a_range_takes_its_numbers_and_remembers_the_range() {
     }
     let mut again = Filter::decode(&filter.encode()).unwrap();
     assert!(again.may_contain(&13_000_000_999_u64) && !again.may_contain(&13_000_000_998_u64));
-    // The same bits stand for other numbers in another range.
+    // The same bits mean other numbers in another range.
     let other = Filter::Bitmap(mayhap::Bitmap::of_range(5, 1_004).unwrap());
     assert!(matches!(again.union(&other), Err(MergeError::ShapeDiffers { .. })));
     again.union(&filter).unwrap();

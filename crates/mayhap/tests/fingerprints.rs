@@ -1,5 +1,5 @@
-//! The promises of the set of fingerprints: nothing is forgotten, however it grows and however often it is cut; the rates of cut ones; what it
-//! takes for an item; a limit that is kept, and said before anything changes.
+//! The guarantees of the set of fingerprints: nothing is forgotten, however it grows and however often its fingerprints are shortened; the rates of
+//! shortened sets; the memory per item; a limit that is kept, and reported before anything changes.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,7 +12,7 @@ use mayhap_testkit::{Inserted, Subject, band_with_model_error, binomial_band, me
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
-/// A set that is cut whenever it is full.
+/// A set whose fingerprints are shortened whenever it is full.
 struct CutWhenFull(FingerprintSet);
 
 impl CutWhenFull {
@@ -54,7 +54,7 @@ impl Subject for CutWhenFull {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
@@ -68,7 +68,7 @@ fn nothing_is_forgotten_however_it_grows_and_is_cut() {
         let report = never_forgets(|seed| CutWhenFull::within(limit_bytes, seed), &script)
             .unwrap_or_else(|failure| panic!("{limit_bytes}: {failure}"));
         assert!(report.missing().contains(&Operation::Remove), "{limit_bytes}");
-        // As wide as the test meant it to be.
+        // As wide as the test intends.
         let mut set = CutWhenFull::within(limit_bytes, 1);
         (0..10_000).for_each(|i| {
             set.insert(&member(i));
@@ -139,7 +139,7 @@ fn fingerprints_cut_twice_keep_their_rate_when_full() {
     assert!(!band(expected * 1.3).contains(&wrong) && !band(expected / 1.3).contains(&wrong));
 }
 
-/// 28 bits are too many to see a wrong answer, so all items get the same in 14 of them: the rate is 2^14 times as high.
+/// With 28 bits no false positive would be seen, so all items share 14 of them: the rate is 2^14 times as high.
 #[test]
 fn fingerprints_cut_once_keep_their_rate_when_full() {
     const NON_MEMBERS: u64 = 150_000;
@@ -150,7 +150,7 @@ fn fingerprints_cut_once_keep_their_rate_when_full() {
     for seed in SEEDS {
         let mut set = FingerprintSet::within(1 << 19, seed).unwrap();
         let mut i = 0;
-        // The first half of them in whole fingerprints, which tell them apart by what is cut off later.
+        // The first half is inserted as whole fingerprints, which differ in the bits that are cut off later.
         while set.fingerprint_bits() == 64 || set.inserted() < set.capacity() {
             let hash = narrow(&set, &member(i));
             if set.insert_hash(hash).is_err() {
@@ -187,7 +187,7 @@ fn it_takes_nine_to_ten_and_a_half_bytes_an_item() {
 }
 
 #[test]
-fn a_limit_is_kept_and_told_before_anything_changes() {
+fn a_limit_is_kept_and_reported_before_anything_changes() {
     let limit = 100_000;
     let mut set = FingerprintSet::within(limit, 1).unwrap();
     let mut i = 0;
@@ -210,9 +210,9 @@ fn a_limit_is_kept_and_told_before_anything_changes() {
     ));
     let bytes = set.encode();
     assert!(set.insert(&member(i)).is_err() && set.encode() == bytes);
-    assert_eq!(set.insert(&member(0)), Ok(false), "what is in needs no room");
+    assert_eq!(set.insert(&member(0)), Ok(false), "a member needs no room");
 
-    // A batch goes in up to the one that finds no room, and there are answers up to there.
+    // A batch is inserted up to the first item without room, with answers up to there.
     let mut set = FingerprintSet::within(limit, 1).unwrap();
     let hashes: Vec<ItemHash> = (0..20_000).map(|i| set.hash(&member(i / 2))).collect();
     let mut answers = Answers::new();
@@ -220,7 +220,7 @@ fn a_limit_is_kept_and_told_before_anything_changes() {
     let hashes: Vec<ItemHash> = (0..20_000).map(|i| set.hash(&non_member(i))).collect();
     assert!(matches!(set.insert_hash_batch(&hashes, &mut answers), Err(InsertError::CannotGrow { .. })));
     assert_eq!(set.inserted(), set.capacity());
-    assert_eq!((answers.len() as u64, answers.mayhaps()), (set.capacity() - 10_000, 0));
+    assert_eq!((answers.len() as u64, answers.maybe_count()), (set.capacity() - 10_000, 0));
     assert!((0..answers.len()).all(|i| set.may_contain_hash(hashes[i])));
 
     assert!(matches!(FingerprintSet::within(100, 1), Err(BuildError::TooLarge { limit: 100, .. })));
@@ -232,7 +232,7 @@ fn a_limit_is_kept_and_told_before_anything_changes() {
 
 /// Where the last line is full the first one has the rest, also after growing and cutting.
 #[test]
-fn the_last_line_goes_on_in_the_first() {
+fn the_last_line_continues_in_the_first() {
     let at_the_end = |i: u64| ItemHash::from(WellMixed(u128::from(u64::MAX - i * 0x0001_2345)));
     let mut set = FingerprintSet::within(64 << 10, 1).unwrap();
     for i in 0..120 {
@@ -261,12 +261,12 @@ fn items_chosen_to_collide_are_not_lost() {
     assert!(matches!(set.cut(), Err(BuildError::Unsolvable { items: 2_000, .. })));
     assert!(set.encode() == bytes && set.fingerprint_bits() == 64);
     assert!((0..2_000).all(|i| set.may_contain_hash(chosen(i))));
-    // In a set that was cut already there is no place far from home, and that is said.
+    // A set that was already shortened has no slot far from home, and reports that.
     let mut set = FingerprintSet::within(1 << 20, 1).unwrap();
     (0..20_000).for_each(|i| assert_eq!(set.insert(&member(i)), Ok(true)));
     set.cut().unwrap();
     let placed = (0..2_000).take_while(|&i| set.insert_hash(chosen(i)).is_ok()).count() as u64;
-    // Up to 16 lines of 16: what has its home behind the first of them makes way.
+    // Up to 16 lines of 16: items whose home is after the first of them move.
     assert!((200..=257).contains(&placed), "{placed}");
     assert!((0..20_000).all(|i| set.may_contain(&member(i))));
     assert!(matches!(set.insert_hash(chosen(placed)), Err(InsertError::Full { .. })));
@@ -274,7 +274,7 @@ fn items_chosen_to_collide_are_not_lost() {
     let mut answers = Answers::new();
     let hashes: Vec<ItemHash> = (placed - 40..placed + 40).map(chosen).collect();
     assert!(set.insert_hash_batch(&hashes, &mut answers).is_err());
-    assert_eq!((answers.len(), answers.mayhaps()), (40, 40));
+    assert_eq!((answers.len(), answers.maybe_count()), (40, 40));
 }
 
 #[test]

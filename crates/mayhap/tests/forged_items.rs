@@ -36,7 +36,7 @@ fn wrong(filter: &Bloom) -> u64 {
 fn forged_collisions_are_non_members_like_any_other() {
     let collide = &forged()["collide"];
     assert_eq!(collide.len(), 200);
-    // 100 keys: 20 000 questions at 10 % expect 2 000 wrong answers; RedisBloom answers mayhap to all of them.
+    // 100 keys: 20 000 queries at 10 % expect 2 000 false positives; RedisBloom answers maybe to all of them.
     let mut mayhaps = 0;
     for number in 0..100 {
         let mut filter = keyed(number, 1_000, 0.1);

@@ -42,14 +42,14 @@ impl<const ONE_IN: u64> Built for Set<ONE_IN> {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
 /// Rebuilt for every answer after an insert, with every duplicate: quadratic, so the run is short.
 #[test]
-fn never_forgets_what_it_was_built_from() {
+fn never_forgets_the_items_it_was_built_from() {
     let script = Script::new(operations().min(4_000), 300);
     let report = never_forgets(Rebuilt::<Set<100>>::new, &script).unwrap();
     let cannot = [Operation::LookupRemoved, Operation::Remove, Operation::Merge];
@@ -103,7 +103,7 @@ fn never_forgets_across_unions() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate. The model is exact, so the band has no error of its own but 1 %.
+/// 4 000 false positives expected, whatever the rate. The model is exact; the band allows for an error of 1 %.
 fn plan(one_in: u64, items: u64) -> RatePlan<'static> {
     let fpr = 1.0 / one_in as f64;
     let non_members = 4_000 * one_in / SEEDS.len() as u64;
@@ -151,7 +151,7 @@ impl Built for TooFull {
 }
 
 #[test]
-fn a_tenth_too_full_and_other_bad_filters_are_caught() {
+fn a_tenth_too_full_and_other_bad_filters_are_detected() {
     let plan = plan(100, CAPACITY);
     let failure = keeps_its_rate(Rebuilt::<TooFull>::new, &plan).unwrap_err();
     assert!(matches!(failure, Failure::RateOff { .. }), "{failure}");
@@ -186,7 +186,7 @@ fn sizes_are_as_promised() {
 }
 
 #[test]
-fn empty_tiny_and_odd_sets_hold_what_they_should() {
+fn empty_tiny_and_odd_sets_contain_their_items() {
     let none = Gcs::build(Vec::<u64>::new(), 0.01, 3).unwrap();
     assert_eq!((none.inserted(), none.expected_fpr(), none.values().count()), (0, 0.0, 0));
     assert!((0..10_000).all(|i| !none.may_contain(&non_member(i))));
@@ -239,7 +239,7 @@ fn hashes_items_and_sorted_streams_make_the_same_set() {
 }
 
 #[test]
-fn unsorted_hashes_are_refused_and_change_nothing() {
+fn unsorted_hashes_are_rejected_and_change_nothing() {
     let hash = |low: u128| ItemHash::from(WellMixed(low << 20));
     let shape = GcsShape::for_capacity(10, 0.01).unwrap();
     let mut builder = GcsBuilder::new(shape, 1).unwrap();
@@ -258,7 +258,7 @@ fn unsorted_hashes_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn hashes_crowded_together_are_an_error_or_all_there() {
+fn crowded_hashes_are_an_error_or_all_found() {
     let mut refused = 0;
     for spread in [1_u128 << 32, 1 << 44, 1 << 54, 1 << 63] {
         let step = spread / 60_000;
@@ -288,7 +288,7 @@ fn a_failed_builder_stays_failed() {
 }
 
 #[test]
-fn batches_answer_like_one_by_one_in_any_order() {
+fn batches_answer_like_single_lookups_in_any_order() {
     let mut rng = Rng::new(4);
     for (items, fpr) in [(1, 0.1), (500, 0.1), (20_000, 0.02)] {
         let set = Gcs::build(0..items, fpr, 9).unwrap();
@@ -307,7 +307,7 @@ fn batches_answer_like_one_by_one_in_any_order() {
                     assert_eq!(
                         answer,
                         set.may_contain_hash(*hash),
-                        "{items} items, {asked} asked, order {order}"
+                        "{items} items, {asked} queried, order {order}"
                     );
                 }
             }
@@ -316,7 +316,7 @@ fn batches_answer_like_one_by_one_in_any_order() {
 }
 
 #[test]
-fn a_union_is_what_building_everything_would_have_made() {
+fn a_union_equals_a_set_built_from_all_items() {
     let shape = GcsShape::for_capacity(3_000, 0.01).unwrap();
     let build = |items: std::ops::Range<u64>| Gcs::with_shape(items, shape, 5).unwrap();
     let (mut left, right, both) = (build(0..1_000), build(1_000..3_000), build(0..3_000));
@@ -325,7 +325,7 @@ fn a_union_is_what_building_everything_would_have_made() {
     let mut with_nothing = build(0..0);
     with_nothing.union(&both).unwrap();
     assert_eq!(with_nothing.encode(), both.encode());
-    // What both hold is there once; only the count of insertions cannot know.
+    // Items of both sets are stored once; only the count of insertions may differ.
     let mut overlapping = build(0..2_000);
     overlapping.union(&right).unwrap();
     assert!(overlapping.values().eq(both.values()));
@@ -361,7 +361,7 @@ fn seal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn wrong_fields_are_refused_and_named() {
+fn wrong_fields_are_rejected_and_named() {
     let set = Gcs::build(0..100_u64, 0.01, 7).unwrap();
     let bytes = set.encode();
     let forge = |at: usize, field: &[u8]| {
@@ -389,7 +389,7 @@ fn wrong_fields_are_refused_and_named() {
     assert!(matches!(parameter(4, 0), DecodeError::BadField { field: "values", .. }));
     assert!(matches!(parameter(5, 1), DecodeError::BadField { field: "unused parameter", .. }));
     assert!(matches!(forge(bytes.len() - 1, &[1]), DecodeError::StrayBit { .. }));
-    // The index: one bucket, and 27 more it must say nothing of.
+    // The index: one bucket; the other 27 must be empty.
     assert!(matches!(forge(HEADER_BYTES + 10, &[1]), DecodeError::StrayBit { .. }));
     assert!(matches!(
         forge(HEADER_BYTES + 8, &[99]),
@@ -397,7 +397,7 @@ fn wrong_fields_are_refused_and_named() {
     ));
 }
 
-/// Everything a set can do, caring only that it comes back.
+/// Uses a set in every way; it only has to return.
 fn exercise(set: &mut Gcs) {
     let range = set.shape().range();
     assert!(set.values().is_sorted_by(|a, b| a < b));
@@ -414,7 +414,7 @@ fn exercise(set: &mut Gcs) {
 }
 
 #[test]
-fn forged_payloads_with_right_checksums_do_no_harm() {
+fn forged_payloads_with_correct_checksums_are_harmless() {
     for (items, fpr) in [(3_000, 0.01), (100, 1e-9), (500, 0.4)] {
         let bytes = Gcs::build(0..items, fpr, 7).unwrap().encode();
         let mut decoded = 0;

@@ -1,7 +1,7 @@
-//! Golden files: the exact bytes of a filter of every kind, and the exact number of wrong answers it gives.
+//! Golden files: the exact bytes of a filter of every kind, and its exact number of false positives.
 //!
-//! Any drift in hashing, placement or format shows here. Files are added, never edited: a new format version gets new
-//! ones, and the old ones must decode for ever. `just golden` writes those that are missing.
+//! Any drift in hashing, placement or format shows here. Files are added, never edited: a new format version gets new ones, and the old ones must decode
+//! forever. `just golden` writes missing ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,8 +25,8 @@ struct Golden {
     bytes: Vec<u8>,
 }
 
-/// Members that are there and non-members that seem to be, in the filter decoded from these bytes. Of the exact bitmap: its set bits,
-/// and how many of the ids up to 10 000 are set.
+/// The members that are found and the non-members answered *maybe*, in the filter decoded from these bytes. For the exact bitmap: its set bits, and how
+/// many of the ids up to 10 000 are set.
 fn ask(bytes: &[u8]) -> (u64, u64) {
     let filter = Filter::decode(bytes).unwrap();
     if let Filter::Bitmap(bitmap) = &filter {
@@ -45,7 +45,7 @@ fn bloom(scheme: HashScheme) -> Vec<u8> {
     filter.encode()
 }
 
-/// As Go's bits-and-blooms makes it; where others place items is what their own vectors in `tests/formats` pin.
+/// As Go's bits-and-blooms makes it; the vectors in `tests/formats` pin the placement of other programs.
 fn wide_bloom() -> Vec<u8> {
     let mut filter = mayhap::codec::bits_and_blooms::create(MEMBERS, 0.01, ItemEncoding::Bytes).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -154,7 +154,7 @@ fn window_of_time(rate: f64) -> Vec<u8> {
     filter.encode()
 }
 
-/// Full enough that members were moved; others went in and out.
+/// Full enough that members were moved; others were inserted and removed.
 fn cuckoo(shape: CuckooShape) -> Vec<u8> {
     let mut filter = Cuckoo::with_shape(shape, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -177,7 +177,7 @@ fn growable_cuckoo() -> Vec<u8> {
     filter.encode()
 }
 
-/// Five doublings, and items that came and went.
+/// Five doublings, and items that were inserted and removed.
 fn growing() -> Vec<u8> {
     let mut filter = Growing::for_capacity(10, 0.01, SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -188,7 +188,7 @@ fn growing() -> Vec<u8> {
     filter.encode()
 }
 
-/// Several tables, items that were moved, and items that came and went.
+/// Several tables, items that were moved, and items that were inserted and removed.
 fn scalable_cuckoo() -> Vec<u8> {
     let shape = ScalableCuckooShape::for_capacity(256).unwrap();
     let shape = shape.with_bucket_size(1).unwrap().with_expansion(2).unwrap();
@@ -204,7 +204,7 @@ fn scalable_cuckoo() -> Vec<u8> {
     filter.encode()
 }
 
-/// Grown several times, and cut so often.
+/// Grown several times, and shortened as often.
 fn fingerprints(cuts: u32) -> Vec<u8> {
     let mut set = FingerprintSet::new(SEED).unwrap();
     (0..MEMBERS).for_each(|i| {
@@ -320,7 +320,7 @@ fn pinned() -> BTreeMap<String, (u64, u64)> {
 }
 
 #[test]
-fn bytes_and_wrong_answers_never_change() {
+fn bytes_and_false_positives_never_change() {
     let writing = std::env::var_os("MAYHAP_WRITE_GOLDEN").is_some();
     let mut pinned = pinned();
     for Golden { name, bytes } in all() {
@@ -335,11 +335,11 @@ fn bytes_and_wrong_answers_never_change() {
             fs::write(folder().join("answers.txt"), lines.collect::<String>()).unwrap();
         }
         let golden = fs::read(&path).unwrap_or_else(|error| {
-            panic!("{}: {error}; `just golden` writes what is missing", path.display())
+            panic!("{}: {error}; `just golden` writes missing files", path.display())
         });
         assert!(golden == bytes, "{name}: the bytes of this filter have changed");
-        let expected = pinned.get(name).unwrap_or_else(|| panic!("answers.txt says nothing of {name}"));
-        assert_eq!(ask(&golden), *expected, "{name}: members found, non-members taken for members");
+        let expected = pinned.get(name).unwrap_or_else(|| panic!("answers.txt has no line for {name}"));
+        assert_eq!(ask(&golden), *expected, "{name}: members found, false positives");
     }
 }
 
@@ -351,7 +351,7 @@ fn members_are_there_and_non_members_seldom() {
     }
 }
 
-/// A file of every kind that is there decodes, also of kinds and versions nobody writes any more.
+/// Every golden file decodes, including kinds and versions that are no longer written.
 #[test]
 fn every_golden_file_is_known() {
     let known: Vec<String> = all().iter().map(|golden| format!("{}.mayhap", golden.name)).collect();

@@ -1,5 +1,5 @@
-//! The promises of the growing filter: nothing is forgotten, the rate holds after any growth, removals lose nobody, a growth
-//! refused changes nothing, and a decoded filter grows on like the one it came from.
+//! The guarantees of the growing filter: nothing is forgotten, the rate holds after any growth, removals lose no other item, a rejected growth changes
+//! nothing, and a decoded filter grows like the original.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ static METER: AllocMeter = AllocMeter;
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-/// A filter under test, and what any copy of it went through.
+/// A filter under test, and the history of its copies.
 struct Grows {
     filter: Growing,
     seen: Rc<Cell<Most>>,
@@ -69,7 +69,7 @@ impl Subject for Grows {
         Some(decoded.map(|filter| Self { filter, seen: Rc::clone(&self.seen) }))
     }
 
-    /// One by one in a copy, for the answers; the batch must come to the same count and the same bytes.
+    /// Inserts one by one into a copy, for the answers; the batch must give the same count and the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.filter.try_clone().unwrap();
         let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(*item)).collect();
@@ -86,14 +86,14 @@ impl Subject for Grows {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
 #[test]
 fn nothing_is_forgotten_however_much_it_grows_and_whatever_is_removed() {
-    // From usual fingerprints to those of one bit, where every second neighbour seems to be the item.
+    // From usual fingerprints to those of one bit, where every second neighbour matches the item.
     let plans = [
         ("one percent", GrowingShape::for_capacity(14, 0.01).unwrap(), 9, true),
         ("one in a million", GrowingShape::for_capacity(1_000, 1e-6).unwrap(), 3, false),
@@ -113,7 +113,7 @@ fn nothing_is_forgotten_however_much_it_grows_and_whatever_is_removed() {
     }
 }
 
-/// The suite's teeth: a filter that takes out another item in place of the one it was told to.
+/// A faulty filter that removes another item instead of the requested one; the suite must reject it.
 struct RemovesAnother(Grows, Vec<Vec<u8>>);
 
 impl Subject for RemovesAnother {
@@ -145,7 +145,7 @@ fn the_suites_have_teeth() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate.
+/// 4 000 false positives expected, whatever the rate.
 fn first_plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let rate = GrowingShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY).unwrap();
     let non_members = (4_000.0 / rate) as u64 / SEEDS.len() as u64;
@@ -166,7 +166,7 @@ fn before_it_grows_it_has_the_rate_of_the_model() {
     }
 }
 
-/// A filter filled until it is about to double for the `doublings + 1`-th time, and how many members that took.
+/// A filter filled until just before its `doublings + 1`-th doubling, and its number of members.
 fn full(shape: GrowingShape, seed: u64, doublings: u32) -> (Growing, u64) {
     let mut filter = Growing::with_shape(shape, seed).unwrap();
     let mut members = 0;
@@ -199,7 +199,7 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
             for seed in SEEDS {
                 let (filter, members) = full(shape, seed, doublings);
                 assert!((0..members).all(|i| filter.may_contain(&member_u64(seed, i))), "{name}: forgot one");
-                // The plan says the same before anything is built.
+                // The plan gives the same numbers before anything is built.
                 let planned = shape.expected_fpr(members).unwrap();
                 assert!(
                     (filter.expected_fpr() / planned - 1.0).abs() < 0.01,
@@ -235,22 +235,22 @@ fn after_twenty_doublings_everything_is_there_and_the_rate_holds() {
     for block in 0..ITEMS / 4_000 {
         let items: Vec<u64> = (block * 4_000..(block + 1) * 4_000).map(|i| member_u64(5, i)).collect();
         filter.may_contain_batch(&items, &mut answers);
-        assert_eq!(answers.mayhaps(), 4_000, "block {block}");
+        assert_eq!(answers.maybe_count(), 4_000, "block {block}");
     }
     let wrong = wrong_answers(&filter, 5, 1_000_000);
     let band = band_with_model_error(1_000_000, filter.expected_fpr(), 1e-6, 0.03);
     assert!(band.contains(&wrong) && wrong <= 10_000, "{wrong} wrong, expected {band:?}");
     assert_eq!(filter.shape().memory_bytes_after(ITEMS), Ok(filter.memory_bytes()));
-    // Items of every generation go out, and nobody else with them.
+    // Items of every generation are removed, and no others with them.
     let removed = |i: u64| i % 3 == 1 && (i < 1_000 || i % 1_000 < 30);
     (0..ITEMS).filter(|&i| removed(i)).for_each(|i| assert!(filter.remove(&member_u64(5, i))));
     assert!((0..ITEMS).filter(|&i| !removed(i)).all(|i| filter.may_contain(&member_u64(5, i))));
 }
 
-/// A filter without variable lengths: at every doubling it forgets a bit of every fingerprint, old or new, as those rivals do
-/// whose rate doubles with every growth. Here by asking for a filter that begins with what is left at the end.
+/// A filter without variable lengths: at every doubling it drops a bit of every fingerprint, old or new, like rivals whose rate doubles with every growth.
+/// Simulated by a filter that begins with the length left at the end.
 #[test]
-fn a_rate_that_grows_with_the_filter_would_be_caught() {
+fn a_rate_that_grows_with_the_filter_would_be_detected() {
     let (filter, members) = full(GrowingShape::for_capacity(14, 0.01).unwrap(), 1, 9);
     let planned = filter.shape().expected_fpr(members).unwrap();
     let trials = 200_000;
@@ -278,11 +278,11 @@ fn tiny_fingerprints_lose_nobody() {
                 let odds = if step / 250 == 2 { 1 } else { 3 };
                 if rng.below(4) < odds {
                     if let Ok(new) = filter.insert(&item) {
-                        assert!(!new || !copies.contains_key(&item), "what is in is not new");
+                        assert!(!new || !copies.contains_key(&item), "a member is not new");
                         *copies.entry(item).or_default() += 1;
                     }
                 } else if let Some(left) = copies.get_mut(&item) {
-                    assert!(filter.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item), "a member can be removed");
                     *left -= 1;
                     copies.retain(|_, left| *left > 0);
                 }
@@ -309,7 +309,7 @@ fn items_of_every_generation_can_be_removed_and_the_rate_follows() {
         let shape = GrowingShape::for_capacity(14, fpr).unwrap();
         let (mut filter, members) = full(shape, 3, 10);
         let (bytes, before) = (filter.memory_bytes(), filter.expected_fpr());
-        // Every second item of every generation goes out.
+        // Every second item of every generation is removed.
         (0..members).step_by(2).for_each(|i| assert!(filter.remove(&member_u64(3, i)), "{i}"));
         assert!((1..members).step_by(2).all(|i| filter.may_contain(&member_u64(3, i))));
         assert_eq!((filter.inserted(), filter.memory_bytes()), (members / 2, bytes));
@@ -319,7 +319,7 @@ fn items_of_every_generation_can_be_removed_and_the_rate_follows() {
             band_with_model_error(300_000, filter.expected_fpr(), 1e-6, 0.03).contains(&wrong),
             "{wrong}"
         );
-        // What came in their place keeps the promise, however often all is exchanged.
+        // The items that replace them keep the rate, however often all are exchanged.
         for round in 1..=4 {
             (0..members).step_by(2).for_each(|i| assert!(filter.insert(&member_u64(100 + round, i)).is_ok()));
             assert!(filter.expected_fpr() <= fpr && filter.doublings() == 10);
@@ -332,7 +332,7 @@ fn items_of_every_generation_can_be_removed_and_the_rate_follows() {
     }
 }
 
-/// Filled, emptied but for a few, and filled again, over and over while it grows: what removals leave behind is in the promise.
+/// Filled, emptied except for a few, and filled again, over and over while it grows: the rate includes the traces that removals leave.
 #[test]
 fn the_promise_holds_whatever_was_removed_on_the_way() {
     for fpr in [0.3, 0.02] {
@@ -345,7 +345,7 @@ fn the_promise_holds_whatever_was_removed_on_the_way() {
                 held.push(next);
                 next += 1;
             }
-            // All but the oldest of this size go out, and as many new ones come in.
+            // All except the oldest of this size are removed, and as many new ones inserted.
             let kept = held.len() / [8, 2, 3][doublings as usize % 3];
             held.drain(kept..).for_each(|i| assert!(filter.remove(&member_u64(9, i))));
             assert!(held.iter().all(|&i| filter.may_contain(&member_u64(9, i))));
@@ -364,7 +364,7 @@ fn copies_are_counted_and_have_a_limit() {
         assert_eq!(filter.count_estimate("item"), copies);
     }
     let before = filter.encode();
-    // A hundred thousand more neither grow the table nor take long.
+    // A hundred thousand more copies neither grow the table nor take long.
     for _ in 0..100_000 {
         assert_eq!(filter.insert("item"), Err(InsertError::TooManyCopies { limit: 255 }));
     }
@@ -372,7 +372,7 @@ fn copies_are_counted_and_have_a_limit() {
     assert_eq!(filter.doublings(), 0);
     let refused = filter.insert_batch(&["a", "b", "item", "c"]).unwrap_err();
     assert_eq!(refused.to_string(), "too many copies of one item, limit is 255");
-    assert_eq!(filter.inserted(), 257, "the two in front of it are in");
+    assert_eq!(filter.inserted(), 257, "the two before it were inserted");
     assert!(filter.may_contain("a") && filter.may_contain("b") && !filter.may_contain("c"));
     for left in (0..255).rev() {
         assert!(filter.remove("item"));
@@ -383,7 +383,7 @@ fn copies_are_counted_and_have_a_limit() {
 }
 
 #[test]
-fn what_is_put_in_only_if_absent_is_there_once() {
+fn insert_if_absent_stores_an_item_once() {
     let mut filter = Growing::for_capacity(10, 0.01, 0).unwrap();
     let mut new = 0;
     for round in 0..3 {
@@ -402,11 +402,11 @@ fn what_is_put_in_only_if_absent_is_there_once() {
 
 /// Hashes chosen to meet at the very end of the table do not make it grow for ever.
 #[test]
-fn a_crowded_end_is_refused_not_doubled() {
+fn a_crowded_end_is_rejected_without_doubling() {
     let mut filter = Growing::for_capacity(100_000, 0.001, 0).unwrap();
     let mut refused = 0;
     for key in 0..60_000_u64 {
-        // The last home, and fingerprints that differ: the low half says which home, the high half the rest.
+        // The last home, with different fingerprints: the low half is the home, the high half the rest.
         let hash = ItemHash::from(WellMixed(u128::from(key % 5_000) << 64 | u128::from(u64::MAX)));
         match filter.insert_hash(hash) {
             Ok(_) => assert!(filter.may_contain_hash(hash)),
@@ -419,9 +419,9 @@ fn a_crowded_end_is_refused_not_doubled() {
     (0..1_000).for_each(|i| assert!(filter.insert(&member(i)).is_ok() && filter.may_contain(&member(i))));
 }
 
-/// A table of 1 920 homes has 301 slots from its last home on, and so has one of twice the size: growing is no help.
+/// A table of 1 920 homes has 301 slots from its last home on, and so has one of twice the size: growing does not help.
 #[test]
-fn a_growth_in_vain_is_taken_back() {
+fn a_useless_growth_is_undone() {
     let mut filter = Growing::with_shape(GrowingShape::exactly(1_920, 8).unwrap(), 0).unwrap();
     let hash = |low: u64, high: u64| ItemHash::from(WellMixed(u128::from(high) << 64 | u128::from(low)));
     // More than half full, all of it far from the end.
@@ -434,7 +434,7 @@ fn a_growth_in_vain_is_taken_back() {
 }
 
 #[test]
-fn a_growth_refused_changes_nothing_and_says_why() {
+fn a_rejected_growth_changes_nothing_and_gives_the_reason() {
     let plan = GrowingShape::for_capacity(1_000, 0.01).unwrap();
     let limit = plan.memory_bytes_after(1_001).unwrap();
     let mut filter = Growing::with_shape(plan.within(limit).unwrap(), 5).unwrap();
@@ -464,7 +464,7 @@ fn a_growth_refused_changes_nothing_and_says_why() {
     filter.limit_memory(Some(1));
     assert!(
         Growing::decode(&filter.encode()).is_ok(),
-        "a limit set too late is no reason to lose the filter"
+        "a limit set too late must not lose the filter"
     );
 }
 
@@ -513,14 +513,14 @@ fn the_order_of_insertions_within_a_generation_leaves_no_trace() {
     (0..2_000).for_each(|i| assert!(forwards.insert(&member(i)).is_ok()));
     (0..2_000).rev().for_each(|i| assert!(backwards.insert(&member(i)).is_ok()));
     assert!(forwards.encode() == backwards.encode());
-    // Nor do items that came and went.
+    // Neither do items that were inserted and removed.
     (0..300).for_each(|i| assert!(backwards.remove(&member(i))));
     (0..300).for_each(|i| assert!(backwards.insert(&member(i)).is_ok()));
     assert!(forwards.encode() == backwards.encode());
 }
 
 #[test]
-fn removing_what_is_certainly_absent_changes_nothing() {
+fn removing_a_certain_non_member_changes_nothing() {
     let (mut filter, _) = full(GrowingShape::for_capacity(50, 0.01).unwrap(), 3, 5);
     let before = filter.encode();
     let mut turned_away = 0;
@@ -554,7 +554,7 @@ fn hashes_and_items_are_the_same() {
     by_item.may_contain_batch(&items, &mut of_items);
     by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
     assert_eq!(of_items, of_hashes);
-    assert_eq!(of_items.mayhaps(), 1_000);
+    assert_eq!(of_items.maybe_count(), 1_000);
     // Batches of every length answer like single questions, non-members included.
     for length in [0, 1, 31, 32, 33, 63, 64, 65, 100, 129] {
         let asked: Vec<Vec<u8>> =
@@ -628,7 +628,7 @@ fn bad_parameters_are_errors_before_anything_is_allocated() {
     assert!(matches!(exactly(64, 41), BuildError::RateTooLow { .. }));
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -640,7 +640,7 @@ fn seal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_forged_ones_do_no_harm() {
+fn damaged_bytes_are_errors_and_forged_ones_are_harmless() {
     let mut filter = Growing::with_shape(GrowingShape::exactly(20, 2).unwrap(), 1).unwrap();
     (0..60_u64).for_each(|i| assert!(filter.insert(&i).is_ok()));
     assert!(filter.doublings() >= 1 && filter.void_slots() > 0);
@@ -669,7 +669,7 @@ fn damaged_bytes_are_errors_and_forged_ones_do_no_harm() {
         filter.may_contain_batch(&(0..100_u64).collect::<Vec<_>>(), &mut answers);
         let _ = (filter.capacity(), filter.fill(), filter.bits_per_item(), filter.void_slots());
         let again = Growing::decode(&filter.encode());
-        assert!(again.is_ok(), "{damage}: what was decoded once decodes again");
+        assert!(again.is_ok(), "{damage}: a decoded filter decodes again");
         filter.clear();
         assert_eq!(filter.inserted(), 0);
     };
@@ -708,11 +708,11 @@ fn forged_fields_are_named() {
 }
 
 #[test]
-fn the_table_in_the_docs_is_what_the_code_does() {
+fn the_table_in_the_docs_matches_the_code() {
     let row = |capacity: u64, fpr: f64| {
         let shape = GrowingShape::for_capacity(capacity, fpr).unwrap();
         [0, 1, 2, 5, 10, 20].map(|doublings| {
-            // The most items it holds with so many doublings.
+            // The most items it holds with this many doublings.
             let (mut low, mut high) = (1_u64, sizing::MAX_CAPACITY);
             while high - low > 1 {
                 let middle = low + (high - low) / 2;

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 static METER: AllocMeter = AllocMeter;
 
 const HEADER: usize = 192;
-/// Every field of the header: where it is and how long.
+/// Every field of the header: its offset and length.
 const FIELDS: [(&str, usize, usize); 23] = [
     ("magic", 0, 8),
     ("version", 8, 2),
@@ -42,19 +42,19 @@ const FIELDS: [(&str, usize, usize); 23] = [
     ("header checksum", 184, 8),
 ];
 
-/// A filter of some kind, as bytes and as what can be done with them.
+/// A filter of some kind: its bytes, and a function that uses them.
 struct Specimen {
     name: &'static str,
     bytes: Vec<u8>,
     /// Decodes; then looks every member up. `Ok(true)`: all there.
     members_there: fn(&[u8]) -> Result<bool, DecodeError>,
-    /// Decodes; then does everything a filter can do, caring only that it comes back.
+    /// Decodes the filter and uses it in every way; it only has to return.
     exercise: fn(&[u8]) -> Result<(), DecodeError>,
 }
 
 const MEMBERS: u64 = 100;
 
-/// One specimen per kind and layout; the decoders are plain functions, so that none can cheat by remembering.
+/// One specimen per kind and layout; the decoders are plain functions, so that none can keep state.
 fn specimens() -> Vec<Specimen> {
     let mut bloom = Bloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let mut keyed = Bloom::for_capacity(MEMBERS, 0.01, HashScheme::keyed_random().unwrap()).unwrap();
@@ -485,7 +485,7 @@ fn peak_address_space_kib() -> u64 {
     peak.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// Whatever the bytes announce, no more than this is ever mapped: tests run at once, and each thread has a stack.
+/// Whatever the bytes claim, no more than this is ever mapped: tests run in parallel, and each thread has a stack.
 const MOST_MAPPED_KIB: u64 = 256 * 1024;
 
 /// A forged length of gigabytes would show here, were it believed.
@@ -540,7 +540,7 @@ fn every_truncation_and_every_extension_is_an_error() {
 }
 
 #[test]
-fn every_header_field_spoiled_in_turn_is_an_error() {
+fn every_damaged_header_field_is_an_error() {
     let fields: Vec<(usize, usize)> = FIELDS.iter().map(|&(_, at, length)| (at, length)).collect();
     for Specimen { name, bytes, members_there, .. } in specimens() {
         Corruptor::new(&bytes).extremes(&fields, |damaged, damage| {
@@ -593,9 +593,9 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// With every checksum made right, what is left are the checks of each field: nothing may panic, hang or ask for much memory.
+/// With all checksums corrected, only the checks of each field remain: nothing may panic, hang or allocate much memory.
 #[test]
-fn forged_bytes_with_right_checksums_do_no_harm() {
+fn forged_bytes_with_correct_checksums_are_harmless() {
     let fields: Vec<(usize, usize)> = FIELDS.iter().map(|&(_, at, length)| (at, length)).collect();
     for Specimen { name, bytes, exercise, members_there } in specimens() {
         let mut sealed = bytes.clone();

@@ -1,6 +1,6 @@
-//! The memory and the work of building a large static filter. Alone in its program, for it measures all of it.
+//! The memory and the work of building a large static filter. The only test in its program, because it measures the whole process.
 //!
-//! Ten million items in small shards, in passing; `just large` builds of a hundred million, as users would.
+//! Ten million items in small shards by default; `just large` builds from a hundred million, as users would.
 #![cfg(target_os = "linux")]
 
 use std::time::Instant;
@@ -24,7 +24,7 @@ fn cpu_secs(whose: &str) -> f64 {
 
 const LARGE: u64 = 100_000_000;
 
-/// How many items: `MAYHAP_LARGE_ITEMS` says, or ten million.
+/// The number of items: `MAYHAP_LARGE_ITEMS`, or ten million.
 fn items() -> u64 {
     std::env::var("MAYHAP_LARGE_ITEMS").map_or(LARGE / 10, |number| number.parse().expect("a number"))
 }
@@ -32,7 +32,7 @@ fn items() -> u64 {
 #[test]
 fn many_items_take_the_hashes_and_three_times_the_filter() {
     let items = items();
-    // As many shards as a hundred million items have, or more: what is worked on at a time is a small part.
+    // At least as many shards as a hundred million items have: only a small part is processed at a time.
     let mut options = BuildOptions::default().threads(2);
     if items < LARGE {
         options = options.items_per_shard((items / 64).max(1));

@@ -22,7 +22,7 @@ const HIGHWAY_KEY: [u64; 4] =
 const REDISSON_KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
 
-/// What each column of `hashes.jsonl` was computed with.
+/// The function that computed each column of `hashes.jsonl`.
 const COLUMNS: [(&str, NamedHash); 43] = [
     ("murmur3_x86_32_seed0", NamedHash::Murmur3X86_32 { seed: 0 }),
     ("murmur3_x86_32_seed_9747b28c", NamedHash::Murmur3X86_32 { seed: 0x9747_b28c }),
@@ -104,11 +104,11 @@ fn expected(value: &Value) -> String {
     match value {
         Value::String(word) => word.clone(),
         Value::Array(words) => words.iter().map(|word| word.as_str().expect("words are strings")).collect(),
-        other => panic!("{other} is no hash value"),
+        other => panic!("{other} is not a hash value"),
     }
 }
 
-/// Compares every column of `row`; the number of columns, or the first thing that is wrong.
+/// Compares every column of `row`. Returns the number of columns, or the first error.
 fn check(row: &Row, columns: &[(&str, NamedHash)]) -> Result<usize, String> {
     let item = item_of(row);
     let known: BTreeSet<&str> = columns.iter().map(|(column, _)| *column).collect();
@@ -177,7 +177,7 @@ fn rocksdbs_two_hashes_agree() {
         differs_from_leveldb += u32::from(hash(NamedHash::LevelDb { seed: leveldb::BLOOM_SEED }) != want);
     }
     assert_eq!(rows.len(), 124);
-    assert!(differs_from_leveldb > 0, "no input has a high tail byte: the vectors cannot tell the dialects");
+    assert!(differs_from_leveldb > 0, "no input has a high tail byte: the vectors cannot distinguish the dialects");
 }
 
 /// LevelDB prints no hash values, so rebuild the filters it wrote: `items_hex`, or `item-0`, `item-1`, ….
@@ -196,10 +196,10 @@ fn leveldbs_filters_are_rebuilt() {
         differs_from_rocksdb += u32::from(leveldb_filter(&items, &want, leveldb::rocksdb) != want);
     }
     assert_eq!(rows.len(), 21);
-    assert!(differs_from_rocksdb > 0, "no item has a high tail byte: the filters cannot tell the dialects");
+    assert!(differs_from_rocksdb > 0, "no item has a high tail byte: the filters cannot distinguish the dialects");
 }
 
-/// A filter of the same shape as `like`: bits, then one byte that says how many of them an item sets.
+/// A filter of the same shape as `like`: bits, then one byte with the number of bits per item.
 fn leveldb_filter(items: &[Vec<u8>], like: &[u8], hash: fn(&[u8], u32) -> u32) -> Vec<u8> {
     let (probes, bits) = like.split_last().expect("a filter has at least its probe count");
     let mut filter = vec![0; bits.len()];
@@ -244,7 +244,7 @@ fn seeds_give_smhashers_verification_values() {
         (|seed| NamedHash::City64WithSeed { seed: seed.into() }, 8, 0x5fab_c5c5),
     ];
     for (seeded, word_bytes, want) in published {
-        // SMHasher reads the words as they lie in a little-endian machine's memory.
+        // SMHasher reads the words in the byte order of a little-endian machine.
         let bytes = |seed: u32, item: &[u8]| {
             let mut bytes = seeded(seed).digest(item).as_bytes().to_vec();
             bytes.chunks_mut(word_bytes).for_each(<[u8]>::reverse);
@@ -259,7 +259,7 @@ fn seeds_give_smhashers_verification_values() {
 }
 
 #[test]
-fn a_wrong_variant_is_caught() {
+fn a_wrong_variant_is_detected() {
     let rows_of_hashes = rows(HASHES);
     let wrong = [
         ("spark_murmur3_x86_32_seed0", NamedHash::Murmur3X86_32 { seed: 0 }),
@@ -276,7 +276,7 @@ fn a_wrong_variant_is_caught() {
     ];
     for (column, hash) in wrong {
         let caught = disagreements(&rows_of_hashes, column, hash);
-        assert!(caught > 0, "{column} cannot tell {} apart", hash.name());
+        assert!(caught > 0, "{column} does not distinguish {}", hash.name());
     }
     let (column, _) = CASSANDRA_COLUMN;
     assert!(disagreements(&rows(CASSANDRA), column, NamedHash::Murmur3X64_128 { seed: 0 }) > 0);
@@ -307,7 +307,7 @@ fn a_missing_unknown_or_altered_column_is_named() {
     }
 }
 
-/// No function is offered without a test above that knows its values.
+/// Every public hash function has a test above with its values.
 #[test]
 fn every_function_is_covered() {
     let elsewhere = [
@@ -340,7 +340,7 @@ fn names_are_unique_and_parse_back() {
     assert_eq!(unknown.to_string(), r#"no hash function is named "murmur4""#);
 }
 
-/// Every length up to past the longest block, wherever the item lies in memory: the stated width, the same value.
+/// Every length up to past the longest block, at any alignment: the stated width, the same value.
 #[test]
 fn values_depend_on_the_bytes_alone() {
     let item: Vec<u8> = (0..1100u32).map(|i| (i * 151 + 200) as u8).collect();

@@ -51,7 +51,7 @@ impl Subject for Counted {
         Some(self.0.union(&other.0).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item).unwrap()).collect();
@@ -68,20 +68,20 @@ impl Subject for Counted {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
 #[test]
-fn never_forgets_what_was_not_removed() {
+fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
     let report = never_forgets(|seed| Counted::for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
+    assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
 
-/// Two bits of remainder: every fifth non-member shares a fingerprint with somebody, and so does every fifth member.
+/// Two bits of remainder: every fifth non-member shares a fingerprint with a member, and so does every fifth member.
 #[test]
 fn never_forgets_where_most_fingerprints_are_shared() {
     let make = |seed| Counted::for_capacity(600, 0.3, seed);
@@ -98,7 +98,7 @@ fn the_suites_have_teeth() {
 
 const CAPACITY: u64 = 10_000;
 
-/// 4 000 wrong answers expected, whatever the rate; ± 2 % is the stated error of the model.
+/// 4 000 false positives expected, whatever the rate; ± 2 % is the stated error of the model.
 fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
     let non_members = (4_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let rate = QuotientShape::for_capacity(CAPACITY, fpr).unwrap().expected_fpr(CAPACITY);
@@ -107,12 +107,12 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn full_filters_keep_their_rate_and_a_tenth_too_empty_or_a_bit_short_is_caught() {
+fn full_filters_keep_their_rate_and_a_tenth_too_empty_or_a_bit_short_is_detected() {
     for fpr in [0.3, 0.1, 0.03, 0.01, 0.001] {
         let make = |seed| Counted::for_capacity(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
-        // It refuses to be a tenth too full; nine tenths full is as wrong for the model, and a bit less is twice the rate.
+        // A filter a tenth too full is rejected; nine tenths full is as wrong for the model, and a bit less is twice the rate.
         let failure = keeps_its_rate(make, &plan(fpr, CAPACITY * 4 / 5)).unwrap_err();
         assert!(matches!(failure, Failure::RateOff { .. }), "{fpr}: {failure}");
         let shape = QuotientShape::for_capacity(CAPACITY, fpr).unwrap();
@@ -151,7 +151,7 @@ fn the_filter_knows_its_rate_whatever_was_inserted_and_removed() {
     assert_eq!(filter.encode(), Quotient::for_capacity(CAPACITY, 0.01, 7).unwrap().encode(), "as new");
 }
 
-/// The same fingerprints, each kept once whoever brings it: what becomes of a quotient filter without counts.
+/// The same fingerprints, each stored once: a quotient filter without counts.
 struct SetTwin(Quotient);
 
 impl SetTwin {
@@ -235,14 +235,14 @@ fn a_million_copies_take_a_handful_of_slots() {
 #[derive(Clone, Default)]
 struct Model(BTreeMap<(u64, u64), u64>);
 
-/// A hash whose fingerprint in a table of `homes` homes is known: `fraction` of `of` equal parts.
+/// A hash with a known fingerprint in a table of `homes` homes: `fraction` of `of` equal parts.
 fn hash_at(fraction: u64, of: u64) -> ItemHash {
     let exact = (u128::from(fraction) << 64) / u128::from(of) + 1;
     // `low` comes first: the upper half of the fraction.
     ItemHash::from(WellMixed(exact & u128::from(u64::MAX)))
 }
 
-/// Storms on few fingerprints, so that groups of every length stand side by side, through every way a table is rewritten.
+/// Many operations on few fingerprints, so that groups of every length are adjacent, through every way a table is rewritten.
 #[test]
 fn storms_on_colliding_fingerprints_agree_with_an_exact_multiset() {
     let storms = (operations() / 5_000).max(10);
@@ -338,7 +338,7 @@ fn storms_on_colliding_fingerprints_agree_with_an_exact_multiset() {
                 }
             }
         }
-        assert!(number != 0 || refusals > 0, "a storm that never meets a full table proves less");
+        assert!(number != 0 || refusals > 0, "the run must fill the table at least once");
         for ((home, remainder), copies) in std::mem::take(&mut model.0) {
             let hash = hash_at((home << bits) + remainder, homes << bits);
             (0..copies).for_each(|_| assert!(filter.remove_hash(hash)));
@@ -348,7 +348,7 @@ fn storms_on_colliding_fingerprints_agree_with_an_exact_multiset() {
 }
 
 #[test]
-fn refusals_change_nothing_and_lose_nobody() {
+fn rejections_change_nothing_and_lose_no_item() {
     for (capacity, fpr) in [(1, 0.01), (7, 0.2), (100, 0.01), (5_000, 0.001)] {
         let mut filter = Quotient::for_capacity(capacity, fpr, 1).unwrap();
         let mut held = Vec::new();
@@ -365,7 +365,7 @@ fn refusals_change_nothing_and_lose_nobody() {
             }
         }
         assert!(held.len() as u64 >= capacity && refused > capacity, "{} of {capacity}", held.len());
-        assert!((0..capacity).all(|i| held.contains(&i)), "capacity means that so many fit");
+        assert!((0..capacity).all(|i| held.contains(&i)), "this many items must fit");
         assert!(held.iter().all(|&i| filter.may_contain(&member(i))));
         assert!(filter.fill() <= 0.95);
         // Room again, once something is out.
@@ -375,7 +375,7 @@ fn refusals_change_nothing_and_lose_nobody() {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_goes_in_up_to_the_first_that_does_not() {
+fn a_batch_that_does_not_fit_is_inserted_up_to_the_first_rejection() {
     // More than a thousand: such batches are sorted first.
     for items in [500_u64, 5_000] {
         let batch: Vec<u64> = (0..items).map(|i| member_u64(0, i)).collect();
@@ -428,11 +428,11 @@ fn hashes_and_items_are_the_same() {
     by_item.may_contain_batch(&items, &mut of_items);
     by_hash.may_contain_hash_batch(&hashes, &mut of_hashes);
     assert_eq!(of_items, of_hashes);
-    assert_eq!(of_items.mayhaps(), 300);
+    assert_eq!(of_items.maybe_count(), 300);
 }
 
 #[test]
-fn a_union_is_what_inserting_everything_would_have_made() {
+fn a_union_equals_a_filter_with_all_items_inserted() {
     for (capacity, fpr) in [(10, 0.01), (1_000, 0.2), (2_000, 0.001)] {
         let empty = Quotient::for_capacity(capacity, fpr, 5).unwrap();
         let [mut left, mut right, mut both] = std::array::from_fn(|_| empty.try_clone().unwrap());
@@ -470,7 +470,7 @@ fn a_union_is_what_inserting_everything_would_have_made() {
 }
 
 #[test]
-fn a_doubled_filter_is_what_a_larger_one_would_have_been() {
+fn a_doubled_filter_equals_a_larger_one() {
     for capacity in [1, 59, 777, 20_000] {
         let shape = QuotientShape::for_capacity(capacity, 0.001).unwrap();
         let mut filter = Quotient::with_shape(shape, 9).unwrap();
@@ -498,7 +498,7 @@ fn a_doubled_filter_is_what_a_larger_one_would_have_been() {
 }
 
 #[test]
-fn spare_bits_keep_the_promise_through_their_doublings_and_no_longer() {
+fn spare_bits_keep_the_rate_through_their_doublings_and_no_longer() {
     let shape = QuotientShape::for_capacity_with_doublings(2_000, 0.01, 3).unwrap();
     let plain = QuotientShape::for_capacity(2_000, 0.01).unwrap();
     assert_eq!((shape.homes(), shape.remainder_bits()), (plain.homes(), plain.remainder_bits() + 3));
@@ -530,7 +530,7 @@ fn spare_bits_keep_the_promise_through_their_doublings_and_no_longer() {
 }
 
 #[test]
-fn removing_what_is_certainly_absent_changes_nothing() {
+fn removing_a_certain_non_member_changes_nothing() {
     let mut filter = Quotient::for_capacity(1_000, 0.01, 3).unwrap();
     (0..1_000).for_each(|i| {
         filter.insert(&member(i)).unwrap();
@@ -547,7 +547,7 @@ fn removing_what_is_certainly_absent_changes_nothing() {
     assert_eq!(filter.encode(), before);
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -578,7 +578,7 @@ fn exercise(mut filter: Quotient) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
+fn damaged_bytes_are_errors_without_large_allocations() {
     let shape = QuotientShape::exactly(70, 4, 60).unwrap();
     let mut filter = Quotient::with_shape(shape, 1).unwrap();
     (0..35_u64).for_each(|i| {
@@ -594,7 +594,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
     corruptor
         .bit_flips(0..bytes.len(), |bytes, damage| assert!(Quotient::decode(bytes).is_err(), "{damage}"));
 
-    // With right checksums: refused, or a sound filter that keeps every promise with what it says it holds.
+    // With correct checksums: rejected, or a valid filter that keeps every guarantee for the contents it reports.
     let (mut sound, mut refused) = (0, 0);
     let mut show = |bytes: &[u8], damage: &mayhap_testkit::corrupt::Damage| {
         let (decoded, measured) = AllocMeter::measure(|| Quotient::decode(bytes));
@@ -613,7 +613,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
     let fields: Vec<(usize, usize)> =
         (8..16).step_by(2).map(|at| (at, 2)).chain((16..184).step_by(8).map(|at| (at, 8))).collect();
     corruptor.extremes(&fields, &mut show);
-    assert!(sound > 100 && refused > 10_000, "{sound} sound, {refused} refused");
+    assert!(sound > 100 && refused > 10_000, "{sound} valid, {refused} rejected");
 
     let counting = CountingBloom::for_capacity(10, 0.01, 0).unwrap().encode();
     assert!(matches!(Quotient::decode(&counting), Err(DecodeError::WrongKind { .. })));
@@ -699,7 +699,7 @@ fn a_shape_has_its_price_before_it_is_built() {
 }
 
 #[test]
-fn rates_far_below_what_one_word_can_tell_apart_are_kept() {
+fn rates_far_below_the_resolution_of_one_word_are_kept() {
     // 40 bits of home and 45 of remainder: more than the 64 of half a hash. Two hashes that differ only in the other half.
     let shape = QuotientShape::exactly(1_000, 58, 900).unwrap();
     let mut filter = Quotient::with_shape(shape, 0).unwrap();

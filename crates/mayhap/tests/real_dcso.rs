@@ -25,7 +25,7 @@ impl Program {
         Some(Self { path, folder: Folder::new("dcso") })
     }
 
-    /// Runs it with these arguments, a file and these lines; what it printed, line by line.
+    /// Runs it with these arguments, a file and these lines, and returns its output, line by line.
     fn run(&self, packing: Packing, arguments: &[&str], file: &Path, lines: &[String]) -> Vec<String> {
         let mut command = Command::new(&self.path);
         if packing == Packing::Gzip {
@@ -60,7 +60,7 @@ fn read(file: &Path) -> Dcso {
     dcso::read(&fs::read(file).unwrap(), LIMIT).unwrap()
 }
 
-/// `count` lines of some shape; different `kind`s have none in common.
+/// `count` lines of some shape; different `kind`s have no line in common.
 fn lines(kind: &str, count: u64) -> Vec<String> {
     let line = |i: u64| match i % 4 {
         0 => format!("{kind}{i}.example"),
@@ -71,7 +71,7 @@ fn lines(kind: &str, count: u64) -> Vec<String> {
     (0..count).map(line).collect()
 }
 
-/// What the program prints for these questions: those that may be in.
+/// The output of the program for these queries: the possible members.
 fn answered(filter: &Bloom, questions: &[String]) -> Vec<String> {
     questions.iter().filter(|question| filter.may_contain(question.as_str())).cloned().collect()
 }
@@ -92,7 +92,7 @@ fn both_make_the_same_empty_files() {
 }
 
 #[test]
-fn both_build_the_same_files_and_answer_alike() {
+fn both_build_the_same_files_and_give_the_same_answers() {
     let Some(program) = Program::find() else { return };
     let members = lines("member", 5_000);
     let questions = [&members[..], &lines("stranger", 20_000)].concat();
@@ -128,7 +128,7 @@ fn both_build_the_same_files_and_answer_alike() {
 }
 
 #[test]
-fn each_goes_on_with_the_others_file() {
+fn each_continues_with_the_file_of_the_other() {
     let Some(program) = Program::find() else { return };
     let (first, second) = (lines("first", 1_000), lines("second", 1_000));
     for packing in [Packing::Plain, Packing::Gzip] {
@@ -136,7 +136,7 @@ fn each_goes_on_with_the_others_file() {
         whole.insert_batch(&first);
         let file = program.file("shared.bloom", &whole, b"kept", packing);
         whole.insert_batch(&second);
-        // We begin, the program goes on.
+        // We begin, the program continues.
         program.run(packing, &["insert"], &file, &second);
         let read_back = read(&file);
         assert_eq!((read_back.data.as_slice(), read_back.packing), (&b"kept"[..], packing));
@@ -187,7 +187,7 @@ fn a_line_is_an_item() {
     }
     let file = program.file("lines.bloom", &filter, b"", Packing::Plain);
     let questions = ["", "plain", " padded ", "padded", "tab\t", "tab", "plain\r"].map(str::to_owned);
-    // One `\r` before the newline is no part of a line.
+    // One `\r` before the newline is not part of a line.
     let found = ["", "plain", " padded ", "tab\t", "plain"];
     assert_eq!(program.run(Packing::Plain, &["check"], &file, &questions), found);
 }

@@ -108,7 +108,7 @@ impl Java {
         })
     }
 
-    /// Compiles `GuavaCheck` and runs it on the folder; what it printed.
+    /// Compiles `GuavaCheck`, runs it on the folder, and returns its output.
     fn check(&self, folder: &Folder) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/GuavaCheck.java");
         let classes = folder.join("classes");
@@ -164,9 +164,9 @@ fn check(case: &Case, line: &str, folder: &Folder, members: &[Given], roundings:
     let ask = |filter: &Bloom| -> String {
         probes.iter().map(|probe| if filter.may_contain(probe) { '1' } else { '0' }).collect()
     };
-    assert!(ask(&ours) == answers, "{name}: one question answered differently, at least");
+    assert!(ask(&ours) == answers, "{name}: at least one answer differs");
     let inside = case.count.min(probes.len() / 2);
-    assert!(answers.starts_with(&"1".repeat(inside)), "{name}: every member is known");
+    assert!(answers.starts_with(&"1".repeat(inside)), "{name}: every member is found");
     assert_eq!(ours.estimated_items().to_string(), approximate_count, "{name}");
     let expected_fpp = f64::from_bits(u64::from_str_radix(expected_fpp, 16).unwrap());
     let from_fill = ours.fill().powi(ours.shape().probes() as i32);
@@ -175,7 +175,7 @@ fn check(case: &Case, line: &str, folder: &Folder, members: &[Given], roundings:
         assert!((ours.expected_fpr() / expected_fpp - 1.0).abs() < 0.02, "{name}: {}", ours.expected_fpr());
     }
     ours.insert_batch(&members[case.count..case.count + MORE]);
-    assert!(written(&ours) == file("continued"), "{name}: both go on alike");
+    assert!(written(&ours) == file("continued"), "{name}: both continue in the same way");
 
     // We on Guava's.
     let stream = file("theirs");
@@ -184,7 +184,7 @@ fn check(case: &Case, line: &str, folder: &Folder, members: &[Given], roundings:
     assert!(last.iter().all(|item| theirs.may_contain(item)), "{name}");
     assert!(written(&theirs) == stream, "{name}");
     roundings.retain(|&rounding| written(&case.built(rounding, last)) == stream);
-    // A difference would be noticed.
+    // A difference would be detected.
     if case.funnel == "utf8" && case.count >= 100 {
         let confused = guava::read(&stream, ItemEncoding::Utf16Le).unwrap();
         assert!(!last.iter().all(|item| confused.may_contain(item)), "{name}: the encoding matters");

@@ -1,8 +1,8 @@
-//! Real programs write Parquet files, and we answer from the filters in them: pyarrow as a writer, DuckDB as a second one, and as a reader
-//! whose answers from pyarrow's filters must be ours.
+//! Real programs write Parquet files, and we answer from the filters in them: pyarrow and DuckDB as writers, and DuckDB as a reader of pyarrow's filters,
+//! whose answers must match ours.
 //!
-//! The interpreter is the one `MAYHAP_TEST_PYTHON` names; `./test` makes it, with both packages, and then also sets `MAYHAP_REQUIRE_REAL`, with
-//! which a missing program is a failure. Without them there is nothing to run and the test says so.
+//! `MAYHAP_TEST_PYTHON` names the interpreter; `./test` installs it with both packages, and also sets `MAYHAP_REQUIRE_REAL`, which makes a missing
+//! program a failure. Without them the test prints a message and does nothing.
 #![cfg(feature = "formats")]
 
 use std::fs::File;
@@ -31,12 +31,12 @@ impl Drop for Folder {
     }
 }
 
-/// Is a program that is not there a failure?
+/// Whether a missing program is a failure.
 fn required() -> bool {
     std::env::var_os("MAYHAP_REQUIRE_REAL").is_some()
 }
 
-/// What the script wrote into the folder, if there is an interpreter for it.
+/// The files that the script wrote into the folder, if there is an interpreter for it.
 fn run(folder: &Path) -> Option<Value> {
     let Some(python) = std::env::var_os("MAYHAP_TEST_PYTHON") else {
         assert!(!required(), "MAYHAP_TEST_PYTHON is not set, and MAYHAP_REQUIRE_REAL is");
@@ -56,7 +56,7 @@ fn run(folder: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// What row `i` has in `column`, and what no row has: as text, or as bytes where the column holds bytes.
+/// The value of row `i` in `column`, and a value that no row has: as text, or as bytes if the column holds bytes.
 fn value(column: &str, i: u64, is_member: bool) -> Held {
     let non_member = u64::from(!is_member);
     let whole = |number: i128| Held::Text(number.to_string());
@@ -107,7 +107,7 @@ fn filters_of(file: &mut Filters, column: &str) -> Vec<BlockedBloom> {
     listed.iter().map(|filter| file.read(filter).unwrap()).collect()
 }
 
-/// Every member is a mayhap in its own row group; says how many non-members were, of how many.
+/// Checks that every member gets maybe in its own row group. Returns the number of false positives, and of queried non-members.
 fn check_column(file: &mut Filters, column: &str) -> (u64, u64) {
     let filters = filters_of(file, column);
     let rows = file.row_groups()[0];
@@ -133,13 +133,13 @@ fn open(folder: &Path, name: &str, row_groups: &[u64]) -> Filters {
     file
 }
 
-/// `wrong` of `asked` non-members were answered mayhap by filters of this shape, each with so many items in it.
+/// Checks `wrong` false positives among `asked` non-members of filters of this shape, each with this many items.
 fn check_rate(name: &str, like: &BlockedBloom, items: u64, (wrong, asked): (u64, u64)) {
     let rate = like.shape().expected_fpr(items);
     let band = |rate| binomial_band(asked, rate, 1e-6);
     let promised = *band(rate * 0.98).start()..=*band(rate * 1.02).end();
     assert!(promised.contains(&wrong), "{name}: {wrong} of {asked} non-members, promised {promised:?}");
-    println!("{name}: {wrong} of {asked} non-members answered mayhap, promised {promised:?}");
+    println!("{name}: {wrong} of {asked} non-members answered maybe, promised {promised:?}");
 }
 
 const ENCODINGS: [(&str, ItemEncoding); 10] = [
@@ -191,7 +191,7 @@ fn pyarrow_writes_and_we_answer() {
     });
     assert_eq!(written(&filters_of(&mut file, "s")[1]), written(&built));
     assert_eq!(written(&sbbf::folded(&built, 0.01).unwrap()), written(&built), "it has the right size");
-    // So are those that were created far too large and folded.
+    // The same for filters that were created far too large and folded.
     for (column, fpp) in folded {
         let fpp = fpp.as_f64().unwrap();
         let mut large = sbbf::create(1_000_000, fpp, Sizing::Arrow, ItemEncoding::I64Le).unwrap();
@@ -227,8 +227,8 @@ fn check_sizes(folder: &Path, pairs: &Value) {
         checked += 1;
     }
     assert_eq!(checked, pairs.as_array().unwrap().len());
-    assert!(unlike_rust >= 7, "{unlike_rust}: where the rules differ, it is Arrow's");
-    println!("sizes: {checked} as pyarrow has them, {unlike_rust} of them otherwise in Rust's rule");
+    assert!(unlike_rust >= 7, "{unlike_rust}: where the rules differ, Arrow's must apply");
+    println!("sizes: {checked} equal to pyarrow's, {unlike_rust} of them different by Rust's rule");
 }
 
 fn check_duckdb(folder: &Path, pyarrows: &mut Filters, duckdb: &Value) {
@@ -248,7 +248,7 @@ fn check_duckdb(folder: &Path, pyarrows: &mut Filters, duckdb: &Value) {
         mayhap += expected.iter().filter(|answer| **answer == InRowGroup::Mayhap).count();
     }
     assert!(excluded > 300 && mayhap > 300, "{excluded} and {mayhap}: both answers must occur");
-    println!("DuckDB {}: {} probes, {excluded} no, {mayhap} mayhap", duckdb["version"], probes.len());
+    println!("DuckDB {}: {} probes, {excluded} no, {mayhap} maybe", duckdb["version"], probes.len());
 
     // Its own file.
     let mut file = open(folder, "duckdb.parquet", &[DUCKDB_GROUP; GROUPS]);

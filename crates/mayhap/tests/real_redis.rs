@@ -1,7 +1,7 @@
 //! A real Redis and this library on the two keys of a Redisson filter.
 //!
-//! Redisson itself takes only SETBIT, GETBIT and a few commands for its config; here they come from us, with positions worked out once more
-//! from the hash alone. What its own client makes is in the vectors.
+//! Redisson itself uses only SETBIT, GETBIT and a few commands for its config. Here we send them, with positions computed independently from the hash
+//! alone. Filters made by its own client are in the vectors.
 
 mod real;
 
@@ -24,7 +24,7 @@ const CODECS: [(ItemEncoding, Items); 8] = [
 const MEMBERS: u64 = 1_000;
 const NON_MEMBERS: u64 = 2_000;
 
-/// The positions of an item in Redisson's order: the halves of its hash are added in turn.
+/// The positions of an item in Redisson's order: the halves of its hash are added alternately.
 fn positions<I: Item>(filter: &Bloom, item: &I) -> Vec<u64> {
     let hash = filter.hash(item).to_u128();
     let halves = [hash as u64, (hash >> 64) as u64];
@@ -65,7 +65,7 @@ fn fetch(redis: &mut Redis, name: &str, items: ItemEncoding) -> (Bloom, Vec<u8>)
     (redisson::read(&bitmap, &config, items).unwrap(), bitmap)
 }
 
-/// Puts the filter there with the commands we write for it.
+/// Stores the filter with the commands we write for it.
 fn put(redis: &mut Redis, name: &str, filter: &Bloom) {
     let mut commands = Vec::new();
     redisson::write_commands(filter, name, &mut commands).unwrap();
@@ -89,7 +89,7 @@ fn redis_holds_the_very_bits_we_write() {
         fields.extend(config.fields().into_iter().flat_map(|(field, value)| [field.to_owned(), value]));
         assert_eq!(redis.ask(fields), Reply::Integer(4), "{said}");
 
-        // Item by item: Redis answers what a bit was, and so whether the item was new.
+        // Item by item: Redis returns the old bit, and so whether the item was new.
         let members = items.some(0, MEMBERS);
         for item in &members {
             assert!(config.positions(item, encoding).eq(positions(&built, item)), "{said}: {item:?}");
@@ -118,7 +118,7 @@ fn redis_holds_the_very_bits_we_write() {
             "{said}: the codec matters"
         );
 
-        // A bit that no SETBIT set would be noticed.
+        // A bit that no SETBIT set would be detected.
         fetched.insert("one more");
         assert!(redisson::bitmap(&fetched).unwrap() != bitmap, "{said}");
     }
@@ -126,19 +126,19 @@ fn redis_holds_the_very_bits_we_write() {
 }
 
 #[test]
-fn each_goes_on_with_the_others_filter() {
+fn each_continues_with_the_filter_of_the_other() {
     let Some(mut redis) = Redis::start() else { return };
     for name in ["plain", "a {tag} in it"] {
         let mut filter = redisson::create(MEMBERS, 0.01, ItemEncoding::Kryo5).unwrap();
         filter.insert_batch(&Items::Texts.some(0, 500));
-        // We begin, with the whole bitmap at once; Redis goes on.
+        // We begin with the whole bitmap; Redis continues.
         put(&mut redis, name, &filter);
         for item in Items::Longs.some(0, 300) {
             assert_eq!(set_bits(&mut redis, name, &filter, &item), filter.insert(&item), "{item:?}");
         }
         let (mut fetched, bitmap) = fetch(&mut redis, name, ItemEncoding::Kryo5);
         assert!(bitmap == redisson::bitmap(&filter).unwrap());
-        // We go on with what it has.
+        // We continue with the bitmap of Redis.
         let last = Items::Ints.some(0, 200);
         fetched.insert_batch(&last);
         put(&mut redis, name, &fetched);
@@ -158,7 +158,7 @@ fn an_empty_filter_has_no_bitmap() {
     put(&mut redis, "empty", &filter);
     filter.clear();
     put(&mut redis, "empty", &filter);
-    assert_eq!(redis.ask(["GET", "empty"]), Reply::Bytes(None), "what was there before is gone");
+    assert_eq!(redis.ask(["GET", "empty"]), Reply::Bytes(None), "the previous value is gone");
     let (fetched, bitmap) = fetch(&mut redis, "empty", ItemEncoding::Utf8);
     assert_eq!((fetched.ones(), bitmap.len()), (0, 0));
     assert!(!fetched.may_contain("gone soon"));

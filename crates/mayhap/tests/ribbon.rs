@@ -42,13 +42,13 @@ impl<const MILLIONTHS: u32> Built for Static<MILLIONTHS> {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
 
-/// It is built anew after every insert, of all that was ever inserted, so many short scripts are run, not a long one: of few
-/// items, and of enough for several layers.
+/// It is rebuilt after every insert from all items, so many short scripts are run instead of a long one: with few items, and with enough for several
+/// layers.
 #[test]
 fn never_forgets_an_item() {
     let few = (0..operations() / 1_000).map(|seed| Script { seed, ..Script::new(1_000, 100) });
@@ -71,8 +71,8 @@ fn the_suites_have_teeth() {
 
 const ITEMS: u64 = 10_000;
 
-/// 6 000 wrong answers expected, whatever the rate. The model is exact but for what luck does to rates between two powers of
-/// two, which a hundredth is aimed off for at this size.
+/// 6 000 false positives expected, whatever the rate. The model is exact except for random variation at rates between two powers of two; the target is
+/// lowered by a hundredth for that at this size.
 fn plan(fpr: f64) -> RatePlan<'static> {
     let non_members = (6_000.0 / fpr) as u64 / SEEDS.len() as u64;
     let promised = band_with_model_error(non_members * SEEDS.len() as u64, fpr * 0.99, 1e-6, 0.01);
@@ -84,7 +84,7 @@ fn keeps<const MILLIONTHS: u32>(plan: &RatePlan<'_>) -> Result<(), Failure> {
 }
 
 #[test]
-fn any_rate_is_kept_and_one_a_tenth_off_is_caught() {
+fn any_rate_is_kept_and_one_a_tenth_off_is_detected() {
     keeps::<900_000>(&plan(0.9)).unwrap();
     keeps::<300_000>(&plan(0.3)).unwrap();
     keeps::<125_000>(&plan(0.125)).unwrap();
@@ -102,8 +102,7 @@ fn any_rate_is_kept_and_one_a_tenth_off_is_caught() {
     assert!(matches!(keeps::<15_625>(&plan(0.007_813)), Err(Failure::RateOff { .. })));
 }
 
-/// Wrong answers of many small filters, each beside the rate it says it has. Whole blocks make that anything from half of
-/// the target on.
+/// The false positives of many small filters, each compared with its own expected rate. Because of whole blocks, that is at least half of the target.
 #[test]
 fn small_filters_know_their_rate_exactly() {
     for (items, fpr) in [(1, 0.1), (5, 0.3), (60, 0.02), (70, 0.3), (150, 0.1), (700, 0.05), (1_600, 0.07)] {
@@ -116,7 +115,7 @@ fn small_filters_know_their_rate_exactly() {
             assert!(filter.expected_fpr() >= fpr / 2.0, "{items}: {}", filter.expected_fpr());
         }
         let band = binomial_band(100 * asked, expected, 1e-6);
-        assert!(band.contains(&wrong), "{items} items: {wrong} wrong answers, {band:?} expected");
+        assert!(band.contains(&wrong), "{items} items: {wrong} false positives, {band:?} expected");
     }
 }
 
@@ -150,7 +149,7 @@ fn check(items: u64, fpr: f64, seed: u64) -> Ribbon {
 }
 
 #[test]
-fn every_small_size_comes_together() {
+fn every_small_size_can_be_built() {
     for items in 0..=300 {
         for seed in 0..4 {
             check(items, [0.9, 0.5, 0.01, 1e-6][seed as usize], seed);
@@ -162,14 +161,14 @@ fn every_small_size_comes_together() {
 }
 
 #[test]
-fn no_items_no_mayhap() {
+fn an_empty_filter_answers_no() {
     let filter = check(0, 0.01, 7);
     assert_eq!((filter.memory_bytes(), filter.bits_per_item(), filter.expected_fpr()), (0, 0.0, 0.0));
     assert_eq!(filter.layer_count(), 0);
     assert!((0..10_000).all(|i| !filter.may_contain(&non_member(i))));
     let mut answers = Answers::new();
     filter.may_contain_batch(&["a", "b", "c"], &mut answers);
-    assert_eq!((answers.len(), answers.mayhaps()), (3, 0));
+    assert_eq!((answers.len(), answers.maybe_count()), (3, 0));
     assert_eq!(RibbonShape::for_items(0, 0.01).unwrap().memory_bytes(), 0);
 }
 
@@ -239,7 +238,7 @@ fn hashes_and_items_batch_and_single_are_the_same() {
     }
 }
 
-/// Keys that all begin in one row: every layer but the last sees only what the one before turned away.
+/// Keys that all begin in one row: every layer except the last gets only the items that the previous one rejected.
 #[test]
 fn crowded_keys_are_bumped_until_they_fit() {
     let crowd = |count: u64| (0..count).map(|i| ItemHash::from(WellMixed(u128::from(7 << 32 | i))));
@@ -284,7 +283,7 @@ fn building_takes_little_more_than_the_keys() {
     assert!(measured.peak_bytes <= limit, "{} bytes, limit is {limit}", measured.peak_bytes);
 }
 
-/// Makes the checksums of a damaged filter right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged filter, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -295,7 +294,7 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Does everything a filter can do, caring only that it comes back.
+/// Uses a filter in every way; it only has to return.
 fn exercise(filter: &Ribbon) {
     let mut answers = Answers::new();
     let items: Vec<u64> = (0..200).collect();
@@ -309,8 +308,8 @@ fn exercise(filter: &Ribbon) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
-    // 1 800 items: two layers, with thresholds and stray room behind them.
+fn damaged_bytes_are_errors_without_large_allocations() {
+    // 1 800 items: two layers, with thresholds and unused space after them.
     let filter = check(1_800, 0.3, 1);
     assert_eq!(filter.layer_count(), 2);
     let bytes = filter.encode();
@@ -374,7 +373,7 @@ fn forged_fields_are_named() {
         Ribbon::decode(&empty),
         Err(DecodeError::BadField { field: "blocks of a layer", got: 0 })
     ));
-    // The first layer has 27 blocks, so 14 buckets: the bits of others are nobody's. And so are those behind the end.
+    // The first layer has 27 blocks, so 14 buckets: the bits of further ones are unused, and so are those past the end.
     assert_eq!(field(first), 27);
     let stray = (HEADER_BYTES..bytes.len())
         .filter(|&at| {

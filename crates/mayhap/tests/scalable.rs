@@ -1,5 +1,5 @@
-//! The promises of the scalable filter: nothing is forgotten, the rate holds after any growth, a growth refused loses
-//! nothing, and a decoded filter grows on like the one it came from.
+//! The guarantees of the scalable filter: nothing is forgotten, the rate holds after any growth, a rejected growth loses nothing, and a decoded filter
+//! grows like the original.
 
 use std::cell::Cell;
 use std::env;
@@ -41,7 +41,7 @@ impl Subject for Chain {
         Some(decoded.map(|filter| Self { filter, most_layers: Rc::clone(&self.most_layers) }))
     }
 
-    /// One by one in a copy, for the answers; the batch must come to the same count and the same bytes.
+    /// Inserts one by one into a copy, for the answers; the batch must give the same count and the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.filter.try_clone().unwrap();
         let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(*item)).collect();
@@ -84,7 +84,7 @@ fn nothing_is_forgotten_however_much_it_grows() {
     }
 }
 
-/// The suite's teeth: a chain that asks only its newest layer.
+/// A faulty chain that queries only its newest layer; the suite must reject it.
 struct AsksTheNewestOnly(ScalableBloom);
 
 impl Subject for AsksTheNewestOnly {
@@ -98,7 +98,7 @@ impl Subject for AsksTheNewestOnly {
 }
 
 #[test]
-fn a_chain_that_asks_only_its_newest_layer_is_caught() {
+fn a_chain_that_queries_only_its_newest_layer_is_detected() {
     let make = |seed: u64| AsksTheNewestOnly(ScalableBloom::for_capacity(500, 0.01, seed).unwrap());
     let failure = never_forgets(make, &Script::new(200_000, 20_000)).unwrap_err();
     assert!(matches!(failure, Failure::Forgot { .. }), "{failure}");
@@ -132,7 +132,7 @@ fn the_rate_is_that_of_the_model_and_below_the_promise_after_any_growth() {
         ("the defaults at 1 %", ScalableShape::for_capacity(100, 0.01).unwrap(), 400_000),
         ("the defaults at 5 %", ScalableShape::for_capacity(100, 0.05).unwrap(), 100_000),
         ("twice as large, half as wrong, at 2 %", redis(0.02), 200_000),
-        // High rates: here a layer sized for its count of items, not for what it takes to count them, is wrong too often.
+        // High rates: a layer sized for its count of items, not for the insertions needed to reach that count, exceeds the rate here.
         ("equal layers at 30 %", crowded(0.3), 200_000),
         ("tiers at 1 %", ScalableShape::with_tiers(&[50, 1_000, 2_000], 0.01).unwrap(), 400_000),
     ];
@@ -186,7 +186,7 @@ fn hand_made(plan: &ScalableShape, growths: usize, non_members: u64, share: impl
 }
 
 #[test]
-fn chains_that_share_the_promise_out_wrongly_are_caught() {
+fn chains_that_divide_the_rate_wrongly_are_detected() {
     let (growths, non_members) = (4, 50_000);
     let plan = ScalableShape::for_capacity(100, 0.05).unwrap();
     let items: u64 = (0..=growths).map(|layer| plan.layer(layer).unwrap().capacity()).sum();
@@ -210,17 +210,17 @@ fn chains_that_share_the_promise_out_wrongly_are_caught() {
 }
 
 #[test]
-fn layers_sized_as_if_they_counted_every_item_are_caught() {
+fn layers_sized_as_if_they_counted_every_item_are_detected() {
     let plan = ScalableShape::for_capacity(2_000, 0.3).unwrap().growth(1.0).unwrap().tightening(0.3).unwrap();
     let wrong = hand_made(&plan, 6, 20_000, |layer| 0.7 * 0.3_f64.powi(layer as i32));
     assert!(
         wrong as f64 > 0.305 * 20_000.0 * SEEDS.len() as f64,
-        "{wrong} wrong answers: this chain keeps its promise"
+        "{wrong} false positives: this chain keeps its rate"
     );
 }
 
 #[test]
-fn tiers_are_taken_exactly_and_growth_goes_on_from_the_last() {
+fn tiers_are_used_exactly_and_growth_continues_from_the_last() {
     let plan = ScalableShape::with_tiers(&[1_000, 10_000, 100_000], 0.01).unwrap().growth(2.0).unwrap();
     let mut filter = ScalableBloom::with_shape(plan, 7).unwrap();
     let mut changes = Vec::new();
@@ -302,7 +302,7 @@ fn batches_count_as_their_items_do_one_by_one() {
 }
 
 #[test]
-fn a_growth_refused_loses_nothing_and_says_why() {
+fn a_rejected_growth_loses_nothing_and_gives_the_reason() {
     let plan = ScalableShape::for_capacity(1_000, 0.01).unwrap();
     let limit = plan.memory_bytes_for(4_500).unwrap();
     let mut filter = ScalableBloom::with_shape(plan.within(limit).unwrap(), 5).unwrap();
@@ -313,7 +313,7 @@ fn a_growth_refused_loses_nothing_and_says_why() {
     assert_eq!(refused.to_string(), "filter is full with 4500 items in 2 layers and cannot grow");
     assert_eq!(refused.source().unwrap().to_string(), cause.to_string());
 
-    // The batch got as far as one by one would have: the next item is the first one refused.
+    // The batch got as far as single inserts would have: the next item is the first rejected one.
     let stopped_at = items.iter().position(|item| !filter.may_contain(item)).unwrap() as u64;
     let mut one_by_one = ScalableBloom::with_shape(plan.within(limit).unwrap(), 5).unwrap();
     assert!((0..stopped_at).all(|item| one_by_one.insert(&item).is_ok()));
@@ -321,7 +321,7 @@ fn a_growth_refused_loses_nothing_and_says_why() {
     let bytes = filter.encode();
     assert!(bytes == one_by_one.encode());
 
-    // Full as it is, it goes on answering, and what it holds may be given again.
+    // A full filter still answers, and its members may be inserted again.
     assert_eq!(filter.insert(&0_u64), Ok(false));
     assert_eq!(filter.insert_batch(&items[..stopped_at as usize]), Ok(0));
     assert!(filter.insert(&stopped_at).is_err() && filter.encode() == bytes);
@@ -336,7 +336,7 @@ fn a_growth_refused_loses_nothing_and_says_why() {
     filter.limit_memory(Some(1));
     assert!(
         ScalableBloom::decode(&filter.encode()).is_ok(),
-        "a limit set too late is no reason to lose the filter"
+        "a limit set too late must not lose the filter"
     );
 }
 
@@ -372,7 +372,7 @@ fn a_cleared_filter_is_like_new() {
 }
 
 #[test]
-fn nonsense_is_refused_before_anything_is_allocated() {
+fn invalid_numbers_are_rejected_before_any_allocation() {
     let good = ScalableShape::for_capacity(1_000, 0.01).unwrap();
     let built = |work: &dyn Fn() -> Result<ScalableShape, BuildError>| {
         let (outcome, measured) = AllocMeter::measure(work);
@@ -409,14 +409,14 @@ fn nonsense_is_refused_before_anything_is_allocated() {
         assert_eq!(outcome, Err(BuildError::TiersOutOfRange { got: tiers.len(), limit: 5 }));
     }
     assert!(matches!(built(&|| good.within(0)), Err(BuildError::TooLarge { limit: 0, .. })));
-    // The first layer is what counts: what comes later is refused when it comes.
+    // Only the first layer is checked; later ones are rejected when they are needed.
     assert!(built(&|| good.tightening(1e-300)?.growth(32_768.0)).is_ok());
     let huge = ScalableShape::for_capacity(sizing::MAX_CAPACITY, 1e-12).unwrap();
     assert!(huge.within(1 << 30).is_err());
 }
 
 #[test]
-fn damaged_bytes_are_noticed_wherever_they_are() {
+fn damage_is_detected_at_every_byte() {
     let mut filter = ScalableBloom::for_capacity(64, 0.01, 1).unwrap();
     (0..400_u64).for_each(|item| assert!(filter.insert(&item).is_ok()));
     assert_eq!(filter.layers().len(), 3);
@@ -428,7 +428,7 @@ fn damaged_bytes_are_noticed_wherever_they_are() {
     corruptor.truncations(|damaged, damage| refused(damaged, damage));
     corruptor.extensions(200, |damaged, damage| refused(damaged, damage));
     corruptor.flips(1, 2_000, |damaged, damage| refused(damaged, damage));
-    // A layer is a filter too, and no scalable one.
+    // A layer is a filter, but not a scalable one.
     let layer = filter.layers()[0].encode();
     assert!(matches!(ScalableBloom::decode(&layer), Err(DecodeError::WrongKind { .. })));
 }
@@ -452,7 +452,7 @@ fn row(growth: f64, tightening: f64) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn the_table_in_the_docs_is_what_the_code_does() {
+fn the_table_in_the_docs_matches_the_code() {
     let docs = include_str!("../src/scalable/mod.rs");
     let mut rows = 0;
     for line in docs.lines().filter(|line| line.starts_with("/// | ") && line.contains("**")) {

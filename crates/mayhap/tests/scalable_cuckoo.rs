@@ -48,7 +48,7 @@ impl Subject for Tested {
         Some(ScalableCuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let mut outcomes: Vec<_> = Vec::new();
@@ -83,7 +83,7 @@ impl Subject for Tested {
     }
 }
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
@@ -99,11 +99,11 @@ fn filter(shape: ScalableCuckooShape, seed: u64) -> ScalableCuckoo {
 }
 
 #[test]
-fn never_forgets_what_was_not_removed() {
+fn never_forgets_remaining_members() {
     let script = Script { mayhap_limit: 0.2, ..Script::new(operations(), 2_000) };
     let report = never_forgets(|seed| Tested(filter(shape(1_000, 2, 20, 2), seed)), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
-    assert!(report.mayhap_to_removed > 0, "a removed item answers mayhap as often as any non-member");
+    assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
     for shape in [shape(64, 1, 20, 1), shape(64, 4, 500, 4), shape(300, 3, 1, 2), shape(512, 9, 20, 8)] {
         let script = Script { mayhap_limit: 1.0, ..Script::new(operations() / 8, 500) };
         never_forgets(|seed| Tested(filter(shape, seed)), &script)
@@ -113,7 +113,7 @@ fn never_forgets_what_was_not_removed() {
 
 /// Filters that may not grow, or not far: always full, with few buckets.
 #[test]
-fn never_forgets_in_tables_that_refuse() {
+fn never_forgets_in_tables_that_reject() {
     let bounded = shape(16, 2, 20, 1).within(64 * 2).unwrap();
     for shape in [shape(64, 1, 20, 0), shape(64, 2, 7, 0), shape(64, 4, 500, 0), shape(1, 8, 20, 0), bounded]
     {
@@ -134,7 +134,7 @@ fn the_suites_have_teeth() {
     let plan = plan(&shape(8_192, 4, 20, 0), 6_000);
     assert!(keeps_its_rate(|_| AlwaysNo, &plan).is_err());
     assert!(keeps_its_rate(|_| AlwaysMayhap, &plan).is_err());
-    // A filter that forgets at refusal, as one that moves items before it knows where to.
+    // A filter that forgets on rejection, because it moves items before it has found a free slot.
     struct LosesOne(ScalableCuckoo);
     impl Subject for LosesOne {
         fn insert(&mut self, item: &[u8]) -> Inserted {
@@ -155,7 +155,7 @@ fn the_suites_have_teeth() {
     assert!(never_forgets(|seed| LosesOne(filter(shape(64, 2, 20, 0), seed)), &script).is_err());
 }
 
-/// 4 000 wrong answers expected; ± 2 % is the stated error of the model.
+/// 4 000 false positives expected; ± 2 % is the stated error of the model.
 fn plan(shape: &ScalableCuckooShape, items: u64) -> RatePlan<'static> {
     let mut filter = filter(*shape, 99);
     (0..items).for_each(|i| {
@@ -168,8 +168,8 @@ fn plan(shape: &ScalableCuckooShape, items: u64) -> RatePlan<'static> {
 }
 
 #[test]
-fn filters_keep_the_rate_of_the_model_and_a_fifth_too_empty_is_caught() {
-    // One table, and so many that the rates of all add up.
+fn filters_keep_the_rate_of_the_model_and_a_fifth_too_empty_is_detected() {
+    // One table, and enough tables that their rates add up.
     for (shape, items) in [
         (shape(16_384, 1, 20, 0), 2_000),
         (shape(16_384, 2, 20, 0), 6_000),
@@ -206,7 +206,7 @@ fn a_refusal_leaves_everything_as_it_was() {
                             "{error}"
                         ),
                     }
-                    assert!(filter.encode() == before, "a refusal changes nothing");
+                    assert!(filter.encode() == before, "a rejection changes nothing");
                     assert!(filter.insert_copy(&member_u64(3, i)).is_err() && filter.encode() == before);
                     refused += 1;
                     if refused == 20 {
@@ -238,7 +238,7 @@ fn storms_on_tiny_tables_lose_nothing() {
                     filter.insert(&item).unwrap();
                     *held.entry(item).or_default() += 1;
                 } else if held.get(&item).is_some_and(|&copies| copies > 0) {
-                    assert!(filter.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item), "a member can be removed");
                     *held.entry(item).or_default() -= 1;
                 }
                 if step % 50 == 49 {
@@ -280,16 +280,16 @@ fn tables_come_and_go() {
         asked = true;
         true
     }));
-    assert!(!asked, "a certain no asks nobody");
+    assert!(!asked, "a certain no needs no check of the store");
     assert_eq!(filter.bits_per_item(), f64::INFINITY);
 }
 
-/// Tables whose slots are no multiple of eight, or only the later ones are; all of them grow past one segment.
+/// Tables whose number of slots is not a multiple of eight, or only that of the later ones is; all of them grow past one segment.
 fn odd_shapes() -> [ScalableCuckooShape; 5] {
     [shape(3, 3, 20, 1), shape(40, 5, 5, 1), shape(4_000, 255, 20, 1), shape(6, 3, 20, 2), shape(7, 7, 3, 8)]
 }
 
-/// An exact multiset beside it, and a twin that is decoded now and then, so that all its tables lie in one array and those behind them begin elsewhere.
+/// Compared with an exact multiset, and with a copy that is decoded from time to time, so that all its tables are in one array and later ones elsewhere.
 #[test]
 fn growth_loses_nothing_wherever_tables_lie() {
     let path = std::env::temp_dir().join(format!("mayhap-tables-{}.mayhap", std::process::id()));
@@ -308,7 +308,7 @@ fn growth_loses_nothing_wherever_tables_lie() {
             for _ in 0..removals {
                 let item = rng.below(5_000);
                 if held.get(&item).is_some_and(|&copies| copies > 0) {
-                    assert!(filter.remove(&item) && twin.remove(&item), "what is in can be removed");
+                    assert!(filter.remove(&item) && twin.remove(&item), "a member can be removed");
                     *held.entry(item).or_default() -= 1;
                 }
             }
@@ -346,7 +346,7 @@ fn growth_loses_nothing_wherever_tables_lie() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A growth takes the memory of a table, never of all of them at once.
+/// A growth allocates the memory of one table, never of all of them together.
 #[test]
 fn a_growth_allocates_one_table() {
     for (shape, most_besides) in [
@@ -368,9 +368,9 @@ fn a_growth_allocates_one_table() {
     }
 }
 
-/// What a refusal names is what the growth takes, to the byte, and what the filter says of itself then.
+/// The size in a rejection equals the memory that the growth would take, to the byte, and the filter's own figure afterwards.
 #[test]
-fn a_refused_growth_names_what_it_would_take() {
+fn a_rejected_growth_reports_the_memory_it_needs() {
     for shape in odd_shapes().into_iter().chain([shape(1_024, 2, 20, 1), shape(64, 1, 20, 4)]) {
         let mut grown = filter(shape, 1);
         let mut from_bytes = ScalableCuckoo::decode(&grown.encode()).unwrap();
@@ -381,7 +381,7 @@ fn a_refused_growth_names_what_it_would_take() {
                 let Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, limit }, .. }) =
                     filter.add_table()
                 else {
-                    // What is behind the slots of small tables is room for another.
+                    // The space after the slots of small tables is room for another table.
                     assert_eq!((filter.tables(), filter.memory_bytes()), (before.0 + 1, before.1), "{shape}");
                     continue;
                 };
@@ -399,7 +399,7 @@ fn a_refused_growth_names_what_it_would_take() {
     assert!(matches!(one.add_table(), Err(InsertError::Full { inserted: 0, capacity: 64 })));
 }
 
-/// A table more is an empty one, as a growth adds it; and what inserts cost is counted.
+/// An additional table is empty, as a growth adds it; and the cost of inserts is counted.
 #[test]
 fn tables_added_beforehand_take_the_next_items() {
     let mut filter = filter(shape(64, 2, 20, 2), 5);
@@ -447,7 +447,7 @@ fn limits_are_named() {
 }
 
 #[test]
-fn keyed_filters_and_others_come_back() {
+fn keyed_filters_and_others_survive_a_round_trip() {
     for scheme in [HashScheme::fast(9), HashScheme::keyed_random().unwrap()] {
         let mut filter = ScalableCuckoo::for_capacity(100, scheme).unwrap();
         (0..500).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
@@ -461,7 +461,7 @@ fn keyed_filters_and_others_come_back() {
 }
 
 #[test]
-fn forged_headers_are_refused() {
+fn forged_headers_are_rejected() {
     let mut filter = filter(shape(64, 2, 20, 2), 1);
     (0..100).for_each(|i| assert!(filter.insert(&member(i)).is_ok()));
     let bytes = filter.encode();

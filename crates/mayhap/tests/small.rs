@@ -1,5 +1,5 @@
-//! Every kind with few items, through everything that has unsafe code behind it: made, filled, asked one by one and in batches, encoded, decoded, copied.
-//! And the atomic filters with threads. Small enough for miri (`just miri`), which sees what a test that passes does not.
+//! Every kind with few items, through all unsafe code: created, filled, queried one by one and in batches, encoded, decoded, copied. Also the atomic
+//! filters with threads. Small enough for miri (`just miri`), which finds undefined behaviour that a passing test hides.
 
 use mayhap::{
     Answers, AtomicBlockedBloom, AtomicBloom, AtomicScalableBloom, BinaryFuse8, BinaryFuse16, BlockedBloom,
@@ -16,7 +16,7 @@ fn items() -> Vec<u64> {
     (0..ITEMS).collect()
 }
 
-/// A kind that takes items: all of them are found, and in what its encoding says.
+/// A kind that accepts items: all of them are found, also after encoding and decoding.
 macro_rules! fills {
     ($kind:ident, $made:expr $(, $unwrap:ident)?) => {{
         let mut filter: $kind = $made.unwrap();
@@ -33,7 +33,7 @@ macro_rules! asks {
         assert!(items().iter().all(|item| filter.may_contain(item)), stringify!($kind));
         let mut answers = Answers::new();
         filter.may_contain_batch(&items(), &mut answers);
-        assert_eq!(answers.mayhaps() as u64, ITEMS, stringify!($kind));
+        assert_eq!(answers.maybe_count() as u64, ITEMS, stringify!($kind));
         let non_members: Vec<u64> = (1_000_000..1_000_020).collect();
         filter.may_contain_batch(&non_members, &mut answers);
         let single: Vec<bool> = non_members.iter().map(|item| filter.may_contain(item)).collect();
@@ -77,7 +77,7 @@ fn kinds_that_are_built_once() {
     asks!(Gcs, Gcs::build(items(), 0.01, 7).unwrap());
 }
 
-/// Two threads insert, one item in four the same; a third asks and copies meanwhile.
+/// Two threads insert, with one item in four in common; a third queries and copies at the same time.
 fn together(
     insert: impl Fn(&[u64]) + Sync,
     ask: impl Fn(u64) -> bool + Sync,
@@ -92,7 +92,7 @@ fn together(
             scope.spawn(move || {
                 for some in of(thread).chunks(7) {
                     insert(some);
-                    assert!(some.iter().all(|&item| ask(item)), "what was inserted is found at once");
+                    assert!(some.iter().all(|&item| ask(item)), "an inserted item is found immediately");
                 }
             });
         }
@@ -147,7 +147,7 @@ fn the_growing_chain_between_threads() {
         let hashes: Vec<ItemHash> = items.iter().map(|item| filter.read().unwrap().hash(item)).collect();
         let mut done = 0;
         while done < hashes.len() {
-            done += filter.read().unwrap().insert_hash_batch(&hashes[done..], &mut Answers::new());
+            done += filter.read().unwrap().insert_hash_batch(&hashes[done..], &mut mayhap::NewItems::new());
             if done < hashes.len() {
                 filter.write().unwrap().get_mut().insert_hash(hashes[done]).unwrap();
                 done += 1;

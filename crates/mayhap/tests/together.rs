@@ -1,7 +1,8 @@
-//! The atomic filters in every order in which threads can meet in them, by loom: an item whose insert returned is found by whoever learned of it, somebody
-//! is told that it was new, no layer counts more than it has room for, and growth loses nothing. Spoiled twins of the steps are caught.
+//! The atomic filters in every possible interleaving of threads, by loom: an item whose insert returned is found by every thread that learned of it, at
+//! least one thread is told that it was new, no layer counts more items than it has room for, and growth loses nothing. Faulty variants of the steps
+//! are detected.
 //!
-//! The sources of those steps are compiled here once more, with loom's atomics in place of the system's. Filters have two words and two bits an item.
+//! The sources of those steps are compiled here again, with loom's atomics in place of the system's. Filters have two words and two bits per item.
 
 #[path = "../src/together"]
 mod together {
@@ -47,9 +48,9 @@ mod together {
         Bits,
         /// Room is claimed by a load and an addition.
         Room,
-        /// What was taken through `&self` is forgotten when the filter grows.
+        /// Items inserted through `&self` are forgotten when the filter grows.
         Growth,
-        /// Whoever waits for an insert is told without an order.
+        /// A thread that waits for an insert is notified without memory ordering.
         Told,
     }
 
@@ -111,7 +112,7 @@ mod together {
         }
     }
 
-    /// A layer, and how many items it counted while nobody shared it.
+    /// A layer, and the number of items it counted while it was not shared.
     type Full = (Words, u64);
 
     /// `AtomicScalableBloom`: a chain of layers that have room for one item each.
@@ -133,7 +134,7 @@ mod together {
             self.newest.0.holds(item) || self.older.iter().any(|(layer, _)| layer.holds(item))
         }
 
-        /// What is done through `&self`. `None`: it needs another layer.
+        /// Inserts through `&self`. `None`: it needs another layer.
         fn insert(&self, item: Item) -> Option<bool> {
             if self.holds(item) {
                 return Some(false);
@@ -150,14 +151,14 @@ mod together {
                     new = u64::from(changed);
                     1
                 }
-                // One of both as a batch, so that each meets the other.
+                // One of the two as a batch, so that each meets the other.
                 _ if item == B => return insert_one(&self.newest.0, &self.counted, left, item),
                 _ => insert_word(&self.newest.0, &self.counted, left, &[item], 1, &mut new),
             };
             (done == 1).then_some(new == 1)
         }
 
-        /// What is done by the only one who has it.
+        /// Inserts with exclusive access.
         fn insert_alone(&mut self, item: Item) -> bool {
             let counted = self.counted.take();
             if self.spoilt != Spoilt::Growth {
@@ -194,14 +195,14 @@ mod together {
 
     /// The model must fail.
     fn is_caught(model: impl Fn() + Send + Sync + 'static) {
-        assert!(catch_unwind(AssertUnwindSafe(|| check(model))).is_err(), "a spoiled twin was not caught");
+        assert!(catch_unwind(AssertUnwindSafe(|| check(model))).is_err(), "a faulty variant was not detected");
     }
 
     fn spawn<T: 'static>(work: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
         thread::spawn(work)
     }
 
-    /// Two threads insert two items that share a bit; a third asks as soon as it learned that one insert had returned.
+    /// Two threads insert two items that share a bit; a third queries as soon as it learned that one insert had returned.
     fn who_learned_of_an_insert(spoilt: Spoilt) {
         let (filter, told) = (Filter::new(spoilt), Arc::new(AtomicBool::new(false)));
         let order = if spoilt == Spoilt::Told { Relaxed } else { Release };
@@ -225,15 +226,15 @@ mod together {
     }
 
     #[test]
-    fn who_learned_of_an_insert_finds_the_item() {
+    fn a_thread_that_learned_of_an_insert_finds_the_item() {
         check(|| who_learned_of_an_insert(Spoilt::Not));
         is_caught(|| who_learned_of_an_insert(Spoilt::Bits));
         is_caught(|| who_learned_of_an_insert(Spoilt::Told));
     }
 
-    /// What one thread found there, another finds that learned of it: the insert itself may still be under way.
+    /// An item found by one thread is found by another that learned of it, even if the insert itself has not returned.
     #[test]
-    fn what_was_found_once_is_found_from_then_on() {
+    fn an_item_found_once_is_found_from_then_on() {
         check(|| {
             let (filter, told) = (Filter::new(Spoilt::Not), Arc::new(AtomicBool::new(false)));
             let inserts = spawn({
@@ -253,7 +254,7 @@ mod together {
     }
 
     #[test]
-    fn of_two_who_insert_the_same_item_one_is_told_that_it_is_new() {
+    fn one_of_two_threads_that_insert_the_same_item_is_told_it_is_new() {
         check(|| {
             let filter = Filter::new(Spoilt::Not);
             let other = spawn({
@@ -262,7 +263,7 @@ mod together {
             });
             let told = [filter.insert(A), other.join().unwrap()];
             let new = told.iter().filter(|&&new| new).count() as u64;
-            assert!(new >= 1, "nobody was told");
+            assert!(new >= 1, "no thread was told that it was new");
             assert_eq!(filter.inserted.total(), new);
             assert!(filter.words.holds(A) && !filter.insert(A));
         });
@@ -270,7 +271,7 @@ mod together {
 
     /// The blocked filter sets whole words; its items have all their bits side by side.
     #[test]
-    fn masks_lose_no_bits_and_one_is_told_of_each_change() {
+    fn masks_lose_no_bits_and_each_change_is_reported_once() {
         check(|| {
             let words: Arc<Vec<AtomicU64>> = Arc::new((0..2).map(|_| AtomicU64::new(0)).collect());
             let other = spawn({
@@ -284,24 +285,24 @@ mod together {
         });
     }
 
-    /// Two threads insert, with room for one item in the first layer: both are found by whoever comes then, and no layer has more than it can.
+    /// Two threads insert, with room for one item in the first layer: both items are found afterwards, and no layer is overfull.
     fn growth(spoilt: Spoilt, others: Item) {
         let chain = Arc::new(RwLock::new(Chain::new(spoilt)));
         let other = spawn({
             let chain = Arc::clone(&chain);
             move || {
                 let new = insert(&chain, others);
-                assert!(chain.read().unwrap().holds(others), "lost as soon as it was in");
+                assert!(chain.read().unwrap().holds(others), "lost directly after the insert");
                 new
             }
         });
         let mine = insert(&chain, A);
-        assert!(chain.read().unwrap().holds(A), "lost as soon as it was in");
+        assert!(chain.read().unwrap().holds(A), "lost directly after the insert");
         let new = u64::from(mine) + u64::from(other.join().unwrap());
         let chain = chain.read().unwrap();
         assert!(chain.holds(A) && chain.holds(others), "an item is lost");
-        assert!(new >= 1, "nobody was told that it was new");
-        assert_eq!(chain.inserted(), new, "told {new} times that it was new");
+        assert!(new >= 1, "no thread was told that it was new");
+        assert_eq!(chain.inserted(), new, "reported as new {new} times");
         assert!(chain.newest.1 + chain.counted.taken() <= ROOM, "a layer has more than it was made for");
         assert!(chain.older.iter().all(|(_, count)| *count == ROOM));
     }
@@ -314,7 +315,7 @@ mod together {
         is_caught(|| growth(Spoilt::Growth, B));
     }
 
-    /// Of a batch that does not fit as a whole, what went in is counted once, whatever the others take meanwhile.
+    /// Of a batch that does not fit completely, the inserted items are counted once, whatever other threads insert at the same time.
     #[test]
     fn a_batch_stops_where_the_room_ends() {
         const C: Item = [7, 70];
@@ -325,7 +326,7 @@ mod together {
                 move || {
                     let mut new = 0;
                     let done = insert_word(&*words, &room, 2, &items, 0b11, &mut new);
-                    assert!(items[..done].iter().all(|&item| words.holds(item)), "went through without it");
+                    assert!(items[..done].iter().all(|&item| words.holds(item)), "reported as done without its bits");
                     u64::from(new.count_ones())
                 }
             };

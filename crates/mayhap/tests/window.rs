@@ -21,7 +21,7 @@ static METER: AllocMeter = AllocMeter;
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-/// `MAYHAP_OPERATIONS` asks for a longer run.
+/// `MAYHAP_OPERATIONS` sets a longer run.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
 }
@@ -36,7 +36,7 @@ fn of_time(span: u64, items: u64, fpr: f64, generations: u32, seed: u64) -> Wind
     Window::with_shape(shape, seed).unwrap()
 }
 
-/// A window whose clock stands still, as a filter like any other; or one that moves on a whole generation now and then.
+/// A window whose clock stands still, used like any other filter; or one that advances by a whole generation from time to time.
 struct Filter(Window);
 
 impl Subject for Filter {
@@ -52,7 +52,7 @@ impl Subject for Filter {
         Some(Window::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
     }
 
-    /// A batch says only how many were new, so one by one is asked too, and must come to the same bytes.
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.0.try_clone().unwrap();
         let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item)).collect();
@@ -74,14 +74,14 @@ fn never_forgets_while_the_clock_stands_still() {
     // Three rates: one block an item, one line, three lines.
     for (fpr, generations, seed) in [(0.01, 4, 1), (0.1, 2, 2), (1e-6, 7, 3)] {
         let script = Script { merges: 0, seed, ..Script::new(operations() / 8, 2_000) };
-        // All of them are in one generation, so that one is sized for them.
+        // All of them are in one generation, so it is sized for them.
         let window = 2_000 * u64::from(generations - 1);
         let make = |seed| Filter(of_time(1_000, window, fpr, generations, seed));
         never_forgets(make, &script).unwrap();
     }
 }
 
-/// What a window of items must answer: which of the last insertions was an item's?
+/// The model of a window of items: the position of the last insertion of each item.
 struct LastItems {
     window: u64,
     /// Items of a generation.
@@ -103,7 +103,7 @@ impl LastItems {
         self.came += 1;
     }
 
-    /// Insertions since this one, itself included; `None` if it never came.
+    /// Insertions since this one, inclusive; `None` if it was never inserted.
     fn age(&self, item: u64) -> Option<u64> {
         self.last.get(&item).map(|&at| self.came - at)
     }
@@ -112,12 +112,12 @@ impl LastItems {
         self.age(item).is_some_and(|age| age <= self.window)
     }
 
-    /// Exactly what the generations hold: all that is not in one that was given up.
+    /// Whether the generations hold it exactly: everything in a generation that was not dropped.
     fn held(&self, item: u64) -> bool {
         self.held_in_turn(item, self.came.saturating_sub(1) / self.turn)
     }
 
-    /// The same for one who is about to be inserted: a generation may be given up first.
+    /// The same for an item that is about to be inserted: a generation may be dropped first.
     fn held_by_next(&self, item: u64) -> bool {
         self.held_in_turn(item, self.came / self.turn)
     }
@@ -127,12 +127,12 @@ impl LastItems {
     }
 }
 
-/// Inserts, batches across rotations, round trips in the middle; after every step some items are asked, and now and then all.
+/// Inserts, batches across rotations, round trips in between; after every step some items are queried, and from time to time all.
 fn follows_the_model_by_items(window: u64, generations: u32, seed: u64, operations: u64) {
     let mut filter = of_items(window, 1e-6, generations, seed);
     let mut model = LastItems::of(&filter);
     let mut rng = Rng::new(seed);
-    // Some items come again and again, in the window or after it; most are new.
+    // Some items are repeated, inside the window or after it; most are new.
     let pool = (window * 4).max(8);
     let (mut wrong, mut asked_forgotten) = (0, 0);
     for step in 0..operations {
@@ -152,7 +152,7 @@ fn follows_the_model_by_items(window: u64, generations: u32, seed: u64, operatio
             _ => {
                 let item = rng.below(pool);
                 let new = filter.insert(&item);
-                assert!(!(new && model.held_by_next(item)), "{item} was in");
+                assert!(!(new && model.held_by_next(item)), "{item} was a member");
                 wrong += u64::from(!new && !model.held_by_next(item));
                 model.insert(item);
             }
@@ -172,7 +172,7 @@ fn follows_the_model_by_items(window: u64, generations: u32, seed: u64, operatio
         }
     }
     assert!(asked_forgotten > operations / 10, "{asked_forgotten}");
-    assert!(wrong <= 2, "{wrong} wrong answers of {asked_forgotten} at 1e-6: something was not forgotten");
+    assert!(wrong <= 2, "{wrong} false positives of {asked_forgotten} at 1e-6: something was not forgotten");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn the_last_items_are_held_and_older_ones_forgotten() {
     }
 }
 
-/// The same for a window of time: when did an item come last, by the highest time there was?
+/// The model of a window of time: the highest time of an insertion of each item.
 fn follows_the_model_by_time(span: u64, generations: u32, seed: u64, operations: u64) {
     let mut filter = of_time(span, 500, 1e-6, generations, seed);
     let length = filter.shape().generation_span().unwrap();
@@ -236,7 +236,7 @@ fn follows_the_model_by_time(span: u64, generations: u32, seed: u64, operations:
         }
     }
     assert!(asked_forgotten > operations / 10 && asked_later > operations / 4, "{asked_forgotten}");
-    assert!(wrong <= 2, "{wrong} wrong answers of {asked_forgotten} at 1e-6: something was not forgotten");
+    assert!(wrong <= 2, "{wrong} false positives of {asked_forgotten} at 1e-6: something was not forgotten");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn the_last_span_is_held_and_older_items_are_forgotten() {
 
 #[test]
 fn a_window_is_held_to_the_item() {
-    // Three generations of ten behind the newest: between thirty and forty are held.
+    // Three generations of ten before the newest: between thirty and forty are held.
     let mut filter = of_items(30, 1e-9 * 4.0, 4, 1);
     for i in 0..400_u64 {
         filter.insert(&i);
@@ -285,7 +285,7 @@ fn time_may_stand_still_go_back_leap_and_end() {
     assert_eq!(filter.latest(), 1_000);
     filter.advance(0);
     assert!(filter.may_contain_at("first", 0) && filter.may_contain_at("from the past", 1_100));
-    // A silence of many windows: everything is over, asked or advanced.
+    // After many windows without insertions everything has expired, whether queried or advanced.
     assert!(!filter.may_contain_at("first", 1_000_000));
     assert!(filter.may_contain("first"), "the latest time is still 1 000");
     filter.advance(1_000_000);
@@ -305,13 +305,13 @@ fn time_may_stand_still_go_back_leap_and_end() {
     assert!(items.may_contain_at("a", u64::MAX) && items.latest() == 0);
 }
 
-/// A clock that jumps: what it shows is not always the time.
+/// A clock that jumps: it does not always show the correct time.
 struct Jumpy {
     /// The time that passes.
     time: u64,
-    /// What it shows is off by this, for a moment.
+    /// The current error of the clock.
     off: i64,
-    /// When it is right again.
+    /// The time at which it is correct again.
     until: u64,
 }
 
@@ -321,9 +321,9 @@ impl Jumpy {
     }
 }
 
-/// Random jumps of the clock, ahead and back, by more than two windows and for less than a generation, with insertions and lookups
-/// meanwhile. With the right time: what came inside the window is there, whatever the clock showed when it came; what came more than two
-/// windows and two generations ago, with the right time since, is not.
+/// Random jumps of the clock, ahead and back, by more than two windows and for less than a generation, with insertions and lookups in between. By the
+/// correct time: items inserted inside the window are found, whatever the clock showed at the time; items inserted more than two windows and two
+/// generations ago, with a correct clock since, are not.
 fn follows_a_clock_that_jumps(span: u64, generations: u32, seed: u64, operations: u64) {
     let mut filter = of_time(span, 2_000, 1e-6, generations, seed);
     let length = filter.shape().generation_span().unwrap();
@@ -397,7 +397,7 @@ fn an_insertion_while_the_clock_is_ahead_does_not_freeze_a_window() {
     const DAY: u64 = 86_400;
     let now = 20_000 * DAY;
     let fresh = || Window::of_time(60, 1_000, 1e-6, 1).unwrap();
-    // The first item of all came with a clock that was a year ahead, and those after it with the right one.
+    // The first item was inserted with a clock that was a year ahead, and those after it with the correct one.
     let mut filter = fresh();
     filter.insert_at("ahead", now + 365 * DAY);
     filter.insert_at("right", now);
@@ -411,7 +411,7 @@ fn an_insertion_while_the_clock_is_ahead_does_not_freeze_a_window() {
     let mut filter = fresh();
     filter.insert_at("before", now);
     filter.insert_at("ahead", now + 365 * DAY);
-    assert!(!filter.may_contain_at("before", now + 365 * DAY), "it is over, by this clock");
+    assert!(!filter.may_contain_at("before", now + 365 * DAY), "it has expired by this clock");
     assert!((0..60).all(|passed| filter.may_contain_at("before", now + passed)));
     assert!((0..60).all(|passed| filter.may_contain_at("ahead", now + passed)));
     assert!((81..2 * DAY).step_by(7).all(|passed| !filter.may_contain_at("before", now + passed)));
@@ -465,13 +465,13 @@ fn plan(fpr: f64, generations: u32, items: u64) -> RatePlan<'static> {
 
 /// A window of items that never gives one up is filled to the brim: `keeps_its_rate` wants all its members back.
 #[test]
-fn the_rate_holds_at_the_worst_moment_and_a_tenth_too_full_is_caught() {
+fn the_rate_holds_at_the_worst_moment_and_a_tenth_too_full_is_detected() {
     for (fpr, generations) in [(0.1, 2), (0.01, 4), (0.01, 9), (0.001, 4)] {
         let make = |seed| Filter(of_items(WINDOW, fpr, generations, seed));
         let brim = make(1).0.shape().generation_items() * u64::from(generations);
         let report = keeps_its_rate(make, &plan(fpr, generations, brim)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
-        // The spoiled twin is sized for a tenth less than comes: by time, so that it does not turn early.
+        // The faulty variant is sized for a tenth fewer items: by time, so that it does not rotate early.
         let tenth_less = |seed| {
             let window = of_time(1_000, WINDOW * 10 / 11, fpr, generations, seed);
             Spoiled { window, each: brim / u64::from(generations), came: 0 }
@@ -483,7 +483,7 @@ fn the_rate_holds_at_the_worst_moment_and_a_tenth_too_full_is_caught() {
     assert!(keeps_its_rate(|_| AlwaysMayhap, &plan(0.01, 4, 100)).is_err());
 }
 
-/// Moves on by time after every `each` items, however few its generations are meant for.
+/// Advances by time after every `each` items, however few its generations are sized for.
 struct Spoiled {
     window: Window,
     each: u64,
@@ -517,7 +517,7 @@ fn a_window_knows_its_rate_and_when_more_came_than_expected() {
     (0..4).for_each(|turn| flood(&mut filter, 3_000, turn * 100));
     assert!(filter.expected_fpr() <= 0.01, "{}", filter.expected_fpr());
     assert!(filter.generations().all(|generation| generation.inserted == generation.capacity));
-    // Five times as many: said, and still true.
+    // Five times as many: reported, and still correct.
     flood(&mut filter, 15_000, 400);
     let newest: Generation = filter.generations().next().unwrap();
     assert_eq!((newest.inserted, newest.capacity), (15_000, 3_000));
@@ -558,11 +558,11 @@ fn hashes_and_items_are_the_same() {
         assert_eq!(of_items, of_hashes);
         by_item.may_contain_batch_at(&items, 500, &mut of_items);
         by_hash.may_contain_hash_batch_at(&hashes, 500, &mut of_hashes);
-        assert_eq!((of_items.mayhaps(), of_hashes.mayhaps()), (0, 0));
+        assert_eq!((of_items.maybe_count(), of_hashes.maybe_count()), (0, 0));
     }
 }
 
-/// Makes the checksums of a damaged window right again, so that the checks behind them are reached.
+/// Corrects the checksums of a damaged window, so that the checks after them are reached.
 fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
@@ -573,7 +573,7 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Everything a window can do; it only has to come back.
+/// Uses a window in every way; it only has to return.
 fn exercise(mut filter: Window) {
     let items: Vec<u64> = (0..40).collect();
     let mut answers = Answers::new();
@@ -591,7 +591,7 @@ fn exercise(mut filter: Window) {
 }
 
 #[test]
-fn damaged_bytes_are_errors_and_cost_no_memory() {
+fn damaged_bytes_are_errors_without_large_allocations() {
     let fields: Vec<(usize, usize)> =
         (8..16).step_by(2).map(|at| (at, 2)).chain((16..184).step_by(8).map(|at| (at, 8))).collect();
     // Split blocks, an odd number of them in all; and lines.
@@ -629,7 +629,7 @@ fn damaged_bytes_are_errors_and_cost_no_memory() {
 }
 
 #[test]
-fn accounts_that_contradict_each_other_are_refused() {
+fn contradictory_counts_are_rejected() {
     let mut filter = of_items(20, 0.01, 3, 1);
     (0..35_u64).for_each(|i| {
         filter.insert(&i);
@@ -685,7 +685,7 @@ fn a_shape_has_its_price_before_it_is_built() {
     let error = shape.within(shape.memory_bytes() - 1).unwrap_err();
     assert_eq!(error, BuildError::TooLarge { bytes: shape.memory_bytes(), limit: shape.memory_bytes() - 1 });
     assert_eq!(shape.within(shape.memory_bytes()), Ok(shape));
-    // What the docs say of the number of generations.
+    // The numbers of generations in the docs.
     for (generations, bits) in [(2, 24.4), (3, 19.9), (4, 18.8), (5, 18.4), (8, 18.5)] {
         let shape = WindowShape::of_items(1_000_000, 0.01).unwrap().with_generations(generations).unwrap();
         let found = shape.bits_per_item();

@@ -1,10 +1,10 @@
-//! CPU time, which a busy neighbour cannot lengthen.
+//! CPU time, which other load on the machine does not lengthen.
 
 use std::time::Duration;
 
 use cpu_time::{ProcessTime, ThreadTime};
 
-/// Runs `work` and returns its answer with the CPU time this thread spent in it.
+/// Runs `work` and returns its result with the CPU time of this thread.
 #[inline(never)]
 pub(super) fn this_thread<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let start = ThreadTime::now();
@@ -12,7 +12,7 @@ pub(super) fn this_thread<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     (answer, start.elapsed())
 }
 
-/// Runs `work`, which may use several threads, and returns its answer with the CPU time of them all.
+/// Runs `work`, which may use several threads, and returns its result with the CPU time of all threads.
 #[inline(never)]
 pub(super) fn all_threads<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let start = ProcessTime::now();
@@ -20,12 +20,12 @@ pub(super) fn all_threads<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     (answer, start.elapsed())
 }
 
-/// Nanoseconds for each of `items`.
+/// Nanoseconds per item.
 pub(super) fn per_item(spent: Duration, items: usize) -> f64 {
     spent.as_secs_f64() * 1e9 / items.max(1) as f64
 }
 
-/// The middle one of some times.
+/// The median of some times.
 pub(super) fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     match times.len() {
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_is_free() {
+    fn sleeping_takes_no_cpu_time() {
         let (_, asleep) = this_thread(|| std::thread::sleep(Duration::from_millis(50)));
         assert!(asleep < Duration::from_millis(20), "a sleep of 50 ms was charged {asleep:?}");
     }

@@ -1,14 +1,14 @@
-//! One kind: how it is built of the members and asked. Beside our filters stands the exact set everybody has at hand.
+//! One contender: how a kind is built from the members and queried. The standard library's exact set is one of them.
 
 use std::collections::HashSet;
 
 use mayhap::advise::{CreateError, Needs, Structure};
 use mayhap::{Answers, BuildOptions, Filter, HashScheme, InsertError};
 
-use super::people::{Arena, number};
+use super::sample::{Arena, number};
 use crate::item_form::LineItem;
 
-/// Items handed over at once.
+/// The number of items in a batch.
 pub(super) const BATCH: usize = 1024;
 
 /// A filter, or the standard library's set of the items themselves.
@@ -19,7 +19,7 @@ pub(super) enum Contender {
     Exact(HashSet<Box<[u8]>>),
 }
 
-/// Builds one of all members.
+/// Builds one from all members.
 pub(super) fn build(
     structure: Structure,
     members: &Arena,
@@ -31,7 +31,7 @@ pub(super) fn build(
     }
     if structure.is_static() {
         let hashes = members.iter().map(|item| scheme.hash(item));
-        // On one thread, like all others.
+        // On one thread, like the others.
         let options = BuildOptions::default().threads(1);
         let filter = structure.build_hashes(hashes, needs.target_fpr, *scheme, &options)?;
         return Ok(Contender::Filter(filter));
@@ -47,7 +47,7 @@ pub(super) fn build(
     Ok(Contender::Filter(filter))
 }
 
-/// Why it takes no part.
+/// Why it is not measured.
 #[derive(Clone, Debug)]
 pub(super) struct CannotBuild(pub(super) String);
 
@@ -63,7 +63,7 @@ impl From<InsertError> for CannotBuild {
     }
 }
 
-/// What an item is to a filter of this sort: a bitmap wants numbers, and no number above all others is in any.
+/// How an item is passed to this filter: a bitmap needs numbers; text that is not a number becomes the largest number, which is in none.
 pub(super) fn line_item(structure: Structure, item: &[u8]) -> LineItem<'_> {
     match structure {
         Structure::Bitmap => {
@@ -74,7 +74,7 @@ pub(super) fn line_item(structure: Structure, item: &[u8]) -> LineItem<'_> {
 }
 
 impl Contender {
-    /// How many of them are answered mayhap, asked one by one.
+    /// Counts the items that get a maybe, with single lookups.
     pub(super) fn ask_each(&self, items: &[LineItem<'_>]) -> usize {
         match self {
             Self::Filter(filter) => items.iter().filter(|item| filter.may_contain(*item)).count(),
@@ -86,21 +86,21 @@ impl Contender {
         }
     }
 
-    /// The same, asked in batches, which a set does not know.
+    /// The same with batched lookups. A set has none, so it uses single ones.
     pub(super) fn ask_batches(&self, items: &[LineItem<'_>], answers: &mut Answers) -> usize {
         match self {
             Self::Filter(filter) => items
                 .chunks(BATCH)
                 .map(|batch| {
                     filter.may_contain_batch(batch, answers);
-                    answers.mayhaps()
+                    answers.maybe_count()
                 })
                 .sum(),
             Self::Exact(_) => self.ask_each(items),
         }
     }
 
-    /// The rate by its model.
+    /// The false-positive rate by its model.
     pub(super) fn expected_fpr(&self) -> f64 {
         match self {
             Self::Filter(filter) => filter.expected_fpr(),
@@ -108,7 +108,7 @@ impl Contender {
         }
     }
 
-    /// The memory it takes, where it knows.
+    /// Its memory, if it reports it.
     pub(super) fn memory_bytes(&self) -> Option<u64> {
         match self {
             Self::Filter(filter) => Some(filter.memory_bytes()),

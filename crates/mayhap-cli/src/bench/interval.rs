@@ -1,10 +1,10 @@
-//! How sure a measured rate is.
+//! The confidence interval of a measured rate.
 
-/// 95 of 100 intervals of this many standard errors hold the true rate.
+/// 95 of 100 intervals of this many standard errors contain the true rate.
 const Z: f64 = 1.959_964;
 
-/// The interval that holds the true rate with a certainty of 95 %, after `wrong` of `asked` (Wilson's, which is right for small
-/// numbers as well: 0 of 1,000 may still be a rate of up to 0.4 %).
+/// The 95 % confidence interval of the rate, after `wrong` false positives in `asked` lookups. It is Wilson's interval, which also holds for
+/// small numbers: with 0 of 1,000, the rate may still be up to 0.4 %.
 pub(super) fn interval(wrong: u64, asked: u64) -> (f64, f64) {
     if asked == 0 {
         return (0.0, 1.0);
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn known_intervals() {
-        // 10 of 100, and 0 of 1,000, by hand.
+        // 10 of 100, and 0 of 1,000, computed by hand.
         let (low, high) = interval(10, 100);
         assert!((low - 0.0552).abs() < 1e-4 && (high - 0.1744).abs() < 1e-4, "{low} {high}");
         let (low, high) = interval(0, 1000);
@@ -32,9 +32,9 @@ mod tests {
         assert_eq!(interval(5, 5).1, 1.0);
     }
 
-    /// Counted exactly: over all outcomes of 200 questions at 5 %, those whose interval holds 5 % make up about 95 %.
+    /// Counted exactly: over all outcomes of 200 lookups at 5 %, about 95 % of the intervals contain 5 %.
     #[test]
-    fn it_holds_the_rate_as_often_as_it_says() {
+    fn the_interval_contains_the_true_rate_95_percent_of_the_time() {
         let (asked, rate) = (200_u64, 0.05_f64);
         let mut chance = (1.0 - rate).powi(asked as i32);
         let mut held = 0.0;

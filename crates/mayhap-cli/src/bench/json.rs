@@ -1,12 +1,12 @@
-//! The measurements for programs. Field names are a promise.
+//! The measurements as JSON. The field names must not change.
 
 use std::io::Write;
 
 use serde::Serialize;
 
 use super::measure::Measured;
-use super::people::Origin;
-use super::{Report, text};
+use super::sample::SampleOrigin;
+use super::{BenchReport, text};
 use crate::error::CliError;
 use crate::kind_name::name_of;
 use crate::output;
@@ -15,20 +15,20 @@ use crate::output;
 struct Answer {
     /// `files` or `generated`.
     source: &'static str,
-    /// Records read; nothing for generated items.
+    /// Records read; null for generated items.
     records: Option<u64>,
-    /// One in so many of the distinct items was measured.
+    /// One in this many of the distinct items was measured.
     sampled_one_in: u64,
     members: u64,
     #[serde(rename = "strangers")]
     non_members: u64,
-    /// Non-members that are altered members; the others were held back.
+    /// The number of non-members that are altered members; the others were held back.
     #[serde(rename = "altered_strangers")]
     altered_non_members: u64,
     target_fpr: f64,
     keyed_hash: bool,
     rounds: u32,
-    /// What `mayhap plan` recommends for these needs.
+    /// The kind that `mayhap plan` recommends for these needs.
     recommended: Option<String>,
     kinds: Vec<Kind>,
     left_out: Vec<LeftOut>,
@@ -41,17 +41,17 @@ struct Kind {
     members_lost: u64,
     wrong_answers: u64,
     observed_fpr: f64,
-    /// The true rate lies between these with a certainty of 95 %.
+    /// The bounds of the 95 % confidence interval.
     observed_fpr_low: f64,
     observed_fpr_high: f64,
     expected_fpr: f64,
     memory_bytes: u64,
     bits_per_item: f64,
-    /// Times the least of all.
+    /// Multiple of the smallest memory.
     memory_ratio: f64,
     build_ns_per_item: f64,
     lookup_ns_per_item: Lookup,
-    /// The mean of the four, times the least of all.
+    /// Multiple of the fastest mean of the four lookup times.
     lookup_ratio: f64,
 }
 
@@ -69,12 +69,12 @@ struct LeftOut {
     why: String,
 }
 
-pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> Result<(), CliError> {
+pub(super) fn write(out: &mut dyn Write, report: &BenchReport<'_>) -> Result<(), CliError> {
     let least_memory = text::smallest(report, |measured| measured.memory_bytes as f64);
     let least_lookup = text::smallest(report, |measured| measured.lookup.mean());
-    let (source, records, sampled_one_in) = match report.people.origin {
-        Origin::Read { records, sampled } => ("files", Some(records), sampled),
-        Origin::Generated => ("generated", None, 1),
+    let (source, records, sampled_one_in) = match report.sample.origin {
+        SampleOrigin::Read { records, sampled } => ("files", Some(records), sampled),
+        SampleOrigin::Generated => ("generated", None, 1),
     };
     let kind = |measured: &Measured| {
         let (observed_fpr_low, observed_fpr_high) = measured.interval();
@@ -110,9 +110,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> Result<(), CliE
             source,
             records,
             sampled_one_in,
-            members: report.people.members.len() as u64,
-            non_members: report.people.non_members.len() as u64,
-            altered_non_members: report.people.altered as u64,
+            members: report.sample.members.len() as u64,
+            non_members: report.sample.non_members.len() as u64,
+            altered_non_members: report.sample.altered as u64,
             target_fpr: report.needs.target_fpr,
             keyed_hash: report.bench.untrusted,
             rounds: report.bench.rounds.get(),

@@ -1,4 +1,4 @@
-//! The measuring: all filters side by side, in turns whose order changes, each asked about the same items.
+//! The measurement: all filters take turns in changing order, each with the same items.
 
 use std::hint::black_box;
 
@@ -8,18 +8,18 @@ use mayhap::{Answers, HashScheme};
 use super::clock::{all_threads, median, per_item, this_thread};
 use super::contender::{CannotBuild, Contender, build, line_item};
 use super::interval::interval;
-use super::people::{Arena, People};
+use super::sample::{Arena, Sample};
 use crate::progress::Progress;
 
-/// Items asked about in one turn, of each sort.
+/// Lookups of each sort in one turn.
 const QUESTIONS: usize = 1 << 15;
-/// Asked before the clock starts, so that a filter the cache has room for is in it again.
+/// Lookups before the clock starts, to bring a filter that fits the cache back into it.
 const WARM_UP: usize = 1 << 13;
-/// Few items are built again and again: one build of them is too short to time.
+/// With few items, the build is repeated up to this many items, because one build is too short to time.
 const BUILT_ITEMS: usize = 2_000_000;
 const MOST_BUILDS: usize = 5;
 
-/// What one structure did.
+/// The results of one structure.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) structure: Structure,
@@ -27,7 +27,7 @@ pub(super) struct Measured {
     pub(super) members_lost: u64,
     pub(super) non_members: u64,
     pub(super) wrong: u64,
-    /// Whether it can be wrong at all.
+    /// Whether it never has false positives.
     pub(super) exact: bool,
     pub(super) expected_fpr: f64,
     pub(super) memory_bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// One number for all four.
+    /// The mean of all four.
     pub(super) fn mean(&self) -> f64 {
         (self.no_each + self.no_batch + self.mayhap_each + self.mayhap_batch) / 4.0
     }
@@ -57,7 +57,7 @@ impl Measured {
         self.wrong as f64 / self.non_members.max(1) as f64
     }
 
-    /// In which the true rate lies with a certainty of 95 %.
+    /// The 95 % confidence interval of the rate.
     pub(super) fn interval(&self) -> (f64, f64) {
         if self.exact { (0.0, 0.0) } else { interval(self.wrong, self.non_members) }
     }
@@ -67,30 +67,30 @@ impl Measured {
     }
 }
 
-/// A filter on its way through the run.
+/// A filter during the run.
 struct Track<'a> {
     price: &'a Price,
     filter: Contender,
     build: Vec<f64>,
-    /// Of each sort in the order of [`Lookup`].
+    /// The times of each sort, in the order of [`Lookup`].
     lookup: [Vec<f64>; 4],
 }
 
-/// Measures all of `chosen`; those that could not be built come back with the reason.
+/// Measures all of `chosen`. Returns those that could not be built with the reason.
 pub(super) fn measure(
     chosen: &[Price],
-    people: &People,
+    sample: &Sample,
     needs: &Needs,
     scheme: &HashScheme,
     rounds: u32,
     progress: &Progress,
 ) -> (Vec<Measured>, Vec<(Structure, String)>) {
-    let (mut tracks, failed) = build_all(chosen, people, needs, scheme, progress);
+    let (mut tracks, failed) = build_all(chosen, sample, needs, scheme, progress);
     progress.phase("measuring", None);
     progress.expect_items(tracks.len() as u64 * u64::from(rounds) * 4 * QUESTIONS as u64);
     let mut questions = Questions::default();
     for round in 0..rounds as usize {
-        questions.choose(people, round);
+        questions.choose(sample, round);
         let turns = tracks.len();
         for turn in 0..turns {
             let track = &mut tracks[(turn + round) % turns];
@@ -99,18 +99,18 @@ pub(super) fn measure(
         }
     }
     progress.phase("judging", None);
-    progress.expect_items(tracks.len() as u64 * (people.members.len() + people.non_members.len()) as u64);
-    (tracks.into_iter().map(|track| judge(track, people, progress)).collect(), failed)
+    progress.expect_items(tracks.len() as u64 * (sample.members.len() + sample.non_members.len()) as u64);
+    (tracks.into_iter().map(|track| judge(track, sample, progress)).collect(), failed)
 }
 
 fn build_all<'a>(
     chosen: &'a [Price],
-    people: &People,
+    sample: &Sample,
     needs: &Needs,
     scheme: &HashScheme,
     progress: &Progress,
 ) -> (Vec<Track<'a>>, Vec<(Structure, String)>) {
-    let members = &people.members;
+    let members = &sample.members;
     let builds = (BUILT_ITEMS / members.len().max(1)).clamp(1, MOST_BUILDS);
     progress.phase("building", None);
     progress.expect_items((builds * chosen.len() * members.len()) as u64);
@@ -131,7 +131,7 @@ fn build_all<'a>(
             let (built, spent) =
                 all_threads(|| build(track.price.structure, black_box(members), needs, scheme));
             progress.add_items(members.len() as u64);
-            // The same numbers as before: it is built as before.
+            // The same parameters as before, so the build succeeds again.
             if let Ok(filter) = built {
                 track.filter = filter;
                 track.build.push(per_item(spent, members.len()));
@@ -141,7 +141,7 @@ fn build_all<'a>(
     (tracks, failed)
 }
 
-/// What is asked about in one round, in the order in which it is: any.
+/// The items of one round, in random order.
 #[derive(Default)]
 struct Questions {
     members: Arena,
@@ -149,18 +149,18 @@ struct Questions {
 }
 
 impl Questions {
-    fn choose(&mut self, people: &People, round: usize) {
-        choose(&people.members, &mut self.members, round);
-        choose(&people.non_members, &mut self.non_members, round);
+    fn choose(&mut self, sample: &Sample, round: usize) {
+        choose(&sample.members, &mut self.members, round);
+        choose(&sample.non_members, &mut self.non_members, round);
     }
 }
 
-/// Any of the items, as many as are asked about, one behind the other in memory.
+/// Copies random items into `chosen`, contiguous in memory.
 fn choose(items: &Arena, chosen: &mut Arena, round: usize) {
     chosen.clear();
     let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ (round as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for _ in 0..QUESTIONS {
-        // An xorshift: good enough to choose by.
+        // An xorshift is good enough to choose items.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -168,14 +168,14 @@ fn choose(items: &Arena, chosen: &mut Arena, round: usize) {
     }
 }
 
-/// One filter's turn: all four sorts of questions, singles or batches first.
+/// One filter's turn: all four sorts of lookups, singles or batches first.
 fn ask(track: &mut Track<'_>, questions: &Questions, singles_first: bool) {
     let structure = track.price.structure;
     let filter = &track.filter;
     let mut answers = Answers::new();
     for (sort, items) in [&questions.non_members, &questions.members].into_iter().enumerate() {
         let items: Vec<_> = items.iter().map(|item| line_item(structure, item)).collect();
-        // Not those that the clock will see.
+        // Not the items that are timed next.
         black_box(filter.ask_batches(&items[items.len() - WARM_UP..], &mut answers));
         let timed = &items[..items.len() - WARM_UP];
         let (first, second) = timed.split_at(timed.len() / 2);
@@ -197,11 +197,11 @@ fn ask(track: &mut Track<'_>, questions: &Questions, singles_first: bool) {
     }
 }
 
-/// Asks about everybody.
-fn judge(mut track: Track<'_>, people: &People, progress: &Progress) -> Measured {
+/// Looks up all members and non-members.
+fn judge(mut track: Track<'_>, sample: &Sample, progress: &Progress) -> Measured {
     let structure = track.price.structure;
     let mut answers = Answers::new();
-    let mut mayhaps = |items: &Arena| {
+    let mut maybes = |items: &Arena| {
         let mut batch = Vec::with_capacity(QUESTIONS);
         let (mut count, mut items) = (0, items.iter().peekable());
         while items.peek().is_some() {
@@ -212,17 +212,17 @@ fn judge(mut track: Track<'_>, people: &People, progress: &Progress) -> Measured
         }
         count
     };
-    let (found, wrong) = (mayhaps(&people.members), mayhaps(&people.non_members));
+    let (found, wrong) = (maybes(&sample.members), maybes(&sample.non_members));
     let [no_each, no_batch, mayhap_each, mayhap_batch] = &mut track.lookup;
     Measured {
         structure,
-        members: people.members.len() as u64,
-        members_lost: people.members.len() as u64 - found,
-        non_members: people.non_members.len() as u64,
+        members: sample.members.len() as u64,
+        members_lost: sample.members.len() as u64 - found,
+        non_members: sample.non_members.len() as u64,
         wrong,
         exact: track.price.can.exact,
         expected_fpr: track.filter.expected_fpr(),
-        // What a set takes is not counted but computed, as `plan` does.
+        // The memory of a set is computed, as in `plan`, not measured.
         memory_bytes: track
             .filter
             .memory_bytes()

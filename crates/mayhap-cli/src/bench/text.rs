@@ -1,4 +1,4 @@
-//! The measurements as people read them.
+//! The measurements as text.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,12 @@ use anstyle::Style;
 use mayhap::advise::say;
 
 use super::measure::Measured;
-use super::people::Origin;
-use super::{Report, Sort};
+use super::sample::SampleOrigin;
+use super::{BenchReport, Sort};
 use crate::kind_name::name_of;
 use crate::output::{ASIDE, BEST, HEADING, paragraph};
 
-/// Columns of the mark and the name.
+/// The width of the mark and the name.
 const NAME_WIDTH: usize = 21;
 
 /// A column of the table.
@@ -30,7 +30,7 @@ enum Column {
     LookupRatio,
 }
 
-/// In the order of the table.
+/// All columns, in order.
 const COLUMNS: [Column; 11] = [
     Column::Rate,
     Column::Sure,
@@ -45,7 +45,7 @@ const COLUMNS: [Column; 11] = [
     Column::LookupRatio,
 ];
 
-/// Those a narrow terminal does without, the first of them first.
+/// The columns that a narrow terminal drops, in this order.
 const LEAVE: [Column; 6] = [
     Column::Sure,
     Column::Bits,
@@ -55,25 +55,25 @@ const LEAVE: [Column; 6] = [
     Column::NoEach,
 ];
 
-/// The best of each.
+/// The best values.
 struct Least {
     memory_bytes: f64,
     lookup: f64,
 }
 
 impl Column {
-    /// Both lines of its heading, and how wide it is.
+    /// Both lines of its heading, and its width.
     const fn heading(self) -> (&'static str, &'static str, usize) {
         match self {
-            Self::Rate => ("", "rate", 8),
-            Self::Sure => ("", "95% sure", 13),
+            Self::Rate => ("", "FPR", 8),
+            Self::Sure => ("", "95% interval", 13),
             Self::Memory => ("", "memory", 10),
             Self::Bits => ("bits/", "item", 6),
             Self::MemoryRatio => ("", "", 6),
             Self::Build => ("build", "ns", 6),
             Self::NoEach => ("no", "each", 5),
             Self::NoBatch => ("", "batch", 6),
-            Self::MayhapEach => ("mayhap", "each", 7),
+            Self::MayhapEach => ("maybe", "each", 7),
             Self::MayhapBatch => ("", "batch", 6),
             Self::LookupRatio => ("", "", 6),
         }
@@ -97,17 +97,17 @@ impl Column {
     }
 }
 
-pub(super) fn write(out: &mut dyn Write, report: &Report<'_>, width: usize) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, report: &BenchReport<'_>, width: usize) -> io::Result<()> {
     let (items, rate) = (say::items(report.needs.items), say::rate(report.needs.target_fpr));
-    writeln!(out, "{HEADING}Measured with {items} at a rate of {rate}{HEADING:#}\n")?;
-    paragraph(out, &people(report), "", width)?;
+    writeln!(out, "{HEADING}Measured with {items} at a target FPR of {rate}{HEADING:#}\n")?;
+    paragraph(out, &sample(report), "", width)?;
     writeln!(out)?;
     table(out, report, width)?;
     writeln!(out)?;
     paragraph(
         out,
-        "Times are CPU nanoseconds per item, the median of the rounds: of building, and of asking for non-members (no) and for members \
-         (mayhap), each by itself and in batches. The x behind memory and behind lookups: times the best; lookups by the mean of the four.",
+        "Times are CPU nanoseconds per item, the median of the rounds: for the build, and for lookups of non-members (no) and of members \
+         (maybe), single and in batches. The x after memory and after the lookups is the multiple of the best; for lookups, of the mean of all four.",
         "",
         width,
     )?;
@@ -126,41 +126,40 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>, width: usize) -> i
     Ok(())
 }
 
-/// Who was in and who was asked about.
-fn people(report: &Report<'_>) -> String {
-    let people = report.people;
-    let non_members = people.non_members.len() as u64;
-    let origin = match people.origin {
-        Origin::Generated => {
+/// The members and non-members.
+fn sample(report: &BenchReport<'_>) -> String {
+    let sample = report.sample;
+    let non_members = sample.non_members.len() as u64;
+    let origin = match sample.origin {
+        SampleOrigin::Generated => {
             return format!(
-                "The items are generated: {} for members, as many others as it takes for {} non-members. Your own items may be longer, and \
-                 take longer to hash.",
-                say::count(people.members.len() as u64),
+                "The items are generated: {} members and {} non-members. Your own items may be longer and take longer to hash.",
+                say::count(sample.members.len() as u64),
                 say::count(non_members)
             );
         }
-        Origin::Read { records, sampled: 1 } => format!("{} read.", plural(records, "record")),
-        Origin::Read { records, sampled } => format!(
-            "{} read. They take more than {} (--memory), so this is a sample: one in {} of the distinct items. A filter of them all is larger \
-             than those below, and where it is larger than the cache it is slower.",
+        SampleOrigin::Read { records, sampled: 1 } => format!("{} read.", plural(records, "record")),
+        SampleOrigin::Read { records, sampled } => format!(
+            "{} read. The items exceed {} (--memory), so this is a sample: one in {} of the distinct items. A filter for all items is larger \
+             than those below, and slower if it does not fit the cache.",
             plural(records, "record"),
             say::bytes(report.bench.memory),
             say::count(sampled)
         ),
     };
-    let held_back = non_members - people.altered as u64;
-    let altered = match people.altered as u64 {
+    let held_back = non_members - sample.altered as u64;
+    let altered = match sample.altered as u64 {
         0 => String::new(),
-        altered => format!(" and {} slightly altered", say::count(altered)),
+        altered => format!(" and {} altered members", say::count(altered)),
     };
     format!(
         "{origin} Members: {}. Non-members: {} held back{altered}; all distinct.",
-        say::count(people.members.len() as u64),
+        say::count(sample.members.len() as u64),
         say::count(held_back)
     )
 }
 
-fn table(out: &mut dyn Write, report: &Report<'_>, width: usize) -> io::Result<()> {
+fn table(out: &mut dyn Write, report: &BenchReport<'_>, width: usize) -> io::Result<()> {
     let least = Least {
         memory_bytes: smallest(report, |measured| measured.memory_bytes as f64),
         lookup: smallest(report, |measured| measured.lookup.mean()),
@@ -193,14 +192,14 @@ fn table(out: &mut dyn Write, report: &Report<'_>, width: usize) -> io::Result<(
     Ok(())
 }
 
-/// The best of each sort, and what `plan` says.
-fn verdict(report: &Report<'_>) -> String {
+/// The best of each sort, and the recommendation of `plan`.
+fn verdict(report: &BenchReport<'_>) -> String {
     let best = |by: fn(&Measured) -> f64| {
         let best = report.measured.iter().min_by(|one, other| by(one).total_cmp(&by(other)));
         best.map_or_else(String::new, |best| best.structure.name().to_owned())
     };
-    let mut said = vec![format!(
-        "No member was lost. Least memory: {}. Fastest lookups: {}. Fastest built: {}.",
+    let mut text = vec![format!(
+        "No false negatives. Least memory: {}. Fastest lookups: {}. Fastest build: {}.",
         best(|measured| measured.memory_bytes as f64),
         best(|measured| measured.lookup.mean()),
         best(|measured| measured.build_ns)
@@ -212,14 +211,14 @@ fn verdict(report: &Report<'_>) -> String {
         .map(|measured| measured.structure.name())
         .collect();
     if !over.is_empty() {
-        said.push(format!("Wrong more often than asked for: {}.", over.join(", ")));
+        text.push(format!("FPR above the target: {}.", over.join(", ")));
     }
     match report.recommended {
         Some(recommended) if report.measured.iter().any(|measured| measured.structure == recommended) => {
-            said.push("* is what `mayhap plan` recommends for these needs.".into());
+            text.push("* `mayhap plan` recommends this kind for these needs.".into());
         }
         Some(recommended) => {
-            said.push(format!(
+            text.push(format!(
                 "`mayhap plan` recommends {recommended} for these needs, which was not measured."
             ));
         }
@@ -227,15 +226,15 @@ fn verdict(report: &Report<'_>) -> String {
     }
     let order = match report.bench.sort {
         Sort::Memory => "Sorted by memory (--sort lookup, build or rate for another order).",
-        Sort::Lookup => "Sorted by lookups.",
-        Sort::Build => "Sorted by building.",
-        Sort::Rate => "Sorted by the measured rate.",
+        Sort::Lookup => "Sorted by lookup time.",
+        Sort::Build => "Sorted by build time.",
+        Sort::Rate => "Sorted by the measured FPR.",
     };
-    said.push(order.into());
-    said.join(" ")
+    text.push(order.into());
+    text.join(" ")
 }
 
-pub(super) fn smallest(report: &Report<'_>, by: impl Fn(&Measured) -> f64) -> f64 {
+pub(super) fn smallest(report: &BenchReport<'_>, by: impl Fn(&Measured) -> f64) -> f64 {
     report.measured.iter().map(by).fold(f64::INFINITY, f64::min)
 }
 
@@ -243,7 +242,7 @@ fn plural(count: u64, word: &str) -> String {
     format!("{} {word}{}", say::count(count), if count == 1 { "" } else { "s" })
 }
 
-/// `0.93-1.05%`; `< 0.003%` where no answer was wrong; nothing to be unsure of where none can be.
+/// `0.93-1.05%`; `< 0.003%` without false positives; `exact` if there can be none.
 fn sure(measured: &Measured) -> String {
     let (low, high) = measured.interval();
     match () {

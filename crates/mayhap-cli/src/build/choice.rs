@@ -1,4 +1,4 @@
-//! Which filter is built, and for which rate: the one that was named, or the best of ours that the advice has.
+//! Which filter is built, and for which rate: the kind from `--kind`, or the best of mayhap's filters by the advice.
 
 use mayhap::Kind;
 use mayhap::advise::{
@@ -8,29 +8,29 @@ use mayhap::advise::{
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};
 
-/// What is built.
+/// The filter to build.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) structure: Structure,
-    /// What it is built for; the rate is its own where that follows from the memory.
+    /// The needs it is built for. The rate is the structure's own if it follows from the memory.
     pub(super) needs: Needs,
-    /// Why this one, unless it was named.
+    /// Why this kind was chosen; `None` if it was named with `--kind`.
     pub(super) why: Option<String>,
 }
 
 impl Choice {
-    /// Does every copy of an item take room, and has it to be removed as often as it came?
+    /// Returns `true` if each copy of an item is stored separately and must be removed separately.
     pub(super) fn counts_copies(&self) -> bool {
         counts_copies(self.structure)
     }
 
-    /// The kind, as `--kind` has it.
+    /// The kind, named as in `--kind`.
     pub(super) fn name(&self) -> String {
         kind_name::name_of(self.structure)
     }
 }
 
-/// Does every copy of an item take room in such a structure?
+/// Returns `true` if the structure stores each copy of an item separately.
 pub(super) fn counts_copies(structure: Structure) -> bool {
     matches!(
         structure,
@@ -44,10 +44,10 @@ pub(super) fn counts_copies(structure: Structure) -> bool {
     )
 }
 
-/// What to build for `needs`.
+/// Chooses the filter to build for `needs`.
 ///
 /// # Errors
-/// [`CliError`] for needs that cannot be meant, and where the kind that was named, or none of ours, meets them.
+/// [`CliError`] if the needs are invalid, or if the named kind, or no filter of mayhap, meets them.
 pub(super) fn choose(named: Option<KindName>, needs: &Needs) -> Result<Choice, CliError> {
     match named {
         Some(named) => choose_named(named, needs),
@@ -60,7 +60,7 @@ fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, CliError> {
     let needs = needs.clone().growing(kind_name::growth_of(structure, needs.growth));
     let prices = price_list(&needs)?;
     let Some(price) = prices.into_iter().find(|price| price.structure == structure) else {
-        return Err(CliError::Usage(format!("--kind: {structure} is no filter")));
+        return Err(CliError::Usage(format!("--kind: {structure} is not a filter")));
     };
     match price.misfits.iter().find(|misfit| matters(misfit)) {
         Some(Misfit::Unbuildable(error)) => Err(NeedsError::from(error.clone()).into()),
@@ -69,7 +69,7 @@ fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, CliError> {
     }
 }
 
-/// Whoever names a kind has a reason for it: only what was asked for and cannot be had is held against it.
+/// A kind named by the user is rejected only for a requirement that the user gave and that it cannot meet.
 const fn matters(misfit: &Misfit) -> bool {
     matches!(
         misfit,
@@ -103,7 +103,7 @@ fn why(price: &Price, advice: &Advice, needs: &Needs) -> String {
     let bytes = say::bytes(cost.memory_bytes);
     let mut said = match (price.structure.kind(), needs.item) {
         (Some(Kind::Bitmap), ItemShape::IntegerRange { low, high }) => {
-            format!("{name} of {low} to {high}, {bytes}, never wrong")
+            format!("{name} of {low} to {high}, {bytes}, exact")
         }
         _ => {
             let (items, bits) = (say::items(needs.items), cost.bits_per_item);
@@ -112,15 +112,16 @@ fn why(price: &Price, advice: &Advice, needs: &Needs) -> String {
     };
     let better = advice.recommended().filter(|best| best.structure != price.structure);
     if let Some((better, bytes)) = better.and_then(|best| Some((best.structure, best.cost?.memory_bytes))) {
-        said += &format!("; so few items would fit a {better} of {}, too", say::bytes(bytes));
+        said += &format!("; for so small a set, a {better} of {} would do, too", say::bytes(bytes));
     }
     said
 }
 
-/// What the advice says where nothing suits, as one clause.
+/// The advice for needs that no filter meets, as one clause.
 fn nothing_suits(advice: &Advice) -> CliError {
-    let exact =
-        advice.recommended().map(|best| format!("only a {} suits, which is no filter", best.structure));
+    let exact = advice
+        .recommended()
+        .map(|best| format!("only a {} meets these needs, and it is not a filter", best.structure));
     let said = exact.or_else(|| advice.why.first().cloned()).unwrap_or_default();
     let mut letters = said.trim_end_matches('.').chars();
     CliError::Usage(
@@ -128,7 +129,7 @@ fn nothing_suits(advice: &Advice) -> CliError {
     )
 }
 
-/// `needs` with the rate this structure is sized for.
+/// `needs` with the false-positive rate that this structure is sized for.
 fn at_its_rate(price: &Price, needs: &Needs) -> Needs {
     let mut needs = needs.clone();
     if let Some(cost) = price.cost.filter(|_| needs.rate_from_memory && price.structure.is_filter()) {

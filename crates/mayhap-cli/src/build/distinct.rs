@@ -1,6 +1,6 @@
-//! The different hashes of all that were read, each once: for filters in which every copy would take room.
+//! The distinct hashes of the input, each once, for filters that store every copy.
 //!
-//! Sorted in memory; what does not fit goes to a file as sorted runs, which are merged when they are read back.
+//! Hashes are sorted in memory. If they do not fit, sorted runs go to a file, and are merged when they are read back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,18 +12,18 @@ use super::kept::{BATCH, Record, Spill};
 use crate::error::CliError;
 use crate::interrupt;
 
-/// Different hashes, in ascending order.
+/// Distinct hashes, in ascending order.
 #[derive(Debug)]
 pub(super) struct Distinct {
     memory: Vec<ItemHash>,
-    /// How many of those in memory are sorted and different.
+    /// The number of hashes in memory that are sorted and distinct.
     sorted: usize,
     limit: usize,
     spill: Spill,
     runs: Vec<Run>,
 }
 
-/// A part of the file that is sorted.
+/// A sorted part of the file.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: u64,
@@ -31,22 +31,22 @@ struct Run {
 }
 
 impl Distinct {
-    /// Nothing yet. `limit_bytes` of memory, and then a file in `folder`.
+    /// An empty set with `limit_bytes` of memory, and then a file in `folder`.
     pub(super) fn new(limit_bytes: u64, folder: PathBuf) -> Self {
         let limit = (limit_bytes as usize / ItemHash::BYTES).max(1);
         Self { memory: Vec::new(), sorted: 0, limit, spill: Spill::new(folder), runs: Vec::new() }
     }
 
-    /// Bytes that wait in a file.
+    /// Bytes in the file.
     pub(super) fn spilled_bytes(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.end * ItemHash::BYTES as u64)
     }
 
-    /// Takes these, too.
+    /// Adds these hashes.
     pub(super) fn push(&mut self, batch: &[ItemHash]) -> Result<(), CliError> {
         if self.memory.is_empty() && batch.len() < self.limit {
-            // All of it at once, for growing takes twice as much; memory that is not used costs nothing. If there is not so much,
-            // the system says so when it is needed.
+            // Reserves everything in one step, because growing would take twice as much for a moment. Unused memory
+            // costs nothing. If the system has less, it fails later, when the memory is used.
             let _ = self.memory.try_reserve_exact(self.limit + batch.len());
         }
         self.memory.extend_from_slice(batch);
@@ -54,7 +54,7 @@ impl Distinct {
             return Ok(());
         }
         self.sort();
-        // Where most are repeats there is room again; else sorting would come again too soon.
+        // If most hashes were duplicates, there is room again. Otherwise the next sort would come too soon.
         if self.memory.len() > self.limit / 2 {
             self.spill_memory()?;
         }
@@ -80,7 +80,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// How many different ones there are, to the last.
+    /// The exact number of distinct hashes.
     pub(super) fn count(&mut self) -> Result<u64, CliError> {
         let mut count = 0;
         self.for_each(|batch| {
@@ -90,7 +90,7 @@ impl Distinct {
         Ok(count)
     }
 
-    /// Calls `each` with all of them in ascending order, some at a time. As often as needed.
+    /// Calls `each` with all hashes in ascending order, in batches. May be called repeatedly.
     pub(super) fn for_each<E: From<CliError>>(
         &mut self,
         mut each: impl FnMut(&[ItemHash]) -> Result<(), E>,
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_hash_comes_once_and_in_order_however_little_memory_there_is() {
+    fn every_hash_comes_once_and_in_order_for_any_memory_limit() {
         let hash = ItemHash::from_unmixed;
         let mut expected: Vec<ItemHash> = (0..30_000).map(hash).collect();
         expected.sort_unstable();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn many_repeats_of_few_stay_in_memory() {
+    fn many_duplicates_stay_in_memory() {
         let mut distinct = Distinct::new(1_000 * 16, std::env::temp_dir());
         for _ in 0..1_000 {
             distinct.push(&(0..100).map(ItemHash::from_unmixed).collect::<Vec<_>>()).unwrap();

@@ -1,47 +1,47 @@
-//! How many different items there are, about: HyperLogLog.
+//! Estimates the number of distinct items: HyperLogLog.
 //!
-//! Each of 2^16 registers remembers the longest run of zero bits its share of the hashes began with. More different items make longer runs;
-//! an item that comes again changes nothing. The sum over registers tells the number with a relative error of 0.41 % (one standard
-//! deviation), in 64 KiB, for one to 2^60 items.
+//! Each of 2^16 registers keeps the longest run of leading zero bits in its share of the hashes. More distinct items make
+//! longer runs; a repeated item changes nothing. The sum over the registers gives the number with a relative error of
+//! 0.41 % (one standard deviation), in 64 KiB, for 1 to 2^60 items.
 //!
-//! P. Flajolet, É. Fusy, O. Gandouet, F. Meunier, *HyperLogLog*, AofA 2007; the estimator without tables or thresholds is that of
-//! O. Ertl, *New cardinality estimation algorithms for HyperLogLog sketches*, 2017.
+//! P. Flajolet, É. Fusy, O. Gandouet, F. Meunier, *HyperLogLog*, AofA 2007; the estimator without tables or thresholds is
+//! from O. Ertl, *New cardinality estimation algorithms for HyperLogLog sketches*, 2017.
 
 use mayhap::ItemHash;
 
-/// The power of two of the number of registers.
+/// The binary logarithm of the number of registers.
 const INDEX_BITS: u32 = 16;
 const REGISTERS: usize = 1 << INDEX_BITS;
-/// Bits left for a run of zeros.
+/// The bits that are left for a run of zeros.
 const RUN_BITS: u32 = 64 - INDEX_BITS;
 
-/// Hashes seen, as far as their number goes.
+/// The registers of the estimate.
 #[derive(Clone, Debug)]
 pub(super) struct DistinctEstimate {
     registers: Vec<u8>,
 }
 
 impl DistinctEstimate {
-    /// One standard deviation of what [`items`](Self::items) is wrong by, as a part of the number.
+    /// One standard deviation of the error of [`items`](Self::items), relative to the number.
     pub(super) const ERROR: f64 = 1.04 / (1 << (INDEX_BITS / 2)) as f64;
 
     pub(super) fn new() -> Self {
         Self { registers: vec![0; REGISTERS] }
     }
 
-    /// Takes note of an item.
+    /// Adds an item.
     #[inline]
     pub(super) fn add(&mut self, hash: ItemHash) {
-        // The half of the hash that most filters take fewer bits of.
+        // Uses the half of the hash that most filters use less of.
         let bits = (hash.to_u128() >> 64) as u64;
         let index = (bits >> RUN_BITS) as usize;
-        // One more than the zeros; the bit put in at the end stops the count.
+        // One more than the number of zeros; the bit set at the end limits the count.
         let run = ((bits << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros() as u8 + 1;
         let register = &mut self.registers[index];
         *register = (*register).max(run);
     }
 
-    /// How many different items there were, about.
+    /// The estimated number of distinct items.
     pub(super) fn items(&self) -> f64 {
         const LONGEST: usize = RUN_BITS as usize + 1;
         let mut having = [0_u64; LONGEST + 1];
@@ -55,15 +55,15 @@ impl DistinctEstimate {
         registers * registers / (2.0 * std::f64::consts::LN_2 * sum)
     }
 
-    /// A number that the different items are not more than, but for one case in three million (five standard deviations), and which is
-    /// not more than `read`.
+    /// An upper bound for the number of distinct items, at most `read`. It is too low in one case in three million (five
+    /// standard deviations).
     pub(super) fn at_most(&self, read: u64) -> u64 {
         let items = self.items() * (1.0 + 5.0 * Self::ERROR);
         (items.ceil() as u64).clamp(1, read.max(1))
     }
 }
 
-/// What registers that saw nothing add to the sum: `x + x²·1 + x⁴·2 + x⁸·4 + …`. Endless where none saw anything.
+/// The contribution of empty registers to the sum: `x + x²·1 + x⁴·2 + x⁸·4 + …`. Infinite if all are empty.
 fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
@@ -80,7 +80,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// What registers that saw the longest run there is take from the sum.
+/// The amount that registers with the longest possible run subtract from the sum.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;
@@ -107,8 +107,8 @@ mod tests {
         estimate
     }
 
-    /// Over many sets of every size: no error is larger than 5 standard deviations, and together they are about as large as they
-    /// should be, so that the 5 are no guess. Below the number of registers the errors are smaller.
+    /// For many sets of every size: no error exceeds 5 standard deviations, and the variance is about the stated one, so
+    /// the factor 5 is justified. Below the number of registers the errors are smaller.
     #[test]
     fn the_error_is_as_stated() {
         for (items, sets) in [(1, 20), (10, 20), (1_000, 20), (30_000, 20), (200_000, 40), (1_000_000, 20)] {
@@ -129,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn repeats_change_nothing_and_nothing_is_nothing() {
+    fn duplicates_change_nothing_and_an_empty_set_is_zero() {
         assert_eq!(DistinctEstimate::new().items(), 0.0);
-        assert_eq!(DistinctEstimate::new().at_most(0), 1, "no filter is for no items");
+        assert_eq!(DistinctEstimate::new().at_most(0), 1, "a filter needs a capacity of at least 1");
         let mut estimate = of(0..50_000);
         let once = estimate.items();
         (0..50_000).for_each(|item| estimate.add(ItemHash::from_unmixed(item)));

@@ -1,4 +1,4 @@
-//! A filter that is built in a server: in shards, or as the bitmap of another program.
+//! Builds a filter on a server: sharded, or as the bitmap of another program.
 
 use std::time::{Duration, Instant};
 
@@ -18,24 +18,24 @@ use crate::remote_filter::{AskedWith, Fullness, Layout, Server};
 use crate::target::Target;
 use crate::{Verdict, in_order, interrupt, output};
 
-/// What keeps the shards.
+/// Where the shards are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum BackendName {
-    /// Filters of mayhap's server or module
+    /// MF.* filters of mayhap's server or module
     Mf,
-    /// Bloom filters of RedisBloom, valkey-bloom or mayhap
+    /// BF.* Bloom filters of RedisBloom, valkey-bloom or mayhap
     Bf,
-    /// Strings of any Redis or Valkey
+    /// Strings, on any Redis or Valkey
     Plain,
 }
 
-/// What is said about a filter that was built in a server. The names of the fields are a promise.
+/// The report about a filter that was built on a server. The field names are a stable interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     out: String,
     /// `mf`, `bf`, `cf`, `plain`, `redisson` or `guava`.
     layout: &'static str,
-    /// The kind of one filter of the server's.
+    /// The kind, for one filter of mayhap's server or module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<String>,
     items_read: u64,
@@ -43,26 +43,26 @@ pub(super) struct Report {
     target_fpr: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     shards: Option<u32>,
-    /// The number of the generation, which counts from 1.
+    /// The number of the generation, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) generation: Option<u64>,
-    /// Bytes of a bitmap, or of a filter that was loaded.
+    /// The bytes of a bitmap, or of a filter that was loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
-    /// What a bitmap with Guava's placement is asked with.
+    /// The arguments to query a bitmap with Guava's layout.
     #[serde(flatten)]
     asked_with: Option<AskedWith>,
-    /// What had the name before is gone.
+    /// An earlier value of the name was replaced.
     pub(super) replaced: bool,
     #[serde(flatten)]
     pub(super) fullness: Option<Fullness>,
-    /// More came than it was told.
+    /// More items were added than `--items`.
     pub(super) over_capacity: bool,
     seconds: f64,
 }
 
 impl Build {
-    pub(super) fn build_there(&self, remote: &Remote, started: Instant) -> Result<Verdict, CliError> {
+    pub(super) fn build_on_server(&self, remote: &Remote, started: Instant) -> Result<Verdict, CliError> {
         self.check_files()?;
         let target = Target::Server(remote.shown());
         let progress = Progress::start(self.progress);
@@ -72,12 +72,12 @@ impl Build {
         let threads = in_order::threads(self.threads);
         let work = Work { args: self, target: &target, progress: &progress, threads };
         let mut report = match self.format {
-            Some(Format::Redisson) => work.bitmap_there(remote, Format::Redisson, Layout::Redisson)?,
-            Some(Format::Guava) => work.bitmap_there(remote, Format::Guava, Layout::Guava)?,
-            None | Some(Format::RedisBloom | Format::RedisCuckoo) => work.filter_there(remote)?,
+            Some(Format::Redisson) => work.bitmap_on_server(remote, Format::Redisson, Layout::Redisson)?,
+            Some(Format::Guava) => work.bitmap_on_server(remote, Format::Guava, Layout::Guava)?,
+            None | Some(Format::RedisBloom | Format::RedisCuckoo) => work.filter_on_server(remote)?,
             Some(format) => {
                 let what = format!(
-                    "--format {format}: in a server there are redis-bloom, redis-cuckoo, redisson and guava; build a file, and `mayhap push` it"
+                    "--format {format}: on a server only redis-bloom, redis-cuckoo, redisson and guava can be built; build a file and `mayhap push` it"
                 );
                 return Err(CliError::Usage(what));
             }
@@ -91,7 +91,7 @@ impl Build {
             }
             output::tell(report.text());
             if let Some(words) = &report.asked_with {
-                output::tell(format_args!("{}: ask it with {words}", report.out));
+                output::tell(format_args!("{}: query it with {words}", report.out));
             }
         }
         if self.json {
@@ -100,7 +100,7 @@ impl Build {
         Ok(Verdict::Yes)
     }
 
-    /// What nobody can have of a filter in shards.
+    /// Rejects options that a sharded filter does not support.
     fn check_for_shards(&self) -> Result<(), CliError> {
         let asked = &self.asked;
         let odd = [
@@ -116,7 +116,7 @@ impl Build {
         ];
         match odd.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(CliError::Usage(format!(
-                "{flag}: a filter in shards is sized by --items and --fpr, and takes items in; build a file, and `mayhap push` it"
+                "{flag}: a sharded filter supports only --items and --fpr; build a file and `mayhap push` it"
             ))),
             None => Ok(()),
         }
@@ -124,7 +124,7 @@ impl Build {
 }
 
 impl Work<'_> {
-    fn bitmap_there(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, CliError> {
+    fn bitmap_on_server(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, CliError> {
         let Built { filter, read, target_fpr, told, .. } = self.foreign(format)?;
         let fullness = Fullness {
             server_says: None,
@@ -145,27 +145,27 @@ impl Work<'_> {
         Ok(report)
     }
 
-    /// One filter under that name, or one in shards where there is a cluster, or they are asked for.
-    fn filter_there(&self, remote: &Remote) -> Result<Report, CliError> {
+    /// Builds one filter under that name, or a sharded one if there is a cluster or it was asked for.
+    fn filter_on_server(&self, remote: &Remote) -> Result<Report, CliError> {
         let server = Server::connect(remote, &self.args.server)?;
         let there = server.type_of_name()?;
         match self.args.wanted(&server, &there)? {
-            Wanted::Shards => self.shards_there(remote, &server, &there),
-            Wanted::One(way) => self.one_there(remote, &server, &there, way),
+            Wanted::Shards => self.shards_on_server(remote, &server, &there),
+            Wanted::One(way) => self.one_on_server(remote, &server, &there, way),
         }
     }
 
-    fn shards_there(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, CliError> {
+    fn shards_on_server(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, CliError> {
         self.args.check_for_shards()?;
-        let before = there_before(server, there)?;
+        let before = existing_shards(server, there)?;
         let replaced = before.is_some();
         if replaced && !self.args.force {
-            return Err(server.odd("is there already: --force replaces it".into()));
+            return Err(server.odd("exists already; --force replaces it".into()));
         }
         let backend = backend(server, self.args.backend)?;
         let capacity = match self.args.asked.items {
             Some(items) => items,
-            None => self.count_items("a filter in a server", "")?.max(1),
+            None => self.count_items("a filter on a server", "")?.max(1),
         };
         let target_fpr = self.args.asked.fpr.unwrap_or(DEFAULT_RATE);
         let mut plan = FilterPlan::new(backend, capacity, target_fpr);
@@ -173,7 +173,7 @@ impl Work<'_> {
             plan = plan.shards(shards);
         }
         let measures = plan.measure().map_err(|cause| CliError::Usage(cause.to_string()))?;
-        // From here on there is something to be put right.
+        // From here on, a failure must be cleaned up on the server.
         let _polite = interrupt::polite();
         let options = BuildOptions::default();
         let mut generation = match &before {
@@ -183,14 +183,14 @@ impl Work<'_> {
         if replaced && !self.args.quiet {
             let number = generation.generation();
             output::tell(format_args!(
-                "{}: filling generation {number}: what is added from now on is in both",
+                "{}: filling generation {number}; items added from now on go into both generations",
                 remote.shown()
             ));
         }
         let read = match self.fill(server, &mut generation) {
             Ok(read) => read,
             Err(error) => {
-                // If even that fails it stays until the next one is built, and never answers.
+                // If this fails too, the generation stays until the next build. It never answers.
                 let _ = server.wait(generation.abort());
                 return Err(error);
             }
@@ -211,7 +211,7 @@ impl Work<'_> {
         while let Some(block) = blocks.next()? {
             interrupt::check()?;
             let items: Vec<&[u8]> = block.items().collect();
-            server.wait(generation.add(&items))?;
+            server.wait(generation.insert(&items))?;
             read += items.len() as u64;
             self.progress.add_items(items.len() as u64);
             blocks.reuse(block);
@@ -223,8 +223,8 @@ impl Work<'_> {
     }
 }
 
-/// The filter in shards that has the name, if it answers. One whose first build never came to an end does not.
-fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, CliError> {
+/// The sharded filter that has the name, if it answers. A filter whose first build was not completed does not.
+fn existing_shards(server: &Server, there: &str) -> Result<Option<ShardedFilter>, CliError> {
     match there {
         "none" => Ok(None),
         "string" if server.is_sharded()? => {
@@ -236,17 +236,17 @@ fn there_before(server: &Server, there: &str) -> Result<Option<ShardedFilter>, C
         }
         kind => Err(server.odd(match Server::family_of_type(kind) {
             Some(_) if server.link().is_cluster() => {
-                "holds one filter, which shards cannot replace in one step: --format redis-bloom replaces it by one filter, or take \
-                 another name for shards"
+                "holds one filter, which shards cannot replace in one step: replace it by one filter with --format redis-bloom, or \
+                 choose another name for shards"
                     .into()
             }
-            Some(_) => "holds one filter, which shards cannot replace in one step: leave out --shards, or take another name".into(),
-            None => format!("holds a {kind}, which is no filter: take another name"),
+            Some(_) => "holds one filter, which shards cannot replace in one step: omit --shards, or choose another name".into(),
+            None => format!("holds a {kind}, which is not a filter: choose another name"),
         })),
     }
 }
 
-/// The backend that was asked for, or the best that the server says it has.
+/// The backend from `--backend`, or the best that the server supports.
 fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, CliError> {
     let [mf, bf] = server.knows(["MF.MADD", "BF.INSERT"])?;
     let lacks = |family: &str| server.odd(lacks(family));
@@ -288,10 +288,10 @@ impl Report {
         }
     }
 
-    /// What is not as it was asked for.
+    /// The warning to print, if any.
     fn warning(&self) -> Option<String> {
         match self.items_read {
-            0 => Some("there were no items".into()),
+            0 => Some("the input has no items".into()),
             _ => self.fullness?.warning(),
         }
     }
@@ -306,15 +306,15 @@ impl Report {
                 format!("one {kind} filter ({family}.*), generation {generation}")
             }
             _ if matches!(self.layout, "bf" | "cf") && self.shards.is_none() => {
-                format!("one filter of RedisBloom's ({family}.*)")
+                format!("one RedisBloom filter ({family}.*)")
             }
             (Some(shards), Some(generation), _) => {
                 format!("{shards} shards of {}, generation {generation}", self.layout)
             }
-            (.., bytes) => format!("the bitmap of {}, {}", self.layout, say::bytes(bytes.unwrap_or(0))),
+            (.., bytes) => format!("a {} bitmap, {}", self.layout, say::bytes(bytes.unwrap_or(0))),
         };
         format!(
-            "{}: {read} in {what}, made for {} and wrong for {rate}, {took}",
+            "{}: {read} in {what}, capacity {}, false-positive rate {rate}, {took}",
             self.out,
             say::items(self.capacity)
         )

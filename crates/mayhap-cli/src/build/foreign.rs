@@ -1,4 +1,4 @@
-//! Filters of other programs, built for them to read.
+//! Builds filters in other programs' formats.
 
 use std::cell::RefCell;
 
@@ -9,22 +9,22 @@ use super::estimate::DistinctEstimate;
 use super::kept::Kept;
 use super::{Built, DEFAULT_RATE, Work};
 use crate::error::CliError;
-use crate::filling::{self, Prepared, Taking};
+use crate::filling::{self, InsertForm, Prepared};
 use crate::in_order::in_order;
 use crate::input::Blocks;
 use crate::item_form::ItemForm;
 
 impl Work<'_> {
-    /// A filter as the format's program would make it.
+    /// A filter as the format's program would build it.
     pub(super) fn foreign(&self, format: Format) -> Result<Built, CliError> {
         if !format.writes() {
-            return Err(CliError::Usage(format!("--format: {format} filters are only read")));
+            return Err(CliError::Usage(format!("--format: {format} filters can be read, but not written")));
         }
         if self.args.asked.memory.is_some() {
-            let what = "--memory: the other program sizes its filters by --items and --fpr";
+            let what = "--memory: filters of the other program are sized by --items and --fpr";
             return Err(CliError::Usage(what.into()));
         }
-        // Redis' own dump of a filter is that filter in an envelope.
+        // A Redis DUMP of a filter is that filter with a wrapper.
         let made_as = if format == Format::RedisDump { Format::RedisBloom } else { format };
         let encoding = self.encoding(made_as)?;
         let rate = self.args.asked.fpr.unwrap_or(DEFAULT_RATE);
@@ -40,9 +40,9 @@ impl Work<'_> {
                 let read = self.stream(&mut filter)?;
                 (filter, read)
             }
-            None => match Taking::of(&made(1)?) {
-                taking @ Taking::Hashes(..) => {
-                    let (mut kept, read, estimate) = self.foreign_hashes(taking)?;
+            None => match InsertForm::of(&made(1)?) {
+                insert_form @ InsertForm::Hashes(..) => {
+                    let (mut kept, read, estimate) = self.foreign_hashes(insert_form)?;
                     let mut filter = made(estimate.at_most(read))?;
                     kept.for_each(|hashes| {
                         let taken = filling::insert_hashes(&mut filter, hashes);
@@ -71,7 +71,7 @@ impl Work<'_> {
         })
     }
 
-    /// How the items become bytes: never guessed, but where there is only one way.
+    /// How items become bytes. It is never guessed, except for formats that have only one way.
     fn encoding(&self, format: Format) -> Result<ItemEncoding, CliError> {
         match (self.args.items_as, format) {
             (Some(encoding), _) => Ok(encoding),
@@ -81,7 +81,7 @@ impl Work<'_> {
             (None, format) => {
                 let names: Vec<_> = ItemEncoding::all().map(|encoding| encoding.to_string()).collect();
                 let what = format!(
-                    "--format {format}: say with --items-as how its program makes bytes of items: {}",
+                    "--format {format}: --items-as is required, to state how its program turns items into bytes: {}",
                     names.join(", ")
                 );
                 Err(CliError::Usage(what))
@@ -89,16 +89,19 @@ impl Work<'_> {
         }
     }
 
-    /// The hashes of all items as the format has them, and about how many differ, by a hash of ours.
-    fn foreign_hashes(&self, taking: Taking) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), CliError> {
+    /// The hashes of all items as the format computes them, and an estimate of the distinct items by a hash of mayhap.
+    fn foreign_hashes(
+        &self,
+        insert_form: InsertForm,
+    ) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), CliError> {
         let mut kept = self.kept();
         let mut estimate = DistinctEstimate::new();
         let mut read = 0;
-        let ours = Taking::Hashes(0.into(), ItemForm::Bytes);
+        let ours = InsertForm::Hashes(0.into(), ItemForm::Bytes);
         in_order(
             self.args.input.open(self.progress)?,
             self.threads,
-            |block| Ok((taking.prepare(block)?, ours.prepare(block)?)),
+            |block| Ok((insert_form.prepare(block)?, ours.prepare(block)?)),
             |block, prepared| {
                 read += block.len() as u64;
                 self.progress.add_items(block.len() as u64);
@@ -112,7 +115,7 @@ impl Work<'_> {
         Ok((kept, read, estimate))
     }
 
-    /// A filter that its program builds of all items at once.
+    /// A filter that its program builds from all items in one step.
     fn foreign_at_once(
         &self,
         format: Format,
@@ -140,7 +143,7 @@ impl Work<'_> {
     }
 }
 
-/// Is it a set that never changes?
+/// Returns `true` for formats of static filters.
 const fn built_at_once(format: Format) -> bool {
     matches!(
         format,
@@ -156,13 +159,13 @@ const fn built_at_once(format: Format) -> bool {
 fn cli_error(format: Format, error: &RebuildError) -> CliError {
     match error {
         RebuildError::NotSo { instead, .. } => {
-            CliError::Usage(format!("--format: {format} filters are not built so: {instead}"))
+            CliError::Usage(format!("--format: {format} filters cannot be built this way: {instead}"))
         }
         error => CliError::Usage(format!("--format {format}: {error}")),
     }
 }
 
-/// The lines of the input one by one, until one is an error.
+/// The lines of the input one by one, until the first error.
 struct Lines {
     blocks: Blocks,
     block: Option<crate::input::Block>,
@@ -209,7 +212,7 @@ impl Lines {
     }
 }
 
-/// A line that is an item of its form.
+/// A line that is a valid item of its form.
 struct Line {
     bytes: Vec<u8>,
     form: ItemForm,

@@ -1,4 +1,4 @@
-//! What was read, kept until it is known how many there are: in memory as far as allowed, then in a file without a name.
+//! Keeps records until their number is known: in memory up to a limit, then in an unnamed temporary file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -9,13 +9,13 @@ use mayhap::{ItemHash, WellMixed};
 use crate::error::CliError;
 use crate::interrupt;
 
-/// Something of a fixed length that is kept.
+/// A record of fixed length.
 pub(super) trait Record: Copy {
-    /// Its length.
+    /// The length of a record in bytes.
     const BYTES: usize;
-    /// Appends it to `bytes`.
+    /// Appends the record to `bytes`.
     fn write(self, bytes: &mut Vec<u8>);
-    /// What was written as these bytes.
+    /// Reads a record from its bytes.
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -47,10 +47,10 @@ impl Record for u64 {
     }
 }
 
-/// Records in the order they came.
+/// Records in the order of the input.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
-    /// As they came: nothing is copied.
+    /// The batches as they arrived, not copied.
     batches: Vec<Vec<T>>,
     len: u64,
     limit: u64,
@@ -60,28 +60,28 @@ pub(super) struct Kept<T> {
 }
 
 impl<T: Record> Kept<T> {
-    /// Nothing yet. `limit_bytes` of memory, and then a file in `folder`.
+    /// An empty list with `limit_bytes` of memory, and then a file in `folder`.
     pub(super) fn new(limit_bytes: u64, folder: PathBuf) -> Self {
         let limit = limit_bytes / T::BYTES as u64;
         Self { batches: Vec::new(), len: 0, limit, spill: Spill::new(folder), spilled: 0 }
     }
 
-    /// How many there are.
+    /// The number of records.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes that wait in a file.
+    /// Bytes in the file.
     pub(super) fn spilled_bytes(&self) -> u64 {
         self.spilled * T::BYTES as u64
     }
 
-    /// Would this many more have to go to the file?
+    /// Returns `true` if `more` records would go to the file.
     pub(super) fn is_full(&self, more: usize) -> bool {
         self.spilled > 0 || self.len + more as u64 > self.limit
     }
 
-    /// Keeps these, too.
+    /// Adds these records.
     pub(super) fn push(&mut self, batch: Vec<T>) -> Result<(), CliError> {
         let full = self.is_full(batch.len());
         self.len += batch.len() as u64;
@@ -94,7 +94,7 @@ impl<T: Record> Kept<T> {
         }
     }
 
-    /// Calls `each` with all of them, some at a time, in the order they came. As often as needed.
+    /// Calls `each` with all records in the order of the input, in batches. May be called repeatedly.
     pub(super) fn for_each<E: From<CliError>>(
         &mut self,
         mut each: impl FnMut(&[T]) -> Result<(), E>,
@@ -114,7 +114,7 @@ impl<T: Record> Kept<T> {
         Ok(())
     }
 
-    /// All of them at once, if they are in memory or fit there.
+    /// All records together, if they are in memory or fit there.
     pub(super) fn into_iter(mut self) -> Result<impl Iterator<Item = T>, CliError> {
         let mut from_file = Vec::new();
         if self.spilled > 0 {
@@ -127,7 +127,7 @@ impl<T: Record> Kept<T> {
 /// Records read from a file at a time.
 pub(super) const BATCH: u64 = 1 << 16;
 
-/// A file that has no name, so that it is gone with the program, however that ends. It is made when it is needed.
+/// A file without a name, which disappears with the program, however the program ends. It is created when needed.
 #[derive(Debug)]
 pub(super) struct Spill {
     folder: PathBuf,
@@ -142,7 +142,7 @@ impl Spill {
 
     fn cli_error(&self, cause: io::Error) -> CliError {
         let path = format!("a temporary file in {}", self.folder.display()).into();
-        CliError::NoPlace { path, cause }
+        CliError::CannotWrite { path, cause }
     }
 
     /// Appends these records.
@@ -161,7 +161,7 @@ impl Spill {
         written.map_err(|cause| self.cli_error(cause))
     }
 
-    /// Reads `count` records from record `first` on.
+    /// Reads `count` records, beginning with record `first`.
     pub(super) fn read_at<T: Record>(
         &mut self,
         first: u64,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_waits_in_a_file_and_comes_back_in_order() {
+    fn records_beyond_the_limit_go_to_a_file_and_keep_their_order() {
         for limit in [0, 8 * 100, 8 * 1000, 1 << 20] {
             let mut kept = Kept::<u64>::new(limit, std::env::temp_dir());
             for first in (0..200_000).step_by(1_000) {
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(kept.len(), 200_000);
             assert_eq!(kept.spilled_bytes() == 0, limit >= 8 * 200_000, "{limit}");
             assert_eq!(all(&mut kept), expected);
-            // Once more, and after more came.
+            // Reads again, and after more records were added.
             kept.push(vec![7]).unwrap();
             assert_eq!(all(&mut kept).len(), 200_001);
             assert_eq!(kept.into_iter().unwrap().take(200_000).collect::<Vec<_>>(), expected);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_come_back_as_they_were() {
+    fn hashes_are_read_back_unchanged() {
         let hash = ItemHash::from_unmixed(7);
         let mut bytes = Vec::new();
         Record::write(hash, &mut bytes);

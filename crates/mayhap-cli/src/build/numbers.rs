@@ -1,4 +1,4 @@
-//! A bitmap of whatever numbers come.
+//! Builds a bitmap from numbers whose range is not known beforehand.
 
 use mayhap::advise::{ItemShape, Structure, say};
 
@@ -9,7 +9,7 @@ use crate::filling;
 use crate::in_order::in_order;
 
 impl Work<'_> {
-    /// Nobody said which range the numbers are of: they are kept, and the bitmap is from the smallest to the largest.
+    /// Without `--range`, the numbers are kept, and the bitmap covers the smallest to the largest.
     pub(super) fn bitmap_of_found_range(&self) -> Result<Built, CliError> {
         let mut kept = self.kept::<u64>();
         let mut found: Option<(u64, u64)> = None;
@@ -24,7 +24,7 @@ impl Work<'_> {
         })?;
         let name = self.target.name();
         let Some((low, high)) = found else {
-            let what = "there are no numbers: say with --range which there can be".into();
+            let what = "the input has no numbers; give their range with --range".into();
             return Err(CliError::Filter { name, what });
         };
         let needs = self.args.needs(1)?.of(ItemShape::IntegerRange { low, high });
@@ -33,10 +33,10 @@ impl Work<'_> {
         let bytes = (high - low) / 8 + 1;
         if bytes > limit {
             let (bytes, limit) = (say::bytes(bytes), say::bytes(limit));
-            let what = format!("a bitmap from {low} to {high} takes {bytes}, limit is {limit}");
+            let what = format!("a bitmap from {low} to {high} needs {bytes}, limit is {limit}");
             return Err(CliError::Filter { name, what });
         }
-        // It hashes nothing.
+        // A bitmap hashes nothing.
         let mut filter = choice.structure.create(&choice.needs, 0.into())?;
         kept.for_each(|numbers| {
             let set = filling::insert_numbers(&mut filter, numbers);
@@ -45,7 +45,7 @@ impl Work<'_> {
         })?;
         let (read, spilled) = (kept.len(), kept.spilled_bytes());
         let mut built = self.built(&choice, filter, read, None, None, spilled);
-        built.why = Some(format!("bitmap of {low} to {high}, as found"));
+        built.why = Some(format!("bitmap of {low} to {high}, as found in the input"));
         Ok(built)
     }
 }

@@ -1,15 +1,15 @@
-//! One filter under its name, in a server that is no cluster: what every client of that server can ask.
+//! Builds one filter under its name, on a server that is not a cluster. All clients of that server can query it.
 //!
 //! ```text
-//! MF.*   MF.BUILD NAME BEGIN, ADD …, COMMIT      beside the generation that serves, which goes on taking additions for both
-//!        the same under a temporary name, RENAME where the name holds something else
-//! BF.*   BF.LOADCHUNK …, RENAME                  built here; under a temporary name until it is whole
-//!        BF.RESERVE, BF.MADD …, RENAME           where the server has no BF.LOADCHUNK
+//! MF.*   MF.BUILD NAME BEGIN, ADD …, COMMIT      next to the current generation; other clients' additions go into both
+//!        the same under a temporary name, RENAME if the name holds something else
+//! BF.*   BF.LOADCHUNK …, RENAME                  built here, sent under a temporary name until it is complete
+//!        BF.RESERVE, BF.MADD …, RENAME           if the server has no BF.LOADCHUNK
 //! CF.*   CF.LOADCHUNK …, RENAME
 //! ```
 //!
-//! All of it goes by one connection. A server that ends, or was replaced by a replica, ends that connection too, so that a filter that is
-//! put in place has everything that was sent.
+//! All commands use one connection. If the server ends or is replaced by a replica, the connection ends too. So a filter
+//! that is put in place contains everything that was sent.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -31,38 +31,38 @@ use crate::remote::{Connection, Family, Remote, RemoteArgs, TemporaryName};
 use crate::remote_filter::{Fullness, Server};
 use crate::{interrupt, output};
 
-/// Items of one command, and bytes of them.
+/// The most items of one command, and the most bytes of them.
 const ITEMS_AT_ONCE: usize = 1_000;
 const BYTES_AT_ONCE: usize = 1 << 19;
-/// How often a temporary name is kept from going away.
+/// The interval at which the expiry of a temporary name is extended.
 const KEPT_EVERY: Duration = Duration::from_secs(60);
-/// Memory of an item that was seen, in a hash table that may just have grown.
+/// The memory for one item that was seen, in a hash table that may just have grown.
 const SEEN_BYTES: u64 = 40;
-/// The first guess for what grows by itself.
+/// The first capacity of a filter that grows.
 const FIRST_GUESS: u64 = 1_000;
 
-/// What is to be made at an address.
+/// What to build at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// One filter in many parts.
+    /// A sharded filter.
     Shards,
-    /// One filter under its name, made so.
+    /// One filter under its name, built in this way.
     One(Way),
 }
 
-/// How one filter is made in a server.
+/// How one filter is built on a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By `MF.BUILD`.
+    /// With `MF.BUILD`.
     Generation,
-    /// Here, and loaded in pieces.
+    /// Here, and loaded in chunks.
     Load(Family),
-    /// By `BF.MADD`.
+    /// With `BF.MADD`.
     Insert,
 }
 
 impl Build {
-    /// What is to be made there: what the command line says, else what the name holds, else the best that the server has.
+    /// What to build: as the command line says, else as the name's current value, else the best that the server supports.
     pub(super) fn wanted(&self, server: &Server, there: &str) -> Result<Wanted, CliError> {
         let is_sharded = there == "string" && server.is_sharded()?;
         let says_shards = self.shards.is_some() || self.backend == Some(BackendName::Plain);
@@ -70,8 +70,7 @@ impl Build {
             return Ok(Wanted::Shards);
         }
         if is_sharded {
-            let what =
-                "is a filter in shards, which would be left over: take another name, or leave out --format";
+            let what = "is a sharded filter, and its shards would be left over: choose another name, or omit --format";
             return Err(server.odd(what.into()));
         }
         let [mf, load, insert, cuckoo] =
@@ -97,13 +96,13 @@ impl Build {
             return Err(server.odd(lacks(family)));
         }
         if way != Way::Generation && self.asks_for_a_kind() {
-            let what = "a filter of RedisBloom's is sized by --items and --fpr, and has no kind: leave out the rest, or --backend bf";
+            let what = "a RedisBloom filter supports only --items and --fpr: omit the other options, or omit --backend bf";
             return Err(CliError::Usage(what.into()));
         }
         Ok(Wanted::One(way))
     }
 
-    /// Does it say something that only filters of ours can have?
+    /// Returns `true` if an option is given that only mayhap's own filters support.
     fn asks_for_a_kind(&self) -> bool {
         let asked = &self.asked;
         let others = [asked.grows, asked.window, asked.all_at_once, asked.untrusted, self.copies];
@@ -114,16 +113,16 @@ impl Build {
     }
 }
 
-/// What a server can have that has no such filters.
+/// The error for a server without these commands, with the alternatives.
 pub(super) fn lacks(family: &str) -> String {
     format!(
-        "this server has no {family}.* commands: --backend plain makes shards of plain strings, --format redisson or guava a bitmap for \
-         programs in Java; or load the module (`mayhap module` says how)"
+        "this server has no {family}.* commands; alternatives: --backend plain (shards of plain strings), --format redisson or guava (a \
+         bitmap for Java programs), or load the module (see `mayhap module`)"
     )
 }
 
 impl Work<'_> {
-    pub(super) fn one_there(
+    pub(super) fn one_on_server(
         &self,
         remote: &Remote,
         server: &Server,
@@ -131,16 +130,16 @@ impl Work<'_> {
         way: Way,
     ) -> Result<Report, CliError> {
         if there != "none" && !self.args.force {
-            return Err(server.odd("is there already: --force replaces it".into()));
+            return Err(server.odd("exists already; --force replaces it".into()));
         }
         match way {
-            Way::Load(family) => self.loaded_there(remote, there, family),
-            Way::Generation | Way::Insert => self.filled_there(remote, there, way),
+            Way::Load(family) => self.loaded_on_server(remote, there, family),
+            Way::Generation | Way::Insert => self.filled_on_server(remote, there, way),
         }
     }
 
-    /// A filter in RedisBloom's layout, built here.
-    fn loaded_there(&self, remote: &Remote, there: &str, family: Family) -> Result<Report, CliError> {
+    /// Builds a filter in RedisBloom's layout here and loads it.
+    fn loaded_on_server(&self, remote: &Remote, there: &str, family: Family) -> Result<Report, CliError> {
         let format = if family == Family::Cuckoo { Format::RedisCuckoo } else { Format::RedisBloom };
         self.say_what_is_lost(remote, there);
         let Built { filter, read, target_fpr, .. } = self.foreign(format)?;
@@ -154,33 +153,34 @@ impl Work<'_> {
         Ok(report)
     }
 
-    /// A filter that the server fills.
-    fn filled_there(&self, remote: &Remote, there: &str, way: Way) -> Result<Report, CliError> {
-        let choice = self.choice_there(way)?;
+    /// Builds a filter by sending the items to the server.
+    fn filled_on_server(&self, remote: &Remote, there: &str, way: Way) -> Result<Report, CliError> {
+        let choice = self.choice_on_server(way)?;
         if let Some(why) = choice.why.as_deref().filter(|_| way == Way::Generation) {
             self.args.say(why);
         }
         let in_place =
             way == Way::Generation && matches!(Server::family_of_type(there), Some(Family::Mayhap));
-        let beside =
+        let temporary =
             (!in_place && (there != "none" || way == Way::Insert)).then(|| TemporaryName::new(remote));
-        if beside.is_some() {
+        if temporary.is_some() {
             self.say_what_is_lost(remote, there);
         }
         let mut connection = remote.connect(&self.args.server)?;
-        // From here on there is something to be put right.
+        // From here on, a failure must be cleaned up on the server.
         let _polite = interrupt::polite();
         let mut making = Making {
             connection: &mut connection,
             remote,
             args: &self.args.server,
             way,
-            beside,
+            temporary,
             is_first: there == "none",
             stage: Stage::Nothing,
             kept: Instant::now(),
         };
-        // A signal interrupts what the first thread waits for; the one that talks to the server must not be disturbed.
+        // A signal interrupts system calls of the main thread. The thread that talks to the server must not be
+        // interrupted.
         let make = || self.make(&mut making, &choice);
         let made = thread::scope(|scope| scope.spawn(make).join().unwrap_or(Err(CliError::Interrupted)));
         if made.is_err() {
@@ -203,8 +203,8 @@ impl Work<'_> {
         Ok(report)
     }
 
-    /// What is made, and of which numbers.
-    fn choice_there(&self, way: Way) -> Result<Choice, CliError> {
+    /// The kind to build, and its numbers.
+    fn choice_on_server(&self, way: Way) -> Result<Choice, CliError> {
         let (args, asked) = (self.args, &self.args.asked);
         let is_bitmap = args.kind == Some(KindName::Exactly(Structure::Bitmap));
         let possible = asked.range.map(|(low, high)| high.saturating_sub(low).saturating_add(1));
@@ -212,33 +212,35 @@ impl Work<'_> {
             Some(items) => items,
             None if asked.window => {
                 return Err(CliError::Usage(
-                    "--window: say with --items how many of the last items count".into(),
+                    "--window needs --items: the number of latest items to keep".into(),
                 ));
             }
             None if args.copies => {
                 return Err(CliError::Usage(
-                    "--copies: say with --items how many there are, copies included".into(),
+                    "--copies needs --items: the number of items, copies included".into(),
                 ));
             }
             None if is_bitmap => 1,
             None if asked.grows && !args.reads_twice() => FIRST_GUESS,
-            None => self.count_items("a filter in a server", "")?.max(1).min(possible.unwrap_or(u64::MAX)),
+            None => self.count_items("a filter on a server", "")?.max(1).min(possible.unwrap_or(u64::MAX)),
         };
         if way == Way::Insert {
             let needs = mayhap::advise::Needs::new(items, asked.fpr.unwrap_or(DEFAULT_RATE));
             return Ok(Choice { structure: Structure::ScalableBloom, needs, why: None });
         }
         let mut needs = args.needs(items)?;
-        // Without --seed the server draws a secret key.
+        // Without --seed, the server chooses a secret random key.
         needs.untrusted = args.seed.is_none();
         choose(args.kind, &needs)
     }
 
     fn make(&self, making: &mut Making<'_>, choice: &Choice) -> Result<u64, CliError> {
         making.begin(&words(choice, self.args.seed))?;
-        if making.beside.is_none() && !making.is_first && !self.args.quiet {
+        if making.temporary.is_none() && !making.is_first && !self.args.quiet {
             let shown = making.remote.shown();
-            output::tell(format_args!("{shown}: building beside it: what is added from now on is in both"));
+            output::tell(format_args!(
+                "{shown}: building the new filter next to it; items added from now on go into both"
+            ));
         }
         let mut seen = match choice.counts_copies() && !self.args.copies {
             true => Some(Seen::new(self.args.hash_memory)?),
@@ -273,18 +275,18 @@ impl Work<'_> {
         Ok(read)
     }
 
-    /// A filter that is replaced takes additions of other clients until the swap; the new filter does not have them.
+    /// Prints that additions of other clients before the swap will not be in the new filter.
     fn say_what_is_lost(&self, remote: &Remote, there: &str) {
         if there != "none" && !self.args.quiet {
             output::tell(format_args!(
-                "{}: building under another name: what is added to the present one meanwhile is not in the new one",
+                "{}: building under another name; items that are added to the current filter before the swap will be lost",
                 remote.shown()
             ));
         }
     }
 }
 
-/// What `MF.BUILD … BEGIN` is told.
+/// The arguments of `MF.BUILD … BEGIN`.
 fn words(choice: &Choice, seed: Option<u64>) -> Vec<String> {
     let needs = &choice.needs;
     let mut words = vec!["KIND".to_owned(), kind_name::name_of(choice.structure)];
@@ -333,7 +335,7 @@ const fn layout(family: Family) -> &'static str {
     }
 }
 
-/// Items that came, by a hash that cannot be foreseen: one that is left out because it looks like another would be missing.
+/// The items seen so far, by a keyed hash. An attacker cannot craft a collision, which would drop an item.
 struct Seen {
     hashes: HashSet<ItemHash>,
     scheme: HashScheme,
@@ -349,7 +351,7 @@ impl Seen {
     fn is_new(&mut self, item: &[u8]) -> Result<bool, CliError> {
         if self.hashes.len() as u64 * SEEN_BYTES >= self.limit_bytes {
             let what = format!(
-                "--hash-memory: more than {} different items do not fit; give more, or take every line with --copies",
+                "--hash-memory: full after {} distinct items; raise it, or add --copies to skip the check for duplicates",
                 self.hashes.len()
             );
             return Err(CliError::Usage(what));
@@ -358,33 +360,33 @@ impl Seen {
     }
 }
 
-/// How far it has come.
+/// The progress on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server has nothing of it.
+    /// The server has no part of it yet.
     Nothing,
     Begun,
     InPlace,
 }
 
-/// A filter that a server is filling.
+/// A filter that is being built on a server.
 struct Making<'a> {
     connection: &'a mut Connection,
     remote: &'a Remote,
     args: &'a RemoteArgs,
     way: Way,
-    /// The name it is made under, where that is not its own.
-    beside: Option<TemporaryName>,
-    /// There was nothing of its name.
+    /// The temporary name under which it is built, if any.
+    temporary: Option<TemporaryName>,
+    /// The name was free.
     is_first: bool,
     stage: Stage,
     kept: Instant,
 }
 
 impl Making<'_> {
-    /// The name it is made under.
+    /// The name under which it is built.
     fn name(&self) -> &[u8] {
-        self.beside.as_ref().map_or(self.remote.name(), TemporaryName::as_bytes)
+        self.temporary.as_ref().map_or(self.remote.name(), TemporaryName::as_bytes)
     }
 
     fn step(&self, step: &str) -> Cmd {
@@ -403,11 +405,11 @@ impl Making<'_> {
                 redis::cmd("BF.RESERVE").arg(self.name()).arg(number("FPR")).arg(number("CAPACITY")).take()
             }
         };
-        if self.beside.is_some() || !self.is_first {
+        if self.temporary.is_some() || !self.is_first {
             self.connection.try_ask(&begin)?.map_err(|refusal| self.refused(refusal))?;
         } else {
-            // What another program makes under this name meanwhile is not built upon.
-            let taken = "was made by another program meanwhile: --force replaces it";
+            // If another program creates this name first, do not add to its filter.
+            let taken = "was created by another program during the build; --force replaces it";
             self.connection.ask(redis::cmd("WATCH").arg(self.remote.name()))?;
             if self.connection.type_of(self.remote.name())? != "none" {
                 return Err(self.refused(taken.into()));
@@ -419,8 +421,8 @@ impl Making<'_> {
             }
         }
         self.stage = Stage::Begun;
-        match &self.beside {
-            Some(beside) => beside.keep(self.connection),
+        match &self.temporary {
+            Some(temporary) => temporary.keep(self.connection),
             None => Ok(()),
         }
     }
@@ -432,7 +434,7 @@ impl Making<'_> {
         };
         let refused = |text: String| {
             let what = format!(
-                "{}: this line, or one of the {} from it on: {text}",
+                "{}: this line, or one of the {} lines beginning with it, was rejected: {text}",
                 self.remote.shown(),
                 items.len()
             );
@@ -440,7 +442,7 @@ impl Making<'_> {
         };
         match self.connection.try_ask(&add)? {
             Err(text) => return refused(text),
-            // RedisBloom's end with the first item that is refused.
+            // RedisBloom's reply ends with the first item that is rejected.
             Ok(Value::Array(added)) => {
                 let error = added.iter().find_map(|added| match added {
                     Value::ServerError(error) => Some(error.details().unwrap_or("refused").to_owned()),
@@ -448,14 +450,14 @@ impl Making<'_> {
                 });
                 match error {
                     Some(text) => return refused(text),
-                    None if added.len() != items.len() => return refused("some were not taken".into()),
+                    None if added.len() != items.len() => return refused("the reply is incomplete".into()),
                     None => {}
                 }
             }
             Ok(_) => {}
         }
-        if let Some(beside) = self.beside.as_ref().filter(|_| self.kept.elapsed() > KEPT_EVERY) {
-            beside.keep(self.connection)?;
+        if let Some(temporary) = self.temporary.as_ref().filter(|_| self.kept.elapsed() > KEPT_EVERY) {
+            temporary.keep(self.connection)?;
             self.kept = Instant::now();
         }
         Ok(())
@@ -466,21 +468,21 @@ impl Making<'_> {
             let commit = self.step("COMMIT");
             self.connection.ask_for_long(&commit)?;
         }
-        if let Some(beside) = &self.beside {
-            beside.take_real(self.connection, self.remote, force)?;
+        if let Some(temporary) = &self.temporary {
+            temporary.take_real(self.connection, self.remote, force)?;
         }
         self.stage = Stage::InPlace;
         Ok(())
     }
 
-    /// Removes what the server has of it.
+    /// Removes the unfinished filter from the server.
     fn give_up(&mut self) {
         if self.stage != Stage::Begun {
             return;
         }
         let connect = || self.remote.connect(self.args);
-        match &self.beside {
-            Some(beside) => beside.remove(self.connection, connect),
+        match &self.temporary {
+            Some(temporary) => temporary.remove(self.connection, connect),
             None => {
                 let abort = self.step("ABORT");
                 self.connection.ask_or_by_another(&abort, connect);
@@ -492,7 +494,7 @@ impl Making<'_> {
         CliError::Filter { name: self.remote.shown(), what }
     }
 
-    /// What the server says of it.
+    /// The server's description of it.
     fn facts(&mut self) -> Result<Facts, CliError> {
         let info = self.connection.ask(redis::cmd("MF.INFO").arg(self.remote.name()))?;
         let pairs: Vec<(Value, Value)> = match info {
@@ -507,7 +509,7 @@ impl Making<'_> {
     }
 }
 
-/// What `MF.INFO` says.
+/// The fields of `MF.INFO`.
 struct Facts(HashMap<String, String>);
 
 impl Facts {
@@ -534,7 +536,7 @@ impl Facts {
     }
 }
 
-/// A word or a number of a reply.
+/// A string or a number of a reply, as text.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),

@@ -1,4 +1,4 @@
-//! Filters of our own: streamed into, or made of hashes that were kept.
+//! Builds mayhap's own filters: by streaming items, or from hashes that were kept.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use super::estimate::DistinctEstimate;
 use super::kept::Kept;
 use super::{Built, Work};
 use crate::error::CliError;
-use crate::filling::{self, Prepared, Refused, Taking};
+use crate::filling::{self, InsertForm, Prepared, Refused};
 use crate::in_order::in_order;
 use crate::item_form::ItemForm;
 use crate::kind_name::KindName;
 
-/// Filters are made anew so often, each a little larger, before it is taken for a fault of ours.
+/// The number of attempts, each with a slightly larger filter, before the build fails as a bug.
 const ATTEMPTS: u32 = 16;
-/// A model's rounding is no broken promise.
+/// The tolerance for the rounding of a model.
 const ROUNDING: f64 = 1.0 + 1e-6;
 
-/// Hashes that were kept.
+/// The hashes that were kept.
 pub(super) enum Hashes {
-    /// As they came.
+    /// In the order of the input.
     AsTheyCame(Kept<ItemHash>),
-    /// Each once.
+    /// Each hash once.
     Once(Distinct),
 }
 
@@ -49,9 +49,9 @@ impl Hashes {
     }
 }
 
-/// Why a filter was not filled.
+/// Why a filter could not be filled.
 enum NotFilled {
-    /// It took no more.
+    /// The filter rejected an item.
     Refused(InsertError),
     CliError(CliError),
 }
@@ -69,7 +69,7 @@ impl From<Refused> for NotFilled {
 }
 
 impl Work<'_> {
-    /// Builds what is known beforehand.
+    /// Builds a filter whose kind and size are known beforehand.
     pub(super) fn known(&self, choice: &Choice) -> Result<Built, CliError> {
         let scheme = self.args.scheme()?;
         let told = self.args.asked.items;
@@ -93,7 +93,8 @@ impl Work<'_> {
         }
     }
 
-    /// Counts the items, chooses, and builds: in one pass, but for numbers that may become a bitmap or not.
+    /// Counts the items, chooses the kind, and builds. It reads the input once, except for numbers that may become a
+    /// bitmap.
     pub(super) fn counted(&self) -> Result<Built, CliError> {
         let scheme = self.args.scheme()?;
         let structure = match self.args.kind {
@@ -117,7 +118,7 @@ impl Work<'_> {
             }
             hashes.iter().for_each(|&hash| estimate.add(hash));
             if grows && kept.is_full(hashes.len()) {
-                // It grows by itself from here: what was seen so far is the first guess.
+                // The filter grows from here; the items seen so far are the first capacity.
                 let choice = choose(self.args.kind, &self.args.needs(estimate.at_most(u64::MAX))?)?;
                 if !choice.structure.is_static() && !choice.counts_copies() {
                     let mut filter = choice.structure.create(&choice.needs, scheme)?;
@@ -150,10 +151,10 @@ impl Work<'_> {
         }
     }
 
-    /// What it will be depends on the number of items, and so does what has to be kept of them: the input is read twice.
+    /// The kind depends on the number of items, and so does what must be kept of them. So the input is read twice.
     fn counted_beforehand(&self, scheme: HashScheme) -> Result<Built, CliError> {
-        let items = self.count_items("--range", "or --kind bitmap ")?;
-        // An estimate may be a little more than there can be.
+        let items = self.count_items("--range", " or --kind bitmap")?;
+        // The estimate may exceed the size of the range.
         let possible =
             self.args.asked.range.map_or(u64::MAX, |(low, high)| high.saturating_sub(low).saturating_add(1));
         let items = items.min(possible);
@@ -170,7 +171,7 @@ impl Work<'_> {
         Ok(built)
     }
 
-    /// Reads everything to count the different items, before everything is read again.
+    /// Reads all input to count the distinct items. The caller then reads it again.
     pub(super) fn count_items(&self, because_of: &str, or: &str) -> Result<u64, CliError> {
         self.args.check_files()?;
         if !self.args.reads_twice() {
@@ -179,7 +180,7 @@ impl Work<'_> {
                 false => "the input",
             };
             let what = format!(
-                "{because_of}: say with --items how many there are {or}({input} cannot be read twice: once to count, and once more)"
+                "{because_of}: give --items{or}, because {input} cannot be read twice (once to count the items)"
             );
             return Err(CliError::Usage(what));
         }
@@ -192,14 +193,14 @@ impl Work<'_> {
         Ok(estimate.at_most(read))
     }
 
-    /// A filter of hashes that are known to be different.
+    /// A filter of hashes that are known to be distinct.
     fn of_distinct(&self, mut distinct: Distinct, scheme: HashScheme, read: u64) -> Result<Built, CliError> {
         let count = distinct.count()?;
         let choice = choose(self.args.kind, &self.args.needs(count.max(1))?)?;
         self.of_hashes(&choice, Hashes::Once(distinct), scheme, (read, Some(count)), None)
     }
 
-    /// A filter made of all its hashes at once.
+    /// A filter built from all its hashes in one step.
     fn at_once(
         &self,
         choice: &Choice,
@@ -215,8 +216,8 @@ impl Work<'_> {
         Ok(self.built(choice, filter, read, None, None, spilled))
     }
 
-    /// A filter that hashes which were kept are put into one by one. If not told how many there are it is made larger until it keeps
-    /// its promise.
+    /// A filter into which the kept hashes are inserted one by one. Without `--items`, it is built again and larger until
+    /// it meets the rate.
     fn of_hashes(
         &self,
         choice: &Choice,
@@ -249,37 +250,37 @@ impl Work<'_> {
                 }
             }
         }
-        let what = format!("no {} of these items kept its rate", choice.structure);
+        let what = format!("no {} of these items met its false-positive rate", choice.structure);
         Err(CliError::Filter { name: self.target.name(), what })
     }
 
-    /// More came than was told, and the kind does not take them.
+    /// The error if there are more items than `--items` and the kind rejects them.
     fn no_room(&self, choice: &Choice, told: u64, distinct: Option<u64>, cause: &InsertError) -> CliError {
         let what = match distinct.filter(|&got| got > told) {
             Some(got) => {
                 let (told, got, kind) = (say::count(told), say::count(got), choice.structure);
                 format!(
-                    "told {told} items, got {got} different: a {kind} has no room for them, raise --items or leave it out"
+                    "--items is {told}, but there are {got} distinct items, too many for this {kind}: raise --items or omit it"
                 )
             }
-            None => format!("{cause}; raise --items or leave it out"),
+            None => format!("{cause}; raise --items or omit it"),
         };
         CliError::Filter { name: self.target.name(), what }
     }
 
-    /// Puts every item of the input into `filter`, and says how many were read.
+    /// Inserts every item of the input into `filter`. Returns how many were read.
     pub(super) fn stream(&self, filter: &mut Filter) -> Result<u64, CliError> {
         let blocks = self.args.input.open(self.progress)?;
-        let taking = Taking::of(filter);
+        let insert_form = InsertForm::of(filter);
         let mut read = 0;
         in_order(
             blocks,
             self.threads,
-            |block| taking.prepare(block),
+            |block| insert_form.prepare(block),
             |block, prepared| {
                 let taken = filling::insert(filter, block, &prepared);
                 taken.map_err(|refused| {
-                    let what = format!("{}; raise --items or leave it out", refused.cause);
+                    let what = format!("{}; raise --items or omit it", refused.cause);
                     let what = match refused.cause {
                         InsertError::Full { .. } => what,
                         cause => cause.to_string(),
@@ -294,19 +295,19 @@ impl Work<'_> {
         Ok(read)
     }
 
-    /// Calls `each` with the hashes of the input's items, block by block, and says how many there were.
+    /// Calls `each` with the hashes of the input's items, block by block. Returns how many there were.
     pub(super) fn hashes(
         &self,
         scheme: HashScheme,
         mut each: impl FnMut(Vec<ItemHash>) -> Result<(), CliError>,
     ) -> Result<u64, CliError> {
         let blocks = self.args.input.open(self.progress)?;
-        let taking = Taking::Hashes(scheme, ItemForm::Bytes);
+        let insert_form = InsertForm::Hashes(scheme, ItemForm::Bytes);
         let mut read = 0;
         in_order(
             blocks,
             self.threads,
-            |block| taking.prepare(block),
+            |block| insert_form.prepare(block),
             |block, prepared| {
                 read += block.len() as u64;
                 self.progress.add_items(block.len() as u64);
@@ -319,7 +320,7 @@ impl Work<'_> {
         Ok(read)
     }
 
-    /// Puts hashes into a filter that takes whatever comes.
+    /// Inserts hashes into a filter that accepts any number of items.
     fn take(&self, filter: &mut Filter, hashes: &[ItemHash]) -> Result<(), CliError> {
         let taken = filling::insert_hashes(filter, hashes);
         taken
@@ -358,7 +359,7 @@ impl Work<'_> {
     }
 }
 
-/// Is it wrong as seldom as it was to be?
+/// Returns `true` if the filter meets its false-positive rate.
 fn keeps_its_promise(filter: &Filter, target_fpr: f64) -> bool {
     filter.expected_fpr() <= target_fpr * ROUNDING
 }

@@ -1,4 +1,4 @@
-//! What was built, for people and for programs.
+//! The report about a built filter, as text and as JSON.
 
 use std::time::Duration;
 
@@ -9,30 +9,31 @@ use serde::Serialize;
 use super::Built;
 use crate::progress;
 
-/// What is said about a filter that was built. The names of the fields are a promise.
+/// The report about a built filter. The field names are a stable interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// The file.
     out: String,
-    /// The kind, as `--kind` has it, or the other program's format.
+    /// The kind, named as in `--kind`, or the other program's format.
     kind: String,
     format: &'static str,
     /// Items read.
     items_read: u64,
-    /// Of them different ones: counted where that was possible, else as the filter counts, which takes a few for repeats.
+    /// Distinct items: counted if possible, otherwise as counted by the filter, which counts a few new items as
+    /// duplicates.
     items_distinct: u64,
-    /// Items the filter is for.
+    /// The capacity of the filter, in items.
     capacity: u64,
     target_fpr: f64,
     expected_fpr: f64,
     memory_bytes: u64,
     file_bytes: u64,
-    /// For each item it is for, or is in it if those are more; nothing for a bitmap.
+    /// Bits per item of the capacity, or per inserted item if those are more; `None` for a bitmap.
     bits_per_item: Option<f64>,
-    /// Bytes that waited in a temporary file.
+    /// Bytes that were written to a temporary file.
     spilled_bytes: u64,
     seconds: f64,
-    /// More came than it was told.
+    /// There were more items than `--items`.
     over_capacity: bool,
     #[serde(skip)]
     told: Option<u64>,
@@ -67,30 +68,30 @@ impl Report {
         }
     }
 
-    /// What is not as it was asked for.
+    /// The warning to print, if any.
     pub(super) fn warning(&self) -> Option<String> {
         if self.items_read == 0 {
-            return Some(format!("{}: there were no items", self.out));
+            return Some(format!("{}: the input has no items", self.out));
         }
         let told = self.told.filter(|_| self.over_capacity)?;
         let (told, got) = (say::count(told), say::count(self.items_distinct));
         let (now, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
         Some(format!(
-            "{}: told {told}, got {got} different or more: wrong for {now} instead of {target}",
+            "{}: --items is {told}, but there were at least {got} distinct items: the false-positive rate is {now}, not {target}",
             self.out
         ))
     }
 
-    /// One line for people.
+    /// The report as one line of text.
     pub(super) fn text(&self) -> String {
         let new = match self.items_distinct {
             new if new == self.items_read => String::new(),
             new => format!(", {} of them new", say::count(new)),
         };
         let rate = match (self.exact, say::rate(self.expected_fpr), say::rate(self.target_fpr)) {
-            (true, ..) => "never wrong".into(),
-            (false, now, target) if now == target => format!("wrong for {now}"),
-            (false, now, target) => format!("wrong for {now} (at most {target} asked for)"),
+            (true, ..) => "exact (no false positives)".into(),
+            (false, now, target) if now == target => format!("false-positive rate {now}"),
+            (false, now, target) => format!("false-positive rate {now} (target {target})"),
         };
         let room = say::count(self.capacity.max(self.items_distinct));
         let bits =

@@ -1,9 +1,9 @@
-//! Items into a filter that stays in its server, and out of it.
+//! Adds items to a filter on its server, and removes items from it.
 
 use std::time::{Duration, Instant};
 
 use mayhap::advise::say;
-use mayhap_remote::{Added, RemoteError};
+use mayhap_remote::{Inserted, RemoteError};
 use serde::Serialize;
 
 use super::report::Changed;
@@ -12,10 +12,10 @@ use crate::error::CliError;
 use crate::item_form::LineItem;
 use crate::progress::{self, Progress};
 use crate::remote::Remote;
-use crate::remote_filter::{Copies, Fullness, LayoutArgs, RemoteFilter, Told};
+use crate::remote_filter::{Copies, Fullness, LayoutArgs, RemoteFilter, Replies};
 use crate::{Verdict, filling, output};
 
-/// What is said about a filter that was added to in its server. The names of the fields are a promise.
+/// The report about a change of a filter on its server. The field names are a stable interface.
 #[derive(Debug, Serialize)]
 struct Report {
     filter: String,
@@ -23,7 +23,7 @@ struct Report {
     items_read: u64,
     #[serde(flatten)]
     changed: Changed,
-    /// How often it is wrong now, and whether that is more than it was made for; where that is known.
+    /// The false-positive rate now, and whether it exceeds the target, if that is known.
     #[serde(flatten)]
     fullness: Option<Fullness>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,10 +32,10 @@ struct Report {
 }
 
 impl Add {
-    pub(super) fn add_there(&self, remote: &Remote) -> Result<Verdict, CliError> {
+    pub(super) fn add_on_server(&self, remote: &Remote) -> Result<Verdict, CliError> {
         let args = &self.change;
         if args.output.is_some() {
-            return Err(CliError::Usage("-o: a filter in a server is changed there".into()));
+            return Err(CliError::Usage("-o: a filter on a server is changed in place".into()));
         }
         let started = Instant::now();
         let filter = RemoteFilter::open(remote, &self.server, &self.layout, args.foreign.items_as)?;
@@ -48,11 +48,12 @@ impl Add {
             let item = |(index, line)| filling::item(filter.form(), &block, index, line);
             let items = block.items().enumerate().map(item).collect::<Result<Vec<LineItem<'_>>, _>>()?;
             let told = filter.add(&items, copies);
-            let refused = told.answers.iter().position(|added| !matches!(added, Added::New | Added::Mayhap));
+            let refused =
+                told.answers.iter().position(|added| !matches!(added, Inserted::New | Inserted::MaybeBefore));
             if let Some(index) = refused {
                 return Err(refusal(&filter, block.place(index), index, &told));
             }
-            new += told.answers.iter().filter(|added| **added == Added::New).count() as u64;
+            new += told.answers.iter().filter(|added| **added == Inserted::New).count() as u64;
             read += block.len() as u64;
             progress.add_items(block.len() as u64);
             drop(items);
@@ -72,7 +73,7 @@ impl Add {
             }
             let before = match read - new {
                 0 => String::new(),
-                before => format!(", {} of them mayhap there before", say::count(before)),
+                before => format!(", {} of them maybe there before", say::count(before)),
             };
             let took = progress::duration(Duration::from_secs_f64(seconds));
             output::tell(format_args!("{}: {} added{before}, {took}", report.filter, say::items(read)));
@@ -85,10 +86,10 @@ impl Add {
 }
 
 impl Remove {
-    pub(super) fn remove_there(&self, remote: &Remote) -> Result<Verdict, CliError> {
+    pub(super) fn remove_on_server(&self, remote: &Remote) -> Result<Verdict, CliError> {
         let args = &self.change;
         if args.output.is_some() {
-            return Err(CliError::Usage("-o: a filter in a server is changed there".into()));
+            return Err(CliError::Usage("-o: a filter on a server is changed in place".into()));
         }
         let started = Instant::now();
         let layout = LayoutArgs::default();
@@ -103,7 +104,7 @@ impl Remove {
                 let failed = |why: RemoteError| CliError::Input {
                     name: block.place(index),
                     what: format!(
-                        "{}: not taken out, and those from it on mayhap not: {why}",
+                        "{}: this item was not removed, and later items may not have been removed either: {why}",
                         filter.shown()
                     ),
                 };
@@ -124,7 +125,7 @@ impl Remove {
             args.input.warn_of_skipped();
             let not_in = match read - removed {
                 0 => String::new(),
-                not_in => format!(", {} certainly not in", say::count(not_in)),
+                not_in => format!(", {} not in the filter", say::count(not_in)),
             };
             let took = progress::duration(Duration::from_secs_f64(seconds));
             output::tell(format_args!("{}: {} removed{not_in}, {took}", report.filter, say::items(removed)));
@@ -136,18 +137,20 @@ impl Remove {
     }
 }
 
-/// An item that is not in, or of which nobody knows.
-fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Told<Added>) -> CliError {
-    let why = told.why.as_deref().unwrap_or("the server does not say why");
+/// The error for an item that was not added, or for which that is unknown.
+fn refusal(filter: &RemoteFilter, place: String, index: usize, told: &Replies<Inserted>) -> CliError {
+    let why = told.why.as_deref().unwrap_or("the server gave no reason");
     let what = match told.answers[index] {
-        Added::Full => {
+        Inserted::Full => {
             let said = told.why.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
             format!(
-                "is full{said}: this item is not in, and mayhap others around it; `mayhap build --force` makes a larger one of all items, \
-                 with --grows one that grows"
+                "is full{said}: this item was not added, and maybe other items near it; `mayhap build --force` builds a larger filter from \
+                 all items, with --grows one that grows"
             )
         }
-        _ => format!("not ready, and mayhap some of the items that follow are in, mayhap not: {why}"),
+        _ => format!(
+            "not ready: this item was not added, and later items may or may not have been added: {why}"
+        ),
     };
     CliError::Input { name: place, what: format!("{}: {what}", filter.shown()) }
 }

@@ -1,4 +1,4 @@
-//! What became of a filter, for people and for programs.
+//! The report about a changed filter, as text and as JSON.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use serde::Serialize;
 
 use crate::{health, progress};
 
-/// What was done to the items.
+/// The changes to the items.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Changed {
     /// `mayhap add`.
     Added {
-        /// Certainly not in before.
+        /// Items that were certainly not in the filter before.
         items_new: u64,
-        /// Mayhap in before.
+        /// Items that were maybe in the filter before.
         items_there_before: u64,
     },
     /// `mayhap remove`.
     Removed {
-        /// Taken out.
+        /// Items that were removed.
         items_removed: u64,
-        /// Certainly not in.
+        /// Items that were not in the filter.
         items_not_in: u64,
     },
 }
 
-/// What is said about a filter that was changed. The names of the fields are a promise.
+/// The report about a changed filter. The field names are a stable interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// The file that was written.
@@ -38,18 +38,18 @@ pub(super) struct Report {
     items_read: u64,
     #[serde(flatten)]
     changed: Changed,
-    /// Items in the filter now, as it counts.
+    /// Items in the filter now, as counted by the filter.
     items: u64,
-    /// Items it is for.
+    /// The capacity of the filter, in items.
     capacity: u64,
     target_fpr: f64,
     expected_fpr: f64,
     memory_bytes: u64,
     file_bytes: u64,
     seconds: f64,
-    /// It is wrong more often than it was to be.
+    /// The false-positive rate is higher than the target.
     over_capacity: bool,
-    /// What its users should know, in plain words.
+    /// Warnings for the user.
     warnings: Vec<String>,
 }
 
@@ -79,29 +79,33 @@ impl Report {
         }
     }
 
-    /// What its users should know.
+    /// The warnings, with the name of the file.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         self.warnings.iter().map(|warning| format!("{}: {warning}", self.out))
     }
 
-    /// One line for people.
+    /// The report as one line of text.
     pub(super) fn text(&self) -> String {
         let done = match self.changed {
             Changed::Added { items_new, items_there_before: 0 } => format!("{} added", say::items(items_new)),
             Changed::Added { items_there_before, .. } => {
                 let before = say::count(items_there_before);
-                format!("{} added, {before} of them mayhap there before", say::items(self.items_read))
+                format!("{} added, {before} of them maybe there before", say::items(self.items_read))
             }
             Changed::Removed { items_removed, items_not_in: 0 } => {
                 format!("{} removed", say::items(items_removed))
             }
             Changed::Removed { items_removed, items_not_in } => {
                 let not_in = say::count(items_not_in);
-                format!("{} removed, {not_in} certainly not in", say::items(items_removed))
+                format!("{} removed, {not_in} not in the filter", say::items(items_removed))
             }
         };
         let took = progress::duration(Duration::from_secs_f64(self.seconds));
         let now = say::items(self.items);
-        format!("{}: {done}; {now} now, wrong for {}, {took}", self.out, say::rate(self.expected_fpr))
+        format!(
+            "{}: {done}; {now} now, false-positive rate {}, {took}",
+            self.out,
+            say::rate(self.expected_fpr)
+        )
     }
 }

@@ -1,11 +1,11 @@
-//! Asking a filter about the records of a block.
+//! Looks up the records of a block in a filter.
 
 use std::sync::Arc;
 
 use mayhap::Answers;
 use mayhap_remote::Answer;
 
-use super::distant::Distant;
+use super::distant::ServerFilter;
 use super::selection::Selection;
 use crate::error::CliError;
 use crate::filter_file::Opened;
@@ -13,29 +13,29 @@ use crate::input::Block;
 use crate::item_form::{ItemForm, LineItem, NoSuchItem};
 use crate::remote_filter::RemoteFilter;
 
-/// Asks one filter, in whatever form it takes its items.
+/// Looks up items in one filter, in the form that the filter needs.
 pub(super) struct Asker<'a> {
     filter: Asked<'a>,
     allow_misfits: bool,
 }
 
-/// A filter that is here, or one that a server has.
+/// A local filter, or a filter on a server.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    Here(&'a Opened),
-    There(&'a Distant<'a>),
+    Local(&'a Opened),
+    OnServer(&'a ServerFilter<'a>),
 }
 
-/// A filter that can be asked now.
+/// A filter that is ready to answer.
 enum Ready<'a> {
-    Here(&'a Opened),
-    There(&'a Distant<'a>, Arc<RemoteFilter>),
+    Local(&'a Opened),
+    OnServer(&'a ServerFilter<'a>, Arc<RemoteFilter>),
 }
 
-/// The records that are mayhap in, and those of which nobody can say it.
+/// The records with the answer maybe, and those without an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Answered {
-    pub(super) mayhaps: Selection,
+    pub(super) maybe: Selection,
     pub(super) unready: Option<Unready>,
 }
 
@@ -43,60 +43,60 @@ pub(super) struct Answered {
 #[derive(Clone, Debug)]
 pub(super) struct Unready {
     pub(super) records: Selection,
-    /// Why the last of them has none.
+    /// Why the last of them has no answer.
     pub(super) why: String,
 }
 
 impl From<Selection> for Answered {
-    fn from(mayhaps: Selection) -> Self {
-        Self { mayhaps, unready: None }
+    fn from(maybe: Selection) -> Self {
+        Self { maybe, unready: None }
     }
 }
 
 impl Answered {
-    /// None of `records` records has an answer.
+    /// No answer for any of `records` records.
     fn not_ready(records: usize, why: String) -> Self {
         let none = Selection::none(records);
         let unready = (records > 0).then(|| Unready { records: none.inverted(), why });
-        Self { mayhaps: none, unready }
+        Self { maybe: none, unready }
     }
 }
 
 impl Ready<'_> {
-    /// What lines are to it.
+    /// How lines become items of this filter.
     fn form(&self) -> ItemForm {
         match self {
-            Self::Here(opened) => ItemForm::of(&opened.filter),
-            Self::There(_, filter) => filter.form(),
+            Self::Local(opened) => ItemForm::of(&opened.filter),
+            Self::OnServer(_, filter) => filter.form(),
         }
     }
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn here(opened: &'a Opened, allow_misfits: bool) -> Self {
-        Self { filter: Asked::Here(opened), allow_misfits }
+    pub(super) fn local(opened: &'a Opened, allow_misfits: bool) -> Self {
+        Self { filter: Asked::Local(opened), allow_misfits }
     }
 
-    pub(super) fn there(filter: &'a Distant<'a>, allow_misfits: bool) -> Self {
-        Self { filter: Asked::There(filter), allow_misfits }
+    pub(super) fn on_server(filter: &'a ServerFilter<'a>, allow_misfits: bool) -> Self {
+        Self { filter: Asked::OnServer(filter), allow_misfits }
     }
 
-    /// The filter, or why it cannot be asked now.
+    /// The filter, or why it cannot answer now.
     fn ready(&self) -> Result<Ready<'a>, String> {
         match self.filter {
-            Asked::Here(opened) => Ok(Ready::Here(opened)),
-            Asked::There(distant) => Ok(Ready::There(distant, distant.filter()?)),
+            Asked::Local(opened) => Ok(Ready::Local(opened)),
+            Asked::OnServer(distant) => Ok(Ready::OnServer(distant, distant.filter()?)),
         }
     }
 
-    /// What is to be said of the records of a block.
+    /// The answers for the records of a block.
     pub(super) fn ask(&self, block: &Block) -> Result<Answered, CliError> {
         let ready = match self.ready() {
             Ok(ready) => ready,
             Err(why) => return Ok(Answered::not_ready(block.len(), why)),
         };
         let form = ready.form();
-        if let (Ready::Here(Opened { filter, .. }), ItemForm::Bytes) = (&ready, form) {
+        if let (Ready::Local(Opened { filter, .. }), ItemForm::Bytes) = (&ready, form) {
             let items: Vec<&[u8]> = block.items().collect();
             let mut answers = Answers::new();
             filter.may_contain_batch(&items, &mut answers);
@@ -124,18 +124,18 @@ impl<'a> Asker<'a> {
         };
         let unready =
             answered.unready.map(|unready| Unready { records: among_all(&unready.records), ..unready });
-        Ok(Answered { mayhaps: among_all(&answered.mayhaps), unready })
+        Ok(Answered { maybe: among_all(&answered.maybe), unready })
     }
 
-    /// `Ok` if the answers so far are those of the filter that was opened: nothing was done to its file meanwhile.
+    /// `Ok` if all answers so far come from the filter that was opened, because its file has not changed.
     pub(super) fn check_answers(&self) -> Result<(), CliError> {
         match self.filter {
-            Asked::Here(opened) => opened.check_unchanged(),
-            Asked::There(_) => Ok(()),
+            Asked::Local(opened) => opened.check_unchanged(),
+            Asked::OnServer(_) => Ok(()),
         }
     }
 
-    /// The answer for one item, which is record 0.
+    /// The answer for one item, as record 0.
     pub(super) fn ask_one(&self, item: &[u8]) -> Result<Answered, CliError> {
         let ready = match self.ready() {
             Ok(ready) => ready,
@@ -151,12 +151,12 @@ impl<'a> Asker<'a> {
 
 fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
     match ready {
-        Ready::Here(Opened { filter, .. }) => {
+        Ready::Local(Opened { filter, .. }) => {
             let mut answers = Answers::new();
             filter.may_contain_batch(items, &mut answers);
             Selection::of_words(answers.words(), items.len()).into()
         }
-        Ready::There(distant, filter) => {
+        Ready::OnServer(distant, filter) => {
             let told = distant.ask(filter, items);
             let those = |wanted: fn(&Answer) -> bool| {
                 let mut selection = Selection::none(items.len());
@@ -164,15 +164,18 @@ fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
                 of_those.for_each(|(index, _)| selection.insert(index));
                 selection
             };
-            let records = those(|answer| !matches!(answer, Answer::Mayhap | Answer::Absent));
-            let mayhaps = those(|answer| *answer == Answer::Mayhap);
-            let why = told.why.clone().unwrap_or_else(|| "the server does not say why".into());
+            let records = those(|answer| !matches!(answer, Answer::Maybe | Answer::No));
+            let maybe = those(|answer| *answer == Answer::Maybe);
+            let why = told.why.clone().unwrap_or_else(|| "the server gave no reason".into());
             let unready = (records.count_first(items.len()) > 0).then_some(Unready { records, why });
-            Answered { mayhaps, unready }
+            Answered { maybe, unready }
         }
     }
 }
 
 fn cli_error(name: String, misfit: &NoSuchItem) -> CliError {
-    CliError::Input { name, what: format!("{misfit}; --allow-misfits takes such lines for certainly not in") }
+    CliError::Input {
+        name,
+        what: format!("{misfit}; --allow-misfits treats such lines as not in the filter"),
+    }
 }

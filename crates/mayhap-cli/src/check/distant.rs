@@ -1,12 +1,12 @@
-//! A filter in a server, also while its server does not answer.
+//! A filter on a server that may be unreachable at times.
 //!
 //! ```text
-//! answered ──▶ no answer for PATIENCE: not ready ──▶ each later block: one short question ──▶ answered again
-//!                                                        └─▶ no answer: not ready, and no question for as long as it took
+//! answered ──▶ no answer for PATIENCE: not ready ──▶ each later block: one short request ──▶ answered again
+//!                                                        └─▶ no answer: not ready, and no request for as long as it took
 //! ```
 //!
-//! So a stream is answered all the time: at most half of the time is spent waiting for a server that is gone, and one that is back is
-//! noticed soon.
+//! So a stream keeps moving: at most half of the time is spent waiting for a server that is down, and a server that is
+//! back is noticed soon.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,29 +18,29 @@ use crate::error::CliError;
 use crate::item_form::{ItemForm, LineItem};
 use crate::output;
 use crate::remote::{Remote, RemoteArgs};
-use crate::remote_filter::{Haste, LayoutArgs, RemoteFilter, Told};
+use crate::remote_filter::{Haste, LayoutArgs, RemoteFilter, Replies};
 
-/// No question is left out for longer.
+/// The longest pause between requests to a server that is down.
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// Where a filter is, and what it is opened with.
+/// The address of a filter, and the options to open it.
 pub(super) struct Opening<'a> {
     pub(super) remote: &'a Remote,
     pub(super) args: &'a RemoteArgs,
     pub(super) layout: &'a LayoutArgs,
     pub(super) items_as: Option<ItemEncoding>,
-    /// Does an outage begin without a word?
+    /// Print no warning when an outage begins.
     pub(super) quiet: bool,
 }
 
-/// A filter in a server.
-pub(super) struct Distant<'a> {
+/// A filter on a server.
+pub(super) struct ServerFilter<'a> {
     opening: Opening<'a>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Nothing, until it could be opened.
+    /// `None` until it could be opened.
     filter: Option<Arc<RemoteFilter>>,
     outage: Option<Outage>,
 }
@@ -49,13 +49,13 @@ struct State {
 #[derive(Clone)]
 struct Outage {
     why: String,
-    /// When the last question ended.
+    /// When the last request ended.
     asked: Instant,
-    /// How long no question is sent from then on.
+    /// How long no request is sent after that.
     rest: Duration,
-    /// Nothing at all is answered; otherwise some shards answer.
+    /// No item is answered; otherwise some shards still answer.
     is_total: bool,
-    /// An item that got no answer, where items are bytes: its answer ends the outage.
+    /// An item that got no answer, if items are bytes. An answer for it ends the outage.
     witness: Option<Vec<u8>>,
 }
 
@@ -65,15 +65,15 @@ impl Outage {
     }
 }
 
-impl<'a> Distant<'a> {
+impl<'a> ServerFilter<'a> {
     /// Opens it. If no server answers and `answers_lines`, it is opened later, and until then nothing is ready.
     ///
     /// # Errors
-    /// It cannot be opened, and that is not for want of an answer.
+    /// It cannot be opened, for another reason than a missing answer.
     pub(super) fn open(opening: Opening<'a>, answers_lines: bool) -> Result<Self, CliError> {
         let state = match opening.open(Haste::Little) {
             Ok(filter) => State { filter: Some(Arc::new(filter)), outage: None },
-            Err(away @ CliError::Away { .. }) if answers_lines => {
+            Err(away @ CliError::Unreachable { .. }) if answers_lines => {
                 let (why, asked) = (away.to_string(), Instant::now());
                 let outage = Outage { why, asked, rest: Duration::ZERO, is_total: true, witness: None };
                 State { filter: None, outage: Some(outage) }
@@ -83,7 +83,7 @@ impl<'a> Distant<'a> {
         Ok(Self { opening, state: Mutex::new(state) })
     }
 
-    /// The filter, opened if it is not yet.
+    /// The filter. Opens it if it is not open yet.
     ///
     /// # Errors
     /// Why it cannot be opened now.
@@ -113,12 +113,12 @@ impl<'a> Distant<'a> {
         }
     }
 
-    /// What [`filter`](Self::filter) says of these items; nothing can be said of what it does not answer.
-    pub(super) fn ask(&self, filter: &RemoteFilter, items: &[LineItem<'_>]) -> Told<Answer> {
+    /// The answers of [`filter`](Self::filter) for these items; not ready for items that get no answer.
+    pub(super) fn ask(&self, filter: &RemoteFilter, items: &[LineItem<'_>]) -> Replies<Answer> {
         let Some(first) = items.first() else { return filter.ask(items) };
         let outage = self.state().outage.clone();
         if let Some(outage) = outage {
-            let not_ready = |why: &str| Told::not_ready(Answer::NotReady, items.len(), why.to_owned());
+            let not_ready = |why: &str| Replies::not_ready(Answer::NotReady, items.len(), why.to_owned());
             if outage.is_total && outage.is_resting() {
                 return not_ready(&outage.why);
             }
@@ -145,9 +145,9 @@ impl<'a> Distant<'a> {
         told
     }
 
-    fn begin_outage(&self, filter: &RemoteFilter, items: &[LineItem<'_>], told: &Told<Answer>) {
+    fn begin_outage(&self, filter: &RemoteFilter, items: &[LineItem<'_>], told: &Replies<Answer>) {
         filter.hurry(true);
-        let unready = |answer: &Answer| !matches!(answer, Answer::Mayhap | Answer::Absent);
+        let unready = |answer: &Answer| !matches!(answer, Answer::Maybe | Answer::No);
         let first = told.answers.iter().position(unready).and_then(|index| items.get(index));
         let witness = first.filter(|_| filter.form() == ItemForm::Bytes);
         let outage = Outage {
@@ -160,7 +160,7 @@ impl<'a> Distant<'a> {
         let before = self.state().outage.replace(outage);
         if before.is_none() && !self.opening.quiet {
             output::warn(format_args!(
-                "{}: no answer; lines are not ready until it is back",
+                "{}: the server does not answer; lines are not ready until it is back",
                 self.opening.remote.shown()
             ));
         }

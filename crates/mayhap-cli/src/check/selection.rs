@@ -1,22 +1,22 @@
-//! Some of the records of a block, one bit each.
+//! A selection of the records of a block, one bit per record.
 
 use std::ops::Range;
 
-/// Which of `len` records.
+/// A subset of `len` records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
-    /// Record 0 in the lowest bit of word 0; bits past the last record are clear.
+    /// Record 0 is the lowest bit of word 0. Bits after the last record are clear.
     words: Vec<u64>,
     len: usize,
 }
 
 impl Selection {
-    /// None of them.
+    /// No records.
     pub(super) fn none(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(64)], len }
     }
 
-    /// Those with a set bit.
+    /// The records whose bit is set.
     pub(super) fn of_words(words: &[u64], len: usize) -> Self {
         Self { words: words.to_vec(), len }
     }
@@ -29,7 +29,7 @@ impl Selection {
         self.words[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// All the others.
+    /// All other records.
     pub(super) fn inverted(&self) -> Self {
         let mut words: Vec<u64> = self.words.iter().map(|word| !word).collect();
         if let Some(last) = words.last_mut()
@@ -40,13 +40,13 @@ impl Selection {
         Self { words, len: self.len }
     }
 
-    /// These but for those.
+    /// These records except `others`.
     pub(super) fn without(&self, others: &Self) -> Self {
         let words = self.words.iter().zip(&others.words).map(|(word, other)| word & !other).collect();
         Self { words, len: self.len }
     }
 
-    /// How many of the first `records` are selected.
+    /// The number of selected records among the first `records`.
     pub(super) fn count_first(&self, records: usize) -> u64 {
         let whole = &self.words[..records / 64];
         let ones: u64 = whole.iter().map(|word| u64::from(word.count_ones())).sum();
@@ -56,7 +56,8 @@ impl Selection {
         }
     }
 
-    /// Keeps the first `most` of the selected. How many records that takes: all of them, unless there are enough before.
+    /// Keeps only the first `most` selected records. Returns how many records were needed for that; all records if there
+    /// are fewer.
     pub(super) fn cut_after(&mut self, most: u64) -> usize {
         if self.count_first(self.len) < most {
             return self.len;
@@ -72,7 +73,7 @@ impl Selection {
         self.len
     }
 
-    /// Selected records that stand one behind the other, as long as there are some.
+    /// The runs of consecutive selected records, in order.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -83,7 +84,7 @@ impl Selection {
         })
     }
 
-    /// The first record from `at` on that is selected, or where `flip` is all ones, is not.
+    /// The first record from `at` on that is selected, or not selected if `flip` is all ones.
     fn next(&self, at: usize, flip: u64) -> Option<usize> {
         if at >= self.len {
             return None;
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_those_of_a_plain_loop() {
+    fn runs_match_a_simple_loop() {
         for len in [0, 1, 63, 64, 65, 128, 200] {
             for every in [1, 2, 3, 5, 64, 70] {
                 for invert in [false, true] {
@@ -133,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_another_is_left_out() {
+    fn records_of_another_selection_are_excluded() {
         assert_eq!(of(&[1, 64, 70, 130], 140).without(&of(&[64, 131], 140)), of(&[1, 70, 130], 140));
     }
 
     #[test]
-    fn the_first_few_are_kept() {
+    fn the_first_records_are_kept() {
         let chosen = [3, 64, 65, 130];
         for (most, records, kept) in [(0, 0, 0), (1, 4, 1), (2, 65, 2), (3, 66, 3), (4, 131, 4), (9, 140, 4)]
         {

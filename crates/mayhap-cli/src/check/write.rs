@@ -1,4 +1,4 @@
-//! Writing the records that were selected.
+//! Writes the selected records.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,32 +9,32 @@ use crate::error::CliError;
 use crate::input::{Block, Terminator};
 use crate::output;
 
-/// What is written of a record.
+/// The form in which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// None.
     Nothing,
-    /// Those that were selected, as they are.
+    /// The selected records as they are.
     Plain,
-    /// Those that were selected, with the number of their line.
+    /// The selected records, each after its line number.
     Numbered,
-    /// All of them, behind their answer.
+    /// All records, each after its answer.
     Annotated {
-        /// And the number of their line.
+        /// And after its line number.
         numbers: bool,
     },
 }
 
-/// The answer in front of an annotated record.
+/// The answer before an annotated record.
 fn tag(answered: &Answered, index: usize) -> &'static str {
     match &answered.unready {
         Some(unready) if unready.records.contains(index) => "not-ready\t",
-        _ if answered.mayhaps.contains(index) => "mayhap\t",
+        _ if answered.maybe.contains(index) => "mayhap\t",
         _ => "no\t",
     }
 }
 
-/// Writes to the standard output.
+/// Writes to standard output.
 #[derive(Debug)]
 pub(super) struct Writer {
     out: BufWriter<File>,
@@ -48,7 +48,7 @@ impl Writer {
         Ok(Self { out: output::records()?, form, terminator, at_once })
     }
 
-    /// The first `asked` records of a block, with their answers, some of them selected.
+    /// Writes the first `asked` records of a block, with their answers; some of them are selected.
     pub(super) fn block(
         &mut self,
         block: &Block,
@@ -79,14 +79,14 @@ impl Writer {
                 }
             }
         }
-        // Whoever waits for the answers sees them while the input pauses.
+        // While the input pauses, the answers so far are flushed for the reader.
         if self.at_once || block.pause_follows() {
             self.out.flush()?;
         }
         Ok(())
     }
 
-    /// The header of CSV, which comes before records that are written as they are.
+    /// Writes the CSV header, before records that are written as they are.
     pub(super) fn header(&mut self, header: &[u8]) -> Result<(), CliError> {
         if self.form == Form::Plain {
             self.out.write_all(header)?;
@@ -94,7 +94,7 @@ impl Writer {
         Ok(())
     }
 
-    /// An item that came by itself, the `number`th.
+    /// Writes an item given with `--item`, the `number`th.
     pub(super) fn item(
         &mut self,
         item: &[u8],

@@ -1,4 +1,4 @@
-//! Reading back what is about to be written, and comparing it with what it was made of.
+//! Reads the output back before it is put in place, and compares it with the input.
 
 use mayhap::codec::block_filter;
 use mayhap::codec::cassandra::BitOrder;
@@ -10,19 +10,20 @@ use crate::filter_file;
 use crate::item_form::ItemForm;
 use crate::whole_file::Bytes;
 
-/// So many items are asked about.
+/// The number of items to compare.
 const PROBES: u64 = 100_000;
 
-/// Reads `bytes` in `format` and compares with `filter`: the answers about many items, and what it is written as. How many items.
+/// Reads `bytes` in `format` and compares the result with `filter`: the answers for many items, and the bytes when written again. Returns
+/// the number of items compared.
 ///
 /// # Errors
-/// What is different, in one clause.
+/// The difference, in one clause.
 pub(super) fn compare(filter: &Filter, format: Format, attached: &[u8], bytes: &[u8]) -> Result<u64, String> {
     let read = format.read(bytes, &options(filter)).map_err(|error| error.to_string())?;
     let mut again = Bytes::default();
     filter_file::write(&read, format, attached, &mut again).map_err(|error| error.to_string())?;
     if again.0 != bytes {
-        return Err("written a second time, it has other bytes".into());
+        return Err("its bytes differ when it is written again".into());
     }
     let form = ItemForm::of(filter);
     let texts: Vec<String> = (0..PROBES).map(|number| number.to_string()).collect();
@@ -31,12 +32,12 @@ pub(super) fn compare(filter: &Filter, format: Format, attached: &[u8], bytes: &
     filter.may_contain_batch(&items, &mut ours);
     read.may_contain_batch(&items, &mut theirs);
     match ours.iter().zip(theirs.iter()).position(|(ours, theirs)| ours != theirs) {
-        Some(index) => Err(format!("it answers otherwise about {:?}", texts[index])),
+        Some(index) => Err(format!("the answers for {:?} differ", texts[index])),
         None => Ok(items.len() as u64),
     }
 }
 
-/// What the bytes of the new file do not say: as the filter has it.
+/// Takes what the new file does not store from the filter.
 fn options(filter: &Filter) -> ReadOptions {
     let options = ReadOptions::default()
         .items(filter.items().unwrap_or(ItemEncoding::Bytes))

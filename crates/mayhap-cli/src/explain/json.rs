@@ -1,7 +1,7 @@
-//! The explanation as programs read it: one object. Field names are a promise; new ones may come, these stay.
+//! The explanation as one JSON object. Fields may be added; these names must not change.
 //!
-//! Numbers of bits, slots and items are numbers. Hashes and fingerprints are hexadecimal text, for no reader should take them for
-//! numbers, and words of 64 bits are too, for many readers of JSON have no such numbers.
+//! Numbers of bits, slots and items are numbers. Hashes and fingerprints are hexadecimal text, because they are not quantities. 64-bit
+//! words are text, too, because many JSON readers lose digits of such numbers.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ use crate::output;
 #[derive(Serialize)]
 struct ExplainJson {
     filter: FilterJson,
-    /// One for every item, in their order.
+    /// One per item, in their order.
     explanations: Vec<ExplanationJson>,
 }
 
@@ -31,7 +31,7 @@ struct FilterJson {
     inserted: u64,
     capacity: u64,
     memory_bytes: u64,
-    /// The share of its bits, counters or slots in use; null for the kinds whose slots always are, and where there are several arrays.
+    /// The share of its bits, counters or slots in use; null for kinds whose slots are always in use, and if there are several arrays.
     fill: Option<f64>,
     target_fpr: f64,
     expected_fpr: f64,
@@ -39,7 +39,7 @@ struct FilterJson {
 
 #[derive(Serialize)]
 struct ExplanationJson {
-    /// Null for an item that is no text.
+    /// Null if the item is not text.
     item: Option<String>,
     item_hex: String,
     /// The bytes that were hashed.
@@ -49,12 +49,12 @@ struct ExplanationJson {
     answer: &'static str,
     certain: bool,
     reason: String,
-    /// How many non-members of all get the answer mayhap now.
+    /// The current false-positive rate.
     expected_fpr: f64,
     expected_false_no: f64,
     function: Option<String>,
     hash: Option<String>,
-    /// What was looked at; `sort` says which of the forms it has.
+    /// The lookup; `sort` names its form.
     lookup: Value,
 }
 

@@ -1,4 +1,4 @@
-//! Items, hashes and bits as they are shown.
+//! How items, hashes and bits are shown.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use mayhap::ItemHash;
 use mayhap::explain::{BitProbe, CounterProbe};
 use textwrap::core::display_width;
 
-/// An item in quotes, or the hexadecimal digits of one that is no text; not more than `most` columns of it.
+/// An item in quotes, or its hexadecimal digits if it is not text; at most `most` columns.
 pub(super) fn item(bytes: &[u8], most: usize) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => {
@@ -27,12 +27,12 @@ pub(super) fn item(bytes: &[u8], most: usize) -> String {
     }
 }
 
-/// The hexadecimal digits of bytes, in pairs; not more than `most` letters.
+/// The hexadecimal digits of bytes, in pairs; at most `most` characters.
 pub(super) fn digits(bytes: &[u8], most: usize) -> String {
     let shown = (most / 3).max(1);
     let mut digits = String::new();
     for byte in bytes.iter().take(shown) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(digits, "{byte:02x} ");
     }
     digits.truncate(digits.trim_end().len());
@@ -48,20 +48,20 @@ pub(super) fn hash(hash: ItemHash) -> String {
     format!("{} {}", &digits[..16], &digits[16..])
 }
 
-/// A fingerprint with all its digits.
+/// A fingerprint with all its digits, including leading zeros.
 pub(super) fn hex(number: u64, bits: u32) -> String {
     format!("{number:#0width$x}", width = 2 + (bits as usize).div_ceil(4))
 }
 
-/// The lowest `bits` bits, the first of them in front.
+/// The lowest `bits` bits, the first one leftmost.
 pub(super) fn first_bits(number: u64, bits: u32) -> String {
     (0..bits).map(|bit| if number >> bit & 1 == 1 { '1' } else { '0' }).collect()
 }
 
-/// Bits shown on either side of one.
+/// Bits shown on either side of a probe.
 const AROUND: u64 = 8;
 
-/// The bits around a probe, itself in brackets; dots where its word ends.
+/// The bits around a probe, which is in brackets; dots outside its word.
 pub(super) fn around(probe: &BitProbe) -> String {
     let at = probe.position % 64;
     let mut shown = String::new();
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_text_or_digits_and_never_too_long() {
+    fn items_are_shown_as_text_or_digits_and_cut() {
         assert_eq!(item(b"ada", 60), "\"ada\"");
         assert_eq!(item(b"a\"\n\x1b", 60), "\"a\\\"\\n\\u{1b}\"");
         assert_eq!(item(b"\xff\x00", 60), "ff 00");

@@ -1,4 +1,4 @@
-//! The explanation as a picture: the item, its hash, what is looked at, the reason.
+//! The explanation as a picture: the item, its hash, the positions, the reason.
 
 mod arrays;
 mod blocks;
@@ -12,10 +12,10 @@ use mayhap::explain::Lookup;
 use self::canvas::{
     ACROSS, Canvas, FAINT, Font, Frame, GREY, INK, LEFT, MISSING, Paint, RIGHT, THERE, WHITE,
 };
-use super::lesson::lesson;
+use super::how_it_works::how_it_works;
 use super::{Explained, Subject, shown, text};
 
-/// Draws what the filter does with the item.
+/// Draws the lookup of the item.
 pub(super) fn draw(subject: &Subject<'_>, explained: &Explained) -> String {
     let explanation = &explained.explanation;
     let mut sheet = Canvas::default();
@@ -42,12 +42,12 @@ pub(super) fn draw(subject: &Subject<'_>, explained: &Explained) -> String {
     sheet.finish(&title, &explanation.reason())
 }
 
-/// What the filter is. Says where the next thing may begin.
+/// Draws the filter's name and figures. Returns the height for what follows.
 fn header(sheet: &mut Canvas, subject: &Subject<'_>, explained: &Explained) -> f64 {
     let verdict = explained.explanation.verdict();
     let colour = if explained.explanation.answer { THERE } else { MISSING };
     let title = Font::plain(19.0).bold();
-    // Where it is does not matter to who looks at the picture.
+    // The folder does not matter in the picture.
     let name = Path::new(&subject.name)
         .file_name()
         .map_or(subject.name.clone().into(), |name| name.to_string_lossy());
@@ -59,7 +59,7 @@ fn header(sheet: &mut Canvas, subject: &Subject<'_>, explained: &Explained) -> f
     sheet.lines(LEFT, y, ACROSS, &text::rates(subject.filter), plain)
 }
 
-/// The end of a long name is what tells it from others.
+/// Cuts a long name at its beginning, because the end distinguishes it.
 fn shortened(name: &str, most: usize) -> String {
     let letters = name.chars().count();
     if letters <= most {
@@ -69,7 +69,7 @@ fn shortened(name: &str, most: usize) -> String {
     format!("…{kept}")
 }
 
-/// The item and its hash. Says where arrows begin.
+/// Draws the item and its hash. Returns where arrows begin.
 fn origin(sheet: &mut Canvas, y: f64, explained: &Explained) -> (f64, f64) {
     let explanation = &explained.explanation;
     let (label, mono) = (Font::plain(11.0).colour(GREY), Font::mono(13.0));
@@ -81,7 +81,7 @@ fn origin(sheet: &mut Canvas, y: f64, explained: &Explained) -> (f64, f64) {
     let boxed = Paint::new(WHITE, FAINT, 1.2);
     let given = Frame { x: LEFT, y, width, height };
     sheet.rounded(given, boxed, 4.0);
-    let bytes = super::lesson::plural(explained.given.len(), "byte");
+    let bytes = super::how_it_works::plural(explained.given.len(), "byte");
     sheet.text(LEFT + 12.0, y + 18.0, &format!("item, {bytes}"), label);
     let room = mono.letters(width - 24.0);
     // Two quotes and the dots.
@@ -104,7 +104,7 @@ fn origin(sheet: &mut Canvas, y: f64, explained: &Explained) -> (f64, f64) {
     (x + hash.width / 2.0, y + height)
 }
 
-/// The reason, what it is worth, and how such filters work.
+/// Draws the reason, its weight, and how the kind works.
 fn footer(sheet: &mut Canvas, subject: &Subject<'_>, explained: &Explained, y: f64) {
     let colour = if explained.explanation.answer { THERE } else { MISSING };
     let reason = Font::plain(14.0).bold();
@@ -120,7 +120,7 @@ fn footer(sheet: &mut Canvas, subject: &Subject<'_>, explained: &Explained, y: f
         LEFT,
         end + 14.0,
         ACROSS,
-        &lesson(subject.filter, &explained.explanation),
+        &how_it_works(subject.filter, &explained.explanation),
         plain.colour(GREY),
     );
 }

@@ -1,4 +1,4 @@
-//! The explanation as people read it.
+//! The explanation as text.
 
 use std::io::{self, Write};
 
@@ -9,15 +9,16 @@ use mayhap::explain::{
     SlotLookup, ValueLookup,
 };
 
-use super::lesson::{lesson, plural};
+use super::how_it_works::{how_it_works, plural};
 use super::{Explained, Subject, shown};
+use crate::info::lines::fpr;
 use crate::output::{ASIDE, BEST, HEADING, paragraph};
 
-/// Letters of an item that are shown.
+/// Characters shown of an item.
 const ITEM_LETTERS: usize = 70;
 /// Columns for the slots of a bucket.
 const SLOTS_WIDTH: usize = 84;
-/// Steps of one sort that are shown.
+/// The most steps of one sort to show.
 const STEPS: usize = 64;
 
 pub(super) fn write(
@@ -30,7 +31,7 @@ pub(super) fn write(
     paragraph(out, &rates(subject.filter), "", width)?;
     if let Some(first) = explained.first() {
         writeln!(out)?;
-        paragraph(out, &lesson(subject.filter, &first.explanation), "", width)?;
+        paragraph(out, &how_it_works(subject.filter, &first.explanation), "", width)?;
     }
     for explained in explained {
         writeln!(out)?;
@@ -53,18 +54,19 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The kind, what it holds and how large it is.
+/// Kind, items, capacity and size.
 pub(super) fn headline(filter: &Filter) -> String {
-    let (inserted, capacity) = (say::count(filter.inserted()), say::items(filter.capacity()));
     let held = match filter {
-        Filter::Bitmap(_) => format!("{inserted} of {} numbers set", say::count(filter.capacity())),
-        _ if filter.inserted() == filter.capacity() => capacity,
-        _ => format!("{inserted} in, made for {capacity}"),
+        Filter::Bitmap(_) => {
+            format!("{} of {} numbers set", say::count(filter.inserted()), say::count(filter.capacity()))
+        }
+        _ if filter.inserted() == filter.capacity() => say::items(filter.capacity()),
+        _ => format!("{} (capacity {})", say::items(filter.inserted()), say::count(filter.capacity())),
     };
     format!("{}, {held}, {}", filter.kind(), say::bytes(filter.memory_bytes()))
 }
 
-/// How full it is and how often it is wrong.
+/// Fill and false-positive rate.
 pub(super) fn rates(filter: &Filter) -> String {
     let mut facts = Vec::new();
     let densities = filter.densities(256);
@@ -73,10 +75,10 @@ pub(super) fn rates(filter: &Filter) -> String {
         facts.push(format!("{about}{:.1}% of {}", only.share * 100.0, of_what(only.what)));
     }
     match filter {
-        Filter::Bitmap(_) => facts.push("never wrong".into()),
+        Filter::Bitmap(_) => facts.push("no false positives".into()),
         _ => {
-            let (now, promised) = (say::rate(filter.expected_fpr()), say::rate(filter.target_fpr()));
-            facts.push(format!("wrong mayhaps for non-members: {now} now, {promised} promised"));
+            let (now, target) = (fpr(filter.expected_fpr()), fpr(filter.target_fpr()));
+            facts.push(format!("FPR {now} now, target {target}"));
         }
     }
     facts.join("; ")
@@ -123,7 +125,7 @@ fn steps(out: &mut dyn Write, lookup: &Lookup) -> io::Result<()> {
             let mut found = false;
             for layer in &lookup.layers {
                 let (inserted, capacity) = (say::count(layer.inserted), say::count(layer.capacity));
-                let aside = if found { ", not asked: a newer layer holds it" } else { "" };
+                let aside = if found { ", not checked: a newer layer holds it" } else { "" };
                 writeln!(
                     out,
                     "  {HEADING}layer {}{HEADING:#}: {inserted} of {capacity} items{aside}",
@@ -152,10 +154,10 @@ fn steps(out: &mut dyn Write, lookup: &Lookup) -> io::Result<()> {
         }
         Lookup::Dual(lookup) => {
             for step in &lookup.steps {
-                let answer = |held: bool| if held { "mayhap" } else { "certainly not" };
+                let answer = |held: bool| if held { "maybe" } else { "no" };
                 let number = step.generation;
                 let added = answer(step.added.holds());
-                writeln!(out, "  {HEADING}generation {number}{HEADING:#}, put in: {added}")?;
+                writeln!(out, "  {HEADING}generation {number}{HEADING:#}, inserted: {added}")?;
                 bits(out, &step.added, "  ")?;
                 if let Some(removed) = &step.removed {
                     let gone = answer(removed.holds());
@@ -180,7 +182,7 @@ const fn state(set: bool) -> &'static str {
     if set { "set" } else { "clear" }
 }
 
-/// Says how many steps are left out, if some are.
+/// Writes the number of steps that are left out, if any.
 fn left_out(out: &mut dyn Write, all: usize, indent: &str) -> io::Result<()> {
     if all > STEPS { writeln!(out, "  {indent}… and {} more", all - STEPS) } else { Ok(()) }
 }
@@ -230,7 +232,7 @@ fn counters(out: &mut dyn Write, lookup: &CounterLookup) -> io::Result<()> {
     let positions = "position";
     writeln!(
         out,
-        "  {ASIDE}     {positions:>widest$}  count  among the 16 of its word (hexadecimal){ASIDE:#}"
+        "  {ASIDE}     {positions:>widest$}  count  the 16 counters of its word (hexadecimal){ASIDE:#}"
     )?;
     for (nth, probe) in (1..).zip(lookup.probes.iter().take(STEPS)) {
         let position = say::count(probe.position);
@@ -265,7 +267,7 @@ fn buckets(out: &mut dyn Write, lookup: &BucketLookup) -> io::Result<()> {
             .collect();
         let (number, of) = (say::count(bucket.bucket), say::count(bucket.of));
         let found = if bucket.holds() { "  ← holds it" } else { "" };
-        // Long fingerprints stand in lines of their own, as many in each as fit.
+        // Long fingerprints get lines of their own, with as many as fit in each.
         let longest = slots.iter().map(|slot| slot.chars().count()).max().unwrap_or(0);
         if slots.len() * (longest + 1) <= SLOTS_WIDTH {
             writeln!(out, "  {table}bucket {number:>widest$} of {of}: {}{found}", slots.join(" "))?;
@@ -314,7 +316,7 @@ fn run(out: &mut dyn Write, lookup: &RunLookup) -> io::Result<()> {
 fn slots(out: &mut dyn Write, lookup: &SlotLookup) -> io::Result<()> {
     let hex = |number| shown::hex(number, lookup.fingerprint_bits);
     if lookup.stored.is_empty() {
-        return writeln!(out, "  the filter has no items, and so no slots");
+        return writeln!(out, "  the filter is empty and has no slots");
     }
     if lookup.shards > 1 {
         writeln!(out, "  shard {} of {}", lookup.shard, lookup.shards)?;
@@ -335,23 +337,20 @@ fn rows(out: &mut dyn Write, lookup: &RowLookup) -> io::Result<()> {
         let (start, rows) = (say::count(layer.start), say::count(layer.rows));
         let bumped = match layer.threshold {
             Some(threshold) => {
-                let sent = if layer.bumped { "sent on" } else { "kept" };
+                let sent = if layer.bumped { "moved" } else { "kept" };
                 format!(
-                    "; row {} of its bucket, which sends on the first {threshold}: {sent}",
+                    "; row {} of its bucket, which moves the first {threshold} to the next layer: {sent}",
                     layer.in_bucket
                 )
             }
             None => String::new(),
         };
-        writeln!(out, "  layer {number}: begins in row {start} of {rows}{bumped}")?;
+        writeln!(out, "  layer {number}: starts at row {start} of {rows}{bumped}")?;
     }
     if lookup.layers.is_empty() {
-        return writeln!(out, "  the filter has no items, and so no rows");
+        return writeln!(out, "  the filter is empty and has no rows");
     }
-    writeln!(
-        out,
-        "  {ASIDE}the 64 rows from there on, those that count as digits, the others as dots{ASIDE:#}"
-    )?;
+    writeln!(out, "  {ASIDE}the next 64 rows: digits for the selected rows, dots for the others{ASIDE:#}")?;
     let parity = |odd: bool| if odd { "odd" } else { "even" };
     for (number, column) in (1..).zip(&lookup.columns) {
         let digits: String = (0..64)
@@ -363,7 +362,7 @@ fn rows(out: &mut dyn Write, lookup: &RowLookup) -> io::Result<()> {
             .collect();
         let (is, wanted) = (parity(column.parity), parity(column.wanted));
         let agrees = if column.parity == column.wanted { "" } else { "  ← differs" };
-        writeln!(out, "  column {number:>2}  {digits}  {is:<4} wanted {wanted}{agrees}")?;
+        writeln!(out, "  column {number:>2}  {digits}  {is:<4} expected {wanted}{agrees}")?;
     }
     Ok(())
 }
@@ -373,7 +372,7 @@ fn values(out: &mut dyn Write, lookup: &ValueLookup) -> io::Result<()> {
     writeln!(out, "  value {value} of {range}")?;
     let (bucket, buckets) = (say::count(lookup.bucket), say::count(lookup.buckets));
     let (start, end) = (say::count(lookup.bits.start), say::count(lookup.bits.end));
-    writeln!(out, "  bucket {bucket} of {buckets}: bits {start} up to {end} of the codes")?;
+    writeln!(out, "  bucket {bucket} of {buckets}: bits {start} to {end} of the codes")?;
     writeln!(out, "  {} decoded (gaps with {} low bits)", plural(lookup.decoded as usize, "value"), {
         lookup.remainder_bits
     })?;
@@ -384,24 +383,24 @@ fn values(out: &mut dyn Write, lookup: &ValueLookup) -> io::Result<()> {
     }
     let there = if lookup.found { "stored  ← its value" } else { "not stored  ← its value" };
     writeln!(out, "    {value:>widest$}  {there}")?;
-    for &behind in &lookup.behind {
-        writeln!(out, "    {:>widest$}  stored", say::count(behind))?;
+    for &after in &lookup.behind {
+        writeln!(out, "    {:>widest$}  stored", say::count(after))?;
     }
     Ok(())
 }
 
-/// What a mayhap is worth.
+/// The weight of a maybe.
 pub(super) fn odds(explained: &Explained) -> Option<String> {
     let explanation = &explained.explanation;
     if !explanation.answer || explanation.certain || explanation.expected_fpr <= 0.0 {
         return None;
     }
     let rate = explanation.expected_fpr.min(1.0);
-    // A round number of non-members of which about ten or more are wrong.
+    // A round number of non-members with about ten or more false positives.
     let asked = 10_f64.powi((10.0 / rate).log10().ceil().clamp(1.0, 15.0) as i32);
     let members = if explanation.expected_false_no > 0.0 { "nearly always" } else { "always" };
     Some(format!(
-        "Items that are in {members} get this answer. Of {} that are not in, about {} get it, too.",
+        "Members {members} get this answer. Of {} non-members, about {} get it, too.",
         say::count(asked as u64),
         say::count((asked * rate).round() as u64),
     ))

@@ -1,4 +1,4 @@
-//! What a file of another program does not say about itself, and the flags that say it.
+//! The facts that another program's file does not store, and the flags that give them.
 
 use std::path::Path;
 
@@ -12,28 +12,29 @@ use mayhap::codec::{pybloom_live, redisson};
 use crate::error::CliError;
 use crate::whole_file;
 
-/// Where `--help` lists these options. Told to each of them: told once, it would hold for all that follow in a verb, too.
+/// The section of `--help` for these options. It is set on each option: set on the struct, it would also apply to the
+/// options that follow in a command.
 const HEADING: &str = "Filters of other programs";
 
-/// What a file of another program does not say about itself.
+/// The facts that another program's file does not store.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ForeignArgs {
-    /// The filter's format, where its bytes do not tell (`mayhap sniff` names what it could be)
+    /// The format of the filter file [default: detected; `mayhap sniff` lists the candidates]
     #[arg(help_heading = HEADING, long, value_name = "FORMAT")]
     pub(crate) from: Option<Format>,
-    /// How the other program makes bytes of items: utf8, i64le, kryo5, … (never guessed)
+    /// How the other program turns items into bytes: utf8, i64le, kryo5, … (never guessed)
     #[arg(help_heading = HEADING, long, value_name = "ENCODING")]
     pub(crate) items_as: Option<ItemEncoding>,
-    /// Parquet: the column whose filter is meant, with dots for nested ones
+    /// Parquet: the column whose filter to use, with dots for nested columns
     #[arg(help_heading = HEADING, id = "parquet-column", long = "column", value_name = "PATH", hide_short_help = true)]
     pub(crate) column: Option<String>,
-    /// Parquet: the row group, counted from 0; needed where there are several
+    /// Parquet: the row group, counted from 0; required if there are several
     #[arg(help_heading = HEADING, long, value_name = "N", hide_short_help = true, requires = "parquet-column")]
     pub(crate) row_group: Option<usize>,
-    /// An RDB file (dump.rdb): the key of the filter; needed where there are several
+    /// RDB file (dump.rdb): the key of the filter; required if there are several
     #[arg(help_heading = HEADING, long, value_name = "NAME", hide_short_help = true)]
     pub(crate) rdb_key: Option<String>,
-    /// Redisson: what HGETALL {name}:config says, as name=value,… or in a file
+    /// Redisson: the reply to HGETALL {name}:config, as name=value,… or as a file
     #[arg(help_heading = HEADING, long, value_name = "FIELDS", hide_short_help = true)]
     pub(crate) redisson_config: Option<String>,
     /// Golomb-coded sets: remainder bits and values per item [default: 19,784931 as in BIP 158]
@@ -42,22 +43,22 @@ pub(crate) struct ForeignArgs {
     /// Golomb-coded sets: the key of the hash, 32 hex digits
     #[arg(help_heading = HEADING, long, value_name = "HEX", value_parser = golomb_key, hide_short_help = true)]
     pub(crate) golomb_key: Option<[u8; 16]>,
-    /// BIP 158: the block's hash as explorers show it, 64 hex digits, instead of --golomb-key
+    /// BIP 158: the block hash as explorers show it, 64 hex digits, instead of --golomb-key
     #[arg(help_heading = HEADING, long, value_name = "HEX", value_parser = block_hash, hide_short_help = true, conflicts_with = "golomb_key")]
     pub(crate) block_hash: Option<[u8; 16]>,
-    /// pybloom_live: the version that wrote it, 3 or 4
+    /// pybloom_live: the version that wrote the file, 3 or 4
     #[arg(help_heading = HEADING, long, value_name = "VERSION", value_parser = pybloom_version, hide_short_help = true)]
-    pub(crate) pybloom_version: Option<pybloom_live::Version>,
-    /// Cassandra: the version that wrote it, for example 3.11 or 4.1
+    pub(crate) pybloom_version: Option<pybloom_live::PybloomVersion>,
+    /// Cassandra: the version that wrote the file, for example 3.11 or 4.1
     #[arg(help_heading = HEADING, long, value_name = "VERSION", value_parser = cassandra_version, hide_short_help = true)]
     pub(crate) cassandra_version: Option<BitOrder>,
-    /// Fuse filters of xorf in JSON: 8, 16 or 32
+    /// Fuse filters of xorf in JSON: the bits of a fingerprint, 8, 16 or 32
     #[arg(help_heading = HEADING, long, value_name = "BITS", hide_short_help = true)]
     pub(crate) fingerprint_bits: Option<u32>,
 }
 
 impl ForeignArgs {
-    /// All of it, for the library.
+    /// All values, for the library.
     pub(crate) fn read_options(&self) -> Result<ReadOptions, CliError> {
         let mut options = ReadOptions::default();
         if let Some(items) = self.items_as {
@@ -85,11 +86,11 @@ impl ForeignArgs {
     }
 }
 
-/// What to say of a file that was not read: with the flag that is missing.
+/// The error text for a file that was not read, with the missing flag.
 pub(super) fn said(error: &ReadError, format: Format, name: &str) -> String {
     match error {
         ReadError::Needs { argument, .. } => {
-            format!("{format} files do not say {}", missing(*argument, name))
+            format!("{format} files do not store {}", missing(*argument, name))
         }
         error => error.to_string(),
     }
@@ -97,34 +98,35 @@ pub(super) fn said(error: &ReadError, format: Format, name: &str) -> String {
 
 fn missing(argument: Argument, name: &str) -> String {
     match argument {
-        Argument::Items => "how items became bytes: give --items-as (utf8 for most text, i64le for 64-bit numbers, bytes; \
-                            docs/formats.md has the one for each program)"
+        Argument::Items => "how items become bytes: give --items-as (utf8 for most text, i64le for 64-bit numbers, bytes; \
+                            docs/formats.md lists it for each program)"
             .into(),
         Argument::RedissonConfig => {
             "their size: give --redisson-config size=…,hashIterations=…,expectedInsertions=…,falseProbability=…, \
-             which HGETALL {name}:config says"
+             as in the reply to HGETALL {name}:config"
                 .into()
         }
         Argument::Golomb => "the key of their hash: give --golomb-key or --block-hash, and --golomb P,M unless they \
                              are those of BIP 158"
             .into(),
-        Argument::PybloomLive => "which pybloom_live wrote them: give --pybloom-version 3 or 4".into(),
+        Argument::PybloomLive => "the pybloom_live version: give --pybloom-version 3 or 4".into(),
         Argument::Cassandra => {
-            "which Cassandra wrote them: give --cassandra-version, for example 3.11 or 4.1".into()
+            "the Cassandra version: give --cassandra-version, for example 3.11 or 4.1".into()
         }
         Argument::Column => format!(
-            "which of their filters is meant: give --column, and --row-group where there are several \
+            "which of their filters to use: give --column, and --row-group if there are several \
              (`mayhap info {name}` lists them)"
         ),
-        Argument::FingerprintBits => "how wide their fingerprints are: give --fingerprint-bits 8, 16 or 32".into(),
-        _ => "something this version of mayhap has no flag for".into(),
+        Argument::FingerprintBits => "the bits of a fingerprint: give --fingerprint-bits 8, 16 or 32".into(),
+        _ => "a value that this version of mayhap has no flag for".into(),
     }
 }
 
 /// The most bytes of a file with Redisson's fields.
 const CONFIG_BYTES: u64 = 64 << 10;
 
-/// `name=value,…`, or the name of a file with `name=value` lines, or with names and values in turn as redis-cli prints them.
+/// Parses `name=value,…`, or reads a file with `name=value` lines, or with alternating names and values as printed by
+/// redis-cli.
 fn redisson_config(text: &str) -> Result<redisson::Config, CliError> {
     let cli_error = |what: String| CliError::Usage(format!("--redisson-config: {what}"));
     let held;
@@ -139,7 +141,7 @@ fn redisson_config(text: &str) -> Result<redisson::Config, CliError> {
         .map(|word| word.trim().trim_matches('"'))
         .filter(|word| !word.is_empty())
         .collect();
-    // `1) "size"`, as redis-cli prints for people.
+    // `1) "size"`, as redis-cli prints on a terminal.
     let bare = |word: &str| match word.split_once(") ") {
         Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
             rest.trim_matches('"').to_owned()
@@ -157,16 +159,16 @@ fn golomb(text: &str) -> Result<Parameters, String> {
             values_per_item: values.trim().parse().ok()?,
         })
     });
-    numbers.ok_or_else(|| "write the two numbers as 19,784931".into())
+    numbers.ok_or_else(|| "give two numbers, for example 19,784931".into())
 }
 
 fn golomb_key(text: &str) -> Result<[u8; 16], String> {
-    hex(text).ok_or_else(|| "a key is 32 hex digits".into())
+    hex(text).ok_or_else(|| "a key must be 32 hex digits".into())
 }
 
-/// Explorers show hashes the other way round.
+/// Explorers show the bytes of a hash in reverse order.
 fn block_hash(text: &str) -> Result<[u8; 16], String> {
-    let mut hash: [u8; 32] = hex(text).ok_or("a block's hash is 64 hex digits")?;
+    let mut hash: [u8; 32] = hex(text).ok_or("a block hash must be 64 hex digits")?;
     hash.reverse();
     Ok(block_filter::key_of_block(&hash))
 }
@@ -188,11 +190,11 @@ fn major(text: &str) -> Option<u32> {
     text.split('.').next()?.parse().ok()
 }
 
-fn pybloom_version(text: &str) -> Result<pybloom_live::Version, String> {
+fn pybloom_version(text: &str) -> Result<pybloom_live::PybloomVersion, String> {
     match major(text) {
-        Some(3) => Ok(pybloom_live::Version::V3),
-        Some(4) => Ok(pybloom_live::Version::V4),
-        _ => Err("the versions that can be read are 3 and 4".into()),
+        Some(3) => Ok(pybloom_live::PybloomVersion::V3),
+        Some(4) => Ok(pybloom_live::PybloomVersion::V4),
+        _ => Err("only versions 3 and 4 are supported".into()),
     }
 }
 
@@ -200,7 +202,7 @@ fn cassandra_version(text: &str) -> Result<BitOrder, String> {
     match major(text) {
         Some(3) => Ok(BitOrder::Before40),
         Some(4..) => Ok(BitOrder::Since40),
-        _ => Err("the versions that can be read are 3.0 and later".into()),
+        _ => Err("only versions 3.0 and later are supported".into()),
     }
 }
 
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_paste_is_read() {
+    fn pasted_redisson_config_is_parsed() {
         let given = "size=9585,hashIterations=7,expectedInsertions=1000,falseProbability=0.01";
         let config = redisson_config(given).unwrap();
         assert_eq!((config.size(), config.hash_iterations(), config.expected_insertions()), (9585, 7, 1000));

@@ -1,19 +1,19 @@
-//! What can be done with a filter besides asking it.
+//! The operations a filter supports besides lookups.
 
 use mayhap::Filter;
 use mayhap::codec::block_filter;
 use serde::Serialize;
 
-/// What a filter can do.
+/// The operations a filter supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Abilities {
-    /// Items can be put in.
+    /// Items can be added.
     pub(super) add: bool,
-    /// And taken out again.
+    /// Items can be removed.
     pub(super) remove: bool,
-    /// Another filter of the same shape and hash can be put in.
+    /// A filter of the same shape and hash can be merged into it.
     pub(super) merge: bool,
-    /// It takes more items than it was made for and keeps its rate.
+    /// It accepts items beyond its capacity and keeps its rate.
     pub(super) grow: bool,
 }
 
@@ -30,11 +30,11 @@ impl Abilities {
             Filter::GrowableCuckoo(_) | Filter::Growing(_) => (true, true, false, true),
             Filter::ScalableCuckoo(filter) => (true, true, false, filter.shape().expansion() > 0),
             Filter::Window(_) => (true, false, false, false),
-            // Once cut it has the size it has.
+            // Once the fingerprints are cut, their size is fixed.
             Filter::Fingerprints(set) => {
                 (true, false, set.fingerprint_bits() == 64, set.fingerprint_bits() == 64)
             }
-            // The values of a Golomb-coded set of BIP 158 depend on how many there are.
+            // The values of a BIP 158 Golomb-coded set depend on the number of items.
             Filter::Gcs(set) => (false, false, block_filter::parameters(set).is_none(), false),
             _ => (false, false, false, false),
         };
@@ -42,7 +42,7 @@ impl Abilities {
     }
 
     /// `add, merge; not remove, grow`.
-    pub(super) fn said(self) -> String {
+    pub(super) fn described(self) -> String {
         let all = [("add", self.add), ("remove", self.remove), ("merge", self.merge), ("grow", self.grow)];
         let list = |wanted: bool| {
             let names: Vec<_> = all.iter().filter(|(_, can)| *can == wanted).map(|(name, _)| *name).collect();
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
     use mayhap::{BinaryFuse8, Bitmap, BlockedBloom, Bloom, Gcs, HashScheme};
 
-    /// What is said is tried: on a copy of each filter.
+    /// Every operation is tried on a copy of each filter.
     #[test]
-    fn what_is_said_is_so() {
+    fn abilities_match_what_each_kind_can_do() {
         let scheme = HashScheme::fast(1);
         let items: Vec<u64> = (0..100).collect();
         let mut kinds: Vec<Filter> = vec![
@@ -82,16 +82,22 @@ mod tests {
             Filter::Gcs(Gcs::build(&items, 0.01, scheme).unwrap()),
         ];
         for filter in &mut kinds {
-            let said = Abilities::of(filter);
+            let abilities = Abilities::of(filter);
             let other = Filter::decode(&filter.encode()).unwrap();
-            assert_eq!(filter.union(&other).is_ok(), said.merge, "{}", filter.kind());
-            assert_eq!(filter.insert(&7_u64).is_ok(), said.add, "{}", filter.kind());
-            assert_eq!(filter.remove(&7_u64).is_ok(), said.remove, "{}", filter.kind());
+            assert_eq!(filter.union(&other).is_ok(), abilities.merge, "{}", filter.kind());
+            assert_eq!(filter.insert(&7_u64).is_ok(), abilities.add, "{}", filter.kind());
+            assert_eq!(filter.remove(&7_u64).is_ok(), abilities.remove, "{}", filter.kind());
             let before = filter.capacity();
             let all_in = (0..900_u64).all(|item| filter.insert(&item).is_ok());
             let kept_rate = all_in && filter.expected_fpr() <= 1.1 * filter.target_fpr();
             let bounded = matches!(filter, Filter::Bitmap(_) | Filter::Window(_));
-            assert_eq!(kept_rate && !bounded, said.grow, "{}: {before} {}", filter.kind(), filter.capacity());
+            assert_eq!(
+                kept_rate && !bounded,
+                abilities.grow,
+                "{}: {before} {}",
+                filter.kind(),
+                filter.capacity()
+            );
         }
     }
 }

@@ -1,32 +1,32 @@
-//! What the bits of a filter say, apart from its count.
+//! Fill, item count and rate as estimated from the bits of a filter.
 
 use mayhap::Filter;
 
-/// Whether all of a filter is read for it.
+/// Whether the whole filter is read to count its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// However large it is.
+    /// At any size.
     Always,
     /// Up to [`SMALL_BYTES`].
     IfSmall,
 }
 
-/// So much is counted without being asked for: it takes a few milliseconds.
+/// Filters up to this size are counted without `--fill`: that takes a few milliseconds.
 pub(super) const SMALL_BYTES: u64 = 64 << 20;
 
-/// The share of places taken, and what follows from it.
+/// The fill, and what it implies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fill {
-    /// Of the bits, counters or slots, those that are not empty.
+    /// The share of the bits, counters or slots that are not empty.
     pub(super) share: f64,
     pub(super) of: &'static str,
-    /// So many items would make it so, where that can be told.
+    /// The number of items that this fill implies, if the kind allows an estimate.
     pub(super) items: Option<u64>,
-    /// The rate for so many items, and how far it may be off by chance.
+    /// The rate for that number of items, and its relative deviation by chance.
     pub(super) rate: Option<(f64, f64)>,
 }
 
-/// The fill of a filter that has one; `None` also if it would have to be counted and is too large for that.
+/// Returns the fill of a filter; `None` if its kind has none, or if the bits would have to be counted and are too many.
 pub(super) fn fill(filter: &Filter, counting: Counting) -> Option<Fill> {
     let may_count = counting == Counting::Always || filter.memory_bytes() <= SMALL_BYTES;
     let plain = |share, of| Some(Fill { share, of, items: None, rate: None });
@@ -85,7 +85,7 @@ pub(super) fn fill(filter: &Filter, counting: Counting) -> Option<Fill> {
     }
 }
 
-/// Does the filter have bits that were not counted?
+/// Whether the filter has bits that were not counted.
 pub(super) fn left_uncounted(filter: &Filter, counting: Counting) -> bool {
     let has_bits = matches!(
         filter,
@@ -99,16 +99,16 @@ pub(super) fn left_uncounted(filter: &Filter, counting: Counting) -> bool {
     has_bits && counting == Counting::IfSmall && filter.memory_bytes() > SMALL_BYTES
 }
 
-/// The number of set bits varies by its square root, and the rate is a power of it.
+/// The number of set bits varies by its square root, and the rate is a power of that number.
 fn from_bits(ones: u64, bits: u64, items: u64, rate: f64, probes: u32) -> Fill {
     const DEVIATIONS: f64 = 6.0;
     let noise = DEVIATIONS * f64::from(probes) / (ones.max(1) as f64).sqrt();
     Fill { share: ones as f64 / bits as f64, of: "bits", items: Some(items), rate: Some((rate, noise)) }
 }
 
-/// Where bits and count tell different stories, beyond chance: the rate by the bits is this many times the rate by the count.
+/// If bits and count disagree beyond chance: the rate from the bits ÷ the rate from the count.
 pub(super) fn disagreement(filter: &Filter, fill: &Fill) -> Option<f64> {
-    const WORTH_A_WORD: f64 = 0.25;
+    const WORTH_A_WARNING: f64 = 0.25;
     let (rate, noise) = fill.rate?;
     let counted = filter.expected_fpr();
     if counted <= 0.0 {
@@ -116,5 +116,5 @@ pub(super) fn disagreement(filter: &Filter, fill: &Fill) -> Option<f64> {
     }
     let times = rate / counted;
     let apart = times.max(1.0 / times) - 1.0;
-    (apart > WORTH_A_WORD && apart > noise).then_some(times)
+    (apart > WORTH_A_WARNING && apart > noise).then_some(times)
 }

@@ -1,4 +1,4 @@
-//! What is known of a filter in a file. The field names are those of `--json`, and a promise.
+//! The facts about a filter in a file. The field names are those of `--json` and must not change.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::abilities::Abilities;
 use super::bits::{self, Counting};
+use super::lines::{Figures, Storage};
 use crate::filter_file::Opened;
 use crate::health;
 
@@ -16,53 +17,53 @@ pub(super) struct Facts {
     pub(super) file: String,
     pub(super) format: &'static str,
     pub(super) kind: &'static str,
-    /// Its measurements, in words.
+    /// Its dimensions, in words.
     pub(super) shape: String,
     pub(super) hash: String,
-    /// Non-members cannot choose items that collide.
+    /// The hash has a secret key, so an attacker cannot choose items that collide.
     pub(super) secret_key: bool,
-    /// By whose rule items are placed.
+    /// The rule that maps items to positions.
     pub(super) placement: String,
-    /// How items become bytes, in a filter of another program; absent where items are bytes, or nobody said.
+    /// How items are encoded as bytes, in a filter of another program. `None` if items are bytes or the encoding is unknown.
     pub(super) items_as: Option<&'static str>,
-    /// Nobody said how items become bytes.
+    /// Neither the file nor a flag says how items are encoded.
     pub(super) items_as_unknown: bool,
-    /// Absent where it was made for no number of items: the file does not say one, or it grows as it needs.
+    /// `None` if the file does not store it, or if the filter grows as needed.
     pub(super) capacity: Option<u64>,
-    /// Absent where the file does not say it, or it would have to be counted.
+    /// `None` if the file does not store it, or if it would have to be counted.
     pub(super) inserted: Option<u64>,
-    /// The file has no count of items.
+    /// The file stores no item count.
     pub(super) inserted_unknown: bool,
-    /// Absent where it was made for no rate.
+    /// `None` if the filter has no target rate.
     pub(super) target_fpr: Option<f64>,
     pub(super) expected_fpr: f64,
     pub(super) over_capacity: bool,
-    /// The share of bits, counters or slots in use; absent where there is none, or it was not counted.
+    /// The share of bits, counters or slots in use. `None` if the kind has no fill, or it was not counted.
     pub(super) fill: Option<f64>,
     pub(super) fill_of: Option<&'static str>,
     pub(super) estimated_items: Option<u64>,
     pub(super) fpr_from_fill: Option<f64>,
-    /// The bits were not counted, for it is large.
+    /// The bits were not counted because the filter is large.
     pub(super) fill_not_counted: bool,
     pub(super) file_bytes: u64,
     pub(super) memory_bytes: u64,
-    /// For each item of the capacity, if it has one.
+    /// Memory bits per item at capacity, if the filter has a capacity.
     pub(super) bits_per_item: Option<f64>,
-    /// For each item that is in.
+    /// Memory bits per inserted item.
     pub(super) bits_per_inserted: Option<f64>,
-    /// What no filter of this rate can do without: log2(1/rate).
+    /// The information-theoretic minimum for this rate: log2(1/rate).
     pub(super) bound_bits_per_item: Option<f64>,
     pub(super) can: Abilities,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) layers: Vec<Part>,
+    pub(super) layers: Vec<FilterPart>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) generations: Vec<Part>,
+    pub(super) generations: Vec<FilterPart>,
     pub(super) warnings: Vec<String>,
 }
 
 /// A layer of a filter that grows, or a generation of a window.
 #[derive(Debug, Serialize)]
-pub(super) struct Part {
+pub(super) struct FilterPart {
     pub(super) capacity: u64,
     pub(super) inserted: u64,
     pub(super) expected_fpr: f64,
@@ -131,6 +132,37 @@ impl Facts {
             warnings,
         }
     }
+
+    /// The figures of the lines that files and servers share.
+    pub(super) fn figures(&self) -> Figures<'_> {
+        let from_fill = self.fpr_from_fill.or_else(|| self.inserted_unknown.then_some(self.expected_fpr));
+        Figures {
+            storage: Storage::File,
+            kind: Some(self.kind),
+            shape: Some(&self.shape),
+            format: self.format,
+            placement: Some(&self.placement),
+            hash: Some(&self.hash),
+            items_as: self.items_as,
+            items_as_unknown: self.items_as_unknown,
+            capacity: self.capacity,
+            inserted: self.inserted,
+            inserted_unknown: self.inserted_unknown,
+            target_fpr: self.target_fpr,
+            fpr_from_count: (!self.inserted_unknown).then_some(self.expected_fpr),
+            fpr_from_fill: from_fill,
+            fpr_reported: None,
+            fill: self.fill,
+            fill_of: self.fill_of,
+            estimated_items: self.estimated_items,
+            fill_not_counted: self.fill_not_counted,
+            file_bytes: Some(self.file_bytes),
+            memory_bytes: Some(self.memory_bytes),
+            bits_per_item: self.bits_per_item,
+            bits_per_inserted: self.bits_per_inserted,
+            bound_bits_per_item: self.bound_bits_per_item,
+        }
+    }
 }
 
 fn disagreement(filter: &Filter, fill: &bits::Fill, times: f64) -> String {
@@ -139,24 +171,23 @@ fn disagreement(filter: &Filter, fill: &bits::Fill, times: f64) -> String {
     let counted = say::count(filter.inserted());
     if times > 1.0 {
         format!(
-            "more bits are set than {counted} items set: they speak of {items} and a rate of {rate}; \
-             somebody chose the items, or the count was lost"
+            "more bits are set than {counted} items would set: the bits suggest {items} and an FPR of {rate}; \
+             either the items were chosen to attack the filter, or the count was lost"
         )
     } else {
-        format!("fewer bits are set than {counted} items set: they speak of {items} and a rate of {rate}")
+        format!(
+            "fewer bits are set than {counted} items would set: the bits suggest {items} and an FPR of {rate}"
+        )
     }
 }
 
 fn stuck(overflows: u64) -> String {
-    format!(
-        "counters have overflowed {} times: what they count cannot be removed any more",
-        say::count(overflows)
-    )
+    format!("counters overflowed {} times: the items in them can no longer be removed", say::count(overflows))
 }
 
-fn layers(filter: &Filter) -> Vec<Part> {
+fn layers(filter: &Filter) -> Vec<FilterPart> {
     let Filter::ScalableBloom(scalable) = filter else { return Vec::new() };
-    let part = |layer: &mayhap::Bloom| Part {
+    let part = |layer: &mayhap::Bloom| FilterPart {
         capacity: layer.capacity(),
         inserted: layer.inserted(),
         expected_fpr: layer.expected_fpr(),
@@ -164,9 +195,9 @@ fn layers(filter: &Filter) -> Vec<Part> {
     scalable.layers().iter().map(part).collect()
 }
 
-fn generations(filter: &Filter) -> Vec<Part> {
+fn generations(filter: &Filter) -> Vec<FilterPart> {
     let Filter::Window(window) = filter else { return Vec::new() };
-    let part = |generation: mayhap::Generation| Part {
+    let part = |generation: mayhap::Generation| FilterPart {
         capacity: generation.capacity,
         inserted: generation.inserted,
         expected_fpr: generation.expected_fpr,
@@ -174,11 +205,11 @@ fn generations(filter: &Filter) -> Vec<Part> {
     window.generations().map(part).collect()
 }
 
-/// How it hashes; never the key.
+/// The hash function; never the key.
 fn hash(filter: &Filter) -> String {
     match (filter, filter.scheme()) {
-        (Filter::Bitmap(_), _) => "none: a number is its own place".into(),
-        (Filter::WideBloom(wide), _) => format!("that of {:?}", wide.placement()),
+        (Filter::Bitmap(_), _) => "none: each number is its own position".into(),
+        (Filter::WideBloom(wide), _) => format!("the hash of {:?}", wide.placement()),
         (_, Some(HashScheme::Fast { seed })) => format!("XXH3-128, seed {seed}"),
         (_, Some(HashScheme::Keyed { .. })) => "SipHash-1-3-128 with a secret key".into(),
         (_, Some(HashScheme::Foreign(foreign))) => format!("{:?}", foreign.function()),
@@ -187,7 +218,7 @@ fn hash(filter: &Filter) -> String {
     }
 }
 
-/// By whose rule items are placed.
+/// The rule that maps items to positions.
 fn placement(filter: &Filter) -> String {
     match filter {
         Filter::Bloom(bloom) if bloom.placement() != BloomPlacement::Mayhap => {

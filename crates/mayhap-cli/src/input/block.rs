@@ -8,40 +8,40 @@ use mayhap::advise::say;
 use super::item::{Found, Origin};
 use crate::error::CliError;
 
-/// Some whole records of one source, in their order. Each ends with its terminator, also the last of a file that had none.
+/// Whole records of one source, in order. Each ends with its terminator, even the last record of a file without one.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(super) bytes: Vec<u8>,
-    /// Where each record ends, behind its terminator. Records are far shorter than 4 GiB, and so are blocks.
+    /// The end of each record, after its terminator. Blocks are smaller than 4 GiB.
     pub(super) ends: Vec<u32>,
-    /// Where each item is, where that is not the whole record without its end.
+    /// The position of each item, if it is not the whole record without its terminator.
     pub(super) items: Vec<Span>,
-    /// Items that are not in the input as they are: unescaped, unquoted.
+    /// Items that differ from their bytes in the input: unescaped, unquoted.
     pub(super) unescaped: Vec<u8>,
-    /// Bytes at the end of a record that are no part of the item.
+    /// Bytes at the end of a record that are not part of the item.
     pub(super) terminator_bytes: usize,
-    /// Where the records come from and what in them is the item.
+    /// The source of the records, and how their items are found.
     pub(super) origin: Option<Arc<Origin>>,
-    /// Lines of the source that come before.
+    /// Lines of the source before this block.
     pub(super) lines_before: u64,
-    /// Of each record the number of lines before it in this block, where not every line is a record.
+    /// For each record, the lines of this block before it, if not every line is a record.
     pub(super) lines: Vec<u32>,
     pub(super) pause_follows: bool,
-    /// This block is none: it says what the header is.
+    /// The block is a marker: it has no records and carries the CSV header.
     pub(super) is_header: bool,
 }
 
-/// Where an item is.
+/// The position of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
-    /// In the bytes as they were read.
+    /// In the bytes that were read.
     Read { start: u32, end: u32 },
-    /// Among those that had to be unescaped.
+    /// In the unescaped bytes.
     Unescaped { start: u32, end: u32 },
 }
 
 impl Block {
-    /// How many records. There may be none, to say that a [pause follows](Self::pause_follows).
+    /// The number of records. It may be 0, if the block only announces that a [pause follows](Self::pause_follows).
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -51,14 +51,14 @@ impl Block {
         &self.bytes[self.range(index)]
     }
 
-    /// Records `range`, which stand one behind the other.
+    /// The consecutive records `range`.
     pub(crate) fn records(&self, range: Range<usize>) -> &[u8] {
         let start = self.start(range.start);
         let end = if range.is_empty() { start } else { self.ends[range.end - 1] as usize };
         &self.bytes[start..end]
     }
 
-    /// What record `index` is about.
+    /// The item of record `index`.
     #[inline]
     pub(crate) fn item(&self, index: usize) -> &[u8] {
         match self.items.get(index) {
@@ -73,26 +73,25 @@ impl Block {
         (0..self.len()).map(|index| self.item(index))
     }
 
-    /// Where record `index` stands, for messages: `access.log.gz, line 3,812`.
+    /// The position of record `index`, for messages: `access.log.gz, line 3,812`.
     pub(crate) fn place(&self, index: usize) -> String {
         let (name, line_name) =
             self.origin.as_ref().map_or(("input", "line"), |origin| (&origin.name, origin.line_name()));
         format!("{name}, {line_name} {}", say::count(self.line(index)))
     }
 
-    /// The number of the line of its source that record `index` begins with, counted from 1.
+    /// The line number in its source where record `index` begins, counted from 1.
     pub(crate) fn line(&self, index: usize) -> u64 {
         let before = self.lines.get(index).map_or(index as u64, |&lines| u64::from(lines));
         self.lines_before + before + 1
     }
 
-    /// Whoever writes the input has paused, so that nothing was there to read behind these records: what is to be said about
-    /// them should be said now.
+    /// Returns `true` if the writer of the input paused after these records. Output about them should be written now.
     pub(crate) fn pause_follows(&self) -> bool {
         self.pause_follows
     }
 
-    /// Bytes of whole records; behind them, while it is filled, are the beginning of another and what is left of earlier ones.
+    /// The bytes of whole records. While the block is filled, the start of the next record and old bytes follow them.
     pub(super) fn whole(&self) -> usize {
         self.start(self.len())
     }
@@ -105,21 +104,21 @@ impl Block {
         self.start(index)..self.ends[index] as usize
     }
 
-    /// Record `index` without its end.
+    /// Record `index` without its terminator.
     #[inline]
     fn content(&self, index: usize) -> Range<usize> {
         let Range { start, end } = self.range(index);
-        // Of CR LF the CR may be missing.
+        // The CR of CR LF may be missing.
         match self.terminator_bytes {
             2 if end < start + 2 || self.bytes[end - 2] != b'\r' => start..end - 1,
             terminator => start..end - terminator,
         }
     }
 
-    /// Finds the item in each record, and drops the records that have none.
+    /// Finds the item in each record, and drops records without an item.
     ///
     /// # Errors
-    /// A record without an item, unless those are to be skipped.
+    /// A record without an item, unless such records are skipped.
     pub(crate) fn find_items(&mut self) -> Result<(), CliError> {
         let Some(origin) = self.origin.clone().filter(|origin| origin.must_look()) else { return Ok(()) };
         let mut dropped = Vec::new();
@@ -149,10 +148,10 @@ impl Block {
         Ok(())
     }
 
-    /// Takes records out that have no item; the items are those of the others.
+    /// Drops the records without an item. The list of items has no entries for them.
     fn drop_records(&mut self, dropped: &[usize]) {
         let mut dropped = dropped.iter().copied().peekable();
-        // What is kept is never ahead of what is looked at.
+        // A kept record is never moved past one that was not examined yet.
         let (mut start, mut kept, mut kept_bytes) = (0, 0, 0);
         for index in 0..self.len() {
             let end = self.ends[index] as usize;
@@ -174,7 +173,7 @@ impl Block {
         self.bytes.truncate(kept_bytes);
     }
 
-    /// Without records again, with its memory and what is in it.
+    /// Empties the block but keeps its memory and its bytes.
     pub(super) fn clear(&mut self) {
         self.ends.clear();
         self.items.clear();

@@ -1,4 +1,4 @@
-//! Compressed input, known by its first bytes and never by its name.
+//! Compressed input, recognized by its first bytes, never by its name.
 
 use std::io::{self, BufReader, Read};
 use std::mem;
@@ -10,14 +10,14 @@ use liblzma::stream::{CONCATENATED, Stream};
 
 use crate::error::CliError;
 
-/// Bytes read of a compressed file at once.
+/// Bytes read from a compressed file at a time.
 const PACKED_BYTES: usize = 1 << 16;
-/// Unpacking needs at most about this much memory: two to the power of 27 bytes are what `zstd` itself allows, and twice what
-/// the best setting of `xz` asks for.
+/// The limit for the memory that unpacking takes: 2^27 bytes. `zstd` itself has this limit, and it is twice what the
+/// best setting of `xz` needs.
 const WINDOW_LOG: u32 = 27;
 const WINDOW_MIB: u64 = 1 << (WINDOW_LOG - 20);
 
-/// How a file was packed.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Gzip,
@@ -26,14 +26,15 @@ enum Packing {
     Xz,
 }
 
-/// The first bytes of each, as ranges: none of them is long enough to be met by chance at the start of a text. All but bzip2's
-/// hold bytes that no text has, and bzip2's goes on with the digits of pi, or of its root where nothing was packed.
+/// The first bytes of each format, as ranges. Each signature is long enough not to occur by chance at the start of a
+/// text: all except bzip2's contain bytes that no text has, and bzip2's continues with the digits of pi, or of its
+/// square root if the content is empty.
 #[rustfmt::skip]
 const SIGNATURES: [(Packing, &[(u8, u8)]); 6] = [
-    // The method, and flags of which three are never set.
+    // The method, and flags; three of the flag bits are never set.
     (Packing::Gzip, &[(0x1f, 0x1f), (0x8b, 0x8b), (8, 8), (0, 0x1f)]),
     (Packing::Zstd, &[(0x28, 0x28), (0xb5, 0xb5), (0x2f, 0x2f), (0xfd, 0xfd)]),
-    // A frame to be skipped, with which `pzstd` begins.
+    // A skippable frame; files of `pzstd` begin with one.
     (Packing::Zstd, &[(0x50, 0x5f), (0x2a, 0x2a), (0x4d, 0x4d), (0x18, 0x18)]),
     (Packing::Bzip2, &[(b'B', b'B'), (b'Z', b'Z'), (b'h', b'h'), (b'1', b'9'),
         (0x31, 0x31), (0x41, 0x41), (0x59, 0x59), (0x26, 0x26), (0x53, 0x53), (0x59, 0x59)]),
@@ -42,10 +43,10 @@ const SIGNATURES: [(Packing, &[(u8, u8)]); 6] = [
     (Packing::Xz, &[(0xfd, 0xfd), (0x37, 0x37), (0x7a, 0x7a), (0x58, 0x58), (0x5a, 0x5a), (0, 0)]),
 ];
 const LONGEST_SIGNATURE: usize = 10;
-/// What some editors write before text in UTF-8.
+/// The byte order mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a source holds, unpacked.
+/// The unpacked content of a source.
 pub(super) struct Unpacked {
     reader: Box<dyn Read + Send>,
     packing: Option<Packing>,
@@ -57,7 +58,7 @@ impl Unpacked {
         Self { reader: source, packing: None }
     }
 
-    /// `source` unpacked, if its first bytes are those of a compressed file.
+    /// `source`, unpacked if its first bytes are those of a compressed file.
     pub(super) fn new(mut source: Box<dyn Read + Send>) -> io::Result<Self> {
         let (first, packing) = peek(&mut *source, LONGEST_SIGNATURE, |first| {
             SIGNATURES
@@ -87,7 +88,7 @@ impl Unpacked {
         Ok(Self { reader, packing: Some(packing) })
     }
 
-    /// Drops the mark at the beginning, which is no part of the first field.
+    /// Drops a byte order mark at the start, because it is not part of the first field.
     pub(super) fn drop_mark(&mut self) -> io::Result<()> {
         let (first, mark) = peek(&mut *self.reader, BYTE_ORDER_MARK.len(), |first| {
             BYTE_ORDER_MARK.starts_with(first).then(|| (first == BYTE_ORDER_MARK).then_some(()))
@@ -99,20 +100,20 @@ impl Unpacked {
         Ok(())
     }
 
-    /// Reads once, to the end of `buffer` at most.
+    /// Reads once, at most to the end of `buffer`.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         read_once(&mut *self.reader, buffer)
     }
 
-    /// How it was packed, if it was.
+    /// The name of its compression, if any.
     pub(super) fn packing(&self) -> Option<&'static str> {
         self.packing.map(Packing::name)
     }
 
-    /// What to say of `cause`, which [`read`](Self::read) met.
+    /// The error to report for `cause`, which [`read`](Self::read) returned.
     pub(super) fn cli_error(&self, name: &str, cause: io::Error) -> CliError {
         let name = name.to_owned();
-        // What the system says is about the file; the rest is about what is in it.
+        // Errors of the operating system concern the file. The others concern its content.
         match self.packing.filter(|_| cause.raw_os_error().is_none()) {
             Some(packing) => CliError::Input { name, what: packing.complaint(&cause) },
             None => CliError::Read { name, cause },
@@ -141,20 +142,21 @@ impl Packing {
         if too_much {
             let how = if self == Self::Zstd { "zstd -dc --long=31" } else { "xz -dc" };
             format!(
-                "unpacking it needs more than {WINDOW_MIB} MiB of memory; unpack it first: `{how} FILE | mayhap …`"
+                "unpacking needs more than {WINDOW_MIB} MiB of memory; unpack it first: `{how} FILE | mayhap …`"
             )
         } else if cause.kind() == io::ErrorKind::UnexpectedEof {
-            format!("the {name} data ends too early: the file was cut off")
+            format!("the {name} data ends too early: the file is truncated")
         } else {
             format!("the {name} data is damaged: {said}")
         }
     }
 }
 
-/// Reads the first bytes of `source`, `most` of them at most, as long as `look` says that they could become something. No
-/// more are read: who types a line into a pipe is not asked for another. What was read, and what it became.
+/// Reads bytes from the start of `source`, at most `most`, while `look` returns "undecided". It never reads more than
+/// needed, so that a line typed into a pipe is processed without waiting for the next. Returns the bytes read and the
+/// result of `look`.
 ///
-/// `look` says `None`: it is nothing. `Some(None)`: it could be. `Some(Some(…))`: it is.
+/// `look` returns `None` for no match, `Some(None)` for undecided, and `Some(Some(…))` for a match.
 fn peek<T>(
     source: &mut dyn Read,
     most: usize,
@@ -202,7 +204,7 @@ mod tests {
                 encoder.finish().unwrap()
             }
             Packing::Zstd => {
-                // With the checksum that the program `zstd` writes: without one a changed byte may become another text.
+                // With the checksum that the `zstd` program writes; without it, a changed byte may go unnoticed.
                 let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
                 encoder.include_checksum(true).unwrap();
                 encoder.write_all(text).unwrap();
@@ -223,7 +225,7 @@ mod tests {
 
     const ALL: [Packing; 4] = [Packing::Gzip, Packing::Zstd, Packing::Bzip2, Packing::Xz];
 
-    /// All that `bytes` unpack to, read a few at a time, or what is said about them.
+    /// The unpacked content of `bytes`, read in small pieces, or the error text.
     fn unpack(bytes: Vec<u8>, at_most: usize) -> Result<Vec<u8>, String> {
         let said = |error: CliError| error.to_string();
         let mut unpacked = Unpacked::new(Box::new(Drip::new(bytes, 7, at_most)))
@@ -240,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn every_packing_is_known_by_its_bytes_however_they_come() {
+    fn every_packing_is_recognized_for_any_read_size() {
         for packing in ALL {
             for at_most in [1, 3, 10, 1000] {
                 assert_eq!(unpack(packed(packing, TEXT), at_most).unwrap(), TEXT, "{packing:?} {at_most}");
                 assert_eq!(unpack(packed(packing, b""), at_most).unwrap(), b"", "{packing:?} {at_most}");
             }
             let twice = [packed(packing, TEXT), packed(packing, b""), packed(packing, TEXT)].concat();
-            assert_eq!(unpack(twice, 5).unwrap(), [TEXT, TEXT].concat(), "{packing:?} one behind the other");
+            assert_eq!(unpack(twice, 5).unwrap(), [TEXT, TEXT].concat(), "{packing:?} concatenated");
         }
     }
 
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_begins_alike_is_text() {
+    fn text_with_a_similar_start_is_text() {
         for text in [
             &b""[..],
             b"\n",
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_is_taken_for_the_whole() {
+    fn truncated_files_are_rejected() {
         for packing in ALL {
             let whole = packed(packing, TEXT);
             let shortest = SIGNATURES.iter().find(|(found, _)| *found == packing).unwrap().1.len();
@@ -290,7 +292,7 @@ mod tests {
                 let said = unpack(whole[..length].to_vec(), 8).unwrap_err();
                 assert_eq!(
                     said,
-                    format!("it: the {} data ends too early: the file was cut off", packing.name()),
+                    format!("it: the {} data ends too early: the file is truncated", packing.name()),
                     "{length} of {} bytes",
                     whole.len()
                 );
@@ -299,16 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn no_changed_byte_goes_unnoticed() {
+    fn changed_bytes_are_detected() {
         for packing in ALL {
             let whole = packed(packing, TEXT);
-            // Time, system and the like in gzip's header are nobody's business.
+            // Time and system in gzip's header do not affect the content.
             let first = if packing == Packing::Gzip { 10 } else { 0 };
             for at in first..whole.len() {
                 let mut changed = whole.clone();
                 changed[at] ^= 0x10;
                 match unpack(changed.clone(), 50) {
-                    // Not known as packed any more, or a bit that says nothing.
+                    // No longer recognized as compressed, or an unused bit.
                     Ok(text) => assert!(text == changed || text == TEXT, "{packing:?} byte {at}"),
                     Err(said) => assert!(said.starts_with("it: "), "{said}"),
                 }
@@ -321,16 +323,16 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_a_limit_and_the_limit_is_said() {
+    fn the_memory_limit_is_enforced_and_reported() {
         let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
         encoder.window_log(28).unwrap();
         encoder.write_all(TEXT).unwrap();
-        // Where all is written at once the window is as small as the text.
+        // If everything is written in one call, the window is only as large as the text.
         encoder.flush().unwrap();
         let zstd = encoder.finish().unwrap();
         assert_eq!(
             unpack(zstd, 100).unwrap_err(),
-            "it: unpacking it needs more than 128 MiB of memory; unpack it first: `zstd -dc --long=31 FILE | mayhap …`"
+            "it: unpacking needs more than 128 MiB of memory; unpack it first: `zstd -dc --long=31 FILE | mayhap …`"
         );
         let mut options = liblzma::stream::LzmaOptions::new_preset(0).unwrap();
         options.dict_size(256 << 20);
@@ -341,12 +343,12 @@ mod tests {
         encoder.write_all(TEXT).unwrap();
         assert_eq!(
             unpack(encoder.finish().unwrap(), 100).unwrap_err(),
-            "it: unpacking it needs more than 128 MiB of memory; unpack it first: `xz -dc FILE | mayhap …`"
+            "it: unpacking needs more than 128 MiB of memory; unpack it first: `xz -dc FILE | mayhap …`"
         );
     }
 
     #[test]
-    fn a_byte_order_mark_goes_and_nothing_else_does() {
+    fn only_a_byte_order_mark_is_dropped() {
         for (text, left) in [
             (&b"\xef\xbb\xbfid\n"[..], &b"id\n"[..]),
             (b"\xef\xbb\xbf", b""),

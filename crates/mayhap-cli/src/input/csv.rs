@@ -1,8 +1,8 @@
-//! CSV: where records end, which may be many lines later, and the fields in them.
+//! CSV: the ends of records, which may span many lines, and the fields in them.
 //!
-//! A field that begins with a quote ends with one, and everything between stands for itself but quotes, which are doubled. A
-//! quote anywhere else is a character like others. These are the rules of the crate `csv`, to which this is compared in tests;
-//! that one hands out fields without the bytes they came from, and records have to be written as they were read.
+//! A field that begins with a quote ends with a quote. Everything between is literal, except that a quote is written
+//! twice. A quote elsewhere is an ordinary character. These are the rules of the crate `csv`, and tests compare with it.
+//! That crate returns fields without their original bytes, but records must be written as they were read.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ pub(super) struct Records {
     state: State,
 }
 
-/// Where between two quotes the bytes ended that were looked at.
+/// The position in a quoted field, at the end of the bytes examined so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unquoted,
     Quoted,
-    /// Behind a quote in a quoted field, which is its end unless another one follows.
+    /// After a quote inside a quoted field. It ends the field unless another quote follows.
     QuoteInQuoted,
 }
 
@@ -34,7 +34,7 @@ impl Records {
         Self { delimiter, state: State::Unquoted }
     }
 
-    /// Notes where records in `bytes` end, the first `looked_at` of which were looked at before.
+    /// Notes the ends of the records in `bytes`. The first `looked_at` bytes were examined before.
     pub(super) fn find_ends(&mut self, bytes: &[u8], looked_at: usize, ends: &mut Vec<u32>) {
         let mut at = looked_at;
         while at < bytes.len() {
@@ -67,23 +67,23 @@ impl Records {
         }
     }
 
-    /// Whether all that was looked at ends within quotes.
+    /// Returns `true` if the examined bytes end inside quotes.
     pub(super) fn in_quotes(&self) -> bool {
         self.state == State::Quoted
     }
 }
 
-/// How many lines these bytes are.
+/// The number of lines in `bytes`.
 pub(super) fn lines(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// `record` without the CR that some put before the line feed that ended it.
+/// `record` without the CR before its line feed, if it has one.
 fn without_cr(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
-/// Field `number` of `record`, counted from 1; else how many fields there are.
+/// Field `number` of `record`, counted from 1, or else the number of fields.
 pub(super) fn find(
     record: &[u8],
     delimiter: u8,
@@ -109,12 +109,12 @@ pub(super) fn find(
     Err(0)
 }
 
-/// The bytes of the field that begins at `start`, quotes and all.
+/// The range of the field that begins at `start`, with its quotes.
 fn field_at(record: &[u8], delimiter: u8, start: usize) -> Range<usize> {
     let mut at = start;
     if record.get(at) == Some(&QUOTE) {
         at += 1;
-        // To the quote that ends the field: the first that has no other behind it.
+        // Finds the closing quote: the first that is not followed by another quote.
         while let Some(found) = memchr(QUOTE, &record[at..]) {
             at += found + 1;
             if record.get(at) != Some(&QUOTE) {
@@ -127,12 +127,12 @@ fn field_at(record: &[u8], delimiter: u8, start: usize) -> Range<usize> {
     start..at + length
 }
 
-/// What the field in `range` says.
+/// The content of the field in `range`.
 fn value(record: &[u8], range: Range<usize>, unescaped: &mut Vec<u8>) -> Found {
     let Some(quoted) = record[range.clone()].strip_prefix(&[QUOTE]) else { return Found::Read(range) };
     let start = range.start + 1;
     match memchr(QUOTE, quoted) {
-        // Most quoted fields hold no quotes.
+        // Most quoted fields contain no quotes.
         Some(end) if end + 1 == quoted.len() => return Found::Read(start..start + end),
         _ => {}
     }
@@ -142,11 +142,11 @@ fn value(record: &[u8], range: Range<usize>, unescaped: &mut Vec<u8>) -> Found {
         unescaped.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
         match rest.strip_prefix(&[QUOTE]) {
-            Some(behind) => {
+            Some(after) => {
                 unescaped.push(QUOTE);
-                rest = behind;
+                rest = after;
             }
-            // The field goes on behind its quotes, which is odd, but as it is.
+            // Bytes after the closing quote are kept as they are.
             None => break,
         }
     }
@@ -154,7 +154,7 @@ fn value(record: &[u8], range: Range<usize>, unescaped: &mut Vec<u8>) -> Found {
     Found::Unescaped(from..unescaped.len())
 }
 
-/// What all fields of `record` say.
+/// The contents of all fields of `record`.
 pub(super) fn all_fields(record: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
     let mut unescaped = Vec::new();
     let mut fields = Vec::new();
@@ -172,7 +172,7 @@ pub(super) fn all_fields(record: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
     fields
 }
 
-/// The number of the column that is called `asked` in `header`, or that `asked` is the number of: `2`, `#2`.
+/// The number of the column `asked`, which is a name in `header` or a number: `2`, `#2`.
 pub(super) fn column(header: &[u8], delimiter: u8, asked: &str) -> Result<usize, String> {
     let header = header.strip_suffix(b"\n").unwrap_or(header);
     let fields = all_fields(header, delimiter);
@@ -182,21 +182,21 @@ pub(super) fn column(header: &[u8], delimiter: u8, asked: &str) -> Result<usize,
     }
     match number(asked) {
         Some(number) if number <= fields.len() => Ok(number),
-        Some(number) => Err(format!("no column {number}, there {}", fields::are(fields.len()))),
+        Some(number) => Err(format!("no column {number}: the header has {}", fields::counted(fields.len()))),
         None => {
             let names: Vec<_> =
                 fields.iter().map(|name| String::from_utf8_lossy(name.trim_ascii())).collect();
-            Err(format!("no column {asked:?} in its header: {}", shortened(&names.join(", "))))
+            Err(format!("no column {asked:?} in the header: {}", shortened(&names.join(", "))))
         }
     }
 }
 
-/// A number of a column, from 1: `2`, `#2`.
+/// Parses the number of a column, counted from 1: `2`, `#2`.
 pub(super) fn number(text: &str) -> Option<usize> {
     text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|&number| number > 0)
 }
 
-/// The beginning of a text that could be very long.
+/// The beginning of a text that may be very long.
 fn shortened(text: &str) -> String {
     const LETTERS: usize = 200;
     match text.char_indices().nth(LETTERS) {
@@ -240,7 +240,7 @@ mod tests {
             let (raw, in_quotes) = records(&text, delimiter, at_most, &mut random);
             assert_eq!(raw.concat(), text, "nothing is lost");
             if in_quotes {
-                // Cut within quotes: error, not a record.
+                // Cut inside quotes: an error, not a record.
                 odd += 1;
                 continue;
             }

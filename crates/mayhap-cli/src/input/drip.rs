@@ -1,8 +1,8 @@
-//! For tests: bytes that come a few at a time.
+//! For tests: input that arrives a few bytes at a time.
 
 use std::io::{self, Read};
 
-/// Gives from 1 to `at_most` bytes at a time.
+/// Returns 1 to `at_most` bytes per read.
 pub(crate) struct Drip {
     bytes: io::Cursor<Vec<u8>>,
     random: Random,
@@ -22,11 +22,11 @@ impl Read for Drip {
     }
 }
 
-/// Numbers that look random, the same every time.
+/// A deterministic sequence of pseudo-random numbers.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// One of `0..end`.
+    /// A number in `0..end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -35,7 +35,7 @@ impl Random {
         ((mixed ^ (mixed >> 31)) % end as u64) as usize
     }
 
-    /// Up to `at_most` pieces of `pieces`, one behind the other.
+    /// The concatenation of at most `at_most` random elements of `pieces`.
     pub(crate) fn text(&mut self, pieces: &[&str], at_most: usize) -> Vec<u8> {
         (0..self.below(at_most + 1)).flat_map(|_| pieces[self.below(pieces.len())].bytes()).collect()
     }

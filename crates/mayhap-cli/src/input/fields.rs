@@ -1,11 +1,11 @@
-//! Fields of a line: between delimiters as `cut` has them, or between blanks as `awk` does.
+//! Fields of a line: separated by a delimiter as in `cut`, or by blanks as in `awk`.
 
 use std::ops::Range;
 
-/// Where field `number` of `line` is, counted from 1; else how many fields there are.
+/// The range of field `number` of `line`, counted from 1, or else the number of fields.
 ///
-/// With a delimiter every one of them ends a field, so that fields may be empty. Without one, fields are what stands between
-/// spaces and tabs, however many; those before the first do not count.
+/// With a delimiter, each delimiter ends a field, so fields may be empty. Without one, fields are separated by any
+/// number of spaces and tabs; blanks before the first field are ignored.
 pub(super) fn find(line: &[u8], delimiter: Option<u8>, number: usize) -> Result<Range<usize>, usize> {
     match delimiter {
         Some(delimiter) => between_delimiters(line, delimiter, number),
@@ -39,9 +39,9 @@ fn between_blanks(line: &[u8], number: usize) -> Result<Range<usize>, usize> {
     Err(0)
 }
 
-/// So many fields: `is 1`, `are 3`.
-pub(super) fn are(fields: usize) -> String {
-    format!("{} {fields}", if fields == 1 { "is" } else { "are" })
+/// A number of fields: `1 field`, `3 fields`.
+pub(super) fn counted(fields: usize) -> String {
+    format!("{fields} field{}", if fields == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
     use crate::input::drip::Random;
 
     #[test]
-    fn every_field_is_the_one_a_simple_split_has() {
+    fn fields_match_a_simple_split() {
         let mut random = Random(3);
         for _ in 0..20_000 {
             let line = random.text(&["a", "bc", " ", "\t", ",", "é"], 12);

@@ -1,4 +1,4 @@
-//! What in a record is the item.
+//! Which part of a record is the item.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use super::json::{self, Path};
 use super::lines::Terminator;
 use crate::error::CliError;
 
-/// What the user asked for.
+/// The user's choices.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) terminator: Terminator,
-    /// Compressed sources are unpacked.
+    /// Unpack compressed sources.
     pub(super) unpack: bool,
     pub(super) trim: bool,
     pub(super) column: Column,
-    /// Where records without the item are counted, if they are to be skipped.
+    /// The counter of skipped records, if records without an item are skipped.
     pub(super) skipped: Option<Arc<AtomicU64>>,
 }
 
-/// Where in a record the item is to be looked for.
+/// Where to look for the item in a record.
 #[derive(Clone, Debug)]
 pub(super) enum Column {
-    /// As it is in every source.
+    /// The same in every source.
     Known(Rule),
-    /// In the column of CSV with this name, or this number; the header of each source knows where that is.
+    /// In the CSV column with this name or number. The header of each source determines the position.
     InHeader { delimiter: u8, name: String },
 }
 
 impl Asked {
-    /// Whether every source has a header.
+    /// Returns `true` if every source has a header.
     pub(super) fn header_comes(&self) -> bool {
         matches!(self.column, Column::InHeader { .. })
     }
 
-    /// Whether a byte order mark may come first, which would be in the way.
+    /// Returns `true` if a byte order mark at the start must be dropped.
     pub(super) fn may_have_mark(&self) -> bool {
         !matches!(self.column, Column::Known(Rule::Whole | Rule::Field { .. }))
     }
 
-    /// What is between fields of CSV, where records are such.
+    /// The delimiter, if the records are CSV.
     pub(super) fn csv_delimiter(&self) -> Option<u8> {
         match self.column {
             Column::Known(Rule::Csv { delimiter, .. }) | Column::InHeader { delimiter, .. } => {
@@ -52,7 +52,7 @@ impl Asked {
         }
     }
 
-    /// How items are found in the source of this name; `None` if that is in its header.
+    /// How to find items in the source with this name; `None` if that depends on its header.
     pub(super) fn origin(&self, name: &str) -> Option<Origin> {
         match &self.column {
             Column::Known(rule) => Some(self.origin_of(name, rule.clone())),
@@ -60,7 +60,7 @@ impl Asked {
         }
     }
 
-    /// How items are found in the source of this name, which has this header.
+    /// How to find items in the source with this name and this header.
     pub(super) fn origin_below(&self, name: &str, header: &[u8]) -> Result<Origin, CliError> {
         let Column::InHeader { delimiter, name: column } = &self.column else {
             return Ok(self.origin_of(name, Rule::Whole));
@@ -85,80 +85,82 @@ impl Asked {
     }
 }
 
-/// What in a record is the item.
+/// Which part of a record is the item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// All of it, without its end.
+    /// The whole record without its terminator.
     Whole,
-    /// A field between delimiters, or between blanks.
+    /// A field separated by a delimiter or by blanks.
     Field { delimiter: Option<u8>, number: usize },
-    /// A field of CSV, as it is called and counted from 1.
+    /// A CSV field, by its name and its number counted from 1.
     Csv { delimiter: u8, name: String, number: usize },
-    /// What stands in a line of JSON.
+    /// The value at a path in a JSON line.
     Json(Path),
 }
 
-/// Where records come from, and how the items in them are found.
+/// The source of records, and how to find their items.
 #[derive(Debug)]
 pub(super) struct Origin {
-    /// As messages call it.
+    /// The name for messages.
     pub(super) name: String,
     pub(super) rule: Rule,
     pub(super) trim: bool,
-    /// Where records without the item are counted, if they are to be skipped.
+    /// The counter of skipped records, if records without an item are skipped.
     pub(super) skipped: Option<Arc<AtomicU64>>,
-    /// Records are lines, or such as end with a zero byte.
+    /// Whether records are lines or end with a zero byte.
     pub(super) are_lines: bool,
 }
 
-/// What was found in a record.
+/// The result of looking for the item of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Here in the record.
+    /// The range in the record.
     Read(Range<usize>),
-    /// Here among what was unescaped.
+    /// The range in the unescaped bytes.
     Unescaped(Range<usize>),
-    /// The record is none: CSV and JSON know no empty lines.
+    /// An empty line, which is not a record in CSV and JSON.
     Blank,
-    /// The item is not there; this is what to say.
+    /// The record has no item, for this reason.
     Missing(String),
-    /// The record makes no sense.
+    /// The record is invalid, for this reason.
     Bad(String),
 }
 
 impl Origin {
-    /// Whether there is anything to find: whole records are their own items.
+    /// Returns `true` if items must be looked for; a whole record is its own item.
     pub(super) fn must_look(&self) -> bool {
         self.trim || self.rule != Rule::Whole
     }
 
-    /// Whether records without the item are skipped.
+    /// Returns `true` if records without an item are skipped.
     pub(super) fn skips(&self) -> bool {
         self.skipped.is_some()
     }
 
-    /// What one record is called.
+    /// The word for one record.
     pub(super) fn line_name(&self) -> &'static str {
         if self.are_lines { "line" } else { "record" }
     }
 
-    /// The lines that `record` takes up.
+    /// The number of lines of `record`.
     pub(super) fn lines(&self, record: &[u8]) -> u64 {
         if matches!(self.rule, Rule::Csv { .. }) { csv::lines(record) } else { 1 }
     }
 
-    /// The item in `record`, which is without its end.
+    /// Finds the item in `record`, which is given without its terminator.
     #[inline]
     pub(super) fn find(&self, record: &[u8], unescaped: &mut Vec<u8>) -> Found {
         let found = match &self.rule {
             Rule::Whole => Found::Read(0..record.len()),
             Rule::Field { delimiter, number } => match fields::find(record, *delimiter, *number) {
                 Ok(range) => Found::Read(range),
-                Err(there) => Found::Missing(format!("no field {number}, there {}", fields::are(there))),
+                Err(there) => {
+                    Found::Missing(format!("no field {number}: the record has {}", fields::counted(there)))
+                }
             },
             Rule::Csv { delimiter, name, number } => csv::find(record, *delimiter, *number, unescaped)
                 .unwrap_or_else(|there| {
-                    Found::Missing(format!("no column {name:?}, there {}", fields::are(there)))
+                    Found::Missing(format!("no column {name:?}: the record has {}", fields::counted(there)))
                 }),
             Rule::Json(path) => json::find(record, path, unescaped),
         };
@@ -173,7 +175,7 @@ impl Origin {
     }
 }
 
-/// `range` of `bytes` without white space around it.
+/// `range` of `bytes` without surrounding white space.
 fn trimmed(bytes: &[u8], Range { start, end }: Range<usize>) -> Range<usize> {
     let item = bytes[start..end].trim_ascii_start();
     let start = end - item.len();

@@ -1,4 +1,4 @@
-//! JSON lines: the value at a path of each.
+//! JSON lines: the value at a path in each line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::item::Found;
 
-/// The way to a value: names of fields, and numbers of elements counted from 0.
+/// The path to a value: names of fields, and indexes of elements counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     steps: Vec<Step>,
@@ -20,11 +20,11 @@ pub(super) struct Path {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     name: String,
-    /// The name is a number.
+    /// The name as an index, if it is a number.
     index: Option<usize>,
 }
 
-/// `user.id`, `tags.0`, `a\.b.c` for a field `a.b`; `.` for the line itself. A dot before the first name may be there.
+/// Parses `user.id`, `tags.0`, `a\.b.c` for a field `a.b`, or `.` for the whole line. A leading dot is allowed.
 impl FromStr for Path {
     type Err = String;
 
@@ -44,21 +44,21 @@ impl FromStr for Path {
             }
         }
         if names.iter().any(String::is_empty) {
-            return Err("a name is missing, write for example user.id or tags.0".into());
+            return Err("a name in the path is empty; write for example user.id or tags.0".into());
         }
         let step = |name: String| Step { index: name.parse().ok(), name };
         Ok(Self { steps: names.into_iter().map(step).collect(), written })
     }
 }
 
-/// As it was written, in quotes.
+/// The path as it was given, in quotes.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.written)
     }
 }
 
-/// What stands at `path` in `line`: the text of a string, a number or `true` and `false` as they are written.
+/// Finds the value at `path` in `line`: the text of a string; a number, `true` or `false` as written.
 pub(super) fn find(line: &[u8], path: &Path, unescaped: &mut Vec<u8>) -> Found {
     if line.trim_ascii().is_empty() {
         return Found::Blank;
@@ -89,8 +89,8 @@ pub(super) fn find(line: &[u8], path: &Path, unescaped: &mut Vec<u8>) -> Found {
             Err(error) => Found::Bad(not_json(&error, place(line, value.as_bytes()))),
         },
         b"null" => missing("is null"),
-        [b'{', ..] => missing("is an object, not a text or a number"),
-        [b'[', ..] => missing("is an array, not a text or a number"),
+        [b'{', ..] => missing("is an object, not a string or a number"),
+        [b'[', ..] => missing("is an array, not a string or a number"),
         written => {
             let start = place(line, written);
             Found::Read(start..start + written.len())
@@ -98,20 +98,20 @@ pub(super) fn find(line: &[u8], path: &Path, unescaped: &mut Vec<u8>) -> Found {
     }
 }
 
-/// Where `part` begins in `whole`, of which it is one.
+/// The offset of `part` in `whole`, which contains it.
 fn place(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr().addr() - whole.as_ptr().addr()
 }
 
-/// `not JSON at column 12: expected value`; so many columns are before what was read.
+/// `invalid JSON at column 12: expected value`. `before` columns precede the text that was parsed.
 fn not_json(error: &serde_json::Error, before: usize) -> String {
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
     let what = what.strip_prefix("EOF").map_or_else(|| what.to_owned(), |rest| format!("it ends{rest}"));
-    format!("not JSON at column {}: {what}", before + error.column())
+    format!("invalid JSON at column {}: {what}", before + error.column())
 }
 
-/// Reads a value, and gives what is so many steps down in it.
+/// Parses a value and returns the value at the end of the path in it.
 #[derive(Clone, Copy)]
 struct Down<'path>(&'path [Step]);
 
@@ -133,7 +133,7 @@ impl<'de> Visitor<'de> for Down<'_> {
         f.write_str("a value")
     }
 
-    /// Of fields of the same name the last one counts, as in most programs.
+    /// If a name occurs twice, the last field counts, as in most programs.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let Some((step, rest)) = self.0.split_first() else { return Ok(None) };
         let mut found = None;
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for Down<'_> {
         Ok(found)
     }
 
-    // What is neither has nothing in it.
+    // Other values contain nothing.
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
         Ok(None)
@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for Down<'_> {
     }
 }
 
-/// Reads the name of a field: is it this one?
+/// Parses the name of a field and compares it with the wanted name.
 struct IsNamed<'path>(&'path str);
 
 impl<'de> DeserializeSeed<'de> for IsNamed<'_> {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::input::drip::Random;
 
-    /// What is found, as text.
+    /// The value found, as text.
     fn found(line: &str, path: &str) -> Result<String, Found> {
         let mut unescaped = b"before".to_vec();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_and_are_as_they_are_written() {
+    fn values_are_found_as_they_are_written() {
         let line = r#" {"user":{"id":7,"name":"Zo\u00eb \"Z\" \\","tags":["a","b\n",{"x":1.50}]},"ok":true,"a.b":"dot","3":"three","e":"","n":-1e+09} "#;
         for (path, value) in [
             ("user.id", "7"),
@@ -251,11 +251,11 @@ mod tests {
         }
         assert_eq!(found("\"text\"", ".").unwrap(), "text");
         assert_eq!(found("12", ".").unwrap(), "12");
-        assert_eq!(found(r#"{"a":1,"a":2}"#, "a").unwrap(), "2", "the last one counts");
+        assert_eq!(found(r#"{"a":1,"a":2}"#, "a").unwrap(), "2", "the last field counts");
     }
 
     #[test]
-    fn what_is_not_there_is_missing_and_what_is_not_json_is_bad() {
+    fn absent_fields_are_missing_and_invalid_json_is_bad() {
         let missing = |what: &str| Err(Found::Missing(what.into()));
         let bad = |what: &str| Err(Found::Bad(what.into()));
         let line = r#"{"a":{"b":null,"c":[1,2],"d":5,"e":{}}}"#;
@@ -265,40 +265,43 @@ mod tests {
         assert_eq!(found(line, "a.c.2"), missing("no field \"a.c.2\""));
         assert_eq!(found(line, "a.c.x"), missing("no field \"a.c.x\""));
         assert_eq!(found(line, "a.b"), missing("field \"a.b\" is null"));
-        assert_eq!(found(line, "a.c"), missing("field \"a.c\" is an array, not a text or a number"));
-        assert_eq!(found(line, "a.e"), missing("field \"a.e\" is an object, not a text or a number"));
+        assert_eq!(found(line, "a.c"), missing("field \"a.c\" is an array, not a string or a number"));
+        assert_eq!(found(line, "a.e"), missing("field \"a.e\" is an object, not a string or a number"));
         assert_eq!(found("7", "a"), missing("no field \"a\""));
-        assert_eq!(found("{}", "."), missing("the line is an object, not a text or a number"));
-        assert_eq!(found("hello", "a"), bad("not JSON at column 1: expected value"));
-        assert_eq!(found(r#"{"a":1"#, "a"), bad("not JSON at column 6: it ends while parsing an object"));
-        assert_eq!(found(r#"{"a":1} 2"#, "a"), bad("not JSON at column 9: trailing characters"));
+        assert_eq!(found("{}", "."), missing("the line is an object, not a string or a number"));
+        assert_eq!(found("hello", "a"), bad("invalid JSON at column 1: expected value"));
+        assert_eq!(found(r#"{"a":1"#, "a"), bad("invalid JSON at column 6: it ends while parsing an object"));
+        assert_eq!(found(r#"{"a":1} 2"#, "a"), bad("invalid JSON at column 9: trailing characters"));
         assert_eq!(
             found(r#"{"a":"\ud800"}"#, "a"),
-            bad("not JSON at column 13: unexpected end of hex escape")
+            bad("invalid JSON at column 13: unexpected end of hex escape")
         );
         assert_eq!(found(" \t\r", "a"), Err(Found::Blank));
         assert_eq!(found("", "a"), Err(Found::Blank));
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_bad_where_they_are_asked_for() {
+    fn invalid_utf8_in_the_field_is_bad() {
         let path = "a".parse().unwrap();
         let mut unescaped = Vec::new();
         let found = find(b"{\"a\":\"\xff\"}", &path, &mut unescaped);
-        assert!(matches!(&found, Found::Bad(what) if what.starts_with("not JSON at column ")), "{found:?}");
+        assert!(
+            matches!(&found, Found::Bad(what) if what.starts_with("invalid JSON at column ")),
+            "{found:?}"
+        );
     }
 
     #[test]
-    fn paths_without_names_are_refused() {
+    fn paths_with_empty_names_are_rejected() {
         for path in ["", "..", "a.", "a..b"] {
             assert!(path.parse::<Path>().is_err(), "{path:?}");
         }
         assert_eq!(r"a\\b\".parse::<Path>().unwrap().steps[0].name, r"a\b\");
     }
 
-    /// Random values against `Value`, which keeps all of them.
+    /// Compares random values with `serde_json::Value`, which keeps everything.
     #[test]
-    fn every_path_gives_what_a_simple_reader_gives() {
+    fn every_path_matches_a_simple_reader() {
         fn value(random: &mut Random, depth: usize) -> Value {
             match random.below(if depth == 0 { 5 } else { 7 }) {
                 0 => Value::Null,
@@ -317,7 +320,7 @@ mod tests {
         let mut random = Random(5);
         let mut there = 0;
         for _ in 0..30_000 {
-            // Most values have nothing in them.
+            // Most values contain nothing.
             let line = iter::repeat_with(|| value(&mut random, 4))
                 .find(|value| value.is_object() || value.is_array())
                 .unwrap();

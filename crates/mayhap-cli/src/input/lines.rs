@@ -1,11 +1,11 @@
-//! Where records end.
+//! The ends of records.
 
-/// What ends a record.
+/// The end of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Terminator {
     /// A line feed.
     Lf,
-    /// Carriage return and line feed; lines that end with the latter alone are lines, too.
+    /// Carriage return and line feed; a line feed alone also ends a line.
     CrLf,
     /// A zero byte.
     Null,
@@ -20,7 +20,7 @@ impl Terminator {
         }
     }
 
-    /// What a record without an end is given.
+    /// The bytes that are added to a last record without an end.
     pub(crate) const fn bytes(self) -> &'static [u8] {
         match self {
             Self::Lf => b"\n",
@@ -30,7 +30,7 @@ impl Terminator {
     }
 }
 
-/// Notes where the records in `bytes` end, the first `looked_at` bytes of which hold no end.
+/// Notes the ends of the records in `bytes`. The first `looked_at` bytes contain no end.
 pub(super) fn find_ends(bytes: &[u8], looked_at: usize, terminator: Terminator, ends: &mut Vec<u32>) {
     ends.extend(
         memchr::memchr_iter(terminator.byte(), &bytes[looked_at..]).map(|at| (looked_at + at + 1) as u32),

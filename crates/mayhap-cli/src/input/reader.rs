@@ -1,4 +1,4 @@
-//! The thread that reads ahead, and what it hands over.
+//! The thread that reads ahead, and the blocks it sends.
 
 use std::io;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::error::CliError;
 use crate::interrupt;
 use crate::progress::{Progress, Reading};
 
-/// Bytes of a block, unless a record is longer.
+/// The bytes of a block, unless a record is longer.
 const BLOCK_BYTES: usize = 1 << 18;
-/// No record is longer; what is, is most likely no text.
+/// The longest record that is accepted. A longer one is most likely not text.
 const RECORD_LIMIT: usize = 1 << 28;
 /// Blocks read ahead.
 const AHEAD: usize = 2;
 
-/// What comes from the reader: a block, `None` after the last, or what went wrong. After one of the latter two nothing comes.
+/// A message from the reader: a block, `None` after the last, or an error. Nothing follows the last two.
 pub(crate) type Message = Result<Option<Block>, CliError>;
 
 /// The records of all sources, one after the other.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     blocks: Receiver<Message>,
-    /// Blocks that were used, for their memory.
+    /// Used blocks, whose memory is reused.
     used: Sender<Block>,
-    /// Came when only the header was asked for.
+    /// A block that arrived while only the header was wanted.
     early: Option<Message>,
-    /// A header comes first, unless there is nothing at all.
+    /// A header comes first, unless the input is empty.
     header_comes: bool,
     ended: bool,
 }
@@ -55,7 +55,7 @@ pub(super) fn start(sources: Vec<Source>, asked: Asked, progress: &Progress) -> 
     })
 }
 
-/// Begins to do what `read` does: `true` if all was read.
+/// Begins to run `read`, which returns `true` if all input was read.
 pub(super) fn start_with(
     asked: Asked,
     read: impl FnOnce(&mut Reader) -> Result<bool, CliError> + Send + 'static,
@@ -65,9 +65,10 @@ pub(super) fn start_with(
     interrupt::wake(blocks_in.clone());
     let header_comes = asked.header_comes();
     let mut reader = Reader { blocks: blocks_in, used: used_out, asked, header_comes, paused: true };
-    // Nobody waits for the thread: when the verb has enough, it ends with the process or at its next block.
+    // The thread is not joined: when the command needs no more input, the thread ends with the process or at its next
+    // block.
     thread::spawn(move || {
-        // Should it fail, its end is not that of the input.
+        // A panic of the thread must not look like the end of the input.
         let _ended = SaysWhenItFails(reader.blocks.clone());
         match read(&mut reader) {
             Ok(false) => {}
@@ -82,15 +83,15 @@ impl Blocks {
     /// The next records; `None` after the last.
     ///
     /// # Errors
-    /// What is wrong with the input, and [`CliError::Interrupted`].
+    /// Invalid or unreadable input, and [`CliError::Interrupted`].
     pub(crate) fn next(&mut self) -> Result<Option<Block>, CliError> {
         with_items(self.next_without_items())
     }
 
-    /// The header of CSV, with the end of its line, for those who write records: that of the first file that has one.
+    /// The CSV header with its line ending, for commands that write records: the header of the first file that has one.
     ///
     /// # Errors
-    /// What is wrong with the input before the first record.
+    /// Errors of the input before the first record.
     pub(crate) fn header(&mut self) -> Result<Option<Vec<u8>>, CliError> {
         if !self.header_comes || self.early.is_some() {
             return Ok(None);
@@ -108,7 +109,7 @@ impl Blocks {
         }
     }
 
-    /// [`next`](Self::next), for who calls [`find_items`](Block::find_items) in a thread of its own.
+    /// Like [`next`](Self::next), for callers that run [`find_items`](Block::find_items) in another thread.
     pub(crate) fn next_without_items(&mut self) -> Message {
         match self.ready_without_items() {
             Some(next) => next,
@@ -116,7 +117,7 @@ impl Blocks {
         }
     }
 
-    /// [`next_without_items`](Self::next_without_items) if nobody has to wait for it.
+    /// Like [`next_without_items`](Self::next_without_items), but returns immediately if no block is ready.
     pub(crate) fn ready_without_items(&mut self) -> Option<Message> {
         loop {
             if let Some(early) = self.early.take() {
@@ -146,7 +147,7 @@ impl Blocks {
         if self.ended {
             return Ok(None);
         }
-        // The reader never leaves without a word.
+        // The reader always sends a last message.
         let next = self.blocks.recv().unwrap_or(Ok(None));
         self.take(next)
     }
@@ -157,9 +158,9 @@ impl Blocks {
         next
     }
 
-    /// Gives back a block that is done with, for its memory.
+    /// Returns a used block to the reader, which reuses its memory.
     pub(crate) fn reuse(&self, block: Block) {
-        // The reader may be done.
+        // The reader may have ended.
         let _ = self.used.send(block);
     }
 }
@@ -170,7 +171,7 @@ fn with_items(message: Message) -> Message {
     Ok(Some(block))
 }
 
-/// Tells that the reader is gone, should it panic.
+/// Sends an error if the reader panics.
 struct SaysWhenItFails(SyncSender<Message>);
 
 impl Drop for SaysWhenItFails {
@@ -178,24 +179,24 @@ impl Drop for SaysWhenItFails {
         if thread::panicking() {
             let _ = self.0.send(Err(CliError::Input {
                 name: "input".into(),
-                what: "the thread that reads it has failed, which is a fault of mayhap".into(),
+                what: "the thread that reads it panicked; this is a bug in mayhap".into(),
             }));
         }
     }
 }
 
-/// What the thread has.
+/// The state of the reading thread.
 pub(super) struct Reader {
     blocks: SyncSender<Message>,
     used: Receiver<Block>,
     asked: Asked,
-    /// A header was promised and not sent yet.
+    /// A header was announced and not sent yet.
     header_comes: bool,
-    /// Nothing was sent since it was last said that a pause follows.
+    /// Nothing was sent since the last announced pause.
     paused: bool,
 }
 
-/// How records end, and what is known in between.
+/// How records end, and the state of the search for ends.
 enum Ends {
     Lines(Terminator),
     Csv(csv::Records),
@@ -209,7 +210,7 @@ impl Ends {
         }
     }
 
-    /// How many lines these bytes are, that are so many records.
+    /// The number of lines in `bytes`, which hold this many records.
     fn lines(&self, bytes: &[u8], records: usize) -> u64 {
         match self {
             Self::Lines(_) => records as u64,
@@ -217,44 +218,44 @@ impl Ends {
         }
     }
 
-    /// What is looked at ends in quotes that do not.
+    /// Returns `true` if the examined bytes end inside quotes.
     fn in_quotes(&self) -> bool {
         matches!(self, Self::Csv(records) if records.in_quotes())
     }
 }
 
-/// A source while it is read: what is known of its records.
+/// A source while it is read, and the state of its records.
 struct Records {
     name: String,
     ends: Ends,
-    /// Not known before the header is.
+    /// `None` until the header was read.
     origin: Option<Arc<Origin>>,
     lines_before: u64,
 }
 
 impl Records {
-    /// Where the record that begins behind these bytes stands.
+    /// The position of the record that begins after these bytes.
     fn place(&self, before: &[u8], records: usize) -> String {
         let line = self.lines_before + self.ends.lines(before, records) + 1;
         let line_name = self.origin.as_ref().map_or("line", |origin| origin.line_name());
         format!("{}, {line_name} {}", self.name, say::count(line))
     }
 
-    /// A record that goes on and on.
+    /// The error for a record that is too long.
     fn too_long(&self) -> CliError {
         let ask = if self.ends.in_quotes() { "is a quote missing?" } else { "is this text?" };
-        let what = format!("a record is longer than {} MiB: {ask}", RECORD_LIMIT >> 20);
+        let what = format!("a record is longer than the limit of {} MiB: {ask}", RECORD_LIMIT >> 20);
         CliError::Input { name: self.place(&[], 0), what }
     }
 
-    /// The last record gets its end, if it has none.
+    /// Appends the terminator to the last record, if it has none.
     fn end(&self, block: &mut Block, terminator: Terminator) -> Result<(), CliError> {
         let whole = block.whole();
         if block.bytes.len() == whole {
             return Ok(());
         }
         if self.ends.in_quotes() {
-            let what = "a field in quotes has no end: is a quote missing, or the end of the file?".into();
+            let what = "a quoted field does not end: is a quote missing, or is the file truncated?".into();
             return Err(CliError::Input { name: self.place(&block.bytes[..whole], block.len()), what });
         }
         block.bytes.extend_from_slice(terminator.bytes());
@@ -262,7 +263,7 @@ impl Records {
         Ok(())
     }
 
-    /// Takes the header from the beginning of `block`, and what is blank before it; so much of it is filled.
+    /// Takes the header, and blank lines before it, from the beginning of `block`, of which `filled` bytes are filled.
     fn take_header(&mut self, block: &mut Block, filled: &mut usize) -> Option<Vec<u8>> {
         let is_blank = |record: &[u8]| record.trim_ascii().is_empty();
         let blank = (0..block.len()).take_while(|&index| is_blank(block.record(index))).count();
@@ -279,7 +280,7 @@ impl Records {
 }
 
 impl Reader {
-    /// Hands over all records of `source`. `false`: nobody wants more.
+    /// Sends all records of `source`. Returns `false` if the receiver wants no more.
     fn read(&mut self, source: &Source, reading: &Reading, next_may_wait: bool) -> Result<bool, CliError> {
         let open = source.open()?;
         let bytes = open.bytes(reading.clone());
@@ -288,7 +289,7 @@ impl Reader {
         self.read_records(source.name.clone(), unpacked, || open.would_wait(), next_may_wait)
     }
 
-    /// Hands over all records of `input`, before a read that `would_wait` at the latest.
+    /// Sends all records of `input`, at the latest before a read that `would_wait`.
     pub(super) fn read_records(
         &mut self,
         name: String,
@@ -346,7 +347,7 @@ impl Reader {
         }
     }
 
-    /// Without records. Its bytes are whatever they are: they will be read over, and need not be cleared for that.
+    /// A block without records. Its bytes are not cleared, because they will be overwritten.
     fn empty_block(&self) -> Block {
         let mut block = self.used.try_recv().unwrap_or_default();
         block.clear();
@@ -354,7 +355,7 @@ impl Reader {
         block
     }
 
-    /// Sends `block`. `false`: nobody wants more.
+    /// Sends `block`. Returns `false` if the receiver wants no more.
     fn hand_over(&mut self, mut block: Block, records: &mut Records, pause_follows: bool) -> bool {
         block.bytes.truncate(block.whole());
         block.origin.clone_from(&records.origin);
@@ -365,7 +366,7 @@ impl Reader {
         self.send(Ok(Some(block)))
     }
 
-    /// Sends the first header there is. `false`: nobody wants more.
+    /// Sends the first header. Returns `false` if the receiver wants no more.
     fn send_header(&mut self, bytes: Vec<u8>) -> bool {
         if !self.header_comes {
             return true;
@@ -375,14 +376,14 @@ impl Reader {
         self.send(Ok(Some(Block { bytes, is_header: true, ..Block::default() })))
     }
 
-    /// `false`: nobody wants more, or there is no more to say.
+    /// Returns `false` if the receiver wants no more, or if this was the last message.
     fn send(&self, message: Message) -> bool {
         let good = message.is_ok();
         self.blocks.send(message).is_ok() && good
     }
 }
 
-/// Reads once, to the end of a block at most, behind the bytes that were read before. How much came.
+/// Reads once, after the `filled` bytes and at most to the end of a block. Returns the number of bytes read.
 fn fill(input: &mut Unpacked, bytes: &mut Vec<u8>, filled: usize) -> io::Result<usize> {
     let end = BLOCK_BYTES.max(filled + BLOCK_BYTES / 4);
     if bytes.len() < end {

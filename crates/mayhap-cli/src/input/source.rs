@@ -1,4 +1,4 @@
-//! One file, or the standard input.
+//! One input: a file or standard input.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::error::CliError;
 use crate::progress::Reading;
 
-/// Something to read, which was there when it was looked at.
+/// An input that existed when it was checked.
 pub(super) struct Source {
-    /// As messages call it.
+    /// The name for messages.
     pub(super) name: String,
-    /// How many bytes there are to read, where the system says so.
+    /// The bytes left to read, if the operating system reports them.
     pub(super) bytes: Option<u64>,
-    /// None: the standard input.
+    /// `None` for standard input.
     path: Option<PathBuf>,
 }
 
@@ -27,16 +27,14 @@ pub(super) struct OpenSource {
     may_wait: bool,
 }
 
-/// All of them in order; the standard input where there are none.
+/// All inputs in order; standard input if no file is named.
 pub(super) fn find_all(files: &[PathBuf]) -> Result<Vec<Source>, CliError> {
     if files.is_empty() {
         return Ok(vec![standard_input()]);
     }
     let is_standard_input = |file: &&PathBuf| *file == Path::new("-");
     if files.iter().filter(is_standard_input).count() > 1 {
-        return Err(CliError::Usage(
-            "the standard input (-) is named twice, but can be read only once".into(),
-        ));
+        return Err(CliError::Usage("standard input (-) is named twice, but can be read only once".into()));
     }
     files
         .iter()
@@ -44,8 +42,8 @@ pub(super) fn find_all(files: &[PathBuf]) -> Result<Vec<Source>, CliError> {
         .collect()
 }
 
-/// Files are opened to see whether they can be, and closed again: there may be more of them than can be open at once. A pipe
-/// is opened when it is its turn: it can be opened only once.
+/// Opens each file to check that it can be read, and closes it again, because there may be more files than can be open
+/// at the same time. A pipe is opened later, when its turn comes, because it can be opened only once.
 fn find(path: &Path) -> Result<Source, CliError> {
     let name = path.display().to_string();
     let cli_error = |cause| CliError::Read { name: name.clone(), cause };
@@ -64,7 +62,7 @@ fn standard_input() -> Source {
     Source { name, bytes: left_of_standard_input().ok().flatten(), path: None }
 }
 
-/// What is left of the file that the standard input is, where it is one.
+/// The bytes left to read, if standard input is a file.
 fn left_of_standard_input() -> io::Result<Option<u64>> {
     let mut file = file_of_standard_input()?;
     let about = file.metadata()?;
@@ -74,13 +72,13 @@ fn left_of_standard_input() -> io::Result<Option<u64>> {
     Ok(Some(about.len().saturating_sub(file.stream_position()?)))
 }
 
-/// Without the buffer that the standard library puts before it: what is in there could not be seen to be there.
+/// Standard input without the buffer of the standard library, because buffered bytes would be invisible to `poll`.
 fn file_of_standard_input() -> io::Result<File> {
     Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
 
 impl Source {
-    /// Whether reading it may have to wait for somebody who writes it.
+    /// Returns `true` if a read may have to wait for a writer.
     pub(super) fn may_wait(&self) -> bool {
         self.bytes.is_none()
     }
@@ -97,18 +95,18 @@ impl Source {
 }
 
 impl OpenSource {
-    /// Its bytes, which are counted in `reading` as they are read, whatever they unpack to.
+    /// Its bytes. They are counted in `reading` as they are read, before unpacking.
     pub(super) fn bytes(&self, reading: Reading) -> Box<dyn Read + Send> {
         Box::new(Counted { file: Arc::clone(&self.file), reading })
     }
 
-    /// Nothing is there right now: to read is to wait.
+    /// Returns `true` if a read would wait now.
     pub(super) fn would_wait(&self) -> bool {
         self.may_wait && !is_ready(self.file.as_fd())
     }
 }
 
-/// `false` where the system cannot say.
+/// Returns `false` if the operating system cannot tell.
 fn is_ready(file: BorrowedFd<'_>) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::from_borrowed_fd(file, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)

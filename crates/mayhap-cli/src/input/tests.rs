@@ -1,4 +1,4 @@
-//! Everything from bytes to items, against simple twins, with bytes that come a few at a time and pauses anywhere.
+//! The whole way from bytes to items, compared with simple implementations, for input in small pieces with pauses.
 
 use std::cell::RefCell;
 use std::fs;
@@ -21,7 +21,7 @@ fn input(arguments: &str) -> InputArgs {
     Command::try_parse_from(["mayhap"].into_iter().chain(arguments.split_whitespace())).unwrap().input
 }
 
-/// Records with their ends, items and places.
+/// The records with their terminators, items and places.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     header: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ fn take_all(mut blocks: Blocks) -> Result<Seen, String> {
     Ok(seen)
 }
 
-/// What is seen of `text`, which comes in pieces of up to `at_most` bytes with a pause here and there.
+/// Reads `text`, which arrives in pieces of at most `at_most` bytes with occasional pauses.
 fn see(arguments: &str, text: &[u8], random: &mut Random, at_most: usize) -> Result<Seen, String> {
     let drip = Drip::new(text.to_vec(), random.below(1 << 30) as u64, at_most);
     let pauses = RefCell::new(Random(random.below(1 << 30) as u64));
@@ -58,7 +58,7 @@ fn see(arguments: &str, text: &[u8], random: &mut Random, at_most: usize) -> Res
     }))
 }
 
-/// Records of `text` as a simple split has them, with their ends.
+/// The records of `text` by a simple split, with their terminators.
 fn split(text: &[u8], end: u8, missing: &[u8]) -> Vec<Vec<u8>> {
     let mut records: Vec<_> = text.split_inclusive(|&byte| byte == end).map(<[u8]>::to_vec).collect();
     if let Some(last) = records.last_mut().filter(|last| last.last() != Some(&end)) {
@@ -68,7 +68,7 @@ fn split(text: &[u8], end: u8, missing: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn lines_are_those_of_a_simple_split_however_they_come() {
+fn lines_match_a_simple_split_for_any_read_size() {
     let mut random = Random(1);
     for round in 0..1_000 {
         let text = random.text(&["a", "bc", "\n", "\r\n", "\0", "\r", " ", "é", "\u{ff}"], 40);
@@ -98,7 +98,7 @@ fn lines_are_those_of_a_simple_split_however_they_come() {
 }
 
 #[test]
-fn large_input_comes_in_many_blocks_with_nothing_lost() {
+fn large_input_is_read_completely_in_many_blocks() {
     let lines: Vec<_> = (0..400_000).map(|line| format!("https://example.org/{line}\n")).collect();
     let text = lines.concat();
     let mut random = Random(9);
@@ -109,7 +109,7 @@ fn large_input_comes_in_many_blocks_with_nothing_lost() {
 }
 
 #[test]
-fn columns_are_those_of_a_simple_split() {
+fn columns_match_a_simple_split() {
     let mut random = Random(2);
     let mut skipped_some = 0;
     for _ in 0..1_000 {
@@ -135,7 +135,7 @@ fn columns_are_those_of_a_simple_split() {
                 let (line, record) =
                     records.iter().enumerate().find(|(_, record)| field(record).is_none()).unwrap();
                 assert_eq!(field(record), None);
-                assert_eq!(said, format!("it, line {}: no field 2, there is 1", line + 1));
+                assert_eq!(said, format!("it, line {}: no field 2: the record has 1 field", line + 1));
             }
         }
     }
@@ -143,7 +143,7 @@ fn columns_are_those_of_a_simple_split() {
 }
 
 #[test]
-fn csv_is_that_of_the_crate_csv() {
+fn csv_matches_the_csv_crate() {
     let mut random = Random(4);
     let pieces = ["a", "b", ",", ",", "\"x,\"\"\n\",", "\"y\"", "\n", "\r\n", "c\"d"];
     let mut compared = 0;
@@ -162,7 +162,7 @@ fn csv_is_that_of_the_crate_csv() {
                     assert_eq!(seen.items, items, "{:?}", String::from_utf8_lossy(&text));
                     compared += seen.items.len();
                 }
-                Err(said) => assert!(said.contains("a field in quotes has no end"), "{said}"),
+                Err(said) => assert!(said.contains("a quoted field does not end"), "{said}"),
             }
         }
     }
@@ -179,22 +179,22 @@ fn lines_of_csv_are_counted_as_an_editor_counts_them() {
         assert_eq!(seen.items, [&b"two\nlines"[..], b"b", b"c\n\nd"]);
         assert_eq!(seen.records, [&b"1,\"two\nlines\"\n"[..], b"2,b\n", b"4,\"c\n\nd\"\n"]);
         let said = see("--csv name", text, &mut random, at_most).unwrap_err();
-        assert_eq!(said, "it, line 8: no column \"name\", there is 1");
+        assert_eq!(said, "it, line 8: no column \"name\": the record has 1 field");
         let said = see("--csv nick", text, &mut random, at_most).unwrap_err();
-        assert_eq!(said, "it: no column \"nick\" in its header: id, name");
+        assert_eq!(said, "it: no column \"nick\" in the header: id, name");
         let said = see("--csv 3", text, &mut random, at_most).unwrap_err();
-        assert_eq!(said, "it: no column 3, there are 2");
+        assert_eq!(said, "it: no column 3: the header has 2 fields");
         let cut = &text[..text.len() - 2];
         let said = see("--csv id", cut, &mut random, at_most).unwrap_err();
         assert_eq!(
             said,
-            "it, line 9: a field in quotes has no end: is a quote missing, or the end of the file?"
+            "it, line 9: a quoted field does not end: is a quote missing, or is the file truncated?"
         );
     }
 }
 
 #[test]
-fn csv_without_rows_has_a_header_and_without_anything_has_none() {
+fn csv_without_rows_has_a_header_and_empty_csv_has_none() {
     let mut random = Random(1);
     for text in ["id,name", "id,name\n", "\n id,name\n\n\r\n"] {
         let seen = see("--csv id", text.as_bytes(), &mut random, 3).unwrap();
@@ -227,7 +227,7 @@ fn json_lines_give_their_fields() {
         assert_eq!(said, "it, line 3: no field \"u.id\"");
     }
     let said = see("--jsonl a --skip-missing", b"{}\n{\"a\":1}\n{\"a\" 1}\n", &mut random, 4).unwrap_err();
-    assert_eq!(said, "it, line 3: not JSON at column 6: expected `:`");
+    assert_eq!(said, "it, line 3: invalid JSON at column 6: expected `:`");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn skipped_records_are_counted() {
 }
 
 #[test]
-fn options_that_make_no_sense_together_are_refused() {
+fn contradictory_options_are_rejected() {
     for arguments in [
         "-t ,",
         "-t tab --jsonl a",
@@ -262,8 +262,8 @@ fn options_that_make_no_sense_together_are_refused() {
         assert!(Command::try_parse_from(words).is_err(), "{arguments}");
     }
     for (arguments, said) in [
-        ("--csv a --no-header", "--csv: with --no-header a column is a number, got \"a\""),
-        ("--csv a -t \"", "-t: the quote cannot be what is between fields of CSV"),
+        ("--csv a --no-header", "--csv: with --no-header a column must be a number, got \"a\""),
+        ("--csv a -t \"", "-t: a quote cannot separate CSV fields"),
     ] {
         assert_eq!(input(arguments).asked().unwrap_err().to_string(), said);
     }
@@ -271,7 +271,7 @@ fn options_that_make_no_sense_together_are_refused() {
     assert_eq!(input("-k 1 -t tab").delimiter, Some(b'\t'));
 }
 
-/// A folder of its own.
+/// A new temporary directory.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("mayhap-input-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -279,7 +279,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn files_come_one_after_the_other_and_lines_do_not_run_together() {
+fn files_are_read_in_order_and_lines_are_not_joined() {
     let folder = folder("files");
     let (first, second) = (folder.join("first"), folder.join("second"));
     fs::write(&first, "a\nb").unwrap();
@@ -306,7 +306,7 @@ fn files_come_one_after_the_other_and_lines_do_not_run_together() {
     );
     assert_eq!(
         said(&["-".into(), first, "-".into()]),
-        "the standard input (-) is named twice, but can be read only once"
+        "standard input (-) is named twice, but can be read only once"
     );
     fs::remove_dir_all(folder).unwrap();
 }

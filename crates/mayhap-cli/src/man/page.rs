@@ -1,7 +1,7 @@
-//! One page: what clap knows of a command, in the sections a manual has.
+//! One manual page, from clap's description of a command.
 //!
 //! ```text
-//! about          ─▶ NAME, DESCRIPTION           after_help: paragraphs ─▶ DESCRIPTION, lines as they are kept
+//! about          ─▶ NAME, DESCRIPTION           after_help: paragraphs ─▶ DESCRIPTION, indented lines kept
 //! usage          ─▶ SYNOPSIS                                 `Examples:` ─▶ EXAMPLES
 //! options        ─▶ OPTIONS, INPUT, …                        `Heading:`  ─▶ a section of its own
 //! ```
@@ -12,15 +12,15 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// What every page ends with.
+/// The exit codes at the end of every page.
 const EXIT_STATUS: [(&str, &str); 4] = [
-    ("0", "Yes, or all went well. A reader that leaves, as head does, is not an error."),
-    ("1", "No: nothing was found, selected, or as it should be."),
-    ("2", "CliError, told in one line on the standard error."),
+    ("0", "Success, or the answer is yes. A reader that closes the pipe, as head does, is not an error."),
+    ("1", "The answer is no: nothing was found or selected, or a check failed."),
+    ("2", "Error. One line on standard error describes it."),
     ("130", "Interrupted by Ctrl-C. No file is left half-written."),
 ];
 
-/// The page of the program: what it is for and which verbs it has.
+/// The page of the program: its purpose and its verbs.
 pub(super) fn of_program(program: &Command) -> io::Result<Vec<u8>> {
     let mut page = Page::new(program, "mayhap")?;
     page.description(|paragraph| !paragraph.starts_with("Exit codes:"))?;
@@ -45,15 +45,15 @@ pub(super) fn of_verb(verb: &Command) -> io::Result<Vec<u8>> {
 
 struct Page<'a> {
     command: &'a Command,
-    /// What clap writes by itself.
+    /// Renders the parts that clap can write.
     man: Man,
     written: Vec<u8>,
-    /// What comes next.
+    /// The parts that are not yet in `written`.
     roff: Roff,
 }
 
 impl<'a> Page<'a> {
-    /// Up to the synopsis.
+    /// Writes the page up to the synopsis.
     fn new(command: &'a Command, name: &str) -> io::Result<Self> {
         let version = command.get_version().unwrap_or(env!("CARGO_PKG_VERSION"));
         let man = Man::new(command.clone())
@@ -62,7 +62,7 @@ impl<'a> Page<'a> {
             .manual("mayhap: have I seen this before?");
         let mut written = Vec::new();
         man.render_title(&mut written)?;
-        // Lines end where words do, and options are never broken.
+        // No hyphenation and no justified lines, so options are never broken.
         writeln!(written, ".nh\n.ad l")?;
         let mut page = Self { command, man, written, roff: Roff::default() };
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -78,7 +78,7 @@ impl<'a> Page<'a> {
         Ok(page)
     }
 
-    /// What it does and the rules it keeps to, as far as they belong here.
+    /// Writes the description: the `about` text, and the paragraphs of `after_help` that belong here.
     fn description(&mut self, belongs: impl Fn(&str) -> bool) -> io::Result<()> {
         self.roff.control("SH", ["DESCRIPTION"]);
         let about = self.command.get_long_about().or_else(|| self.command.get_about());
@@ -97,7 +97,7 @@ impl<'a> Page<'a> {
         self.man.render_options_section(&mut self.written)
     }
 
-    /// Sections of its own, examples, exit status, another page.
+    /// Writes the other sections of `after_help`, the exit status and the reference to another page.
     fn finish(mut self, see_also: Option<&str>) -> io::Result<Vec<u8>> {
         for part in parts(&after_help(self.command)) {
             if let Some(heading) = part.heading {
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Letters beyond ASCII by their numbers, which every roff understands whatever it takes its input for.
+/// Replaces characters outside ASCII with their roff codes, which work in any input encoding.
 fn in_ascii(page: &[u8]) -> Vec<u8> {
     let mut ascii = Vec::with_capacity(page.len());
     for letter in String::from_utf8_lossy(page).chars() {
@@ -141,17 +141,17 @@ fn after_help(command: &Command) -> String {
     text.map(ToString::to_string).unwrap_or_default()
 }
 
-/// A part of `after_help`: what stands under a heading, or before the first.
+/// A section of `after_help`: the text under a heading, or before the first one.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Part {
+struct HelpSection {
     heading: Option<String>,
     text: String,
 }
 
-/// `text` cut at its headings: lines of a few words that end with a colon, behind an empty line or at the start, and with
-/// indented lines below them. A paragraph that stands at the margin again belongs to no heading.
-fn parts(text: &str) -> Vec<Part> {
-    let mut parts = vec![Part::default()];
+/// Splits `text` at its headings. A heading is a line of a few words that ends with a colon, comes first or after an empty line, and has
+/// indented lines below it. A later paragraph without indentation belongs to no heading.
+fn parts(text: &str) -> Vec<HelpSection> {
+    let mut parts = vec![HelpSection::default()];
     for paragraph in text.split("\n\n") {
         let (first, rest) = paragraph.split_once('\n').unwrap_or((paragraph, ""));
         let heading = first.strip_suffix(':').filter(|heading| {
@@ -160,8 +160,12 @@ fn parts(text: &str) -> Vec<Part> {
         let (inside, indented) =
             (parts.last().is_some_and(|part| part.heading.is_some()), paragraph.starts_with(' '));
         match heading {
-            Some(heading) => parts.push(Part { heading: Some(heading.to_owned()), text: rest.to_owned() }),
-            None if inside && !indented => parts.push(Part { heading: None, text: paragraph.to_owned() }),
+            Some(heading) => {
+                parts.push(HelpSection { heading: Some(heading.to_owned()), text: rest.to_owned() })
+            }
+            None if inside && !indented => {
+                parts.push(HelpSection { heading: None, text: paragraph.to_owned() })
+            }
             None => {
                 if let Some(part) = parts.last_mut() {
                     part.text.push_str(if part.text.is_empty() { "" } else { "\n\n" });
@@ -174,7 +178,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// Writes `text`: lines at the margin flow, indented ones stay as they are.
+/// Writes `text`: lines without indentation flow, indented ones stay as they are.
 fn paragraphs(roff: &mut Roff, text: &str) {
     let mut as_it_is = false;
     for line in text.lines() {
@@ -204,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_help_is_cut_at_its_headings() {
+    fn after_help_is_split_at_its_headings() {
         let text = "Give two of them.\nAnd more.\n\nNumbers are written so:\n  1e9\n\nExamples:\n  mayhap plan   # what?\n\n  mayhap man";
         let parts = parts(text);
         assert_eq!(parts[0].heading, None);
@@ -218,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn every_roff_can_read_it() {
+    fn output_is_ascii() {
         assert_eq!(in_ascii("a … b".as_bytes()), br"a \[u2026] b");
     }
 
     #[test]
-    fn lines_at_the_margin_flow_and_others_stay() {
+    fn only_indented_lines_keep_their_breaks() {
         let mut roff = Roff::default();
         paragraphs(&mut roff, "one\ntwo\n  three\nfour");
         let written = roff.to_roff();

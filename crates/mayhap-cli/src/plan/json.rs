@@ -1,4 +1,4 @@
-//! The plan as programs read it: one object. Field names are a promise; new ones may come, these stay.
+//! The plan as one JSON object. Fields may be added; these names must not change.
 
 use std::io::{self, Write};
 
@@ -10,22 +10,22 @@ use super::Solved;
 
 #[derive(Serialize)]
 struct PlanJson<'a> {
-    /// Items it is for.
+    /// The number of items.
     items: u64,
-    /// The rate asked for, or solved for: then 0 where something exact is recommended, and null where nothing is.
+    /// The rate that was given or solved for. If solved for: 0 if something exact is recommended, null if nothing is.
     target_fpr: Option<f64>,
     memory_limit_bytes: Option<u64>,
-    /// The number of probes asked for.
+    /// The number of probes that was given.
     probes: Option<u32>,
-    /// Which of `items`, `fpr` and `memory` was not given; null if all were. Where probes were given with one of the others
-    /// only, the rate follows from the probes, and this is what follows from both.
+    /// Which of `items`, `fpr` and `memory` was not given; null if all were. If probes were given with only one of the others,
+    /// the rate follows from the probes, and this is the number that follows from both.
     solved_for: Option<&'static str>,
-    /// The name of the best that suits; null if nothing does.
+    /// The name of the best structure that suits; null if none does.
     recommended: Option<&'static str>,
     why: &'a [String],
-    /// What is better where it need not be a file; null where nothing is.
+    /// A better structure if no file is needed; null if there is none.
     recommended_without_file: Option<&'static str>,
-    /// How to make what is recommended; null where there is no such way.
+    /// How to create the recommended structure; null if that way does not exist.
     #[serde(flatten)]
     make: MakeJson,
     notes: Vec<String>,
@@ -35,18 +35,18 @@ struct PlanJson<'a> {
 
 #[derive(Serialize)]
 struct PriceJson {
-    /// What `recommended` calls it.
+    /// Its name in `recommended`.
     name: &'static str,
-    /// The kind of filter; null for the structures that are none of ours.
+    /// The kind of filter; null for structures that are not mayhap's.
     kind: Option<&'static str>,
     /// The layout of a blocked filter.
     layout: Option<&'static str>,
     suits: bool,
     why_not: Vec<String>,
-    /// The items it is sized for. Each has its own where they were solved for.
+    /// The items it is sized for. Differs by structure if the items were solved for.
     items: Option<u64>,
     memory_bytes: Option<u64>,
-    /// The rate it is sized for; 0 for what is never wrong. Each has its own where the rate was solved for.
+    /// The rate it is sized for; 0 for exact structures. Differs by structure if the rate was solved for.
     target_fpr: Option<f64>,
     bits_per_item: Option<f64>,
     over_bound: Option<f64>,
@@ -55,12 +55,12 @@ struct PriceJson {
     lines_hit: Option<f64>,
     expected_fpr: Option<f64>,
     can: CanJson,
-    /// How to make it, whether it suits or not; null where there is no such way.
+    /// How to create it, whether it suits or not; null if that way does not exist.
     #[serde(flatten)]
     make: MakeJson,
 }
 
-/// Ways to make one structure.
+/// The ways to create one structure.
 #[derive(Default, Serialize)]
 struct MakeJson {
     /// A `mayhap build` line.
@@ -69,9 +69,9 @@ struct MakeJson {
     rust: Option<String>,
     /// A `BF.RESERVE` command, for a Redis with RedisBloom.
     bf_reserve: Option<String>,
-    /// A `CF.RESERVE` command, for the same.
+    /// A `CF.RESERVE` command, for a Redis with RedisBloom.
     cf_reserve: Option<String>,
-    /// An `MF.RESERVE` command, for our own server.
+    /// An `MF.RESERVE` command, for mayhap's server.
     mf_reserve: Option<String>,
 }
 

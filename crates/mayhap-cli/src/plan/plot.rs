@@ -1,13 +1,13 @@
-//! The plan as a picture: how wrong every kind is while it fills, and what it takes for every rate.
+//! The plan as a picture: the false-positive rate of every kind by load, and its size by rate.
 //!
-//! Lines are drawn by plotters and dressed afterwards, because it writes whole pixels, no dashes and no names: the picture is
-//! drawn four times as large as it is shown, and every line in a colour that says which it is, see [`dress`].
+//! The plotters library draws the lines. It writes whole pixels, no dashes and no names. So the picture is drawn at four times
+//! its size, and every line gets a colour that identifies it; [`restyle`] then replaces the colours.
 
 mod axis;
 mod charts;
 mod curves;
-mod dress;
 mod legend;
+mod restyle;
 
 use std::io;
 use std::path::Path;
@@ -16,17 +16,17 @@ use mayhap::advise::{Advice, Needs, say};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use self::dress::Part;
+use self::restyle::PlotPart;
 use super::{Solved, circumstances, title};
 use crate::error::CliError;
 use crate::whole_file;
 
-/// Units of the drawing for a pixel of the picture.
+/// Units of the drawing per pixel of the picture.
 const SCALE: u32 = 4;
-/// The picture, in pixels.
+/// The size of the picture, in pixels.
 const WIDTH: u32 = 1200;
 const HEIGHT: u32 = 1210;
-/// Where the first chart begins, how high both are, and how wide.
+/// The position of the first chart, and the size of both.
 const TOP: u32 = 96;
 const CHART_HEIGHT: u32 = 548;
 const CHART_WIDTH: u32 = 848;
@@ -34,19 +34,20 @@ const CHART_WIDTH: u32 = 848;
 type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type DrawingError = DrawingAreaErrorKind<io::Error>;
 
-/// The picture of a plan, as SVG.
+/// Draws a plan as SVG.
 pub(super) fn draw(needs: &Needs, solved: Solved, advice: &Advice) -> Result<String, CliError> {
     let mut svg = String::new();
     let drawn = draw_in(&mut svg, needs, solved, advice);
     drawn.map_err(|error| CliError::Usage(format!("cannot draw the plot: {error}")))?;
-    Ok(dress::dress(&svg, (WIDTH, HEIGHT), &title(needs, solved, advice)))
+    Ok(restyle::restyle(&svg, (WIDTH, HEIGHT), &title(needs, solved, advice)))
 }
 
-/// Writes `svg` to `path`, whole or not at all.
+/// Writes `svg` to `path`, completely or not at all.
 pub(super) fn save(path: &Path, svg: &str) -> Result<(), CliError> {
     let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     if !is_svg {
-        let what = format!("--plot: only SVG is drawn, so the name must end in .svg, got {}", path.display());
+        let what =
+            format!("--plot: only SVG is supported, so the name must end in .svg, got {}", path.display());
         return Err(CliError::Usage(what));
     }
     whole_file::write(path, svg.as_bytes())
@@ -65,12 +66,12 @@ fn draw_in(svg: &mut String, needs: &Needs, solved: Solved, advice: &Advice) -> 
     canvas.present()
 }
 
-/// Pixels of the picture as units of the drawing.
+/// Pixels of the picture, in units of the drawing.
 const fn units(pixels: i32) -> i32 {
     pixels * SCALE as i32
 }
 
-/// Text of so many pixels. (The backend divides what it is given by 1.24.)
+/// A text style of this many pixels. (The backend divides the size by 1.24.)
 fn text(pixels: f64, colour: RGBColor) -> TextStyle<'static> {
     font(pixels).color(&colour)
 }
@@ -91,7 +92,7 @@ fn heading(canvas: &Canvas<'_>, needs: &Needs, solved: Solved, advice: &Advice) 
         || "Nothing suits.".to_owned(),
         |(best, cost)| {
             let bytes = say::bytes(cost.memory_bytes);
-            format!("Recommended: {}, {bytes}, {} bits an item.", best.structure, short(cost.bits_per_item))
+            format!("Recommended: {}, {bytes}, {} bits per item.", best.structure, short(cost.bits_per_item))
         },
     );
     let circumstances = circumstances(needs).join(", ");
@@ -102,17 +103,17 @@ fn heading(canvas: &Canvas<'_>, needs: &Needs, solved: Solved, advice: &Advice) 
     Ok(())
 }
 
-/// A colour that says which line it is until the picture is dressed.
-fn mark(part: Part, curve: usize) -> RGBColor {
-    let [red, green, blue] = dress::mark(part, curve);
+/// A colour that identifies a line until the picture is restyled.
+fn mark(part: PlotPart, curve: usize) -> RGBColor {
+    let [red, green, blue] = restyle::mark(part, curve);
     RGBColor(red, green, blue)
 }
 
-/// A rate in few letters: `10%`, `0.01%`, `1e-5`.
+/// A rate in a few characters: `10%`, `0.01%`, `1e-5`.
 fn percent(rate: f64) -> String {
-    let said = say::rate(rate);
-    if said.ends_with('%') || rate <= 0.0 {
-        return said;
+    let label = say::rate(rate);
+    if label.ends_with('%') || rate <= 0.0 {
+        return label;
     }
     let digits = format!("{rate:.1e}");
     digits.replace(".0e", "e")

@@ -1,4 +1,4 @@
-//! The plan as people read it.
+//! The plan as text.
 
 use std::io::{self, Write};
 
@@ -41,7 +41,7 @@ pub(super) fn write(
     short_advice(out, needs, advice, width)
 }
 
-/// The advice once more, for who sees only the end of a long answer.
+/// The advice again, for readers who see only the end of a long answer.
 fn short_advice(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -> io::Result<()> {
     let Some(first) = advice.why.first() else { return Ok(()) };
     writeln!(out, "\n{HEADING}In short{HEADING:#}")?;
@@ -52,7 +52,7 @@ fn short_advice(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usiz
     }
 }
 
-/// The lines that make what is recommended, or what comes nearest to it, in the shell, in Rust and in Redis.
+/// The lines that create the recommended structure, or the nearest one, in the shell, in Rust and in Redis.
 fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -> io::Result<()> {
     let Some(best) = advice.recommended() else { return Ok(()) };
     let heading = |out: &mut dyn Write, text: &str| writeln!(out, "\n{HEADING}{text}{HEADING:#}");
@@ -64,7 +64,7 @@ fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -
         if price != best {
             paragraph(
                 out,
-                &format!("There is no file for a {}; this is {}.", best.structure, told(price)),
+                &format!("A {} cannot be stored in a file; this is {}.", best.structure, brief(price)),
                 "  # ",
                 width,
             )?;
@@ -72,13 +72,13 @@ fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -
     }
     if needs.probes.is_some() && suiting().all(|price| by_build(price).is_none()) {
         heading(out, "In the shell")?;
-        paragraph(out, "None: `mayhap build` takes the best number of probes.", "  # ", width)?;
+        paragraph(out, "None: `mayhap build` uses the optimal number of probes.", "  # ", width)?;
     }
     if let Some(rust) = &advice.rust {
         heading(out, "In Rust")?;
         rust.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
     }
-    // Redis has its own bitmaps, and sets.
+    // Redis has its own bitmaps and sets.
     if best.structure.is_filter() {
         heading(out, "In Redis, with RedisBloom")?;
         let in_redis = |price: &Price| redis_reserve(price.structure, &price.sized(needs));
@@ -91,13 +91,13 @@ fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -
                     false => format!("It has no {}; this is a {}. ", best.structure, price.structure),
                 };
                 let grows = if price.can.grows && !price.can.refuses { " before it grows" } else { "" };
-                paragraph(out, &format!("{instead}{bytes}, wrong for {rate}{grows}."), "  # ", width)?;
+                paragraph(out, &format!("{instead}{bytes}, FPR {rate}{grows}."), "  # ", width)?;
             }
             None => {
-                // The reason of one that would suit, rather than that there is none of the best kind.
+                // Prefer the reason of a structure that suits over "the best kind does not exist there".
                 let reasons = || suiting().filter_map(|price| in_redis(price).err());
-                let told = reasons().find(|reason| !matches!(reason, NoReserve::OtherKind { .. }));
-                if let Some(reason) = told.or_else(|| reasons().next()) {
+                let specific = reasons().find(|reason| !matches!(reason, NoReserve::OtherKind { .. }));
+                if let Some(reason) = specific.or_else(|| reasons().next()) {
                     paragraph(out, &format!("None: {reason}."), "  # ", width)?;
                 }
             }
@@ -111,7 +111,7 @@ fn creation(out: &mut dyn Write, needs: &Needs, advice: &Advice, width: usize) -
 }
 
 /// `bloom, 1.14 MiB`.
-fn told(price: &Price) -> String {
+fn brief(price: &Price) -> String {
     let bytes = price.cost.map_or_else(String::new, |cost| format!(", {}", say::bytes(cost.memory_bytes)));
     format!("{}{bytes}", price.structure)
 }
@@ -128,10 +128,10 @@ enum Column {
 }
 
 impl Column {
-    /// Those shown where the terminal is wide enough, and the order in which they go where it is not.
+    /// The columns of a wide terminal, and the order in which they are dropped on a narrow one.
     const fn shown(solved: Solved) -> ([Self; 4], [Self; 3]) {
         match () {
-            // Every structure has its own rate, so what they cost for it cannot be compared by looking.
+            // Every structure has its own rate, so the bits for it cannot be compared.
             () if solved.is_rate_of_each() => {
                 ([Self::Bits, Self::Memory, Self::Lines, Self::Rate], [Self::Bits, Self::Lines, Self::Memory])
             }
@@ -147,14 +147,14 @@ impl Column {
         }
     }
 
-    /// Both lines of its heading, and how wide it is.
+    /// Both lines of its heading, and its width.
     const fn heading(self) -> (&'static str, &'static str, usize) {
         match self {
             Self::Bits => ("bits/", "item", 7),
             Self::Memory => ("", "memory", 10),
             Self::Lines => ("lines per", "lookup", 9),
             Self::OverBound => ("over", "bound", 7),
-            Self::Rate => ("", "rate", 9),
+            Self::Rate => ("", "FPR", 9),
             Self::Items => ("", "items", 14),
         }
     }
@@ -170,22 +170,22 @@ impl Column {
         }
     }
 
-    /// What it means, where that needs saying.
+    /// An explanation, if the heading needs one.
     const fn legend(self) -> &'static str {
         match self {
-            Self::Lines => "Lines per lookup: to answer no / mayhap. ",
-            Self::OverBound => "Over bound: times log2(1/rate) bits an item, the least a filter can take. ",
-            Self::Rate => "Rate: the lowest it reaches in this memory. ",
-            Self::Items => "Items: the most it holds in this memory at this rate. ",
+            Self::Lines => "Lines per lookup: cache lines read to answer no / maybe. ",
+            Self::OverBound => "Over bound: bits per item ÷ log2(1/FPR), the minimum for any filter. ",
+            Self::Rate => "FPR: the lowest in this memory. ",
+            Self::Items => "Items: the most in this memory at this FPR. ",
             Self::Bits | Self::Memory => "",
         }
     }
 }
 
-/// Columns of the mark and the name, and of what it can do, with the space on both sides of it.
+/// The width of the mark and the name, and of the abilities with the space on both sides.
 const NAME_WIDTH: usize = 21;
 const CAN_WIDTH: usize = 9;
-/// Room for the longest verdict in few words.
+/// The width of the longest short verdict.
 const VERDICT_WIDTH: usize = 17;
 
 fn table(out: &mut dyn Write, solved: Solved, advice: &Advice, width: usize) -> io::Result<()> {
@@ -228,8 +228,8 @@ fn table(out: &mut dyn Write, solved: Solved, advice: &Advice, width: usize) -> 
     paragraph(
         out,
         &format!(
-            "{legend}Can: d delete, g grow, m merge, e be exact, t be shared by threads without a lock. \
-             ?: after a removal its no may be wrong, and it merges no more."
+            "{legend}Can: d delete, g grow, m merge, e exact, t lock-free use by threads. \
+             ?: after a removal a no may be wrong, and the filter can no longer be merged."
         ),
         "",
         width,
@@ -238,9 +238,9 @@ fn table(out: &mut dyn Write, solved: Solved, advice: &Advice, width: usize) -> 
 
 /// A rate in few columns: `0.917%`, `1.23e-6`.
 fn rate(rate: f64) -> String {
-    let said = say::rate(rate);
-    if said.len() < 9 {
-        return said;
+    let text = say::rate(rate);
+    if text.len() < 9 {
+        return text;
     }
     let digits = format!("{rate:.2e}");
     let (mantissa, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
@@ -249,8 +249,8 @@ fn rate(rate: f64) -> String {
 
 /// A number of items in few columns: `1,243,846`, `4.40e12`.
 fn items(items: u64) -> String {
-    let said = say::count(items);
-    if said.len() < 14 { said } else { format!("{:.2e}", items as f64) }
+    let text = say::count(items);
+    if text.len() < 14 { text } else { format!("{:.2e}", items as f64) }
 }
 
 /// Three or four digits.
@@ -263,13 +263,13 @@ fn short(number: f64) -> String {
     }
 }
 
-/// `1` for a line, `3.4` for more or less three of them.
+/// `1` for one line, `3.4` for about three.
 fn lines(lines: f64) -> String {
     let text = format!("{lines:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// `d g m e t`, each a dash where it cannot.
+/// `dgmet`, with a dash for each missing ability.
 fn abilities(price: &Price) -> String {
     let can = &price.can;
     let letters =
@@ -277,7 +277,7 @@ fn abilities(price: &Price) -> String {
     letters.map(|(able, letter)| if able { letter } else { '-' }).iter().collect()
 }
 
-/// Why not; in few words where there is little room, and in fewer where even those are too many.
+/// Why a structure does not suit: in full if there is room, else in a few words, else only the first reasons.
 fn verdict(price: &Price, room: usize) -> String {
     if price.suits() {
         return "suits".into();
@@ -299,7 +299,7 @@ fn few_words(misfit: &Misfit) -> &'static str {
         Misfit::OverMemory { .. } => "too large",
         Misfit::OnlyForRemovals => "for --deletes",
         Misfit::WearsOut => "removals fill it",
-        Misfit::WrongTooOften { .. } => "wrong too often",
+        Misfit::WrongTooOften { .. } => "FPR too high",
         Misfit::CannotDelete => "cannot delete",
         Misfit::CannotGrow => "cannot grow",
         Misfit::GrowsToALimit => "grows to a limit",

@@ -1,14 +1,14 @@
-//! How long work will still take, judged by how fast it went lately.
+//! Estimates the time left from the recent speed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What counts as lately.
+/// The span over which the recent speed is measured.
 const LATELY: Duration = Duration::from_secs(20);
-/// Before this nobody knows.
+/// No estimate is made before this time has passed.
 const TOO_SOON: Duration = Duration::from_secs(1);
 
-/// Remembers how much was done when.
+/// Records how much was done at which time.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     seen: VecDeque<(Duration, f64)>,
@@ -18,7 +18,7 @@ impl Estimate {
     /// The time left when `done` (of 1) is done after `elapsed`.
     pub(super) fn left(&mut self, elapsed: Duration, done: f64) -> Option<Duration> {
         self.seen.push_back((elapsed, done));
-        // The last one that is old enough stays: the speed is measured from there.
+        // Keeps one sample that is old enough: the speed is measured from it.
         while self.seen.len() > 2 && self.seen[1].0 + LATELY <= elapsed {
             self.seen.pop_front();
         }
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_work_is_foretold() {
+    fn steady_work_is_estimated_well() {
         let mut estimate = Estimate::default();
         let mut left = None;
         for second in 0..=25_u32 {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_too_soon_or_when_nothing_moves() {
+    fn no_estimate_too_early_or_without_progress() {
         let mut estimate = Estimate::default();
         assert_eq!(estimate.left(at(0.0), 0.0), None);
         assert_eq!(estimate.left(at(0.5), 0.1), None);

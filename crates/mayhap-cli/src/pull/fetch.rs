@@ -1,6 +1,6 @@
-//! A filter out of a server, piece by piece. Nothing the server says is believed before it was checked.
+//! Reads a filter from a server, piece by piece. Everything the server sends is checked before it is used.
 
-use mayhap::codec::redis_rdb::{self, Payload, Value as Restored};
+use mayhap::codec::redis_rdb::{self, RdbPayload, Value as Restored};
 use mayhap::codec::{self, redis_bloom, redis_cuckoo};
 use mayhap::{DecodeError, Filter};
 use redis::Value;
@@ -9,10 +9,10 @@ use crate::error::CliError;
 use crate::progress::Progress;
 use crate::remote::{Connection, Family, Remote};
 
-/// So often a filter is begun anew that changes under our hands.
+/// The number of attempts to read a filter that changes in between.
 const TRIES: u32 = 5;
 
-/// The filter of this name.
+/// Reads the filter of this name.
 pub(crate) fn filter(
     connection: &mut Connection,
     remote: &Remote,
@@ -29,13 +29,13 @@ pub(crate) fn filter(
                 }
             }
             Err(fetching.cli_error(&format!(
-                "changed while it was read, {TRIES} times: nobody may write to it meanwhile"
+                "changed during each of {TRIES} attempts to read it: stop writing to it while it is pulled"
             )))
         }
     }
 }
 
-/// The filter of this name, which has a secret key: whole, as `DUMP` has it.
+/// Reads a filter with a secret key: in one piece, with `DUMP`.
 pub(super) fn keyed_filter(
     connection: &mut Connection,
     remote: &Remote,
@@ -45,7 +45,7 @@ pub(super) fn keyed_filter(
     Fetching { connection, remote, family, progress }.keyed()
 }
 
-/// A filter that is being read.
+/// A filter being read.
 struct Fetching<'a> {
     connection: &'a mut Connection,
     remote: &'a Remote,
@@ -54,7 +54,7 @@ struct Fetching<'a> {
 }
 
 impl Fetching<'_> {
-    /// A filter of RedisBloom's; `None`: it changed meanwhile, so that pieces may not fit together.
+    /// Reads a filter of RedisBloom; `None` if it changed in between, so that the pieces may not fit together.
     fn redis(&mut self) -> Result<Option<Filter>, CliError> {
         let (first, header) = self.piece(0)?;
         if self.family == Family::Cuckoo && first == 0 && header.is_empty() {
@@ -62,23 +62,23 @@ impl Fetching<'_> {
             return self.restored().map(Some);
         }
         if first != 1 {
-            return Err(self.nonsense("its first piece is no header"));
+            return Err(self.invalid_reply("the first piece is not a header"));
         }
-        let behind = match self.family {
+        let remaining = match self.family {
             Family::Cuckoo => redis_cuckoo::bytes_behind(&header),
             _ => redis_bloom::bytes_behind(&header),
         };
-        let behind = behind.map_err(|error| self.undecodable(&error))?;
-        self.progress.phase("receiving", Some(behind));
+        let remaining = remaining.map_err(|error| self.undecodable(&error))?;
+        self.progress.phase("receiving", Some(remaining));
         let mut bytes = header.clone();
-        // The iterator is 1 more than the bytes that came.
+        // The iterator is the number of received bytes plus 1.
         let (mut iterator, mut came) = (1_i64, 0_u64);
-        while came < behind {
+        while came < remaining {
             let (next, piece) = self.piece(iterator)?;
             came += piece.len() as u64;
             let expected = i64::try_from(came).ok().and_then(|came| came.checked_add(1));
-            if piece.is_empty() || came > behind || Some(next) != expected {
-                return Err(self.nonsense("its pieces do not follow each other"));
+            if piece.is_empty() || came > remaining || Some(next) != expected {
+                return Err(self.invalid_reply("the pieces are not consecutive"));
             }
             bytes.extend_from_slice(&piece);
             iterator = next;
@@ -88,14 +88,14 @@ impl Fetching<'_> {
         let read = match self.family {
             Family::Cuckoo if now != header => return Ok(None),
             Family::Cuckoo => redis_cuckoo::read(&bytes).map(Filter::ScalableCuckoo),
-            // Bits are never cleared: whoever was in it at the beginning is in what was read, as long as it has the same layers.
-            _ if redis_bloom::bytes_behind(&now) != Ok(behind) => return Ok(None),
+            // Bits are never cleared: if the layers are the same, all items from the beginning are in what was read.
+            _ if redis_bloom::bytes_behind(&now) != Ok(remaining) => return Ok(None),
             _ => redis_bloom::read(&bytes).map(Filter::ScalableBloom),
         };
         read.map(Some).map_err(|error| self.undecodable(&error))
     }
 
-    /// What `DUMP` answers.
+    /// Returns the reply to `DUMP`.
     fn payload(&mut self) -> Result<Vec<u8>, CliError> {
         match self.connection.ask(redis::cmd("DUMP").arg(self.remote.name()))? {
             Value::BulkString(payload) => Ok(payload),
@@ -103,30 +103,30 @@ impl Fetching<'_> {
         }
     }
 
-    /// A filter with a secret key.
+    /// Reads a filter with a secret key.
     fn keyed(&mut self) -> Result<Filter, CliError> {
         let payload = self.payload()?;
         match redis_rdb::read_payload(&payload, u64::MAX) {
-            Ok(Payload::Mayhap { bytes, .. }) => {
+            Ok(RdbPayload::Mayhap { bytes, .. }) => {
                 Filter::decode(&bytes).map_err(|error| self.undecodable(&error))
             }
-            Ok(_) => Err(self.cli_error("DUMP makes no sense: it is of another filter")),
+            Ok(_) => Err(self.cli_error("invalid reply to DUMP: it is of another filter")),
             Err(error) => Err(self.undecodable(&error)),
         }
     }
 
-    /// A filter as `DUMP` has it.
+    /// Reads a filter from its `DUMP`.
     fn restored(&mut self) -> Result<Filter, CliError> {
         let payload = self.payload()?;
-        // An empty filter is packed well, and yet the payload of one that is not empty would be no longer.
+        // No size limit: an empty filter compresses well, but unpacks to no more than a filter with items.
         match redis_rdb::read_dump(&payload, u64::MAX) {
             Ok(Restored::Cuckoo(filter)) => Ok(Filter::ScalableCuckoo(filter)),
-            Ok(_) => Err(self.nonsense("its dump is of another filter")),
+            Ok(_) => Err(self.invalid_reply("the dump is of another filter")),
             Err(error) => Err(self.undecodable(&error)),
         }
     }
 
-    /// A filter of ours.
+    /// Reads an MF.* filter.
     fn mayhap(&mut self) -> Result<Filter, CliError> {
         let (mut iterator, mut bytes) = self.piece(0)?;
         let total = codec::length_of(&bytes).map_err(|error| self.undecodable(&error))?;
@@ -135,7 +135,7 @@ impl Fetching<'_> {
             self.progress.done_bytes(bytes.len() as u64);
             let (next, piece) = self.piece(iterator)?;
             if piece.is_empty() || bytes.len() as u64 + piece.len() as u64 > total {
-                return Err(self.nonsense("its pieces do not follow each other"));
+                return Err(self.invalid_reply("the pieces are not consecutive"));
             }
             bytes.extend_from_slice(&piece);
             iterator = next;
@@ -143,7 +143,7 @@ impl Fetching<'_> {
         Filter::decode(&bytes).map_err(|error| self.undecodable(&error))
     }
 
-    /// A piece, and the iterator that came with it.
+    /// Returns a piece and its iterator.
     fn piece(&mut self, iterator: i64) -> Result<(i64, Vec<u8>), CliError> {
         let command = self.family.dump_command();
         let answer = self.connection.ask(redis::cmd(command).arg(self.remote.name()).arg(iterator))?;
@@ -151,19 +151,19 @@ impl Fetching<'_> {
             Value::Array(mut pair) if pair.len() == 2 => match (pair.pop(), pair.pop()) {
                 (Some(Value::BulkString(piece)), Some(Value::Int(next))) => Ok((next, piece)),
                 (Some(Value::Nil), Some(Value::Int(next))) => Ok((next, Vec::new())),
-                _ => Err(self.nonsense("an answer is no piece of a filter")),
+                _ => Err(self.invalid_reply("the reply is not a piece of a filter")),
             },
             other => Err(self.connection.unexpected(command, &other)),
         }
     }
 
     fn undecodable(&self, error: &DecodeError) -> CliError {
-        let what = format!("{} makes no sense: what came is no filter: {error}", self.family.dump_command());
-        CliError::NotSuch { name: self.remote.shown(), format: self.family.format(), what }
+        let what = format!("invalid reply to {}: it is not a filter: {error}", self.family.dump_command());
+        CliError::WrongFormat { name: self.remote.shown(), format: self.family.format(), what }
     }
 
-    fn nonsense(&self, what: &str) -> CliError {
-        self.cli_error(&format!("{} makes no sense: {what}", self.family.dump_command()))
+    fn invalid_reply(&self, what: &str) -> CliError {
+        self.cli_error(&format!("invalid reply to {}: {what}", self.family.dump_command()))
     }
 
     fn cli_error(&self, what: &str) -> CliError {

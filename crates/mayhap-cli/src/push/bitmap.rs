@@ -1,4 +1,4 @@
-//! Filters as the bitmaps that programs in Java keep in a Redis.
+//! Filters as the bitmaps that Java programs store in Redis.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use crate::remote::{Remote, RemoteArgs};
 use crate::remote_filter::{AskedWith, Layout, Server};
 use crate::{Verdict, interrupt};
 
-/// Whose layout it has, of those that programs in Java keep in a Redis.
+/// The layout that a filter has, of those that Java programs store in Redis.
 pub(super) fn layout_of(filter: &Filter) -> Option<Layout> {
     match filter {
         Filter::Bloom(bloom) if redisson::config(bloom).is_ok() => Some(Layout::Redisson),
@@ -30,13 +30,13 @@ pub(super) fn layout_of(filter: &Filter) -> Option<Layout> {
     }
 }
 
-/// How a filter becomes a bitmap in a server.
+/// How a filter is stored as a bitmap.
 pub(crate) struct Going<'a> {
     pub(crate) remote: &'a Remote,
     pub(crate) args: &'a RemoteArgs,
     pub(crate) layout: Layout,
     pub(crate) marker: bool,
-    /// Whatever has the name is replaced.
+    /// Replace an existing value of the name.
     pub(crate) force: bool,
 }
 
@@ -57,10 +57,10 @@ impl Push {
 }
 
 impl Going<'_> {
-    /// Sends it, and puts it in place in one step. Was there something?
+    /// Sends the bitmap and puts it in place in one step. Returns whether a value was replaced.
     pub(crate) fn send(&self, filter: &Filter, progress: &Progress) -> Result<(Sent, bool), CliError> {
         let Filter::Bloom(filter) = filter else {
-            let what = format!("a {} filter is no bitmap of Java's", filter.kind());
+            let what = format!("a {} filter cannot be stored as a Java bitmap", filter.kind());
             return Err(self.cli_error(what));
         };
         let server = Server::connect(self.remote, self.args)?;
@@ -71,11 +71,11 @@ impl Going<'_> {
             replaced |= server.wait(RedissonFilter::is_there(server.link(), name))?;
         }
         if replaced && !self.force {
-            return Err(self.cli_error("is there already: --force replaces it".into()));
+            return Err(self.cli_error("exists already; --force replaces it".into()));
         }
         let total = filter.shape().bits().div_ceil(8);
         progress.phase("sending", Some(total));
-        // From here on there is something to be put right.
+        // From here on, errors need cleaning up.
         let _polite = interrupt::polite();
         let mut bytes = 0;
         let watch = |sent| {
@@ -88,7 +88,7 @@ impl Going<'_> {
                 let HashScheme::Foreign(scheme) = filter.scheme() else {
                     return Err(self.other_layout(filter));
                 };
-                // Whatever is there already, it is not asked.
+                // A filter that has the name is replaced without being opened.
                 let there = RedissonFilter::named(server.link(), name, scheme.items());
                 server.wait(there.replace_watched(filter, watch))
             }
@@ -109,7 +109,7 @@ impl Going<'_> {
         Ok((Sent { bytes, pieces: bytes.div_ceil(1 << 20) }, replaced))
     }
 
-    /// What a bitmap with Guava's placement is asked with: nothing in the server says it.
+    /// The flags to query a bitmap with Guava's placement, which the server does not store.
     pub(crate) fn asked_with(&self, filter: &Filter) -> Option<AskedWith> {
         let Filter::Bloom(filter) = filter else { return None };
         let HashScheme::Foreign(scheme) = filter.scheme() else { return None };
@@ -119,7 +119,7 @@ impl Going<'_> {
 
     fn other_layout(&self, filter: &Bloom) -> CliError {
         self.cli_error(format!(
-            "the filter places items by {:?}, and cannot be placed anew without them: build it with --format redisson or guava",
+            "the filter has placement {:?} and cannot be rehashed without its items: build it with --format redisson or guava",
             filter.scheme()
         ))
     }

@@ -1,4 +1,4 @@
-//! A filter in pieces, each with the iterator that the server wants with it.
+//! A filter in pieces, each with the iterator that the server expects.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use mayhap::codec::{redis_bloom, redis_cuckoo};
 use crate::error::CliError;
 use crate::remote::Family;
 
-/// No piece is larger: a server holds a piece in memory while it comes, and progress is seen piece by piece.
+/// The largest piece: a server holds a piece in memory while it arrives, and progress is shown per piece.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A filter in pieces.
@@ -21,19 +21,19 @@ pub(super) struct Pieces<'a> {
 }
 
 enum Source<'a> {
-    /// Chunks as `SCANDUMP` has them, up to 16 MiB, and what is left of the one at hand.
+    /// Chunks of `SCANDUMP`, up to 16 MiB, and the rest of the current one.
     Chunks {
         chunks: Box<dyn Iterator<Item = (i64, Vec<u8>)> + Send + 'a>,
         iterator: i64,
         chunk: Vec<u8>,
         sent: usize,
     },
-    /// The bytes of a file of ours, and how many came of them already.
+    /// The bytes of a mayhap file, and how many were sent.
     Bytes { bytes: Box<dyn Read + Send + 'a>, name: String, offset: u64 },
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of `filter`, which was read from `path`.
+    /// Splits `filter`, which was read from `path`.
     pub(super) fn of(
         filter: &'a Filter,
         format: Format,
@@ -75,12 +75,12 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The bytes of all pieces.
+    /// The size of all pieces.
     pub(super) const fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// The next piece and its iterator; `None` behind the last.
+    /// The next piece and its iterator; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<(i64, Vec<u8>)>, CliError> {
         match &mut self.source {
             Source::Chunks { chunks, iterator, chunk, sent } => {
@@ -90,9 +90,9 @@ impl<'a> Pieces<'a> {
                 }
                 let piece = &chunk[*sent..chunk.len().min(*sent + PIECE_BYTES)];
                 *sent += piece.len();
-                // The iterator names the byte behind the chunk, and the header is 1, whole.
-                let behind = (chunk.len() - *sent) as i64;
-                Ok(Some((*iterator - behind, piece.to_vec())))
+                // The iterator is the offset after the chunk. A header has iterator 1 and is sent in one piece.
+                let remaining = (chunk.len() - *sent) as i64;
+                Ok(Some((*iterator - remaining, piece.to_vec())))
             }
             Source::Bytes { bytes, name, offset } => {
                 let mut piece = Vec::new();
@@ -108,20 +108,20 @@ impl<'a> Pieces<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mayhap::codec::redis_bloom::{Loader, Scaling};
+    use mayhap::codec::redis_bloom::{BloomLoader, Scaling};
 
     use super::*;
 
-    /// A header is never cut, whatever its length, and pieces come back together.
+    /// A header of any length is one piece, and the pieces load as the same filter.
     #[test]
-    fn the_pieces_of_a_filter_of_many_layers_are_the_filter() {
+    fn pieces_of_a_filter_with_many_layers_load_as_the_same_filter() {
         let mut filter = redis_bloom::create(1_000, 1e-6, Scaling::By(40)).unwrap();
         for number in 0..45_000 {
             filter.insert(&format!("item {number}")).unwrap();
         }
         let filter = Filter::ScalableBloom(filter);
         let mut pieces = Pieces::of(&filter, Format::RedisBloom, Family::Bloom, Path::new("")).unwrap();
-        let (mut loader, mut bytes, mut count) = (Loader::new(u64::MAX), 0, 0);
+        let (mut loader, mut bytes, mut count) = (BloomLoader::new(u64::MAX), 0, 0);
         while let Some((iterator, piece)) = pieces.next().unwrap() {
             assert!(piece.len() <= PIECE_BYTES);
             bytes += piece.len() as u64;

@@ -1,4 +1,4 @@
-//! Pieces on their way to a temporary name, which takes the real one in the end.
+//! Sends pieces to a temporary name, which finally takes the real one.
 
 use std::path::Path;
 use std::thread;
@@ -14,20 +14,20 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::remote::{Connection, Family, Remote, RemoteArgs, TemporaryName};
 
-/// What went over.
+/// The amount of data sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) bytes: u64,
     pub(crate) pieces: u64,
 }
 
-/// Where a filter goes to.
+/// The destination of a filter.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal<'a> {
     pub(crate) remote: &'a Remote,
     pub(crate) args: &'a RemoteArgs,
     pub(crate) family: Family,
-    /// Whatever has the name is replaced.
+    /// Replace an existing value of the name.
     pub(crate) force: bool,
 }
 
@@ -35,7 +35,7 @@ impl Goal<'_> {
     /// Sends `filter`, which is the one in the file `path`, and gives it its name in one step.
     ///
     /// # Errors
-    /// It is not there then, and nothing else is left of it.
+    /// The filter was not stored, and no other data of it remains.
     pub(crate) fn send(
         &self,
         connection: &mut Connection,
@@ -45,7 +45,7 @@ impl Goal<'_> {
     ) -> Result<Sent, CliError> {
         let mut pieces = Pieces::of(filter, format, self.family, path)?;
         progress.phase("sending", Some(pieces.total_bytes()));
-        // From here on there is something to be put right.
+        // From here on, errors need cleaning up.
         let _polite = interrupt::polite();
         let loading = TemporaryName::new(self.remote);
         let mut sending = Sending { connection, family: self.family, loading: &loading };
@@ -55,7 +55,7 @@ impl Goal<'_> {
             loading.take_real(sending.connection, self.remote, self.force)?;
             Ok(sent)
         };
-        // A signal interrupts what the first thread waits for; the thread that talks to the server must not be disturbed.
+        // A signal interrupts system calls of the first thread, so another thread talks to the server.
         let sent = thread::scope(|scope| scope.spawn(&mut send).join().unwrap_or(Err(CliError::Interrupted)));
         if sent.is_err() {
             loading.remove(connection, || self.remote.connect(self.args));
@@ -65,16 +65,16 @@ impl Goal<'_> {
     }
 }
 
-/// A filter on its way.
+/// A filter being sent.
 struct Sending<'a> {
     connection: &'a mut Connection,
     family: Family,
-    /// Where the pieces go.
+    /// The name to send the pieces to.
     loading: &'a TemporaryName,
 }
 
 impl Sending<'_> {
-    /// Sends all pieces; the server has said yes to each of them.
+    /// Sends all pieces; the server confirms each of them.
     fn send_all(
         &mut self,
         pieces: &mut Pieces<'_>,
@@ -96,7 +96,7 @@ impl Sending<'_> {
             };
             sent.bytes += piece.len() as u64;
             sent.pieces += 1;
-            // `MF.LOAD` says how many bytes are missing, the others that all is well.
+            // `MF.LOAD` replies with the number of missing bytes, the others with OK.
             let missing = pieces.total_bytes() - sent.bytes;
             let well = match self.family {
                 Family::Mayhap => answer == Value::Int(missing as i64),
@@ -111,7 +111,7 @@ impl Sending<'_> {
         Ok(sent)
     }
 
-    /// Has the server as many items in it as the file?
+    /// Checks that the server counts as many items as the file.
     fn check(&mut self, filter: &Filter) -> Result<(), CliError> {
         let counted = match self.family {
             Family::Bloom => self.connection.ask(redis::cmd("BF.CARD").arg(self.loading.as_bytes()))?,
@@ -119,7 +119,7 @@ impl Sending<'_> {
                 let info = self.connection.ask(redis::cmd("CF.INFO").arg(self.loading.as_bytes()))?;
                 field(&info, "Number of items inserted").unwrap_or(info)
             }
-            // It was told apart from its checksum before it said that nothing is missing.
+            // The server checked the checksum before it replied that nothing is missing.
             Family::Mayhap => return Ok(()),
         };
         if counted == Value::Int(filter.inserted() as i64) {
@@ -129,30 +129,32 @@ impl Sending<'_> {
             Value::Int(counted) => format!("{counted}"),
             _ => "no number of".to_owned(),
         };
-        Err(self.connection.odd(&format!("has {counted} items of {}", say::items(filter.inserted()))))
+        Err(self
+            .connection
+            .odd(&format!("counts {counted} items instead of {}", say::items(filter.inserted()))))
     }
 }
 
-/// The server has no command for such a filter.
+/// The error for a server that has no command for this filter.
 pub(super) fn cannot_take(connection: &Connection, family: Family, kind: Kind) -> CliError {
     let command = family.load_command();
     connection.odd(&match family {
         Family::Mayhap => format!(
-            "has no {command}: a Redis without mayhap's module takes filters in the layouts of RedisBloom (with its module), of \
-             Redisson and of Guava (--as guava), and this {} filter is in another; build one from the items with \
+            "has no {command}: a Redis without mayhap's module accepts filters in the layouts of RedisBloom (with its module), \
+             Redisson and Guava (--as guava), and this {} filter has another; build one from the items with \
              `mayhap build --format redis-bloom`, redis-cuckoo, redisson or guava",
             kind.name()
         ),
         Family::Bloom | Family::Cuckoo => {
             format!(
-                "has no {command}: it is neither mayhap's server nor a Redis with a module for it; `mayhap module` says how \
-                 to load ours, and --format redisson or guava of `mayhap build` makes filters that need none"
+                "has no {command}: it is neither mayhap's server nor a Redis with a module for it; `mayhap module` shows how \
+                 to load mayhap's, and `mayhap build --format redisson` or guava makes filters that need none"
             )
         }
     })
 }
 
-/// The number of a field in what `INFO` commands answer: pairs, or a list in which names and values alternate.
+/// Returns a field of an `INFO` reply: a map, or a list in which names and values alternate.
 fn field(info: &Value, name: &str) -> Option<Value> {
     let is_name = |value: &Value| match value {
         Value::SimpleString(text) => text == name,

@@ -1,4 +1,4 @@
-//! One connection to a server, whose answers are checked before they are believed.
+//! One connection to a server. Its replies are checked before they are used.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use redis::{Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, TlsCertificate
 
 use crate::error::{CliError, one_line};
 
-/// A server that has not taken a connection by then is not there.
+/// The time limit for connecting.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// A server that says nothing for so long has stopped.
+/// The time limit for a reply.
 const ANSWERING: Duration = Duration::from_secs(60);
 
-/// How long it may take to put something large in place.
+/// The time limit for a request that puts a large filter in place.
 const PUTTING_IN_PLACE: Duration = Duration::from_secs(3600);
 
 /// A connection to a server.
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// With certificates, if it is to be encrypted.
+    /// Opens a connection; with certificates, an encrypted one.
     pub(super) fn open(
         info: ConnectionInfo,
         certificates: Option<TlsCertificates>,
@@ -30,7 +30,7 @@ impl Connection {
         let client = match certificates {
             None => redis::Client::open(info),
             Some(certificates) => {
-                // It is there already if this is the second connection.
+                // An error means that a previous connection installed it.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 redis::Client::build_with_tls(info, certificates)
             }
@@ -43,22 +43,22 @@ impl Connection {
         });
         match opened {
             Ok(connection) => Ok(Self { connection, address }),
-            Err(error) => Err(CliError::Server { what: said_of(&error, CONNECTING), address }),
+            Err(error) => Err(CliError::Server { what: error_text(&error, CONNECTING), address }),
         }
     }
 
-    /// What the server answers.
+    /// Sends a command and returns the reply.
     ///
     /// # Errors
-    /// It refuses, or does not answer at all.
+    /// The server rejects the command or does not answer.
     pub(crate) fn ask(&mut self, command: &Cmd) -> Result<Value, CliError> {
         self.try_ask(command)?.map_err(|refusal| self.odd(&refusal))
     }
 
-    /// What the server answers, or the text it refuses with.
+    /// Sends a command and returns the reply, or the text of the server's error.
     pub(crate) fn try_ask(&mut self, command: &Cmd) -> Result<Result<Value, String>, CliError> {
         match command.query::<Value>(&mut self.connection) {
-            Ok(Value::ServerError(error)) => Ok(Err(said(error.code(), error.details()))),
+            Ok(Value::ServerError(error)) => Ok(Err(with_code(error.code(), error.details()))),
             Ok(value) => Ok(Ok(value)),
             Err(error) => match refusal(&error) {
                 Some(text) => Ok(Err(text)),
@@ -67,17 +67,17 @@ impl Connection {
         }
     }
 
-    /// [`ask`](Self::ask) for what may take the server minutes.
+    /// [`ask`](Self::ask) for a command that may take the server minutes.
     pub(crate) fn ask_for_long(&mut self, command: &Cmd) -> Result<Value, CliError> {
         let waits = |connection: &redis::Connection, time| connection.set_read_timeout(Some(time));
-        // A server that ends is noticed all the same.
+        // A server that stops is still noticed: the connection closes.
         waits(&self.connection, PUTTING_IN_PLACE).map_err(|error| cli_error(&self.address, &error))?;
         let answer = self.ask(command);
         waits(&self.connection, ANSWERING).map_err(|error| cli_error(&self.address, &error))?;
         answer
     }
 
-    /// Has it done, through another connection where this one is broken; if that fails, too, it is not done.
+    /// Sends a command, over a new connection if this one is broken. Ignores a second failure.
     pub(crate) fn ask_or_by_another(
         &mut self,
         command: &Cmd,
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// The answers to all commands of a transaction; `None`: something that was watched has changed, and nothing was done.
+    /// Returns the replies of a transaction; `None` if a watched name changed and the transaction was not run.
     pub(crate) fn at_once(&mut self, commands: &mut Pipeline) -> Result<Option<Vec<Value>>, CliError> {
         let answered = commands.atomic().query::<Option<Vec<Value>>>(&mut self.connection);
         answered.map_err(|error| match refusal(&error) {
@@ -99,7 +99,7 @@ impl Connection {
         })
     }
 
-    /// What `TYPE` says of `name`: `none` if there is nothing.
+    /// Returns the `TYPE` of `name`: `none` if it does not exist.
     pub(crate) fn type_of(&mut self, name: &[u8]) -> Result<String, CliError> {
         match self.ask(redis::cmd("TYPE").arg(name))? {
             Value::SimpleString(kind) => Ok(kind),
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// The node of the cluster that has `name`, where it is not this one.
+    /// Returns the cluster node that has `name`, if it is not this one.
     pub(super) fn moved(&mut self, name: &[u8]) -> Result<Option<(String, u16)>, CliError> {
         let Err(refusal) = self.try_ask(redis::cmd("TYPE").arg(name))? else { return Ok(None) };
         let mut words = refusal.split(' ');
@@ -120,13 +120,13 @@ impl Connection {
         place.map(Some).ok_or_else(|| self.odd(&refusal))
     }
 
-    /// Does the server know this command, as far as it says?
+    /// Whether the server has this command, according to `COMMAND INFO`.
     pub(crate) fn has_command(&mut self, name: &str) -> Result<bool, CliError> {
         let answer = self.try_ask(redis::cmd("COMMAND").arg("INFO").arg(name))?;
         Ok(!matches!(answer, Ok(Value::Array(known)) if known.iter().all(|known| *known == Value::Nil)))
     }
 
-    /// The server said something that makes no sense.
+    /// An error for a reply of the wrong type.
     pub(crate) fn unexpected(&self, command: &str, value: &Value) -> CliError {
         let what = match value {
             Value::Nil => "nothing",
@@ -137,10 +137,10 @@ impl Connection {
             Value::Array(_) | Value::Set(_) | Value::Map(_) => "a list",
             _ => "something",
         };
-        self.odd(&format!("answers {command} with {what} that makes no sense"))
+        self.odd(&format!("unexpected reply to {command}: {what}"))
     }
 
-    /// Something is wrong with the server, or with what it was asked.
+    /// An error about the server or a request.
     pub(crate) fn odd(&self, what: &str) -> CliError {
         CliError::Server { address: self.address.clone(), what: what.to_owned() }
     }
@@ -149,11 +149,11 @@ impl Connection {
 /// The text of an error that the server sent.
 fn refusal(error: &RedisError) -> Option<String> {
     let from_server = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
-    from_server.then(|| said(error.code().unwrap_or("ERR"), error.detail()))
+    from_server.then(|| with_code(error.code().unwrap_or("ERR"), error.detail()))
 }
 
-/// As one text, `ERR` left out as redis-cli's readers know it.
-fn said(code: &str, details: Option<&str>) -> String {
+/// Code and details as one text. `ERR` is left out, as redis-cli users are used to.
+fn with_code(code: &str, details: Option<&str>) -> String {
     match (code, details) {
         ("ERR", Some(details)) => details.to_owned(),
         (code, Some(details)) => format!("{code} {details}"),
@@ -162,22 +162,22 @@ fn said(code: &str, details: Option<&str>) -> String {
 }
 
 fn cli_error(address: &str, error: &RedisError) -> CliError {
-    CliError::Server { address: address.to_owned(), what: said_of(error, ANSWERING) }
+    CliError::Server { address: address.to_owned(), what: error_text(error, ANSWERING) }
 }
 
-/// What is wrong with a server, which was given so long to answer, on one line.
-pub(crate) fn said_of(error: &RedisError, waited: Duration) -> String {
+/// Describes a connection error on one line; `waited` is the time limit that applied.
+pub(crate) fn error_text(error: &RedisError, waited: Duration) -> String {
     match () {
         () if refusal(error).is_some() => refusal(error).unwrap_or_default(),
         () if error.kind() == ErrorKind::AuthenticationFailed => {
-            format!("does not let us in: {}", error.detail().unwrap_or("the password is wrong"))
+            format!("login refused: {}", error.detail().unwrap_or("the password is wrong"))
         }
         () if error.is_connection_refusal() => "no server listens there".to_owned(),
         () if error.is_timeout() => {
-            format!("takes the connection and does not answer within {} s", waited.as_secs())
+            format!("accepts the connection but does not answer within {} s", waited.as_secs())
         }
         () if error.is_connection_dropped() => "closed the connection".to_owned(),
-        () if error.kind() == ErrorKind::Parse => "does not speak the protocol of Redis".to_owned(),
+        () if error.kind() == ErrorKind::Parse => "does not speak the Redis protocol".to_owned(),
         () => one_line(&error.to_string()),
     }
 }

@@ -1,27 +1,27 @@
-//! The commands a filter is moved by.
+//! The command families of filters in a server.
 
 use mayhap::Filter;
 use mayhap::codec::format::Format;
 use mayhap::codec::redis_rdb::OwnType;
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 
-/// The commands a filter is moved by.
+/// The commands for a filter in a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `BF.*`: RedisBloom's Bloom filters.
     Bloom,
     /// `CF.*`: RedisBloom's cuckoo filters.
     Cuckoo,
-    /// `MF.*`: every kind, in servers of ours only.
+    /// `MF.*`: every kind, only in mayhap's server and module.
     Mayhap,
 }
 
-/// What `TYPE` says of filters with a secret key, which have no chunks.
+/// The `TYPE` replies for filters with a secret key, which have no chunks.
 const KEYED_BLOOM: &str = OwnType::KeyedBloom.name();
 const KEYED_CUCKOO: &str = OwnType::KeyedCuckoo.name();
 
 impl Family {
-    /// The one a filter goes by: RedisBloom's where it has RedisBloom's layout.
+    /// Returns the family for a filter: RedisBloom's if the filter has RedisBloom's layout.
     pub(crate) fn of_filter(filter: &Filter) -> Self {
         match filter {
             Filter::ScalableBloom(filter) if redis_bloom::header(filter).is_ok() => Self::Bloom,
@@ -30,7 +30,7 @@ impl Family {
         }
     }
 
-    /// The one of what `TYPE` says.
+    /// Returns the family for a `TYPE` reply.
     pub(crate) fn of_type(name: &str) -> Option<Self> {
         match name {
             "MBbloom--" | KEYED_BLOOM => Some(Self::Bloom),
@@ -40,7 +40,7 @@ impl Family {
         }
     }
 
-    /// The format that its pieces are in.
+    /// The format of its chunks.
     pub(crate) const fn format(self) -> Format {
         match self {
             Self::Bloom => Format::RedisBloom,
@@ -49,12 +49,12 @@ impl Family {
         }
     }
 
-    /// Is what `TYPE` says a filter of RedisBloom's commands with a secret key, which `DUMP` gives and chunks do not?
+    /// Whether a `TYPE` reply is that of a BF or CF filter with a secret key, which `DUMP` returns and chunks do not.
     pub(crate) fn is_keyed_type(name: &str) -> bool {
         matches!(name, KEYED_BLOOM | KEYED_CUCKOO)
     }
 
-    /// The command that takes a piece.
+    /// The command that loads a chunk.
     pub(crate) const fn load_command(self) -> &'static str {
         match self {
             Self::Bloom => "BF.LOADCHUNK",
@@ -63,7 +63,7 @@ impl Family {
         }
     }
 
-    /// The command that gives one.
+    /// The command that dumps a chunk.
     pub(crate) const fn dump_command(self) -> &'static str {
         match self {
             Self::Bloom => "BF.SCANDUMP",
@@ -72,7 +72,7 @@ impl Family {
         }
     }
 
-    /// The command that asks about items.
+    /// The command that looks up items.
     pub(crate) const fn ask_command(self) -> &'static str {
         match self {
             Self::Bloom => "BF.MEXISTS",

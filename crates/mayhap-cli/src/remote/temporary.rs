@@ -1,4 +1,4 @@
-//! A name beside a filter's own, under which the next filter is made until it takes the real name in one step.
+//! A temporary name for a new filter, until the filter takes the real name in one step.
 
 use std::io::Read as _;
 
@@ -8,17 +8,17 @@ use super::{Connection, Remote};
 use crate::error::CliError;
 use crate::interrupt;
 
-/// A temporary name whose maker is gone expires after this many seconds.
+/// If its creator is gone, a temporary name expires after this many seconds.
 const FORGOTTEN_SECS: u64 = 600;
 
-/// A name that no other program uses, in the same slot of a cluster as the real one.
+/// A name that no other program uses, in the same cluster slot as the real name.
 #[derive(Debug)]
 pub(crate) struct TemporaryName {
     name: Vec<u8>,
 }
 
 impl TemporaryName {
-    /// One beside the name of `remote`.
+    /// Makes a temporary name for the name of `remote`.
     pub(crate) fn new(remote: &Remote) -> Self {
         let random = format!(":loading:{:016x}", random()).into_bytes();
         Self { name: [slot_twin(remote.name()), random].concat() }
@@ -28,12 +28,12 @@ impl TemporaryName {
         &self.name
     }
 
-    /// Says that its maker lives: the time after which it goes away begins again.
+    /// Restarts the time after which the name expires.
     pub(crate) fn keep(&self, connection: &mut Connection) -> Result<(), CliError> {
         connection.ask(redis::cmd("EXPIRE").arg(&self.name).arg(FORGOTTEN_SECS)).map(drop)
     }
 
-    /// Gives what it holds the real name, in one step; without `force` only if that is free.
+    /// Renames the filter to the real name in one step; without `force`, only if that name is free.
     pub(crate) fn take_real(
         &self,
         connection: &mut Connection,
@@ -43,7 +43,7 @@ impl TemporaryName {
         interrupt::check()?;
         let taken = || CliError::Filter {
             name: remote.shown(),
-            what: "was made by another program meanwhile: --force replaces it".into(),
+            what: "was created by another program in the meantime: --force replaces it".into(),
         };
         if !force {
             connection.ask(redis::cmd("WATCH").arg(remote.name()))?;
@@ -62,7 +62,7 @@ impl TemporaryName {
         }
     }
 
-    /// Removes it, through another connection where this one is broken. If that cannot be done it goes away by itself.
+    /// Removes the name, over a new connection if this one is broken. If both fail, the name expires.
     pub(crate) fn remove(
         &self,
         connection: &mut Connection,
@@ -72,12 +72,12 @@ impl TemporaryName {
     }
 }
 
-/// The beginning of names that are in one slot of a cluster with `name`: in braces, unless those would be others.
+/// The beginning of names in the same cluster slot as `name`: in braces, unless `name` contains braces.
 fn slot_twin(name: &[u8]) -> Vec<u8> {
     if name.iter().any(|byte| b"{}".contains(byte)) { name.to_vec() } else { [b"{", name, b"}"].concat() }
 }
 
-/// A number that no other program has.
+/// A random number that no other program uses.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

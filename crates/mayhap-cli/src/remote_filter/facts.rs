@@ -1,4 +1,4 @@
-//! What a server says of a filter. The field names are those of `--json`, and a promise.
+//! The facts about a filter in a server. The field names are those of `--json` and must not change.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,12 @@ use serde_json::{Map, json};
 
 use super::{Fullness, Server};
 use crate::error::CliError;
+use crate::info::lines::{Figures, Storage};
 use crate::output::{self, HEADING};
 use crate::remote::Family;
 
-/// What is known of a filter in a server: first the fields that a file has, in their order, empty where a server does not say it; then what
-/// only a server says.
+/// The facts about a filter in a server: first the fields that a file has, in the same order and empty where the server does not report them;
+/// then the fields that only a server has.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ServerFacts {
     /// Its address.
@@ -41,28 +42,30 @@ pub(crate) struct ServerFacts {
     pub(super) estimated_items: Option<u64>,
     pub(super) fpr_from_fill: Option<f64>,
     pub(super) fill_not_counted: bool,
-    /// A server has no file of it.
+    /// Always `None`: a server has no file.
     file_bytes: Option<u64>,
     pub(super) memory_bytes: Option<u64>,
     bits_per_item: Option<f64>,
     bits_per_inserted: Option<f64>,
     bound_bits_per_item: Option<f64>,
-    /// Nothing says it but the kind.
+    /// Always `None`: the server reports only the kind.
     can: Option<()>,
     pub(super) warnings: Vec<String>,
-    /// What it is there.
+    /// The type of the filter in the server.
     layout: String,
-    /// What the server, or the layout, says of it.
+    /// The fields that the server or the layout reports.
     fields: Map<String, serde_json::Value>,
-    /// The fields in the order in which they were told.
+    /// The names of the fields, in the order in which they were reported.
     #[serde(skip)]
     order: Vec<String>,
-    /// Those that the lines before them have said.
+    /// The fields that the shared lines already show.
     #[serde(skip)]
-    said: Vec<&'static str>,
+    in_shared_lines: Vec<&'static str>,
 }
 
-/// Columns of the names in front, as in the description of a file.
+/// The format of a sharded filter.
+const SHARDS: &str = "shards";
+/// Columns that the names of the lines take, as in the description of a file.
 const NAMES: usize = 15;
 
 impl ServerFacts {
@@ -70,7 +73,7 @@ impl ServerFacts {
         Self { layout: layout.to_owned(), format, ..Self::default() }
     }
 
-    /// How full it is, by what the server says; `None` where it does not say what the filter was made for.
+    /// How full it is, as the server reports it; `None` if the server does not report the capacity.
     pub(super) fn fullness(&self) -> Option<Fullness> {
         let number = |name: &str| match self.fields.get(name)? {
             serde_json::Value::Number(number) => number.as_f64(),
@@ -96,7 +99,7 @@ impl ServerFacts {
         self.fields.insert(name.to_owned(), value.into());
     }
 
-    /// A field as the server has it.
+    /// Adds a field as the server reports it.
     pub(super) fn add_reply(&mut self, name: &Value, value: &Value) {
         let name = match name {
             Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -106,13 +109,13 @@ impl ServerFacts {
         self.add(&name, readable(value));
     }
 
-    /// A number that was told, which the lines for all sources say.
+    /// Returns a reported number, and marks it as shown by the shared lines.
     pub(super) fn number(&mut self, name: &'static str) -> Option<f64> {
         let number = match self.fields.get(name)? {
             serde_json::Value::String(text) => text.parse().ok()?,
             number => number.as_f64()?,
         };
-        self.said.push(name);
+        self.in_shared_lines.push(name);
         Some(number)
     }
 
@@ -120,18 +123,18 @@ impl ServerFacts {
         self.number(name).filter(|number| *number >= 0.0).map(|number| number as u64)
     }
 
-    /// A word that was told, which the lines for all sources say.
+    /// Returns a reported word, and marks it as shown by the shared lines.
     pub(super) fn word(&mut self, name: &'static str) -> Option<String> {
         let word = match self.fields.get(name)? {
             serde_json::Value::String(text) => text.clone(),
             serde_json::Value::Null => return None,
             other => other.to_string(),
         };
-        self.said.push(name);
+        self.in_shared_lines.push(name);
         Some(word)
     }
 
-    /// What follows from the numbers.
+    /// Fills in the fields that follow from others.
     pub(super) fn complete(&mut self) {
         self.inserted_unknown = self.inserted.is_none();
         let bits = self.memory_bytes.map(|bytes| bytes as f64 * 8.0);
@@ -145,26 +148,26 @@ impl ServerFacts {
         };
     }
 
-    /// For people: the lines of a file in their order, then what only a server says.
+    /// Prints the lines that files have too, then those that only a server has.
     pub(crate) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
         writeln!(out, "{HEADING}{}{HEADING:#}", self.file)?;
         let others: Vec<(&String, &serde_json::Value)> = self
             .order
             .iter()
-            .filter(|name| !self.said.contains(&name.as_str()))
+            .filter(|name| !self.in_shared_lines.contains(&name.as_str()))
             .filter_map(|name| Some((name, self.fields.get(name)?)))
             .collect();
         let mut line = |name: &str, wide: usize, text: &str| {
             output::paragraph(out, text, &format!("  {name:<wide$}"), width)
         };
-        for (name, text) in self.lines() {
+        for (name, text) in self.figures().lines() {
             line(name, NAMES, &text)?;
         }
-        line("is", NAMES, &self.layout)?;
+        line("type", NAMES, &self.layout)?;
         let wide = others.iter().map(|(name, _)| name.chars().count() + 2).max().unwrap_or(0).max(NAMES);
         for (name, value) in others {
             let is_rate = name.ends_with("_fpr") || name.ends_with("probability");
-            let said = match value {
+            let text = match value {
                 serde_json::Value::Number(rate) if is_rate => {
                     rate.as_f64().map_or(rate.to_string(), say::rate)
                 }
@@ -174,7 +177,7 @@ impl ServerFacts {
                 serde_json::Value::Null => "-".into(),
                 other => other.to_string(),
             };
-            line(name, wide, &said)?;
+            line(name, wide, &text)?;
         }
         for warning in &self.warnings {
             line("warning", NAMES, warning)?;
@@ -182,67 +185,41 @@ impl ServerFacts {
         Ok(())
     }
 
-    /// The lines that a file has, too: `mayhap info` of a file gives them these names and this order.
-    fn lines(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let kind = self.kind.as_ref().map(|kind| match &self.shape {
-            Some(shape) => format!("{kind}: {shape}"),
-            None => kind.clone(),
-        });
-        let items = match (self.items_as, self.items_as_unknown) {
-            (_, true) => {
-                "the server does not say how items became bytes: `check` needs --items-as".to_owned()
-            }
-            (Some(encoding), _) => format!("as {encoding}"),
-            (None, _) => "bytes as they are".to_owned(),
-        };
-        let made_for = self.capacity.map(|capacity| match self.target_fpr {
-            Some(rate) if rate > 0.0 => format!("{} at a rate of {}", say::items(capacity), say::rate(rate)),
-            Some(_) => format!("{} numbers, never wrong", say::count(capacity)),
-            None => say::items(capacity),
-        });
-        let holds = self.inserted.map(|inserted| match self.capacity.filter(|capacity| *capacity > 0) {
-            Some(capacity) => {
-                let share = inserted as f64 / capacity as f64 * 100.0;
-                format!("{} by its own count ({share:.1}%)", say::items(inserted))
-            }
-            None => format!("{} by its own count", say::items(inserted)),
-        });
-        let wrong = self.expected_fpr.filter(|_| self.target_fpr != Some(0.0)).map(|rate| {
-            let by = if self.inserted.is_some() { "by the count" } else { "by the bits" };
-            match say::rate(rate) {
-                said if said.ends_with('%') => format!("{said} of the non-members, {by}"),
-                said if rate > 0.0 => format!("{said} non-members, {by}"),
-                said => format!("{said}, {by}"),
-            }
-        });
-        let fill = self.fill.map(|fill| {
-            let of = self.fill_of.map(|of| format!(" of the {of}")).unwrap_or_default();
-            let speaks =
-                self.estimated_items.map(|items| format!(", which speaks of about {}", say::items(items)));
-            format!("{:.1}%{of}{}", fill * 100.0, speaks.unwrap_or_default())
-        });
-        let size = self.memory_bytes.map(|bytes| format!("{} in memory", say::bytes(bytes)));
-        let bits = self.bits_per_item.map(|full| match self.bits_per_inserted {
-            Some(now) => format!("{full:.2} when full; {now:.2} now"),
-            None => format!("{full:.2} when full"),
-        });
-        let lines = [
-            ("kind", kind),
-            ("format", Some(self.format.to_owned())),
-            ("hash", self.hash.map(str::to_owned)),
-            ("items", Some(items)),
-            ("made for", made_for),
-            ("holds", holds),
-            ("wrong now", wrong),
-            ("fill", fill),
-            ("size", size),
-            ("bits per item", bits),
-        ];
-        lines.into_iter().filter_map(|(name, text)| Some((name, text?)))
+    /// The figures of the lines that files and servers share.
+    fn figures(&self) -> Figures<'_> {
+        // A sharded filter is assessed here, from its count; for the other filters the server reports the rate.
+        let counted_here = self.format == SHARDS;
+        let from_fill = if self.inserted.is_none() { self.expected_fpr } else { None };
+        Figures {
+            storage: Storage::Server,
+            kind: self.kind.as_deref(),
+            shape: self.shape.as_deref(),
+            format: self.format,
+            placement: self.placement.as_deref(),
+            hash: self.hash,
+            items_as: self.items_as,
+            items_as_unknown: self.items_as_unknown,
+            capacity: self.capacity,
+            inserted: self.inserted,
+            inserted_unknown: self.inserted_unknown,
+            target_fpr: self.target_fpr,
+            fpr_from_count: self.expected_fpr.filter(|_| self.inserted.is_some() && counted_here),
+            fpr_from_fill: from_fill,
+            fpr_reported: self.expected_fpr.filter(|_| self.inserted.is_some() && !counted_here),
+            fill: self.fill,
+            fill_of: self.fill_of,
+            estimated_items: self.estimated_items,
+            fill_not_counted: self.fill_not_counted,
+            file_bytes: self.file_bytes,
+            memory_bytes: self.memory_bytes,
+            bits_per_item: self.bits_per_item,
+            bits_per_inserted: self.bits_per_inserted,
+            bound_bits_per_item: self.bound_bits_per_item,
+        }
     }
 }
 
-/// A reply as JSON. Nothing in it is deeper than lists of lists.
+/// A reply as JSON. Replies are at most lists of lists.
 fn readable(value: &Value) -> serde_json::Value {
     match value {
         Value::Int(number) => json!(number),
@@ -259,7 +236,7 @@ fn readable(value: &Value) -> serde_json::Value {
 pub(super) fn of_sharded(server: &Server, filter: &ShardedFilter) -> Result<ServerFacts, CliError> {
     let report = server.wait(filter.info())?;
     let measures = report.measures();
-    let mut facts = ServerFacts::new("one filter in shards, which mayhap spreads over the servers", "shards");
+    let mut facts = ServerFacts::new("one filter in shards, spread over the servers", SHARDS);
     facts.kind = Some(format!("{} shards of {}", measures.shards(), measures.backend().name()));
     facts.add("backend", measures.backend().name());
     facts.add("shards", measures.shards());
@@ -282,7 +259,7 @@ pub(super) fn of_redisson(server: &Server, filter: &RedissonFilter) -> Result<Se
     let config = server.wait(filter.config())?;
     let ones = server.wait(filter.ones())?;
     let mut facts = ServerFacts::new(
-        "Redisson's RBloomFilter: a bitmap, and a config beside it",
+        "Redisson's RBloomFilter: a bitmap with a config next to it",
         Format::Redisson.name(),
     );
     let fill = ones as f64 / config.size() as f64;
@@ -305,7 +282,7 @@ pub(super) fn of_redisson(server: &Server, filter: &RedissonFilter) -> Result<Se
 
 pub(super) fn of_guava(server: &Server, bitmap: &GuavaBitmap) -> Result<ServerFacts, CliError> {
     let mut facts =
-        ServerFacts::new("a bitmap with Guava's placement, as the command line says", Format::Guava.name());
+        ServerFacts::new("a bitmap with Guava's placement, as given by flags", Format::Guava.name());
     facts.add("bits", bitmap.shape().bits());
     facts.add("probes", bitmap.shape().probes());
     facts.add("estimated_items", server.wait(bitmap.estimated_items())?);
@@ -314,13 +291,13 @@ pub(super) fn of_guava(server: &Server, bitmap: &GuavaBitmap) -> Result<ServerFa
     Ok(facts)
 }
 
-/// A count that stays in the list of what the server says.
+/// An estimate that stays in the list of what the server reports.
 fn bitmap_items(facts: &ServerFacts) -> Option<u64> {
     facts.fields.get("estimated_items")?.as_u64()
 }
 
 impl ServerFacts {
-    /// A bitmap of Java's: how items become bytes is known only to who says it.
+    /// Fills in the facts of a bitmap of a Java program. Its item encoding is not stored.
     fn of_bitmap(&mut self, bits: u64, probes: u32) {
         self.kind = Some(mayhap::Kind::Bloom.name().to_owned());
         self.shape = Some(format!("{} bits, {probes} probes", say::count(bits)));
@@ -328,7 +305,7 @@ impl ServerFacts {
         self.items_as_unknown = true;
     }
 
-    /// One of the server's own, by what its `INFO` says.
+    /// Fills in the facts of one of the server's own filters from its `INFO`.
     pub(super) fn of_family(&mut self, family: Family) {
         match family {
             Family::Mayhap => {
@@ -345,14 +322,14 @@ impl ServerFacts {
                 (self.target_fpr, self.expected_fpr) =
                     (self.number("target_fpr"), self.number("expected_fpr"));
                 (self.fill, self.memory_bytes) = (self.number("fill"), self.count("memory_bytes"));
-                self.said.push("bits_per_item");
+                self.in_shared_lines.push("bits_per_item");
             }
             Family::Bloom => {
                 self.kind = Some(mayhap::Kind::ScalableBloom.name().to_owned());
                 self.placement = Some("redis-bloom".to_owned());
                 (self.capacity, self.memory_bytes) = (self.count("Capacity"), self.count("Size"));
                 self.inserted = self.count("Number of items inserted");
-                // valkey-bloom says it.
+                // Only valkey-bloom reports it.
                 self.target_fpr = self.number("Error rate");
             }
             Family::Cuckoo => {

@@ -1,4 +1,4 @@
-//! What a server does not say of a bitmap, and the flags that say it.
+//! The properties of a bitmap that a server does not store, and the flags that supply them.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::quantity;
 
-/// Where `--help` lists these options.
+/// The heading of these options in `--help`.
 const HEADING: &str = "Bitmaps in a server without a module";
 
-/// Whose layout a bitmap has.
+/// The layout of a bitmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layout {
-    /// Redisson's: a config lies beside it.
+    /// Redisson's: a config is stored next to it.
     Redisson,
-    /// Guava's placement, by hand.
+    /// Guava's placement, written by an application.
     Guava,
 }
 
-/// How Guava draws positions.
+/// How Guava computes positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StrategyName {
-    /// `MURMUR128_MITZ_32`, and what is made by hand of the first 64 bits.
+    /// `MURMUR128_MITZ_32`, which applications reimplement from the first 64 bits.
     #[value(name = "mitz-32", alias = "mitz32")]
     Mitz32,
     /// `MURMUR128_MITZ_64`.
@@ -33,33 +33,33 @@ enum StrategyName {
     Mitz64,
 }
 
-/// What a server does not say of a bitmap.
+/// The properties of a bitmap that a server does not store.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LayoutArgs {
-    /// Whose layout a bitmap has, where that is not seen
+    /// Layout of a bitmap, if it cannot be detected
     #[arg(help_heading = HEADING, long = "as", value_name = "LAYOUT", value_enum)]
     pub(crate) named: Option<Layout>,
-    /// Guava: the bits of the bitmap
+    /// Guava: number of bits in the bitmap
     #[arg(help_heading = HEADING, long, value_name = "N", value_parser = quantity::count, requires = "bitmap-probes", conflicts_with = "expected_insertions", hide_short_help = true)]
     bits: Option<u64>,
-    /// Guava: the bits that an item sets
+    /// Guava: number of bits that each item sets
     #[arg(help_heading = HEADING, id = "bitmap-probes", long = "probes", value_name = "N", requires = "bits", hide_short_help = true)]
     probes: Option<u32>,
-    /// Guava: what its formulas were given, in place of --bits and --probes
+    /// Guava: the expected insertions it was created with, in place of --bits and --probes
     #[arg(help_heading = HEADING, long, value_name = "N", value_parser = quantity::count, requires = "fpp", hide_short_help = true)]
     expected_insertions: Option<u64>,
-    /// Guava: the rate they were given
+    /// Guava: the false-positive probability it was created with
     #[arg(help_heading = HEADING, long, value_name = "RATE", value_parser = quantity::rate, requires = "expected_insertions", hide_short_help = true)]
     fpp: Option<f64>,
-    /// Guava: how positions are drawn; by hand mostly from a hash of 64 bits, which is mitz-32
+    /// Guava: how positions are computed; applications mostly use a 64-bit hash, which is mitz-32
     #[arg(help_heading = HEADING, long, value_name = "NAME", value_enum, default_value = "mitz-32", hide_short_help = true)]
     strategy: Option<StrategyName>,
-    /// Guava: a bit behind the last one says that the bitmap is whole; without it, it is not ready
+    /// Guava: the bit after the last one marks the bitmap as complete; without it, answers are "not ready"
     #[arg(help_heading = HEADING, long, hide_short_help = true)]
     pub(crate) marker: bool,
 }
 
-/// What a bitmap with Guava's placement is asked with. The names of the fields are a promise.
+/// The flags to query a bitmap with Guava's placement. The field names are those of `--json` and must not change.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AskedWith {
     items_as: &'static str,
@@ -79,7 +79,7 @@ impl AskedWith {
     }
 }
 
-/// As words of a command line.
+/// As flags of a command line.
 impl fmt::Display for AskedWith {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { items_as, bits, probes, strategy, marker } = self;
@@ -92,10 +92,10 @@ impl fmt::Display for AskedWith {
 }
 
 impl LayoutArgs {
-    /// The measurements of a bitmap with Guava's placement.
+    /// The dimensions of a bitmap with Guava's placement.
     ///
     /// # Errors
-    /// They were not given, or make none.
+    /// They were not given or are invalid.
     pub(crate) fn shape(&self) -> Result<GuavaShape, CliError> {
         let strategy = match self.strategy {
             Some(StrategyName::Mitz64) => Strategy::Mitz64,
@@ -105,8 +105,8 @@ impl LayoutArgs {
             (Some(bits), Some(probes), ..) => GuavaShape::exactly(bits, probes, strategy),
             (.., Some(items), Some(rate)) => GuavaShape::sized(items, rate, Rounding::Until33, strategy),
             _ => {
-                let what = "--as guava: nothing in a server says how large a bitmap is: give --bits and --probes, or \
-                            --expected-insertions and --fpp for what Guava's formulas make of them";
+                let what = "--as guava: the server does not store the size of a bitmap: give --bits and --probes, or \
+                            --expected-insertions and --fpp to compute them with Guava's formulas";
                 return Err(CliError::Usage(what.into()));
             }
         };

@@ -1,75 +1,80 @@
-//! Filters that the server itself has: `BF.*`, `CF.*`, `MF.*`.
+//! The server's own filters: `BF.*`, `CF.*`, `MF.*`.
 
 use mayhap::{Item as _, Kind};
 use mayhap_remote::redis::{self, Value};
-use mayhap_remote::{Access, Added, Answer, RemoteError, Request};
+use mayhap_remote::{Access, Answer, Inserted, RemoteError, Request};
 
 use super::facts::ServerFacts;
-use super::{Copies, Server, Told};
+use super::{Copies, Server, Replies};
 use crate::change::counts_copies;
 use crate::error::CliError;
 use crate::item_form::LineItem;
 use crate::remote::Family;
 
-/// Items of one command.
+/// The number of items in one command.
 const ITEMS_AT_ONCE: usize = 500;
-/// What `TYPE` says of a filter of valkey-bloom.
+/// The `TYPE` reply for a filter of valkey-bloom.
 const VALKEY_BLOOM: &str = "bloomfltr";
 
-/// A filter of the server.
+/// A filter of the server's own.
 pub(super) struct Named {
     family: Family,
     kind: String,
 }
 
 impl Named {
-    /// What `TYPE` says is one.
+    /// Returns the filter if this `TYPE` reply is that of one.
     pub(super) fn of_type(kind: &str) -> Option<Self> {
         let family = if kind == VALKEY_BLOOM { Some(Family::Bloom) } else { Family::of_type(kind) };
         family.map(|family| Self { family, kind: kind.to_owned() })
     }
 
-    /// The commands by which it is asked.
+    /// The commands for this filter.
     pub(super) const fn family(&self) -> Family {
         self.family
     }
 
-    pub(super) async fn ask(&self, server: &Server, items: &[LineItem<'_>]) -> Told<Answer> {
+    pub(super) async fn ask(&self, server: &Server, items: &[LineItem<'_>]) -> Replies<Answer> {
         let answer = |value: &Value| match value {
-            Value::Int(1) | Value::Boolean(true) => Ok(Answer::Mayhap),
-            Value::Int(0) | Value::Boolean(false) => Ok(Answer::Absent),
+            Value::Int(1) | Value::Boolean(true) => Ok(Answer::Maybe),
+            Value::Int(0) | Value::Boolean(false) => Ok(Answer::No),
             other => Err((Answer::NotReady, RemoteError::reply("1 or 0", other))),
         };
         let command = || redis::cmd(self.family.ask_command()).arg(&server.name).take();
-        let mut told = self.batch(server, items, command, Access::Read, answer, Answer::NotReady).await;
-        // RedisBloom's say *no* of what is not there: by now it must be there still.
-        let says_anything = told.answers.iter().any(|answer| *answer != Answer::NotReady);
+        let mut replies = self.batch(server, items, command, Access::Read, answer, Answer::NotReady).await;
+        // RedisBloom answers *no* if the filter does not exist, so check that it still exists.
+        let says_anything = replies.answers.iter().any(|answer| *answer != Answer::NotReady);
         if self.family != Family::Mayhap && says_anything {
             let still = server.link.ask_one(Request::read("TYPE", &server.name)).await;
             let cause = match still {
-                Ok(Value::SimpleString(kind)) if kind == self.kind => return told,
+                Ok(Value::SimpleString(kind)) if kind == self.kind => return replies,
                 Ok(_) => {
                     let name = String::from_utf8_lossy(&server.name).into_owned();
-                    RemoteError::Unready { name, what: "it is gone, or something else by now" }
+                    RemoteError::Unready { name, what: "it was deleted or replaced in between" }
                 }
                 Err(cause) => cause,
             };
-            told = Told::new(vec![Answer::NotReady; items.len()], Some(&cause));
+            replies = Replies::new(vec![Answer::NotReady; items.len()], Some(&cause));
         }
-        told
+        replies
     }
 
-    pub(super) async fn add(&self, server: &Server, items: &[LineItem<'_>], copies: Copies) -> Told<Added> {
+    pub(super) async fn add(
+        &self,
+        server: &Server,
+        items: &[LineItem<'_>],
+        copies: Copies,
+    ) -> Replies<Inserted> {
         let added = |value: &Value| match value {
-            Value::Int(1) | Value::Boolean(true) => Ok(Added::New),
-            Value::Int(0) | Value::Boolean(false) => Ok(Added::Mayhap),
-            Value::Int(-1) => Ok(Added::Full),
+            Value::Int(1) | Value::Boolean(true) => Ok(Inserted::New),
+            Value::Int(0) | Value::Boolean(false) => Ok(Inserted::MaybeBefore),
+            Value::Int(-1) => Ok(Inserted::Full),
             Value::ServerError(error) => {
                 let (code, text) = (error.code().to_owned(), error.details().unwrap_or_default().to_owned());
-                let became = if says_full(&text) { Added::Full } else { Added::NotReady };
+                let became = if says_full(&text) { Inserted::Full } else { Inserted::NotReady };
                 Err((became, RemoteError::Refused { code, text }))
             }
-            other => Err((Added::NotReady, RemoteError::reply("1 or 0", other))),
+            other => Err((Inserted::NotReady, RemoteError::reply("1 or 0", other))),
         };
         let command = || match (self.family, copies) {
             (Family::Mayhap, _) => redis::cmd("MF.MADD").arg(&server.name).take(),
@@ -82,10 +87,10 @@ impl Named {
             }
         };
         let access = if self.takes_copies(server, copies).await { Access::Once } else { Access::Write };
-        self.batch(server, items, command, access, added, Added::NotReady).await
+        self.batch(server, items, command, access, added, Inserted::NotReady).await
     }
 
-    /// Takes items out, one by one. A request whose answer was lost is not sent again: it could take out another copy.
+    /// Removes items, one by one. A request whose answer was lost is not sent again, because that could remove another copy.
     pub(super) async fn remove(&self, server: &Server, items: &[&[u8]]) -> Vec<Result<bool, RemoteError>> {
         let command = if self.family == Family::Cuckoo { "CF.DEL" } else { "MF.DEL" };
         let requests = items.iter().map(|item| Request::once(command, &server.name).arg(*item));
@@ -98,7 +103,7 @@ impl Named {
         replies.into_iter().map(|reply| reply.and_then(was_in)).collect()
     }
 
-    /// Would an item that is added twice be in twice? Then a request whose answer was lost is not sent again.
+    /// Whether adding an item twice stores two copies. Then a request whose answer was lost is not sent again.
     async fn takes_copies(&self, server: &Server, copies: Copies) -> bool {
         match self.family {
             Family::Bloom => false,
@@ -123,7 +128,7 @@ impl Named {
         access: Access,
         read: impl Fn(&Value) -> Result<A, (A, RemoteError)>,
         not_ready: A,
-    ) -> Told<A> {
+    ) -> Replies<A> {
         let groups = items.chunks(ITEMS_AT_ONCE);
         let requests = groups.clone().map(|group| {
             let mut command = command();
@@ -138,7 +143,7 @@ impl Named {
         let (mut answers, mut error) = (Vec::with_capacity(items.len()), None);
         for (group, reply) in groups.zip(replies) {
             let values = match reply {
-                // RedisBloom's end with the first item that is refused.
+                // RedisBloom stops at the first item that it rejects.
                 Ok(Value::Array(mut values))
                     if matches!(values.last(), Some(Value::ServerError(_))) && values.len() < group.len() =>
                 {
@@ -163,7 +168,7 @@ impl Named {
                 }
             }
         }
-        Told::new(answers, error.as_ref())
+        Replies::new(answers, error.as_ref())
     }
 
     pub(super) fn facts(&self, server: &Server) -> Result<ServerFacts, CliError> {
@@ -177,9 +182,9 @@ impl Named {
             other => return Err(server.odd(RemoteError::reply("pairs", &other).to_string())),
         };
         let layout = match self.family {
-            Family::Bloom => "a filter of the server, by BF.*",
-            Family::Cuckoo => "a filter of the server, by CF.*",
-            Family::Mayhap => "a filter of the server, by MF.*",
+            Family::Bloom => "a filter of the server (BF.*)",
+            Family::Cuckoo => "a filter of the server (CF.*)",
+            Family::Mayhap => "a filter of the server (MF.*)",
         };
         let mut facts = ServerFacts::new(layout, self.family.format().name());
         for (name, value) in pairs {
@@ -190,7 +195,7 @@ impl Named {
     }
 }
 
-/// Does the server refuse an item because there is no room for it? `filter is full …`, `non scaling filter is full`, `Filter is full`.
+/// Whether the server rejects an item because the filter is full: `filter is full …`, `non scaling filter is full`, `Filter is full`.
 fn says_full(text: &str) -> bool {
     text.to_ascii_lowercase().contains("filter is full")
 }

@@ -1,4 +1,4 @@
-//! `--count`: the lines themselves, in the order of their first appearance, and how often each came.
+//! `--count`: keeps the lines themselves, in the order of first appearance, and the number of occurrences of each.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,20 +10,21 @@ use crate::error::CliError;
 use crate::hashed_already::HashedAlready;
 use crate::input::Block;
 
-/// Lines come in pieces of this size, so that a few more do not mean moving all.
+/// Lines are stored in pieces of this size, so that a growing list does not move all of them.
 const PIECE_BYTES: usize = 1 << 20;
-/// What the map takes for an entry, when it has just doubled: a number of 8 bytes, a place of 4 in 8, a byte, and as much again.
+/// The memory of a map entry when the map has just doubled: a hash of 8 bytes, an index of 4 in 8, one byte, and the same
+/// again.
 const MAP_ENTRY_BYTES: u64 = 2 * (8 + 8 + 1);
 
-/// All different lines and how often they came.
+/// All distinct lines and their numbers of occurrences.
 #[derive(Debug)]
 pub(super) struct Counts {
     limit_bytes: u64,
     pub(super) lines: u64,
-    /// Where in `entries` the line with this hash is.
+    /// The index in `entries` of the line with this hash.
     places: HashMap<u64, u32, HashedAlready>,
     entries: Vec<Entry>,
-    /// All lines with their ends, one behind the other; none is in two pieces.
+    /// All lines with their terminators, concatenated. No line spans two pieces.
     pieces: Vec<Vec<u8>>,
     pieces_bytes: u64,
 }
@@ -84,18 +85,18 @@ impl Counts {
             return Ok(());
         }
         Err(CliError::Usage(format!(
-            "--count holds the lines themselves, and {} of them fill --memory {}: give more, or use `sort | uniq -c`",
+            "--count keeps all distinct lines in memory, and {} of them fill --memory {}: raise it, or use `sort | uniq -c`",
             say::count(different),
             say::bytes(self.limit_bytes)
         )))
     }
 
-    /// Memory that the system does not give, though --memory allows it.
+    /// The error if the system refuses memory that --memory allows.
     fn refused(&self, bytes: u64) -> CliError {
         CliError::NoMemory { bytes, what: format!("{} different lines", say::count(self.different())) }
     }
 
-    /// Different lines.
+    /// The number of distinct lines.
     pub(super) fn different(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -104,7 +105,7 @@ impl Counts {
         self.pieces_bytes + self.different() * (MAP_ENTRY_BYTES + 2 * size_of::<Entry>() as u64)
     }
 
-    /// Writes each line with its count in front, as `uniq -c` does; only those that came more than once if `repeated`.
+    /// Writes each line after its count, as `uniq -c` does; with `repeated`, only lines that occur more than once.
     pub(super) fn write(&self, out: &mut dyn Write, repeated: bool) -> io::Result<()> {
         let (mut pieces, mut piece, mut at) = (self.pieces.iter(), &[][..], 0);
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! What is written: runs of neighbouring lines in one piece.
+//! Writes the kept lines. A run of consecutive lines is written in one piece.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,15 +10,15 @@ use crate::output;
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selection {
-    /// Those that were not seen before.
+    /// Lines that were not seen before.
     New,
-    /// Those that were.
+    /// Lines that were seen before.
     Dropped,
-    /// Those that were seen once before.
+    /// Lines that were seen exactly once before.
     Repeated,
 }
 
-/// The standard output, and which lines of the present block go there.
+/// Standard output, and the lines of the current block to write there.
 #[derive(Debug)]
 pub(super) struct Kept {
     selection: Selection,
@@ -45,7 +45,8 @@ impl Kept {
         self.noted = 0;
     }
 
-    /// Of the next `count` lines those are written whose bits are set. But for the last of a block, counts are whole words.
+    /// Notes the next `count` lines; those with a set bit are written. `count` is a multiple of 64, except for the last
+    /// lines of a block.
     pub(super) fn note(&mut self, bits: &[u64], count: usize) {
         debug_assert!(self.noted.is_multiple_of(64));
         let first = self.noted / 64;
@@ -53,7 +54,7 @@ impl Kept {
         self.noted += count;
     }
 
-    /// Writes the lines of the block that were noted.
+    /// Writes the noted lines of the block.
     pub(super) fn end(&mut self, block: &Block) -> Result<(), CliError> {
         let mut at = 0;
         while let Some(start) = next(&self.lines, at, 0).filter(|&start| start < block.len()) {
@@ -61,11 +62,11 @@ impl Kept {
             self.out.write_all(block.records(start..end))?;
             at = end;
         }
-        // Who reads along should not wait for what there is.
+        // While the input pauses, the lines so far are flushed for the reader.
         if self.line_buffered || block.pause_follows() { self.flush() } else { Ok(()) }
     }
 
-    /// Writes something that is no record.
+    /// Writes bytes that are not a record.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         Ok(self.out.write_all(bytes)?)
     }
@@ -74,12 +75,12 @@ impl Kept {
         Ok(self.out.flush()?)
     }
 
-    /// A pipe nobody reads any more is not an error.
+    /// Returns `Ok` if the error is a pipe whose reader has left, as `head` does.
     pub(super) fn unless_reader_left(&mut self, error: CliError) -> Result<(), CliError> {
         match error {
             CliError::Write(error) => output::unless_reader_left(Err(error)),
             error => {
-                // What was kept until then is good.
+                // The lines written until then are correct.
                 let _ = self.out.flush();
                 Err(error)
             }
@@ -87,7 +88,7 @@ impl Kept {
     }
 }
 
-/// The first line from `at` on whose bit is not that of `skipped`.
+/// The first line from `at` on whose bit differs from `skipped`.
 fn next(lines: &[u64], at: usize, skipped: u64) -> Option<usize> {
     let mut word = at / 64;
     let mut found = (lines.get(word)? ^ skipped) >> (at % 64) << (at % 64);
@@ -103,7 +104,7 @@ mod tests {
     use super::next;
 
     #[test]
-    fn runs_are_found_as_by_looking_at_every_line() {
+    fn runs_match_a_look_at_every_line() {
         let lines = [0, u64::MAX, 0b1011, 1 << 63, u64::MAX, 1, 0];
         let bit = |at: usize| lines[at / 64] >> (at % 64) & 1 == 1;
         for at in 0..64 * lines.len() {

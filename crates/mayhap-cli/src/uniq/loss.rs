@@ -1,31 +1,31 @@
-//! How many lines were dropped wrongly: nobody knows, but the chance of each is known.
+//! Estimates how many lines were dropped by mistake. The number is unknown, but the probability for each line is known.
 
-/// How sure [`Loss::at_most`] is.
+/// The confidence of [`Loss::at_most`].
 pub(super) const CONFIDENCE: f64 = 0.999;
-/// The rates are a model's, which is within a few per cent.
+/// The rates come from a model that is accurate to a few per cent.
 const MODEL_ERROR: f64 = 1.05;
 
-/// The account: for every line that was kept, the chance it had to be dropped.
+/// Sums up, over all lines that were kept, the probability that a new line was dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loss {
-    /// Dropped wrongly, by the rates.
+    /// The expected number of lines dropped by mistake.
     expected: f64,
-    /// That part of it that comes from rates a model is to be trusted with.
+    /// The part of it at rates for which the model can be trusted.
     modelled: f64,
-    /// Lines that were dropped while the rate was higher than that: each of them may have been new.
+    /// Lines that were dropped while the rate was higher than that. Each of them may have been new.
     beyond: u64,
-    /// Lines that were dropped, rightly or not.
+    /// All lines that were dropped, correctly or not.
     dropped: u64,
     last_rate: f64,
 }
 
-/// Where more than so many of the new lines are dropped, whoever was kept tells little about them.
+/// If more than this share of the new lines is dropped, the kept lines say little about the dropped ones.
 const HIGHEST_RATE: f64 = 0.1;
 
 impl Loss {
-    /// So many new lines were kept, and so many dropped, while a new one was dropped at this rate.
+    /// Adds `kept` new lines and `dropped` dropped lines, at a time when a new line was dropped at this rate.
     ///
-    /// For each kept there were `1 / (1 - rate)` new ones, so `rate / (1 - rate)` that were dropped.
+    /// For each kept line there were `1 / (1 - rate)` new lines, so `rate / (1 - rate)` new lines were dropped.
     pub(super) fn add(&mut self, kept: u64, dropped: u64, rate: f64) {
         let expected = kept as f64 * odds(rate);
         self.expected += expected;
@@ -38,16 +38,16 @@ impl Loss {
         self.last_rate = rate;
     }
 
-    /// How many are expected: not more than were dropped.
+    /// The expected number, at most the number of dropped lines.
     pub(super) fn expected(&self) -> f64 {
         (self.expected + odds(self.last_rate)).min(self.dropped as f64)
     }
 
-    /// No more than so many, with [`CONFIDENCE`].
+    /// An upper bound for the number, with [`CONFIDENCE`].
     ///
-    /// The number is a sum of independent chances. Chernoff: `P(sum >= k) <= e^-mean (e mean / k)^k` for `k > mean`.
+    /// The number is a sum of independent events. Chernoff: `P(sum >= k) <= e^-mean (e mean / k)^k` for `k > mean`.
     pub(super) fn at_most(&self) -> u64 {
-        // New lines behind the last one that was kept are dropped, too.
+        // New lines after the last kept line may have been dropped, too.
         let mean = (self.modelled + odds(self.last_rate.min(HIGHEST_RATE))) * MODEL_ERROR;
         let unlikely = |k: f64| k > mean && k * (1.0 + (mean / k).ln()) - mean <= (1.0 - CONFIDENCE).ln();
         let mut high = 1.0;
@@ -68,7 +68,7 @@ impl Loss {
     }
 }
 
-/// Dropped lines for each that is kept.
+/// Dropped new lines per kept line.
 fn odds(rate: f64) -> f64 {
     rate / (1.0 - rate).max(f64::EPSILON)
 }
@@ -81,7 +81,7 @@ mod tests {
         Loss { expected, modelled: expected, dropped: u64::MAX, ..Loss::default() }
     }
 
-    /// `P(Poisson(mean) > most)`, summed.
+    /// `P(Poisson(mean) > most)`, as a sum.
     fn tail(mean: f64, most: u64) -> f64 {
         let mut term = (-mean).exp();
         let mut below = term;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_as_often_as_they_say_and_are_not_far_off() {
+    fn the_bound_holds_with_its_confidence_and_is_tight() {
         assert_eq!(loss(0.0).at_most(), 0);
         assert_eq!(loss(1e-6).at_most(), 0);
         for mean in [0.001, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0, 500.0] {
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn a_half_lost_means_as_many_lost_as_kept() {
+    fn at_rate_one_half_as_many_are_lost_as_kept() {
         let mut loss = Loss::default();
         loss.add(1000, 5000, 0.5);
         assert!((loss.expected() - 1001.0).abs() < 1e-9);
     }
 
     #[test]
-    fn no_more_is_lost_than_was_dropped_and_high_rates_bound_nothing() {
+    fn the_bound_never_exceeds_the_dropped_lines() {
         let mut loss = Loss::default();
         loss.add(0, 1, 1e-4);
         assert!(loss.expected() > 0.0 && loss.at_most() <= 1, "the one dropped may have been new");

@@ -1,11 +1,11 @@
-//! How much memory the machine has.
+//! The machine's memory.
 
 use std::fs;
 
-/// Where neither the system nor a container says how much there is.
+/// The memory that is assumed if neither the system nor a container reports it.
 const UNKNOWN: u64 = 4 << 30;
 
-/// A quarter of the machine's memory, or of what a container allows.
+/// A quarter of the machine's memory, or of a container's limit.
 pub(super) fn quarter_of_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let container =
@@ -13,7 +13,7 @@ pub(super) fn quarter_of_memory() -> u64 {
     machine.into_iter().chain(container).min().unwrap_or(UNKNOWN) / 4
 }
 
-/// `MemTotal:  24643136 kB`, in bytes.
+/// Parses `MemTotal:  24643136 kB`. Returns bytes.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_found_among_the_rest() {
+    fn mem_total_is_found() {
         let text = "MemTotal:       24643136 kB\nMemFree:        20000000 kB\n";
         assert_eq!(total(text), Some(24_643_136 * 1024));
         assert_eq!(total("nothing"), None);

@@ -1,4 +1,4 @@
-//! What was seen before: fingerprints that are cut when the memory is used up, or a window.
+//! The lines seen before: fingerprints, which are shortened when the memory is used up, or a window.
 
 use mayhap::advise::say;
 use mayhap::{Answers, Filter, FingerprintSet, HashScheme, InsertError, ItemHash, Kind};
@@ -10,7 +10,7 @@ use super::window::{Recent, WindowLength};
 use crate::error::CliError;
 use crate::output;
 
-/// What the user allows.
+/// The user's limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) limit_bytes: u64,
@@ -20,20 +20,21 @@ pub(super) struct Settings {
     pub(super) repeated: bool,
 }
 
-/// All hashes of one seed, so that state files of one run serve the next, and others.
+/// All runs use the same seed, so that one run can read the state of another.
 const SCHEME: HashScheme = HashScheme::fast(0);
-/// What the program takes besides what it remembers: blocks of lines read ahead, and while fingerprints move to a larger array, some of both.
+/// The memory that the program needs apart from the remembered lines: blocks read ahead, and parts of both arrays while
+/// the fingerprints move to a larger one.
 const BESIDES_BYTES: u64 = 13 << 19;
-/// With less memory than this that cannot be made up for: most of it is for what is remembered.
+/// Below this limit that memory is not subtracted: most of the limit is used for the remembered lines.
 const LITTLE_BYTES: u64 = 16 << 20;
-/// New lines between two looks at the rate, where it has to be measured.
+/// New lines between two measurements of the rate, if it must be measured.
 const RATE_EVERY: u64 = 1 << 16;
 
-/// The lines seen so far, and the account of them.
+/// The lines seen so far, and the counts for the report.
 #[derive(Debug)]
 pub(super) struct Memory {
     seen: Seen,
-    /// What came twice, where that matters.
+    /// The lines that occurred twice, if that is needed.
     again: Option<Box<Fingerprints>>,
     pub(super) lines: u64,
     pub(super) kept: u64,
@@ -48,13 +49,13 @@ enum Seen {
     Window(Box<Recent>),
 }
 
-/// Of a batch of lines, which were seen before.
+/// Which lines of a batch were seen before.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     /// Bit `i` of word `w` is line `64 w + i`.
     pub(super) seen: Vec<u64>,
     pub(super) count: usize,
-    /// From this line on by cut fingerprints.
+    /// The first line that was judged by shortened fingerprints.
     pub(super) doubtful_from: usize,
 }
 
@@ -64,7 +65,7 @@ impl Judged {
         (self.count, self.doubtful_from) = (0, usize::MAX);
     }
 
-    /// Adds the answers behind those there are.
+    /// Appends the answers.
     fn add(&mut self, answers: &Answers) {
         let shift = self.count % 64;
         for &word in answers.words() {
@@ -80,12 +81,12 @@ impl Judged {
         self.seen.truncate(self.count.div_ceil(64));
     }
 
-    /// How many were seen before.
+    /// The number of lines that were seen before.
     pub(super) fn old(&self) -> u64 {
         self.seen.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// The places of those seen before, from `first` on.
+    /// The indexes of lines seen before, from `first` on.
     fn old_from(&self, first: usize) -> impl Iterator<Item = usize> + '_ {
         (first..self.count).filter(|&index| self.seen[index / 64] >> (index % 64) & 1 == 1)
     }
@@ -130,14 +131,14 @@ impl Memory {
         }
     }
 
-    /// Lines have come: a window of time looks at the clock.
+    /// Called when lines arrive: a window of time reads the clock.
     pub(super) fn block_arrived(&mut self) {
         if let Seen::Window(recent) = &mut self.seen {
             recent.look_at_the_clock();
         }
     }
 
-    /// Which of these lines were seen before? From now on all of them were.
+    /// Finds which of these lines were seen before, and remembers all of them.
     pub(super) fn judge(&mut self, hashes: &[ItemHash]) -> Result<(), CliError> {
         self.judged.clear();
         match &mut self.seen {
@@ -151,15 +152,15 @@ impl Memory {
         Ok(())
     }
 
-    /// The lines just judged that are to be written: bit `i` of word `w` is line `64 w + i`.
+    /// The lines of the last batch to write: bit `i` of word `w` is line `64 w + i`.
     pub(super) fn selected(&mut self, hashes: &[ItemHash], selection: Selection) -> Result<&[u64], CliError> {
         self.selected.clear();
         match selection {
             Selection::Dropped => self.selected.extend_from_slice(&self.judged.seen),
             Selection::New => {
                 self.selected.extend(self.judged.seen.iter().map(|word| !word));
-                if let (Some(last), behind @ 1..) = (self.selected.last_mut(), hashes.len() % 64) {
-                    *last &= (1 << behind) - 1;
+                if let (Some(last), remainder @ 1..) = (self.selected.last_mut(), hashes.len() % 64) {
+                    *last &= (1 << remainder) - 1;
                 }
             }
             Selection::Repeated => {
@@ -169,7 +170,7 @@ impl Memory {
                 let old_hashes: Vec<ItemHash> = old.iter().map(|&index| hashes[index]).collect();
                 let mut twice = Judged::default();
                 twice.clear();
-                // Its own losses are lines that come a second time and are not written.
+                // A false positive here loses a line that occurs a second time and should be written.
                 again.judge(&old_hashes, &mut twice, &mut self.loss, self.lines)?;
                 for (index, &line) in old.iter().enumerate() {
                     let new = twice.seen[index / 64] >> (index % 64) & 1 == 0;
@@ -180,7 +181,7 @@ impl Memory {
         Ok(&self.selected)
     }
 
-    /// Of the lines just judged, those that were dropped by cut fingerprints.
+    /// The lines of the last batch that were dropped because of shortened fingerprints.
     pub(super) fn suspects(&self) -> impl Iterator<Item = usize> + '_ {
         self.judged.old_from(self.judged.doubtful_from)
     }
@@ -216,14 +217,14 @@ impl Memory {
     }
 }
 
-/// Fingerprints, cut when there is no more room.
+/// Fingerprints, which are shortened when there is no more room.
 #[derive(Debug)]
 pub(super) struct Fingerprints {
     pub(super) set: FingerprintSet,
     settings: Settings,
-    /// Bits of the fingerprints, and the line from which on they had as many.
+    /// The sizes of the fingerprints in bits, each with the first line for which it was used.
     pub(super) stages: Vec<Stage>,
-    /// From this line on new ones are not remembered.
+    /// From this line on, new lines are not remembered.
     pub(super) full_from_line: Option<u64>,
     /// New lines that were not remembered.
     pub(super) forgotten: u64,
@@ -232,7 +233,7 @@ pub(super) struct Fingerprints {
     rate_looked_at: u64,
 }
 
-/// From line `from_line` (the first is 1) on fingerprints had `bits` bits.
+/// From line `from_line` on (the first is 1), fingerprints have `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) bits: u32,
@@ -246,7 +247,7 @@ impl Fingerprints {
         Ok(Self::with(set, settings))
     }
 
-    /// Goes on with what an earlier run has seen.
+    /// Continues with the fingerprints of an earlier run.
     fn continued(
         mut set: FingerprintSet,
         limit_bytes: u64,
@@ -257,7 +258,7 @@ impl Fingerprints {
         let limit = limit_for_the_set(limit_bytes);
         if set.memory_bytes() > limit {
             return Err(state.cli_error(format!(
-                "it takes {}, and --memory {} leaves {} for it: give more, or begin a new state",
+                "this state takes {}, but --memory {} leaves {} for it: raise --memory, or begin a new state",
                 say::bytes(set.memory_bytes()),
                 say::bytes(limit_bytes),
                 say::bytes(limit)
@@ -265,8 +266,8 @@ impl Fingerprints {
         }
         if bits < 64 && rate > settings.fpr {
             return Err(state.cli_error(format!(
-                "its fingerprints were cut to {bits} bits, which drops up to {} of the new lines wrongly, and --fpr is {}: allow \
-                 more, or begin a new state",
+                "the fingerprints of this state were shortened to {bits} bits, which drops up to {} of the new lines by mistake, but \
+                 --fpr is {}: raise --fpr, or begin a new state",
                 say::rate(rate),
                 say::rate(settings.fpr)
             )));
@@ -289,7 +290,7 @@ impl Fingerprints {
         }
     }
 
-    /// `lines` have come before these.
+    /// `lines` lines came before these.
     fn judge(
         &mut self,
         hashes: &[ItemHash],
@@ -310,8 +311,8 @@ impl Fingerprints {
                     Ok(())
                 }
             };
-            let new = (self.answers.len() - self.answers.mayhaps()) as u64;
-            let dropped = self.answers.mayhaps() as u64;
+            let new = (self.answers.len() - self.answers.maybe_count()) as u64;
+            let dropped = self.answers.maybe_count() as u64;
             loss.add(new, dropped, f64::midpoint(before, self.rate()));
             self.forgotten += if self.full_from_line.is_some() { new } else { 0 };
             judged.add(&self.answers);
@@ -323,7 +324,7 @@ impl Fingerprints {
         }
     }
 
-    /// Cuts the fingerprints, or gives up remembering, from `line` on.
+    /// Shortens the fingerprints, or stops remembering, from `line` on.
     fn make_room(&mut self, refused: &InsertError, line: u64) -> Result<(), CliError> {
         let bits = self.set.fingerprint_bits() / 2;
         let allowed = bits >= 16 && FingerprintSet::highest_fpr(bits) <= self.settings.fpr;
@@ -333,12 +334,12 @@ impl Fingerprints {
             return Ok(());
         }
         let used_up = format!(
-            "--memory {} is used up by {} different lines, at line {}",
+            "--memory {} is used up by {} distinct lines, at line {}",
             say::bytes(self.settings.limit_bytes),
             say::count(self.set.inserted()),
             say::count(line)
         );
-        let advice = if bits >= 16 { "give more, or a higher --fpr" } else { "give more" };
+        let advice = if bits >= 16 { "raise --memory or --fpr" } else { "raise --memory" };
         if self.settings.strict {
             return Err(CliError::Usage(format!("{used_up}: {advice}")));
         }
@@ -350,19 +351,19 @@ impl Fingerprints {
                 _ => String::new(),
             };
             output::warn(format!(
-                "{used_up}{cause}: new lines are kept but not remembered any more, so that they may come again ({advice})"
+                "{used_up}{cause}: new lines are kept but no longer remembered, so they may be written again ({advice})"
             ));
         }
         self.full_from_line = Some(line);
-        // It stays as it is, and so does its rate.
+        // The set no longer changes, and neither does its rate.
         self.rate_looked_at = u64::MAX;
         Ok(())
     }
 
-    /// The chance of a new line to be dropped.
+    /// The probability that a new line is dropped.
     fn rate(&mut self) -> f64 {
         let inserted = self.set.inserted();
-        // Often while there is little in it: the rate grows with every line.
+        // Measured often while the set is small, because the rate grows with every line.
         let every = RATE_EVERY.min(inserted / 16).max(1);
         if self.set.fingerprint_bits() > 16 || inserted.abs_diff(self.rate_looked_at) >= every {
             self.rate = self.set.expected_fpr();
@@ -372,7 +373,7 @@ impl Fingerprints {
     }
 }
 
-/// What is left for the set itself. While it grows it needs a byte for every line of 64, for a moment.
+/// The part of the limit for the set itself. While the set grows, it temporarily needs one byte for every 64.
 fn limit_for_the_set(limit_bytes: u64) -> u64 {
     let part = |bytes: u64| bytes - bytes / 8;
     if limit_bytes <= LITTLE_BYTES {
@@ -386,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_put_together_at_any_place() {
+    fn answers_are_joined_at_any_offset() {
         let mut set = FingerprintSet::new(SCHEME).unwrap();
         let hashes: Vec<ItemHash> = (0..500).map(|i| set.hash(&(i * i % 97_u64))).collect();
         let mut plain = Vec::new();

@@ -1,4 +1,4 @@
-//! What `uniq` says at the end.
+//! The report that `uniq` prints at the end.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use crate::input::InputArgs;
 use crate::output;
 use crate::whole_file;
 
-/// Where the report goes.
+/// The destination of the report.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReportArgs {
-    /// Say nothing at the end, and warn of nothing
+    /// Print no report and no warnings
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// Report as one JSON object on the standard error
+    /// Print the report as one JSON object on standard error
     #[arg(long)]
     json: bool,
     /// Write the report as JSON to FILE
@@ -31,22 +31,22 @@ pub(crate) struct ReportArgs {
     pub(super) report: Option<PathBuf>,
 }
 
-/// The names of the fields are a promise.
+/// The field names are a stable interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// Lines read.
     lines: u64,
-    /// Records left out because they have no item.
+    /// Records skipped because they have no item.
     skipped: u64,
     /// Lines that were not seen before.
     kept: u64,
-    /// Lines that were.
+    /// Lines that were seen before.
     dropped: u64,
     remembered: Remembered,
     wrongly_dropped: WronglyDropped,
     /// The state that was saved.
     state: Option<String>,
-    /// By Ctrl-C: this is about the lines until then.
+    /// Stopped by Ctrl-C; the report covers the lines until then.
     interrupted: bool,
 }
 
@@ -55,13 +55,13 @@ struct Remembered {
     /// `fingerprints`, `window` or `lines`.
     by: &'static str,
     memory_bytes: u64,
-    /// Bits of the fingerprints and the first line for which they had as many; empty for others.
+    /// The sizes of the fingerprints in bits, each with the first line for which it was used; empty for a window.
     stages: Vec<StageReport>,
-    /// The first line that was not remembered any more, if there is one.
+    /// The first line that was no longer remembered, if there is one.
     full_from_line: Option<u64>,
-    /// How many new lines were not remembered.
+    /// The number of new lines that were not remembered.
     not_remembered: u64,
-    /// Of a window: how long, or how many lines.
+    /// The length of a window, as a time or a number of lines.
     window: Option<String>,
 }
 
@@ -73,9 +73,9 @@ struct StageReport {
 
 #[derive(Debug, Serialize)]
 struct WronglyDropped {
-    /// How many different lines, on average over many such runs.
+    /// The expected number of distinct lines, on average over many such runs.
     expected: f64,
-    /// No more than so many, with this confidence.
+    /// An upper bound, with this confidence.
     at_most: u64,
     confidence: f64,
 }
@@ -152,7 +152,7 @@ impl Report {
                     }
                 };
                 let stages: Vec<String> = stages.iter().map(since).collect();
-                format!("remembered by fingerprints of {}, in {memory}", stages.join(", "))
+                format!("remembered as fingerprints of {}, in {memory}", stages.join(", "))
             }
         };
         let full = full_from_line.map_or_else(String::new, |line| {
@@ -175,16 +175,16 @@ impl Report {
 
 impl WronglyDropped {
     fn text(&self) -> String {
-        // Below this it is simpler to say in how many runs it happens at all.
+        // For smaller numbers, the share of runs in which it happens at all is easier to understand.
         const SELDOM: f64 = 0.01;
         match self.expected {
-            expected if expected <= 0.0 => "nothing was dropped wrongly".into(),
+            expected if expected <= 0.0 => "no line was dropped by mistake".into(),
             expected if expected < SELDOM => {
                 let runs = three_digits(1.0 / expected);
-                format!("a line is dropped wrongly in 1 of {runs} such runs")
+                format!("chance that a line was dropped by mistake: 1 in {runs}")
             }
             expected => format!(
-                "expected to be dropped wrongly: {} lines, and at most {} (with {}% confidence)",
+                "lines dropped by mistake: {} expected, at most {} ({}% confidence)",
                 if expected < 10.0 { format!("{expected:.2}") } else { three_digits(expected) },
                 say::count(self.at_most),
                 self.confidence * 100.0
@@ -193,7 +193,7 @@ impl WronglyDropped {
     }
 }
 
-/// `753,000` for 752,911; `2e18` for what nobody can count.
+/// `753,000` for 752,911; `2e18` for very large numbers.
 fn three_digits(number: f64) -> String {
     if number >= 1e15 {
         return format!("{number:.0e}");
@@ -219,7 +219,7 @@ impl ReportArgs {
         match () {
             () if self.json => output::json(&mut out, report)?,
             () if !self.quiet => {
-                // If it cannot be said there is nobody to tell.
+                // If standard error cannot be written, the report is lost.
                 let _ = writeln!(out, "{}", report.text());
             }
             () => {}
@@ -233,18 +233,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_said_as_people_understand_them() {
+    fn losses_are_printed_readably() {
         let said = |expected, at_most| WronglyDropped { expected, at_most, confidence: CONFIDENCE }.text();
-        assert_eq!(said(0.0, 0), "nothing was dropped wrongly");
-        assert_eq!(said(1.328e-6, 0), "a line is dropped wrongly in 1 of 753,000 such runs");
-        assert_eq!(said(1e-19, 0), "a line is dropped wrongly in 1 of 1e19 such runs");
-        assert_eq!(
-            said(0.19, 3),
-            "expected to be dropped wrongly: 0.19 lines, and at most 3 (with 99.9% confidence)"
-        );
+        assert_eq!(said(0.0, 0), "no line was dropped by mistake");
+        assert_eq!(said(1.328e-6, 0), "chance that a line was dropped by mistake: 1 in 753,000");
+        assert_eq!(said(1e-19, 0), "chance that a line was dropped by mistake: 1 in 1e19");
+        assert_eq!(said(0.19, 3), "lines dropped by mistake: 0.19 expected, at most 3 (99.9% confidence)");
         assert_eq!(
             said(312.4, 381),
-            "expected to be dropped wrongly: 312 lines, and at most 381 (with 99.9% confidence)"
+            "lines dropped by mistake: 312 expected, at most 381 (99.9% confidence)"
         );
     }
 }

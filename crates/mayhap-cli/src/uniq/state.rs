@@ -1,4 +1,4 @@
-//! `--state FILE`: what earlier runs have seen. One process at a time.
+//! `--state FILE`: the lines that earlier runs have seen. Only one process at a time may use it.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
@@ -11,17 +11,17 @@ use mayhap::{Filter, Kind, file};
 
 use crate::error::CliError;
 
-/// The file, locked as long as this lives where there is one, and what is in it.
+/// The file and its content. If the file exists, it is locked while this lives.
 #[derive(Debug)]
 pub(super) struct State {
     path: PathBuf,
-    /// The file that was read. Saving puts another one in its place, so whoever comes later locks that one.
+    /// The file that was read. Saving replaces it, so later processes lock the new file.
     locked: Option<File>,
     filter: Option<Filter>,
 }
 
 impl State {
-    /// Reads what is there, if anything is, and keeps other processes from doing the same.
+    /// Reads the file, if it exists, and locks it against other processes.
     pub(super) fn claim(path: &Path) -> Result<Self, CliError> {
         let path = path.to_owned();
         let cli_error = |action| {
@@ -31,7 +31,7 @@ impl State {
         let locked = loop {
             let file = match open_regular(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A folder that is not there is told at once, not after an hour.
+                    // A missing directory is reported now, not after an hour.
                     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                     folder.unwrap_or(Path::new(".")).metadata().map_err(cli_error("create"))?;
                     return Ok(Self { path, locked: None, filter: None });
@@ -41,22 +41,23 @@ impl State {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let what = "another process is using this state: wait for it, or give each its own";
+                    let what =
+                        "another process is using this state; wait for it, or use one state per process";
                     return Err(CliError::Filter { name: path.display().to_string(), what: what.into() });
                 }
                 Err(TryLockError::Error(error)) => return Err(cli_error("lock")(error)),
             }
-            // Whoever had it before may have put another one in its place meanwhile.
+            // The previous holder of the lock may have replaced the file.
             if same(&file.metadata().map_err(cli_error("open"))?, &path) {
                 break file;
             }
         };
-        // A copy: a run may take days, and nothing that is done to the file meanwhile may change what was seen.
+        // Reads a copy, because a run may take days and later changes to the file must not affect it.
         let filter = file::read::<Filter>(&path)?;
         Ok(Self { path, locked: Some(locked), filter: Some(filter) })
     }
 
-    /// What was in it, once.
+    /// Takes the content out; `None` after the first call.
     pub(super) fn take(&mut self) -> Option<Filter> {
         self.filter.take()
     }
@@ -65,7 +66,7 @@ impl State {
         &self.path
     }
 
-    /// Saves `filter` in its place, in one step.
+    /// Replaces the file by `filter`, in one step.
     pub(super) fn save<F: Storable>(&self, filter: &F) -> Result<(), CliError> {
         let unchanged = match &self.locked {
             Some(file) => file.metadata().is_ok_and(|about| same(&about, &self.path)),
@@ -77,7 +78,7 @@ impl State {
         if self.locked.is_some() {
             return Ok(file::save(filter, &self.path)?);
         }
-        // Nobody could lock what was not there. A second name for a file is given only if nobody has that name, in one step.
+        // A file that did not exist could not be locked. A hard link is created only if the name is free, in one step.
         let cli_error = |action| {
             let path = self.path.clone();
             move |cause| CliError::File(FileError::Io { action, path, cause })
@@ -87,7 +88,7 @@ impl State {
         let aside = aside.map_err(cli_error("create"))?;
         let saved = aside.path().join("state");
         file::save(filter, &saved).map_err(|error| match error {
-            // Nobody asked for the one aside.
+            // Report the error for the user's path, not for the temporary one.
             FileError::Io { action, cause, .. } => cli_error(action)(cause),
             error => error.into(),
         })?;
@@ -99,32 +100,33 @@ impl State {
 
     fn overtaken(&self) -> CliError {
         self.cli_error(
-            "another process wrote it meanwhile, and what this run has seen was not saved: run it again"
+            "another process wrote this state during the run, so the lines of this run were not saved: run it again"
                 .into(),
         )
     }
 
-    /// What is wrong with it.
+    /// An error about this state.
     pub(super) fn cli_error(&self, what: String) -> CliError {
         CliError::Filter { name: self.path.display().to_string(), what }
     }
 
-    /// It is the state of something else.
+    /// The error for a state of another kind.
     pub(super) fn other_kind(&self, got: Kind, wanted: Kind) -> CliError {
         let what = match (got, wanted) {
             (Kind::Window, _) => {
-                "it is the state of a run with --window: give the same, or begin a new state".into()
+                "this state was written by a run with --window: give the same --window, or begin a new state"
+                    .into()
             }
             (Kind::Fingerprints, _) => {
-                "it is the state of a run without --window: leave that out, or begin a new state".into()
+                "this state was written by a run without --window: omit --window, or begin a new state".into()
             }
-            (got, _) => format!("it is a {got} filter, not a state of `mayhap uniq`"),
+            (got, _) => format!("this is a {got} filter, not a state of `mayhap uniq`"),
         };
         self.cli_error(what)
     }
 }
 
-/// Opens a regular file; anything else, such as a pipe that has no writer yet, is refused at once.
+/// Opens a regular file. Everything else is rejected immediately, such as a pipe without a writer.
 fn open_regular(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -132,7 +134,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Is this the file that `path` leads to?
+/// Returns `true` if `path` leads to this file.
 fn same(about: &Metadata, path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|other| (about.dev(), about.ino()) == (other.dev(), other.ino()))
 }

@@ -1,4 +1,4 @@
-//! Lines dropped on the word of cut fingerprints alone, in a file that is there at the end or not at all.
+//! `--suspects`: the lines dropped because of shortened fingerprints. The file is written completely or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
@@ -10,19 +10,19 @@ use tempfile::NamedTempFile;
 
 use crate::error::CliError;
 
-/// The file, under another name until it is finished.
+/// The file, under a temporary name until it is complete.
 #[derive(Debug)]
 pub(super) struct Suspects {
     path: PathBuf,
     out: BufWriter<Place>,
 }
 
-/// Where the lines go.
+/// The destination of the lines.
 #[derive(Debug)]
 enum Place {
-    /// A file that takes the place of another, or of none.
+    /// A temporary file that will replace or create the real one.
     Aside(NamedTempFile),
-    /// A pipe or a device, which just takes them.
+    /// A pipe or a device, which is written directly.
     Itself(File),
 }
 
@@ -41,14 +41,14 @@ impl Write for Place {
 
 impl Suspects {
     pub(super) fn create(path: &Path) -> Result<Self, CliError> {
-        // A link stays one.
+        // A symbolic link is followed, and stays.
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = OpenOptions::new().write(true).open(path).map_err(cli_error(path, "open"))?;
             return Ok(Self { path: path.clone(), out: BufWriter::new(Place::Itself(file)) });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // As everybody creates files; what the user's mask forbids is taken off.
+        // The usual permissions of new files, minus the user's umask.
         let permissions = Permissions::from_mode(0o666);
         let mut aside = tempfile::Builder::new();
         let aside = aside.prefix(".mayhap-suspects-").permissions(permissions).tempfile_in(folder);
@@ -60,7 +60,7 @@ impl Suspects {
         self.out.write_all(line).map_err(cli_error(&self.path, "write"))
     }
 
-    /// Gives it its name.
+    /// Moves the file to its real name.
     pub(super) fn finish(self) -> Result<(), CliError> {
         let path = self.path;
         let out = self.out.into_inner().map_err(|error| cli_error(&path, "write")(error.into_error()))?;

@@ -1,4 +1,4 @@
-//! `--window`: the last so many lines, or the last so long.
+//! `--window`: remembers the last N lines, or the lines of the last TIME.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,13 +14,14 @@ use crate::{output, progress, quantity};
 /// How long lines are remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowLength {
-    /// So many lines.
+    /// A number of lines.
     Lines(u64),
-    /// So long.
+    /// A time.
     Time(Duration),
 }
 
-/// `1000`, `1e6`, `10M`; `500ms`, `30s`, `15m`, `15min`, `1h`, `7d`. A capital M is a million lines, a small one is minutes.
+/// Parses `1000`, `1e6`, `10M`; `500ms`, `30s`, `15m`, `15min`, `1h`, `7d`. A capital M means a million lines, a small m
+/// means minutes.
 pub(super) fn length(text: &str) -> Result<WindowLength, String> {
     let unit_from =
         text.trim_end().rfind(|letter: char| !letter.is_ascii_alphabetic()).map_or(0, |at| at + 1);
@@ -34,26 +35,26 @@ pub(super) fn length(text: &str) -> Result<WindowLength, String> {
         _ => {
             let lines = quantity::count(text).map_err(|error| error.to_string())?;
             return if lines == 0 {
-                Err("it must be at least 1".into())
+                Err("must be at least 1 line".into())
             } else {
                 Ok(WindowLength::Lines(lines))
             };
         }
     };
-    let number: f64 = number.trim().parse().map_err(|_| "not a number, write for example 90s or 1.5h")?;
+    let number: f64 = number.trim().parse().map_err(|_| "not a number; write for example 90s or 1.5h")?;
     let span = number * f64::from(milliseconds);
     if !(1.0..=1e15).contains(&span) {
-        return Err("a time lies between 1ms and 30,000 years".into());
+        return Err("a time must be between 1ms and 30,000 years".into());
     }
     Ok(WindowLength::Time(Duration::from_millis(span as u64)))
 }
 
-/// What a window of time takes where nobody said how much it may.
+/// The memory for a window of time, unless `--memory` is given.
 const TIME_BYTES: u64 = 64 << 20;
-/// Lines between two looks at the rate.
+/// Lines between two measurements of the rate.
 const RATE_EVERY: u64 = 1 << 16;
 
-/// A window and its account.
+/// A window and its counts.
 #[derive(Debug)]
 pub(super) struct Recent {
     pub(super) window: Window,
@@ -89,7 +90,7 @@ impl Recent {
         Ok(Self::with(window, settings))
     }
 
-    /// Goes on with the window of an earlier run.
+    /// Continues with the window of an earlier run.
     pub(super) fn continued(
         window: Window,
         length: WindowLength,
@@ -99,14 +100,14 @@ impl Recent {
         let (theirs, fpr) = (of(&window), window.target_fpr());
         if theirs != length {
             return Err(state.cli_error(format!(
-                "it is a window of {}, and --window says {}: give the same, or begin a new state",
+                "this state has a window of {}, but --window is {}: give the same --window, or begin a new state",
                 said(theirs),
                 said(length)
             )));
         }
         if fpr > settings.fpr {
             return Err(state.cli_error(format!(
-                "it was made for a rate of {}, and --fpr is {}: allow as much, or begin a new state",
+                "this state was built for a rate of {}, but --fpr is {}: raise --fpr, or begin a new state",
                 say::rate(fpr),
                 say::rate(settings.fpr)
             )));
@@ -139,22 +140,22 @@ impl Recent {
         loss.add(lines - old, old, self.rate(lines));
     }
 
-    /// The chance of a line that is not in the window to be dropped.
+    /// The probability that a line that is not in the window is dropped.
     fn rate(&mut self, lines: u64) -> f64 {
         if self.lines_until_look < lines {
             let now = self.window.expected_fpr();
-            // A window of lines goes up and down from generation to generation: the highest of it counts. After a rush in one of time
-            // there may be less in it for long.
+            // In a window of lines the rate rises and falls with each generation, and the highest counts. A window of
+            // time may hold less for long after a burst.
             self.rate =
                 if let Pace::Time { .. } = self.window.shape().pace() { now } else { now.max(self.rate) };
-            // Often at first, while there is little in it; a look takes as long as many lines.
+            // Measured often at first, while the window holds little. One measurement takes as long as many lines.
             self.lines_until_look =
                 if self.rate > self.fpr * 1.05 { 0 } else { RATE_EVERY.min(self.lines / 8) };
             if self.rate > self.fpr * 1.05 && !self.warned {
                 self.warned = true;
                 if !self.quiet {
                     output::warn(format!(
-                        "more lines come in {} than --memory {} is for at --fpr {}: the rate is {} and may climb",
+                        "too many lines in {} for --memory {} at --fpr {}: the rate is {} now and may rise",
                         said(of(&self.window)),
                         say::bytes(self.window.memory_bytes()),
                         say::rate(self.fpr),
@@ -168,7 +169,7 @@ impl Recent {
         self.rate
     }
 
-    /// How long it remembers.
+    /// The length of the window, as text.
     pub(super) fn said(&self) -> String {
         said(of(&self.window))
     }
@@ -188,7 +189,7 @@ fn said(length: WindowLength) -> String {
     }
 }
 
-/// The window of so long that takes as much memory as it may.
+/// The window of this time that uses as much of the memory as possible.
 fn largest(span: Duration, limit_bytes: u64, fpr: f64) -> Result<WindowShape, BuildError> {
     let span = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let (mut low, mut high) = (1, limit_bytes.max(2));
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_time_takes_the_memory_it_may() {
+    fn a_window_of_time_uses_the_whole_memory() {
         for bytes in [64 << 10, 1 << 20, 64 << 20] {
             let shape = largest(Duration::from_secs(3600), bytes, 1e-3).unwrap();
             assert!((bytes * 95 / 100..=bytes).contains(&shape.memory_bytes()), "{shape}");

@@ -1,4 +1,4 @@
-//! `kill -9` with a filter of every kind of the `MF` family: what was acknowledged is there.
+//! `kill -9` with a filter of every `MF` kind: acknowledged changes survive.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::program::{self, server::Server};
 use crate::{chance, request, rounds, start};
 
-/// How each kind is made that takes items one by one.
+/// The arguments that create each kind that accepts single items.
 const GROWING: &[(&str, &str)] = &[
     ("bitmap", "RANGE 0 99999999"),
     ("bloom", "CAPACITY 40000 FPR 0.0001"),
@@ -27,7 +27,7 @@ const GROWING: &[(&str, &str)] = &[
     ("fingerprints", ""),
     ("window", "WINDOW 1000000 FPR 0.001"),
 ];
-/// Those that are built of all their items at once.
+/// The static kinds, which are built from all their items.
 const BUILT: &[&str] = &[
     "xor8",
     "xor16",
@@ -40,23 +40,23 @@ const BUILT: &[&str] = &[
     "ribbon",
     "gcs",
 ];
-/// A filter that has more is deleted and made again, so that its answers stay sharp.
+/// A filter with more items is deleted and created again, to keep false positives rare.
 const MOST: u64 = 20_000;
 /// Items of a generation.
 const GENERATION: u64 = 20;
 const DEPTH: u64 = 8;
 
-/// What was acknowledged of one kind.
+/// The acknowledged changes of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
-    /// Items from here to `end` are in the filter. For kinds that are built: the generation that was committed last.
+    /// Items from this number to `end` are in the filter. For static kinds: the last committed generation.
     from: u64,
     end: u64,
     /// The generation whose commit was sent.
     sent: u64,
 }
 
-/// A client that sends a line of words and reads a line.
+/// A client that sends a request line and reads a reply line.
 struct Client {
     stream: TcpStream,
     replies: BufReader<TcpStream>,
@@ -76,7 +76,7 @@ impl Client {
         self.stream.write_all(&bytes).ok()
     }
 
-    /// `None`: the server is gone.
+    /// `None` if the server is gone.
     fn reply(&mut self) -> Option<String> {
         let mut line = String::new();
         self.replies.read_line(&mut line).ok()?;
@@ -106,7 +106,7 @@ impl Client {
 fn add(mut client: Client, kind: &str, options: &str, told: &mut Told) -> Option<()> {
     if told.end == 0 || told.end - told.from > MOST {
         client.ask(format!("DEL {kind}"))?;
-        // Whatever is answered from here on: what was in it is not expected any more.
+        // From here on, whatever the answers, the old content is no longer expected.
         told.from = told.end;
         assert_eq!(client.ask(format!("MF.RESERVE {kind} KIND {kind} {options}"))?, "+OK", "{kind}");
     }
@@ -123,9 +123,9 @@ fn add(mut client: Client, kind: &str, options: &str, told: &mut Told) -> Option
     }
 }
 
-/// Builds one generation after the other until the server is gone.
+/// Builds one generation after another until the server is gone.
 fn build(mut client: Client, kind: &str, told: &mut Told) -> Option<()> {
-    // What was being built when the server was killed is given up.
+    // A build that was running when the server was killed is aborted.
     client.ask(format!("MF.BUILD {kind} ABORT"))?;
     loop {
         let generation = told.end + 1;
@@ -141,7 +141,7 @@ fn build(mut client: Client, kind: &str, told: &mut Told) -> Option<()> {
     }
 }
 
-/// Is everything there that was acknowledged?
+/// Checks that everything acknowledged is there.
 fn check(server: &Server, round: u64, all: &mut [Told]) {
     let mut client = Client::of(server);
     for ((kind, _), told) in GROWING.iter().zip(&mut *all) {
@@ -156,7 +156,7 @@ fn check(server: &Server, round: u64, all: &mut [Told]) {
             let first = generation * GENERATION;
             generation > 0 && client.held(kind, first..first + GENERATION).len() as u64 == GENERATION
         };
-        // Nothing serves before the first commit; one that was on its way may have been made.
+        // No generation serves before the first commit. A commit in flight may have been applied.
         if told.end == 0 && client_says_not_ready(server, kind) {
             continue;
         }
@@ -172,10 +172,10 @@ fn client_says_not_ready(server: &Server, kind: &str) -> bool {
     server.ask(&format!("MF.EXISTS {kind} 1")).starts_with("-NOTREADY ")
 }
 
-/// Every kind that the server knows is among those above.
+/// Every kind of the server is in the lists above.
 fn assert_all_kinds(server: &Server) {
     let refused = server.ask("MF.RESERVE x KIND nonsense");
-    let known = refused.trim_end().split("the known ones are ").nth(1).unwrap();
+    let known = refused.trim_end().split("known kinds: ").nth(1).unwrap();
     for kind in known.split(", ") {
         let is_made = GROWING.iter().any(|(name, _)| *name == kind) || BUILT.contains(&kind);
         assert!(is_made, "{kind} is not written to: {known}");

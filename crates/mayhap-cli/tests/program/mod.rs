@@ -1,6 +1,6 @@
-//! The program as its users run it: in a folder of its own, on no terminal, and what it says.
+//! Runs the program as users do: in a separate directory, without a terminal.
 
-// Every test binary compiles this module for itself, and uses a part of it.
+// Every test binary compiles this module separately and uses a part of it.
 #![allow(dead_code)]
 
 pub(crate) mod server;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder for one test of a suite, empty when it begins.
+/// A new empty directory for one test of a suite.
 pub(crate) fn empty_folder(suite: &str, test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(suite).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -18,7 +18,7 @@ pub(crate) fn empty_folder(suite: &str, test: &str) -> PathBuf {
     folder
 }
 
-/// The program in this folder, whatever the tests themselves run in.
+/// The program in this directory, independent of the environment of the tests.
 pub(crate) fn mayhap_in(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mayhap"));
     command.current_dir(folder).env_remove("CLICOLOR_FORCE").env_remove("COLUMNS").stdin(Stdio::null());
@@ -31,20 +31,20 @@ pub(crate) fn said(output: &Output) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs it and tells what it [`said`].
+/// Runs the program. Returns exit code, standard output and standard error.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     said(&mayhap_in(folder).args(arguments).output().expect("the program starts"))
 }
 
-/// The one line it says when something is wrong.
-pub(crate) fn trouble(folder: &Path, arguments: &[&str]) -> String {
+/// The one-line error of a command that must fail.
+pub(crate) fn error_line(folder: &Path, arguments: &[&str]) -> String {
     let (code, out, error) = run(folder, arguments);
     assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {error}");
     assert!(error.starts_with("mayhap: ") && error.lines().count() == 1, "{arguments:?}: {error}");
     error
 }
 
-/// The names of all files in a folder, hidden ones, too.
+/// The names of all files in a directory, including hidden ones.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(name).collect();

@@ -1,4 +1,4 @@
-//! `mayhap serve` as a process that runs, on ports of its own.
+//! `mayhap serve` as a running process, on free ports.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::mayhap_in;
 
-/// Longer than anything takes, on however busy a machine.
+/// Longer than anything takes, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program, told nothing by the environment of the tests.
+/// The program, independent of the environment of the tests.
 pub(crate) fn serve(folder: &Path) -> Command {
     let mut command = mayhap_in(folder);
     for (name, _) in std::env::vars_os() {
@@ -23,7 +23,7 @@ pub(crate) fn serve(folder: &Path) -> Command {
     command
 }
 
-/// A server that runs, and what it said when it was ready.
+/// A running server, and the lines it printed when it was ready.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) greeting: String,
@@ -64,7 +64,7 @@ impl Server {
         stream
     }
 
-    /// Sends a line and reads all there is until the server closes.
+    /// Sends a line and reads until the server closes the connection.
     pub(crate) fn ask(&self, line: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(format!("{line}\r\nQUIT\r\n").as_bytes()).unwrap();
@@ -105,7 +105,7 @@ impl Server {
         assert!(killed.success());
     }
 
-    /// Asks it to end, politely; its exit code, its log, and how long it took.
+    /// Sends SIGTERM. Returns its exit code, its log, and the time it took to end.
     pub(crate) fn stop(mut self) -> (i32, String, Duration) {
         let begun = Instant::now();
         self.signal("-TERM");

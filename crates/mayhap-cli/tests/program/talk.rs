@@ -1,4 +1,4 @@
-//! A connection to a server on which one line is asked after the other.
+//! A connection to a server, with one request line at a time.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) struct Talk(pub(crate) BufReader<TcpStream>);
 
 impl Talk {
-    /// Over this connection; no reply takes longer than `patience`.
+    /// Uses this connection. No reply may take longer than `patience`.
     pub(crate) fn over(stream: TcpStream, patience: Duration) -> Self {
         stream.set_read_timeout(Some(patience)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -24,7 +24,7 @@ impl Talk {
         line.trim_end().to_owned()
     }
 
-    /// Sends a line, and reads the first line of the reply.
+    /// Sends a line and reads the first line of the reply.
     pub(crate) fn ask(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n").as_bytes());
         self.line()

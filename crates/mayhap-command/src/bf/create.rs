@@ -6,20 +6,20 @@ use mayhap::{AtomicScalableBloom, BuildError};
 use super::items;
 use crate::args;
 use crate::context::Context;
-use crate::parameters::{Growth, MAX_CAPACITY, MAX_EXPANSION, Parameters};
+use crate::parameters::{BloomGrowth, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// What a filter is to be like.
+/// The options of a new filter.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     capacity: u64,
     error: f64,
-    /// 0: it does not grow.
+    /// 0 if it does not grow.
     expansion: u32,
-    /// The rate of a sub-filter relative to the one before; `None`: by `bf-growth`.
+    /// The rate of a sub-filter relative to the one before it; `None` to follow `bf-growth`.
     tightening: Option<f64>,
 }
 
@@ -38,12 +38,12 @@ impl Wanted {
         match (by, self.tightening, parameters.bf_growth) {
             (0, _, _) => Scaling::Never,
             (_, Some(tightening), _) => Scaling::Tightened { by, tightening },
-            (_, None, Growth::Compact) => Scaling::Tightened { by, tightening: redis_bloom::COMPACT },
-            (_, None, Growth::RedisBloom) => Scaling::By(by),
+            (_, None, BloomGrowth::Compact) => Scaling::Tightened { by, tightening: redis_bloom::COMPACT },
+            (_, None, BloomGrowth::RedisBloom) => Scaling::By(by),
         }
     }
 
-    /// The filter, if there is memory for it. `scale_to` is what it must be able to hold in the end.
+    /// Creates the filter, if there is memory for it. It must be able to grow to `scale_to` items.
     fn create(&self, scale_to: Option<u64>, context: &Context<'_>) -> Result<Value, Refusal> {
         let (capacity, error, scaling) = (self.capacity, self.error, self.scaling(context.parameters));
         let shape = redis_bloom::shape(capacity, error, scaling).map_err(|error| not_created(&error))?;
@@ -75,12 +75,12 @@ fn not_created(error: &BuildError) -> Refusal {
     }
 }
 
-/// The filter that an addition to a missing name makes.
+/// The filter that an insertion into a missing key creates.
 pub(super) fn by_default(context: &Context<'_>) -> Result<Value, Refusal> {
     Wanted::by_default(context.parameters).create(None, context)
 }
 
-/// `BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING]`. Words that are neither option are ignored.
+/// `BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING]`. Other words are ignored.
 pub(super) fn reserve(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -128,7 +128,7 @@ fn narrow_expansion(number: i64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&number| u64::from(number) <= MAX_EXPANSION)
 }
 
-/// What `BF.INSERT` asks for.
+/// The parsed arguments of `BF.INSERT`.
 #[derive(Debug)]
 struct Insertion<'a> {
     wanted: Wanted,
@@ -138,14 +138,14 @@ struct Insertion<'a> {
 }
 
 impl<'a> Insertion<'a> {
-    /// Options go by their first letters, as RedisBloom takes them: `C…` is a capacity, `ER…` an error, any other `E…` an expansion,
-    /// `NOC…` *do not create*, any other `N…` *do not grow*, and the items stand behind the first `I…`.
+    /// As in RedisBloom, the first letters identify an option: `C…` is a capacity, `ER…` an error rate, any other `E…` an expansion, `NOC…`
+    /// means *do not create*, any other `N…` *do not grow*. The items follow the first `I…`.
     ///
-    /// Those of valkey-bloom are taken by their whole words:
-    /// * `TIGHTENING ratio` is honoured, and the promised rate kept all the same: the first sub-filter has half of it, and the others share the
-    ///   other half by that ratio.
-    /// * `VALIDATESCALETO capacity` is honoured: a filter that could not grow so far within the limits is not made.
-    /// * `SEED` must have 32 bytes and is refused then: RedisBloom's hash has no seed, and a keyed filter has a key that no client knows.
+    /// The options of valkey-bloom are recognised by their full names:
+    /// * `TIGHTENING ratio` is supported, and the filter still keeps its target rate: the first sub-filter gets half of it, and the others
+    ///   share the other half by that ratio.
+    /// * `VALIDATESCALETO capacity` is supported: a filter that could not grow to that capacity within the limits is not created.
+    /// * `SEED` is refused, after a check that it has 32 bytes: RedisBloom's hash has no seed, and the key of a keyed filter is secret.
     fn parse(request: &Request<'a>, context: &Context<'_>) -> Result<Self, Refusal> {
         let wrong_arity = Refusal::WrongArity { command: request.command.name };
         let mut insertion = Self {
@@ -189,7 +189,7 @@ impl<'a> Insertion<'a> {
         if never_grows {
             insertion.wanted.expansion = 0;
         }
-        // Where it was taken once, a filter that is there gets its items whatever filters are like by default here.
+        // In a replay, an existing filter gets its items whatever the defaults are here.
         let is_bound = never_grows || context.limits.bound_by_settings;
         if insertion.wanted.expansion == 0 && insertion.scale_to.is_some() && is_bound {
             return Err(Refusal::NonScalingScaleTo);
@@ -197,7 +197,7 @@ impl<'a> Insertion<'a> {
         Ok(insertion)
     }
 
-    /// Takes the value of an option that begins with these letters.
+    /// Parses the value of an option that begins with these letters.
     fn set(&mut self, letters: (Option<u8>, Option<u8>), value: &[u8]) -> Result<(), Refusal> {
         let rate = |refusal| args::double(value).ok_or(refusal);
         let between = |number: &f64| *number > 0.0 && *number < 1.0;
@@ -238,7 +238,7 @@ fn capacity(word: &[u8]) -> Option<u64> {
     (1..=MAX_CAPACITY).contains(&capacity).then_some(capacity)
 }
 
-/// `BF.INSERT key [options] ITEMS item …`. Options of a filter that is there are checked and ignored.
+/// `BF.INSERT key [options] ITEMS item …`. If the filter exists, the options are checked and ignored.
 pub(super) fn insert(
     request: &Request<'_>,
     slot: &mut Slot<'_>,

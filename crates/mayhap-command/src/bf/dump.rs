@@ -1,7 +1,7 @@
 //! `BF.SCANDUMP`, `BF.LOADCHUNK`.
 
 use mayhap::AtomicScalableBloom;
-use mayhap::codec::redis_bloom::{self, LoadError, Loader, MAX_CHUNK_BYTES};
+use mayhap::codec::redis_bloom::{self, LoadError, BloomLoader, MAX_CHUNK_BYTES};
 
 use crate::args;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// `BF.SCANDUMP key iterator`. The filter is held for oneself, so that its counts are those of its bits; nothing changes.
+/// `BF.SCANDUMP key iterator`. Needs exclusive access, so that the filter's counts match its bits; nothing changes.
 pub(super) fn scandump(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -26,13 +26,13 @@ pub(super) fn scandump(
     if redis_bloom::is_keyed(filter) {
         return Err(Refusal::KeyedHasNoChunks);
     }
-    // What a chunk takes is there, or that is said.
+    // Fails if there is no memory for the chunk.
     drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_bloom::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
     Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bulk(chunk)]))
 }
 
-/// `BF.LOADCHUNK key iterator data`. A filter answers once every byte of it came.
+/// `BF.LOADCHUNK key iterator data`. The filter answers once all its bytes have arrived.
 pub(super) fn loadchunk(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -42,12 +42,12 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            let bytes = Loader::bytes_for(chunk);
+            let bytes = BloomLoader::bytes_for(chunk);
             context.admit(bytes, bytes).map_err(|refusal| match refusal {
                 Refusal::OutOfMemory => Refusal::OutOfMemory,
                 _ => Refusal::BadData,
             })?;
-            let mut loader = Loader::new(bytes);
+            let mut loader = BloomLoader::new(bytes);
             loader.load(iterator, chunk).map_err(|error| refused(&error))?;
             slot.put(Value::LoadingBloom(Box::new(loader)));
         }
@@ -76,7 +76,7 @@ pub(super) fn loadchunk(
     Ok(Reply::Ok)
 }
 
-/// The last byte came: it is a filter as any other.
+/// Makes a loader whose last byte has arrived an ordinary filter.
 fn finish(slot: &mut Slot<'_>) {
     if let Some(Value::LoadingBloom(loader)) = slot.take()
         && let Ok(filter) = loader.finish()

@@ -1,4 +1,4 @@
-//! `BF.INFO`, `BF.CARD`, `BF.DEBUG`. They also tell of a filter that is being loaded, whose header has all of it.
+//! `BF.INFO`, `BF.CARD`, `BF.DEBUG`. They also work for a filter that is being loaded: its header has all the data they need.
 
 use mayhap::ScalableBloom;
 use mayhap::codec::redis_bloom;
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::run::Request;
 use crate::value::Value;
 
-/// The filter, and how many items it counted.
+/// The filter and the number of items it counted.
 fn look(value: Option<&Value>) -> Result<(&ScalableBloom, u64), Refusal> {
     match value {
         None => Err(Refusal::NotFound),
@@ -32,7 +32,7 @@ pub(super) fn card(_: &Request<'_>, value: Option<&Value>, _: &Context<'_>) -> R
     }
 }
 
-/// `BF.INFO key [field]`. One field is an array of one value, in RESP3 a map of one pair.
+/// `BF.INFO key [field]`. The reply for a single field is an array of one value, in RESP3 a map of one pair.
 pub(super) fn info(request: &Request<'_>, value: Option<&Value>, _: &Context<'_>) -> Result<Reply, Refusal> {
     if request.words.len() > 3 {
         return Err(Refusal::WrongArity { command: request.command.name });

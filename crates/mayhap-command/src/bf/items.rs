@@ -1,9 +1,9 @@
 //! `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS`.
 
-use mayhap::{Answers, AtomicScalableBloom, BuildError, InsertError, ItemHash};
+use mayhap::{NewItems, AtomicScalableBloom, BuildError, InsertError, ItemHash};
 
 use super::create;
-use crate::context::{Context, Growth};
+use crate::context::{AdmittedGrowth, Context};
 use crate::parameters::MAX_EXPANSION;
 use crate::pipeline::{
     GROUP, ITEMS_FROM, ask_all, group, hash_all, is_many, nothing_in, only_item, refuse_all, reply,
@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::run::{Request, Scratch, Slot, Together};
 use crate::value::Value;
 
-/// `BF.EXISTS`, `BF.MEXISTS`: a missing filter holds nothing, and neither does something that is no Bloom filter.
+/// `BF.EXISTS`, `BF.MEXISTS`: the answer is *no* if the key does not exist or does not hold a Bloom filter.
 pub(crate) fn ask(
     requests: &[Request<'_>],
     value: Option<&Value>,
@@ -36,7 +36,7 @@ pub(crate) fn ask(
     }
 }
 
-/// `BF.ADD`, `BF.MADD` for as long as the filter is there and need not grow.
+/// `BF.ADD`, `BF.MADD`, while the filter exists and need not grow.
 pub(crate) fn add_together(
     requests: &[Request<'_>],
     value: Option<&Value>,
@@ -60,9 +60,9 @@ pub(crate) fn add_together(
     while together.done < requests.len() {
         let now = group(&requests[together.done..]);
         hash_all(now, &mut scratch.hashes, |item| filter.hash(item));
-        let added = filter.insert_hash_batch(&scratch.hashes, &mut scratch.answers);
-        together.changed |= scratch.answers.mayhaps() > 0;
-        scratch.added += scratch.answers.mayhaps() as u64;
+        let added = filter.insert_hash_batch(&scratch.hashes, &mut scratch.inserted);
+        together.changed |= scratch.inserted.new_count() > 0;
+        scratch.added += scratch.inserted.new_count() as u64;
         scratch.collect();
         let mut at = 0;
         for request in now {
@@ -71,7 +71,7 @@ pub(crate) fn add_together(
                 (scratch.begun, scratch.begun_at) = (added - at, at);
                 return together;
             }
-            replies.push(reply(request, &scratch.answers, at));
+            replies.push(reply(request, &scratch.inserted, at));
             together.done += 1;
             at += items;
         }
@@ -79,7 +79,7 @@ pub(crate) fn add_together(
     together
 }
 
-/// `BF.ADD`, `BF.MADD` with the filter for oneself: it may be made, and may grow.
+/// `BF.ADD`, `BF.MADD` with exclusive access: the filter may be created and may grow.
 pub(crate) fn add_alone(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -87,8 +87,8 @@ pub(crate) fn add_alone(
     scratch: &mut Scratch,
 ) -> Result<Reply, Refusal> {
     let begun = std::mem::take(&mut scratch.begun);
-    // What was new a moment ago, when the filter was shared, was new to this request.
-    let was_new = scratch.answers.part(scratch.begun_at, begun);
+    // Items that this request inserted a moment ago, through shared access, were new.
+    let was_new = scratch.inserted.part(scratch.begun_at, begun);
     let booked = Value::booked_bytes(slot.get());
     if slot.get().is_none() {
         slot.put(create::by_default(context)?);
@@ -105,7 +105,8 @@ pub(crate) fn add_alone(
     }
 }
 
-/// Adds `items` to the filter that is there, of which `booked` bytes were there before the request. The last reply may be a refusal, and then there are fewer replies than items.
+/// Inserts `items` into the existing filter, which took `booked` bytes before the request. If the last reply is a refusal, there may be
+/// fewer replies than items.
 pub(super) fn add(
     slot: &mut Slot<'_>,
     booked: u64,
@@ -119,26 +120,26 @@ pub(super) fn add(
         Some(Value::LoadingBloom(loader)) => return Err(Refusal::half_loaded(loader.progress())),
         Some(_) => return Err(Refusal::WrongType),
     };
-    // It grows no further than it was admitted to.
-    let mut growth = Growth::from(booked);
+    // The filter grows only as far as it was admitted.
+    let mut growth = AdmittedGrowth::from(booked);
     let bytes = filter.get_mut().memory_bytes();
     filter.get_mut().limit_memory(Some(bytes));
     let layers = filter.layers();
     let (mut replies, mut changed) = (Vec::with_capacity(items.len()), false);
-    let (mut hashes, mut answers) = (Vec::new(), Answers::new());
+    let (mut hashes, mut results) = (Vec::new(), NewItems::new());
     'all: for group in items.chunks(GROUP) {
         hashes.clear();
         hashes.extend(group.iter().map(|item| filter.hash(*item)));
         let mut left = &hashes[..];
         while !left.is_empty() {
-            let added = filter.insert_hash_batch(left, &mut answers);
-            changed |= answers.mayhaps() > 0;
-            replies.extend(answers.iter().map(Reply::Boolean));
+            let added = filter.insert_hash_batch(left, &mut results);
+            changed |= results.new_count() > 0;
+            replies.extend(results.iter().map(Reply::Boolean));
             if let Some(new) = &mut new {
-                new.extend(left.iter().zip(answers.iter()).filter(|(_, new)| *new).map(|(hash, _)| *hash));
+                new.extend(left.iter().zip(results.iter()).filter(|(_, new)| *new).map(|(hash, _)| *hash));
             }
             left = &left[added..];
-            // The one that needs another layer.
+            // The item that needs another layer.
             let [next, rest @ ..] = left else { break };
             match insert_growing(filter, *next, &mut growth, context) {
                 Ok(new) => {
@@ -156,7 +157,7 @@ pub(super) fn add(
     filter.get_mut().limit_memory(None);
     let grown = filter.layers() != layers;
     if let Some(Reply::Refused(_)) = replies.last() {
-        // Neither this one nor any behind it.
+        // Neither this item nor any after it.
         (replies.len() - 1..items.len()).for_each(|at| slot.leave_out(items.len() - at));
     }
     match new {
@@ -167,11 +168,11 @@ pub(super) fn add(
     Ok(replies)
 }
 
-/// Puts an item in that needs another layer, if there is memory for that.
+/// Inserts an item that needs another layer, if there is memory for it.
 fn insert_growing(
     filter: &mut AtomicScalableBloom,
     hash: ItemHash,
-    growth: &mut Growth,
+    growth: &mut AdmittedGrowth,
     context: &Context<'_>,
 ) -> Result<bool, Refusal> {
     let filter = filter.get_mut();
@@ -179,7 +180,7 @@ fn insert_growing(
         Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. })
             if filter.shape().grows() =>
         {
-            // Nobody asked for such steps: it was loaded so. It answers, and has what it has.
+            // Such an expansion can only come from a loaded filter. The filter answers, but cannot grow.
             if filter.shape().growth_factor() > MAX_EXPANSION as f64 {
                 return Err(Refusal::ProblemInserting);
             }

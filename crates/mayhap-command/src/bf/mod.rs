@@ -1,4 +1,4 @@
-//! `BF.*`: Bloom filters as RedisBloom has them, in its layout, so that dumps move both ways.
+//! `BF.*`: RedisBloom's Bloom filters, in its layout, so that dumps move both ways.
 //!
 //! | where | commands |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `info` | `BF.INFO`, `BF.CARD`, `BF.DEBUG` |
 //! | `dump` | `BF.SCANDUMP`, `BF.LOADCHUNK` |
 //!
-//! Where RedisBloom reads past the end of a request, or looks for options in the name of the filter, we do not: an option that lacks
-//! its value is refused, and a filter may be called `nonscaling`. Writes that change nothing are not counted as writes.
+//! RedisBloom reads past the end of a request and looks for options in the key. We do neither: an option without a value is refused,
+//! and a filter may be called `nonscaling`. Writes that change nothing do not count as writes.
 
 mod create;
 mod dump;
@@ -125,7 +125,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Bloom,
-        summary: "Returns the measurements of every sub-filter of a Bloom Filter",
+        summary: "Returns internal details of every sub-filter of a Bloom Filter",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(n), where n is the number of sub-filters",
@@ -137,7 +137,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Bloom,
-        summary: "Begins an incremental save of the bloom filter",
+        summary: "Begins an incremental save of a Bloom Filter",
         syntax: "key iterator",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",

@@ -9,13 +9,13 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// The number of a bit.
+/// Parses a bit offset.
 pub(super) fn offset(word: &[u8]) -> Result<u64, Refusal> {
     let offset = args::integer(word).and_then(|offset| u64::try_from(offset).ok());
     Ok(offset.filter(|offset| offset / 8 < MAX_BYTES).ok_or(BitsRefusal::Offset)?)
 }
 
-/// `SETBIT name offset value`.
+/// `SETBIT key offset value`.
 pub(super) fn set(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -36,7 +36,7 @@ pub(super) fn set(
     Ok(Reply::Integer(was.into()))
 }
 
-/// `GETBIT name offset`.
+/// `GETBIT key offset`.
 pub(super) fn get(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -46,13 +46,13 @@ pub(super) fn get(
     Ok(Reply::Integer(text_of(value)?.is_some_and(|text| text.bit(offset)).into()))
 }
 
-/// A stretch of a string: the numbers of its first and its last bit.
+/// A range of a string: the offsets of its first and its last bit.
 struct Stretch {
     first: u64,
     last: u64,
 }
 
-/// The stretch that a start and an end mean, in bytes or bits; negative ones count from the end.
+/// The range between a start and an end, in bytes or bits; negative ones count from the end.
 fn stretch(start: i64, end: i64, bytes: u64, by_bits: bool) -> Option<Stretch> {
     let total = (if by_bits { bytes * 8 } else { bytes }) as i64;
     let counted = |at: i64| if at < 0 { total.saturating_add(at) } else { at }.max(0);
@@ -79,7 +79,7 @@ fn integer(word: &[u8]) -> Result<i64, Refusal> {
     args::integer(word).ok_or(Refusal::NotAnInteger)
 }
 
-/// The byte at `at`, with what lies outside of the stretch replaced by `outside`.
+/// The byte at `at`, with the bits outside the range replaced by `outside`.
 fn byte_within(bytes: &[u8], at: u64, stretch: &Stretch, outside: bool) -> u8 {
     let mut inside = 0xff_u8;
     if at == stretch.first / 8 {
@@ -92,7 +92,7 @@ fn byte_within(bytes: &[u8], at: u64, stretch: &Stretch, outside: bool) -> u8 {
     if outside { byte | !inside } else { byte & inside }
 }
 
-/// `BITCOUNT name [start end [BYTE | BIT]]`.
+/// `BITCOUNT key [start end [BYTE | BIT]]`.
 pub(super) fn count(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -123,14 +123,14 @@ pub(super) fn count(
     Ok(Reply::count(ones))
 }
 
-/// Set bits, eight bytes at a time.
+/// Counts set bits, eight bytes at a time.
 fn ones(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let words: u64 = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones())).sum();
     words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
-/// `BITPOS name bit [start [end [BYTE | BIT]]]`.
+/// `BITPOS key bit [start [end [BYTE | BIT]]]`.
 pub(super) fn position(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -158,13 +158,13 @@ pub(super) fn position(
     let position = find(bytes, &range, bit);
     Ok(Reply::Integer(match position {
         Some(position) => position as i64,
-        // Without an end the string goes on with zeroes.
+        // Without an end, the string continues with zeros.
         None if !bit && !end_given => length as i64 * 8,
         None => -1,
     }))
 }
 
-/// The first bit of this value in the stretch.
+/// The first bit with this value in the range.
 fn find(bytes: &[u8], range: &Stretch, bit: bool) -> Option<u64> {
     let (first, last) = (range.first / 8, range.last / 8);
     let at_edge = |at: u64| {

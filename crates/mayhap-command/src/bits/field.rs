@@ -1,4 +1,4 @@
-//! `BITFIELD`, `BITFIELD_RO`: whole numbers of any width, anywhere in a string.
+//! `BITFIELD`, `BITFIELD_RO`: integers of any width, at any bit offset of a string.
 
 use super::bit;
 use super::refused::BitsRefusal;
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// A number in a string: where it begins, and what it is.
+/// An integer in a string: its offset and type.
 #[derive(Clone, Copy)]
 struct Field {
     offset: u64,
@@ -18,7 +18,7 @@ struct Field {
     signed: bool,
 }
 
-/// What becomes of a number that does not fit.
+/// How to handle a number that does not fit.
 #[derive(Clone, Copy)]
 enum Overflow {
     Wrap,
@@ -54,7 +54,7 @@ impl Field {
         Ok(Self { offset, bits, signed })
     }
 
-    /// Bytes a string must have for it to be written.
+    /// The length in bytes that a string needs for writing it.
     const fn end(self) -> u64 {
         (self.offset + self.bits as u64 - 1) / 8 + 1
     }
@@ -67,7 +67,7 @@ impl Field {
         if self.signed { (number << shift) as i64 >> shift } else { number as i64 }
     }
 
-    /// Writes the lowest bits of `number`; the string is long enough.
+    /// Writes the lowest bits of `number`. The string must be long enough.
     fn write(self, text: &mut Text, number: i64) {
         for bit in 0..u64::from(self.bits) {
             let at = self.offset + bit;
@@ -78,7 +78,7 @@ impl Field {
         }
     }
 
-    /// `number` as it fits; nothing if it does not and is not to be written.
+    /// Fits `number` into the field; `None` if it does not fit and must not be written.
     fn fit(self, number: i128, overflow: Overflow) -> Option<i64> {
         let (least, most) = match self.signed {
             true => (-(1_i128 << (self.bits - 1)), (1_i128 << (self.bits - 1)) - 1),
@@ -131,7 +131,7 @@ fn parse(mut words: &[&[u8]]) -> Result<Vec<Step>, Refusal> {
     Ok(steps)
 }
 
-/// `BITFIELD name [GET …] [SET …] [INCRBY …] [OVERFLOW …]`.
+/// `BITFIELD key [GET …] [SET …] [INCRBY …] [OVERFLOW …]`.
 pub(super) fn change(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -152,7 +152,7 @@ pub(super) fn change(
 fn apply(step: Step, text: &mut Text) -> Reply {
     let (field, number, reply_old, overflow) = match step {
         Step::Get(field) => return Reply::Integer(field.read(Some(text))),
-        // What an unsigned field is set to is taken for unsigned.
+        // The new value of an unsigned field is read as unsigned.
         Step::Set(field, number, overflow) if !field.signed => {
             (field, i128::from(number as u64), true, overflow)
         }
@@ -171,7 +171,7 @@ fn apply(step: Step, text: &mut Text) -> Reply {
     }
 }
 
-/// `BITFIELD_RO name GET type offset …`.
+/// `BITFIELD_RO key GET type offset …`.
 pub(super) fn read(
     request: &Request<'_>,
     value: Option<&Value>,

@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot, Source};
 use crate::value::Value;
 
-/// `BITOP operation target source [source …]`: shorter strings are as if zeroes stood behind them.
+/// `BITOP operation target source [source …]`. Shorter strings are padded with zeros.
 pub(super) fn operate(
     request: &Request<'_>,
     slot: &mut Slot<'_>,

@@ -1,30 +1,30 @@
-//! What the commands on strings of bits refuse, in Redis's words.
+//! The errors of the commands on bitmaps and strings, in Redis's words.
 
 use std::fmt;
 
 use crate::refusal::Refusal;
 
-/// Why a command on a string of bits was refused.
+/// Why a command on a bitmap or a string was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BitsRefusal {
-    /// Not the number of a bit.
+    /// The offset is not a valid bit offset.
     Offset,
-    /// Neither 0 nor 1, for `SETBIT`.
+    /// `SETBIT`: the value is neither 0 nor 1.
     Bit,
-    /// Neither 0 nor 1, for `BITPOS`.
+    /// `BITPOS`: the bit is neither 0 nor 1.
     BitArgument,
-    /// `BITOP NOT` has one source.
+    /// `BITOP NOT` with more than one source.
     NotOfMany,
-    /// No such type of a bit field.
+    /// An unknown type of a bit field.
     FieldType,
-    /// Neither `WRAP` nor `SAT` nor `FAIL`.
+    /// The overflow type is not `WRAP`, `SAT` or `FAIL`.
     Overflow,
-    /// `BITFIELD_RO` with something that writes.
+    /// `BITFIELD_RO` with an operation that writes.
     FieldReadOnly,
-    /// A negative offset, for `SETRANGE`.
+    /// `SETRANGE`: a negative offset.
     RangeOffset,
-    /// Longer than a string may be.
+    /// The string would exceed the maximum length.
     TooLong,
 }
 

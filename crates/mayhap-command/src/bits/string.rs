@@ -1,4 +1,4 @@
-//! `GET`, `SET`, `GETDEL`, `STRLEN`, `GETRANGE`, `SETRANGE`, `APPEND`: what people do with the whole of a string of bits.
+//! `GET`, `SET`, `GETDEL`, `STRLEN`, `GETRANGE`, `SETRANGE`, `APPEND`: the basic commands on strings.
 
 use super::refused::BitsRefusal;
 use super::text::{Text, check_length, text_mut, text_of};
@@ -13,7 +13,7 @@ fn bulk(text: Option<&Text>) -> Result<Reply, Refusal> {
     text.map_or(Ok(Reply::Null), |text| Reply::try_bulk(text.bytes()))
 }
 
-/// `GET name`.
+/// `GET key`.
 pub(super) fn get(
     _request: &Request<'_>,
     value: Option<&Value>,
@@ -22,7 +22,7 @@ pub(super) fn get(
     text_of(value).and_then(bulk)
 }
 
-/// `GETDEL name`.
+/// `GETDEL key`.
 pub(super) fn get_and_delete(
     _request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -33,7 +33,7 @@ pub(super) fn get_and_delete(
     Ok(reply)
 }
 
-/// `STRLEN name`.
+/// `STRLEN key`.
 pub(super) fn length(
     _request: &Request<'_>,
     value: Option<&Value>,
@@ -42,18 +42,18 @@ pub(super) fn length(
     Ok(Reply::count(text_of(value)?.map_or(0, |text| text.bytes().len() as u64)))
 }
 
-/// What stands behind `SET name value`.
+/// The options after `SET key value`.
 #[derive(Default)]
 struct SetOptions<'a> {
     if_absent: bool,
     if_present: bool,
     get: bool,
     keep: bool,
-    /// In which unit, from the beginning of which time on, and how long.
+    /// The unit and zero point of the time, and the time.
     time: Option<(Time, &'a [u8])>,
 }
 
-/// How a time is given.
+/// The option that gives the time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Time {
     Seconds,
@@ -91,7 +91,7 @@ impl<'a> SetOptions<'a> {
                     options.keep = true;
                     rest
                 }
-                // The same one may stand there again, and then counts.
+                // The same option may be given again; the last one counts.
                 (Some(time), [word, rest @ ..])
                     if !options.keep && options.time.is_none_or(|(before, _)| before == time) =>
                 {
@@ -104,7 +104,7 @@ impl<'a> SetOptions<'a> {
         Ok(options)
     }
 
-    /// When the name is to go away.
+    /// The expiration time of the key.
     fn expiry(&self, now_ms: u64) -> Result<Expiry, Refusal> {
         match self.time {
             None if self.keep => Ok(Expiry::Keep),
@@ -125,7 +125,7 @@ fn deadline(time: &[u8], unit: i64, from: u64) -> Result<u64, Refusal> {
     at.ok_or_else(invalid)
 }
 
-/// `SET name value [NX | XX] [GET] [EX … | PX … | EXAT … | PXAT … | KEEPTTL]`.
+/// `SET key value [NX | XX] [GET] [EX … | PX … | EXAT … | PXAT … | KEEPTTL]`.
 pub(super) fn set(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -144,7 +144,7 @@ pub(super) fn set(
     Ok(old.unwrap_or(Reply::Ok))
 }
 
-/// `GETRANGE name start end`.
+/// `GETRANGE key start end`.
 pub(super) fn range(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -162,7 +162,7 @@ pub(super) fn range(
     Reply::try_bulk(&bytes[from as usize..=to as usize])
 }
 
-/// `SETRANGE name offset value`.
+/// `SETRANGE key offset value`.
 pub(super) fn set_range(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -184,7 +184,7 @@ pub(super) fn set_range(
     Ok(Reply::count(length))
 }
 
-/// `APPEND name value`.
+/// `APPEND key value`.
 pub(super) fn append(
     request: &Request<'_>,
     slot: &mut Slot<'_>,

@@ -1,10 +1,10 @@
-//! What a real Redis is not needed for: memory, and the limits of length. Replies are compared with a real one in the engine's tests.
+//! Tests that need no real Redis: memory and length limits. The engine's tests compare replies with a real Redis.
 
 use crate::mf::stage::Stage;
 use crate::reply::Reply;
 
 #[test]
-fn bits_are_set_and_the_string_grows_with_them() {
+fn setbit_extends_the_string() {
     let mut stage = Stage::new();
     assert_eq!(stage.run("SETBIT bits 7 1"), Reply::Integer(0));
     assert!(stage.changed);
@@ -15,18 +15,18 @@ fn bits_are_set_and_the_string_grows_with_them() {
     assert_eq!(stage.run("BITPOS bits 1"), Reply::Integer(7));
     assert_eq!(stage.run("BITOP NOT other bits"), Reply::Integer(1));
     assert_eq!(stage.run("GET other"), Reply::bulk([0xfe]));
-    // A string is no filter: `BF.*` says so in Redis's words, `MF.*` adds what the name holds.
+    // A string is not a filter: `BF.*` uses Redis's text, `MF.*` adds what the key holds.
     let wrong_type = stage.refused("BF.ADD bits x");
     assert_eq!(
         stage.refused("MF.ADD bits x"),
-        wrong_type + ": it holds a string, which GET and GETBIT answer"
+        wrong_type + ": it holds a string (use GET or GETBIT)"
     );
     assert!(stage.refused("SETBIT bits 4294967296 1").contains("bit offset"));
     assert!(stage.refused("SETRANGE bits 536870912 x").contains("maximum allowed size"));
 }
 
 #[test]
-fn memory_is_asked_for_before_it_is_taken() {
+fn memory_is_admitted_before_it_is_allocated() {
     let mut stage = Stage::new();
     stage.budget.set_limit(1 << 20);
     for line in ["SETBIT bits 4294967295 1", "SETRANGE bits 10000000 x", "BITFIELD bits SET u8 4294967288 1"]

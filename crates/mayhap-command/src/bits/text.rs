@@ -1,4 +1,4 @@
-//! A string of bytes, and of bits: bit 0 is the highest of byte 0, as in Redis.
+//! A string of bytes, also used as a bitmap: bit 0 is the highest bit of byte 0, as in Redis.
 
 use crate::bits::refused::BitsRefusal;
 use crate::context::Context;
@@ -6,24 +6,24 @@ use crate::refusal::Refusal;
 use crate::run::Slot;
 use crate::value::Value;
 
-/// The longest string, as Redis has it unless told otherwise.
+/// The maximum length of a string: Redis's default.
 pub const MAX_BYTES: u64 = 512 << 20;
-/// A string that grows is given as much again, but no more than this.
+/// A string that grows gets spare memory of its own size, but at most this.
 const MOST_SPARE: u64 = 1 << 20;
 
-/// What `SETBIT`, `SET` and the like work on.
+/// The value of `SETBIT`, `SET` and similar commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(Vec<u8>);
 
 impl Text {
-    /// These bytes, if there is memory for them.
+    /// A string of these bytes, if there is memory for it.
     pub(crate) fn new(bytes: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
         let mut text = Self::zeroes(bytes.len() as u64, context)?;
         text.0.copy_from_slice(bytes);
         Ok(text)
     }
 
-    /// So many zeroes, if there is memory for them.
+    /// A string of this many zero bytes, if there is memory for it.
     pub(crate) fn zeroes(bytes: u64, context: &Context<'_>) -> Result<Self, Refusal> {
         let mut text = Self::default();
         text.grow_exactly(bytes, context)?;
@@ -46,13 +46,13 @@ impl Text {
         (size_of::<Self>() + self.0.capacity()) as u64
     }
 
-    /// The bit of this number; clear behind the end.
+    /// The bit at this offset; 0 after the end.
     pub(crate) fn bit(&self, offset: u64) -> bool {
         let byte = usize::try_from(offset / 8).ok().and_then(|at| self.0.get(at));
         byte.is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1)
     }
 
-    /// At least `bytes` long, with zeroes at the end; and with room for more, where it grows step by step.
+    /// Extends the string with zeros to at least `bytes`, with spare memory if it grows step by step.
     pub(crate) fn grow(&mut self, bytes: u64, context: &Context<'_>) -> Result<(), Refusal> {
         if bytes > self.0.capacity() as u64 && !self.0.is_empty() {
             let roomy = bytes + bytes.min(MOST_SPARE);
@@ -89,7 +89,7 @@ impl From<Vec<u8>> for Text {
     }
 }
 
-/// The string in `value`; nothing where there is nothing.
+/// Returns the string in `value`, or `None` if the key does not exist.
 pub(super) fn text_of(value: Option<&Value>) -> Result<Option<&Text>, Refusal> {
     match value {
         None => Ok(None),
@@ -98,7 +98,7 @@ pub(super) fn text_of(value: Option<&Value>) -> Result<Option<&Text>, Refusal> {
     }
 }
 
-/// The string in `slot`, at least `bytes` long; it is made if it is not there.
+/// Returns the string in `slot`, at least `bytes` long; creates it if it does not exist.
 pub(super) fn text_mut<'s>(
     slot: &'s mut Slot<'_>,
     bytes: u64,
@@ -122,7 +122,7 @@ pub(super) fn text_mut<'s>(
     }
 }
 
-/// Refuses what would be longer than a string may be.
+/// Refuses a length above the maximum.
 pub(crate) fn check_length(bytes: u64) -> Result<(), Refusal> {
     if bytes > MAX_BYTES { Err(BitsRefusal::TooLong.into()) } else { Ok(()) }
 }

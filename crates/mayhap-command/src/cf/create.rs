@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// What a filter is to be like.
+/// The options of a new filter.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     capacity: u64,
@@ -38,7 +38,7 @@ impl Wanted {
             .with_expansion(self.expansion)
     }
 
-    /// The filter, if there is memory for it.
+    /// Creates the filter, if there is memory for it.
     fn create(&self, context: &Context<'_>) -> Result<Value, Refusal> {
         let not_created = |error: BuildError| match error {
             BuildError::OutOfMemory { .. } | BuildError::TooLarge { .. } => Refusal::InsufficientMemory,
@@ -58,12 +58,12 @@ impl Wanted {
     }
 }
 
-/// The filter that an addition to a missing name makes.
+/// The filter that an insertion into a missing key creates.
 pub(super) fn by_default(capacity: u64, context: &Context<'_>) -> Result<Value, Refusal> {
     Wanted::by_default(capacity, context.parameters).create(context)
 }
 
-/// `CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]`. Pairs that are none of these are ignored.
+/// `CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]`. Other pairs of words are ignored.
 pub(super) fn reserve(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -102,7 +102,7 @@ pub(super) fn reserve(
     }
 }
 
-/// The number behind an option, if it is there.
+/// The number after an option, if the option is given.
 fn number(words: &[&[u8]], option: &'static str, least: u64, most: u64) -> Result<Option<u32>, Refusal> {
     let Some(at) = words.iter().position(|word| word.eq_ignore_ascii_case(option.as_bytes())) else {
         return Ok(None);
@@ -165,7 +165,7 @@ fn insert_all(
     Ok(outcomes)
 }
 
-/// What `CF.INSERT` asks for.
+/// The parsed arguments of `CF.INSERT`.
 #[derive(Debug)]
 struct Insertion<'a> {
     capacity: u64,
@@ -174,11 +174,11 @@ struct Insertion<'a> {
 }
 
 impl<'a> Insertion<'a> {
-    /// Options go by their first letter, as RedisBloom takes them, and the items stand behind the first `I…`.
+    /// As in RedisBloom, the first letter identifies an option, and the items follow the first `I…`.
     fn parse(request: &Request<'a>, context: &Context<'_>) -> Result<Self, Refusal> {
         let wrong_arity = Refusal::WrongArity { command: request.command.name };
         let parameters = context.parameters;
-        // Where it was taken once, a filter that is there gets its items whatever the settings are here.
+        // In a replay, an existing filter gets its items whatever the settings are here.
         let least = match context.limits.bound_by_settings {
             true => 2 * u64::from(parameters.cf_bucket_size),
             false => 1,

@@ -1,6 +1,6 @@
 //! `CF.SCANDUMP`, `CF.LOADCHUNK`.
 
-use mayhap::codec::redis_cuckoo::{self, LoadError, Loader, MAX_CHUNK_BYTES};
+use mayhap::codec::redis_cuckoo::{self, LoadError, CuckooLoader, MAX_CHUNK_BYTES};
 
 use crate::args;
 use crate::context::Context;
@@ -9,7 +9,7 @@ use crate::reply::{Reply, room_for};
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// A header is as long as this, and what is not is `Invalid header`; one with numbers that no filter has is `Couldn't create filter!`.
+/// The length of a header. Another length is `Invalid header`; a header with impossible numbers is `Couldn't create filter!`.
 const HEADER_BYTES: usize = 38;
 
 /// `CF.SCANDUMP key iterator`. An empty filter has no dump.
@@ -29,14 +29,14 @@ pub(super) fn scandump(
     }
     let iterator = args::integer(request.words[2]).filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(Refusal::InvalidPosition)?;
-    // What a chunk takes is there, or that is said.
+    // Fails if there is no memory for the chunk.
     drop(room_for(filter.memory_bytes().min(MAX_CHUNK_BYTES))?);
     let (next, chunk) = redis_cuckoo::chunk(filter, iterator).map_err(|_| Refusal::WrongType)?;
     let chunk = if next == 0 { Reply::Null } else { Reply::Bulk(chunk) };
     Ok(Reply::Array(vec![Reply::Integer(next), chunk]))
 }
 
-/// `CF.LOADCHUNK key iterator data`. A filter answers once every byte of it came.
+/// `CF.LOADCHUNK key iterator data`. The filter answers once all its bytes have arrived.
 pub(super) fn loadchunk(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -47,12 +47,12 @@ pub(super) fn loadchunk(
     let chunk = request.words[3];
     match slot.get_mut() {
         None if iterator == 1 => {
-            let bytes = Loader::bytes_for(chunk);
+            let bytes = CuckooLoader::bytes_for(chunk);
             context.admit(bytes, bytes).map_err(|refusal| match refusal {
                 Refusal::OutOfMemory => Refusal::OutOfMemory,
                 _ => Refusal::ChunkNotCreated,
             })?;
-            let mut loader = Loader::new(bytes);
+            let mut loader = CuckooLoader::new(bytes);
             loader.load(iterator, chunk).map_err(|error| match error {
                 LoadError::BadHeader(_) if chunk.len() != HEADER_BYTES => Refusal::InvalidHeader,
                 error => refused(&error),
@@ -91,7 +91,7 @@ pub(super) fn loadchunk(
     Ok(Reply::Ok)
 }
 
-/// The last byte came: it is a filter as any other.
+/// Makes a loader whose last byte has arrived an ordinary filter.
 fn finish(slot: &mut Slot<'_>) {
     if let Some(Value::LoadingCuckoo(loader)) = slot.take()
         && let Ok(filter) = loader.finish()

@@ -1,4 +1,4 @@
-//! `CF.INFO`, `CF.DEBUG`. They also tell of a filter that is being loaded, whose header has all of it.
+//! `CF.INFO`, `CF.DEBUG`. They also work for a filter that is being loaded: its header has all the data they need.
 
 use mayhap::ScalableCuckoo;
 use mayhap::codec::redis_cuckoo;

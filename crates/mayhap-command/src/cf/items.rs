@@ -4,7 +4,7 @@ use mayhap::codec::redis_cuckoo;
 use mayhap::{BuildError, InsertError, ScalableCuckoo};
 
 use super::create;
-use crate::context::{Context, Growth};
+use crate::context::{AdmittedGrowth, Context};
 use crate::parameters::Eviction;
 use crate::pipeline::{ITEMS_FROM, ask_all, nothing_in, refuse_all};
 use crate::refusal::Refusal;
@@ -13,7 +13,7 @@ use crate::run::{Request, Scratch, Slot, Together};
 use crate::value::Value;
 use crate::work::{WORK_PER_ITEM, Work};
 
-/// `CF.EXISTS`, `CF.MEXISTS`: a missing filter holds nothing, and neither does something that is no cuckoo filter.
+/// `CF.EXISTS`, `CF.MEXISTS`: the answer is *no* if the key does not exist or does not hold a cuckoo filter.
 pub(crate) fn ask(
     requests: &[Request<'_>],
     value: Option<&Value>,
@@ -45,7 +45,7 @@ pub(super) fn count(request: &Request<'_>, value: Option<&Value>, _: &Context<'_
     }
 }
 
-/// `CF.DEL key item`: takes one copy out.
+/// `CF.DEL key item`: removes one copy.
 pub(super) fn del(request: &Request<'_>, slot: &mut Slot<'_>, _: &Context<'_>) -> Result<Reply, Refusal> {
     let removed = match slot.get_mut() {
         Some(Value::Cuckoo(filter)) => filter.remove(request.words[2]),
@@ -110,7 +110,7 @@ fn one(
     answer
 }
 
-/// How many copies of an item may be in.
+/// How many copies of an item the filter may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
     /// Any number.
@@ -119,21 +119,22 @@ pub(super) enum Copies {
     One,
 }
 
-/// What became of an item.
+/// The result for an item.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     Added,
-    /// Mayhap it is in already.
+    /// It may be in the filter already.
     IsIn,
     /// It did not fit.
     Refused(Refusal),
 }
 
-/// `MAXITERATIONS` by default.
+/// The default of `MAXITERATIONS`.
 const DEFAULT_ITERATIONS: u32 = 20;
 
-/// Adds `items` to the filter that is there, of which `booked` bytes were there before the request, unless it grew as often as it may: that is asked once, as RedisBloom does, so that many items at
-/// once may make it grow further, though not past what can be loaded again. `tell` hears what became of each.
+/// Inserts `items` into the existing filter, which took `booked` bytes before the request, unless it has its maximum number of
+/// sub-filters. As in RedisBloom this is checked once per request, so a request with many items may grow the filter further, but never
+/// beyond what can be loaded again. `tell` gets the result for each item.
 pub(super) fn add_all(
     slot: &mut Slot<'_>,
     booked: u64,
@@ -151,15 +152,15 @@ pub(super) fn add_all(
     if filter.tables() as u64 >= context.parameters.cf_max_expansions {
         return Err(Refusal::MaxExpansions);
     }
-    let mut growth = Growth::from(booked);
-    // What was taken once is taken again, whatever it costs.
+    let mut growth = AdmittedGrowth::from(booked);
+    // A request that was accepted once is accepted again in a replay, whatever it costs.
     let most_tables = match context.limits.bound_by_settings {
         true => context.parameters.max_loaded_tables(),
         false => u64::MAX,
     };
     let mut work = Work::of(filter, items.len(), context);
-    // What is answered in place of "too many moves": why it could not grow when it last had to; or, once that was said, that it is full. A
-    // host takes a microsecond for an error, and there may be a million items.
+    // The reply in place of "too many moves": why the filter could not grow when it last had to, or, after that error was sent once, that
+    // it is full. A host needs a microsecond for an error, and there may be a million items.
     let mut instead = None;
     let eviction = context.parameters.cf_eviction;
     let add = |item: &&[u8]| {
@@ -178,7 +179,7 @@ pub(super) fn add_all(
                 outcome => outcome,
             };
         }
-        // It grows no further than it was admitted to.
+        // The filter grows only as far as it was admitted.
         filter.limit_memory(Some(filter.memory_bytes()));
         let mut added = add_one(filter, item, copies, eviction);
         if let Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. }) = added
@@ -187,7 +188,7 @@ pub(super) fn add_all(
             match growth.to(bytes.saturating_add(size_of::<ScalableCuckoo>() as u64), context) {
                 Ok(()) => {
                     filter.limit_memory(Some(bytes));
-                    // It was looked for room for it already: the new table has some.
+                    // The search for a free slot is over: the new table has some.
                     added = filter.add_table().and_then(|()| add_one(filter, item, copies, eviction));
                 }
                 Err(refusal) => {
@@ -225,10 +226,10 @@ pub(super) fn add_all(
     Ok(())
 }
 
-/// Adds an item where the request has had all the work that it may: no moves, no growth, and no look at many tables.
+/// Inserts an item after the request has used up its work: no moves, no growth, and no search through many tables.
 ///
-/// A filter that cannot grow and has the moves of RedisBloom's default is full for an item without a free slot: to search for one, for many
-/// items at once, would have everyone else wait.
+/// A filter that cannot grow and has RedisBloom's default number of moves counts as full if the item's buckets have no free slot. A search
+/// for a slot, for many items in one request, would delay all other requests.
 fn add_if_free(filter: &mut ScalableCuckoo, item: &[u8], copies: Copies, may_grow: bool) -> Outcome {
     if filter.lookup_work() > WORK_PER_ITEM {
         return Outcome::Refused(Refusal::TooManyMoves);
@@ -247,9 +248,9 @@ fn add_if_free(filter: &mut ScalableCuckoo, item: &[u8], copies: Copies, may_gro
     }
 }
 
-/// Would growth help? An item that finds no room in a filter of which not even an eighth is in use was there many times before, or was forged to
-/// look as if: this layout's hash is public. RedisBloom grows for it, a whole table for four copies, until its limit is reached and nobody's
-/// items are taken any more. Here it may do so a few times, and small filters may as they like.
+/// Would growth help? If an item finds no room in a filter that is less than an eighth full, it was inserted many times before, or was
+/// forged to collide: this layout's hash is public. RedisBloom grows by a whole table for every four copies, until its limit is reached
+/// and no items are accepted any more. Here a filter may do so a few times, and small filters without limit.
 fn may_grow(filter: &ScalableCuckoo) -> bool {
     const TABLES: usize = 4;
     const SMALL_SLOTS: u64 = 4_096;

@@ -1,4 +1,4 @@
-//! `CF.*`: cuckoo filters as RedisBloom has them, in its layout, so that dumps move both ways.
+//! `CF.*`: RedisBloom's cuckoo filters, in its layout, so that dumps move both ways.
 //!
 //! | where | commands |
 //! |---|---|
@@ -7,10 +7,11 @@
 //! | `info` | `CF.INFO`, `CF.DEBUG` |
 //! | `dump` | `CF.SCANDUMP`, `CF.LOADCHUNK` |
 //!
-//! * Sub-filters come as RedisBloom's do, at the same items, unless `cf-eviction` is `thorough`.
-//! * `CF.COUNT` counts an item twice whose two buckets are one, as RedisBloom does: in tiny filters.
-//! * Where RedisBloom reads past the end of a request, or looks for options in the name of the filter, we do not. Writes that change
-//!   nothing are not counted as writes.
+//! * A filter grows by a sub-filter at the same item as in RedisBloom, unless `cf-eviction` is `thorough`.
+//! * If both buckets of an item are the same bucket, `CF.COUNT` counts the item twice, as RedisBloom does. This happens in tiny
+//!   filters.
+//! * RedisBloom reads past the end of a request and looks for options in the key. We do neither. Writes that change nothing do not
+//!   count as writes.
 
 mod create;
 mod dump;
@@ -54,7 +55,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Adds an item to a Cuckoo Filter if the item did not exist previously.",
+        summary: "Adds an item to a Cuckoo Filter if the item did not exist previously",
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k + i), where k is the number of sub-filters and i is maxIterations",
@@ -90,7 +91,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Checks whether one or more items exist in a Cuckoo Filter",
+        summary: "Checks whether an item exists in a Cuckoo Filter",
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
@@ -114,7 +115,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Return the number of times an item might be in a Cuckoo Filter",
+        summary: "Returns the number of times an item might be in a Cuckoo Filter",
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
@@ -135,11 +136,11 @@ pub static COMMANDS: &[Command] = &[
     Command {
         name: "cf.compact",
         arity: Arity::AtLeast(1),
-        // RedisBloom says so, though it moves items; what is in the filter stays the same.
+        // RedisBloom declares it read-only although it moves items. The set of items stays the same.
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Moves items into the oldest sub-filters of a Cuckoo Filter and gives empty ones back",
+        summary: "Moves items into the oldest sub-filters of a Cuckoo Filter and frees the empty ones",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
@@ -163,7 +164,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Returns the measurements of a Cuckoo Filter",
+        summary: "Returns internal details of a Cuckoo Filter",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
@@ -175,7 +176,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Cuckoo,
-        summary: "Begins an incremental save of the bloom filter",
+        summary: "Begins an incremental save of a Cuckoo Filter",
         syntax: "key iterator",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",

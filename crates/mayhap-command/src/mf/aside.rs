@@ -1,7 +1,7 @@
-//! `MF.BUILD name COMMIT` of a set that is built of all its items at once, without having the name meanwhile.
+//! `MF.BUILD key COMMIT` of a static filter, without locking the key while the filter is built.
 //!
-//! A caller with threads asks the holder what [`Aside`] there is to do, does it with nothing locked, and gives it back. `COMMIT` itself, which
-//! comes then, finds the set made. Items that are added in between go on being collected; the holder does not take a set that lacks them.
+//! A caller with threads asks the holder for an [`Aside`], builds it without holding a lock, and hands the filter back. The `COMMIT` that
+//! follows finds the filter ready. Items added in between are still collected; the holder rejects a filter that lacks them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::run::Request;
 
-/// A set to be made of items that no longer change.
+/// A static filter to build from hashes that no longer change.
 #[derive(Debug)]
 pub struct Aside {
     pub(super) hashes: Arc<Vec<ItemHash>>,
@@ -22,22 +22,22 @@ pub struct Aside {
     pub(super) scheme: HashScheme,
 }
 
-/// Fewer items are built before anything has waited for them.
+/// Fewer items are built so fast that building them aside is not worth it.
 const FEW: usize = 20_000;
-/// Bytes that building takes for each item, beside the hashes and the set itself.
+/// Bytes that building needs per item, besides the hashes and the filter itself.
 const WORKING_BYTES: u64 = 24;
 
 impl Aside {
-    /// The set.
+    /// Builds the filter.
     ///
     /// # Errors
-    /// [`Refusal`] where it cannot be had: `COMMIT` will say so.
+    /// [`Refusal`] if it cannot be built. `COMMIT` will report the same.
     pub fn build(&self, context: &Context<'_>) -> Result<Filter, Refusal> {
         set_of(&self.recipe, &self.hashes, self.scheme, context)
     }
 }
 
-/// The set of all these items, if there is memory for it.
+/// Builds the filter of all these items, if there is memory for it.
 pub(super) fn set_of(
     recipe: &StaticRecipe,
     hashes: &[ItemHash],
@@ -50,7 +50,7 @@ pub(super) fn set_of(
     recipe.build(hashes, scheme).map_err(unbuildable)
 }
 
-/// Is it `MF.BUILD name COMMIT`?
+/// Is it `MF.BUILD key COMMIT`?
 #[must_use]
 pub fn is_commit(request: &Request<'_>) -> bool {
     request.command.name == "mf.build"
@@ -58,13 +58,13 @@ pub fn is_commit(request: &Request<'_>) -> bool {
 }
 
 impl Holder {
-    /// What there is to do before `COMMIT`; nothing where that takes no time.
+    /// What to build ahead of `COMMIT`; `None` if that takes no time.
     pub fn begin_aside(&mut self) -> Option<Aside> {
         let aside = self.building_mut()?.aside()?;
         (aside.hashes.len() >= FEW).then_some(aside)
     }
 
-    /// Takes the set that was made, unless the build is another one by now or has more items.
+    /// Stores the filter that was built, unless the build was replaced or has more items by now.
     pub fn end_aside(&mut self, aside: &Aside, built: Filter) -> bool {
         self.building_mut().is_some_and(|building| building.take_built(aside, built))
     }

@@ -1,4 +1,4 @@
-//! What answers for a filter: the filter itself, in the form that fits its size and kind.
+//! The data of a filter, in the form that fits its size and kind.
 
 use mayhap::codec::{self, Pieces};
 use mayhap::{
@@ -8,28 +8,28 @@ use mayhap::{
 use super::list::List;
 use super::recipe::Recipe;
 
-/// From this size on Bloom filters are filled by many threads at once. Below, that costs more memory than it is worth: two kibibytes.
+/// From this size, several threads can fill a Bloom filter at the same time. For smaller filters that is not worth its two kibibytes.
 const SHARED_FROM_BYTES: u64 = 64 << 10;
 
-/// A filter in the form it is served in. All is behind one pointer.
+/// A filter in the form that answers. Everything is in one allocation.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// There is none yet.
+    /// No filter yet.
     Nothing,
     /// The first few items.
     List(List),
-    /// A growing chain, which threads fill together until it grows.
+    /// A growing chain. Several threads can fill it until it grows.
     Scalable(Box<AtomicScalableBloom>),
-    /// A large classic filter, which threads fill together.
+    /// A large classic filter. Several threads can fill it.
     Bloom(Box<AtomicBloom>),
-    /// A large blocked filter, which threads fill together.
+    /// A large blocked filter. Several threads can fill it.
     Blocked(Box<AtomicBlockedBloom>),
-    /// Any other: one at a time changes it.
+    /// Any other filter: one thread at a time changes it.
     Plain(Box<Filter>),
 }
 
 impl Body {
-    /// The form in which `filter` is served.
+    /// Converts `filter` to the form that answers.
     pub(crate) fn of(filter: Filter) -> Self {
         let large = filter.memory_bytes() >= SHARED_FROM_BYTES;
         match filter {
@@ -40,7 +40,7 @@ impl Body {
         }
     }
 
-    /// The plain filter; nothing where there is none, and for a list.
+    /// The plain filter; `None` if there is none, and for a list.
     pub(crate) fn into_filter(self) -> Option<Filter> {
         match self {
             Self::Nothing | Self::List(_) => None,
@@ -51,7 +51,7 @@ impl Body {
         }
     }
 
-    /// A plain copy; nothing where there is none, and for a list.
+    /// A plain copy; `None` if there is none, and for a list.
     pub(crate) fn copy(&self) -> Option<Result<Filter, BuildError>> {
         match self {
             Self::Nothing | Self::List(_) => None,
@@ -62,7 +62,7 @@ impl Body {
         }
     }
 
-    /// Its encoding, to be written piece by piece; nothing where there is no filter, and for a list.
+    /// Its encoding, to be written in pieces; `None` if there is no filter, and for a list.
     pub(crate) fn pieces(&mut self) -> Option<Pieces> {
         match self {
             Self::Nothing | Self::List(_) => None,
@@ -73,7 +73,7 @@ impl Body {
         }
     }
 
-    /// Appends the next piece. `false`: it is something else by now.
+    /// Appends the next piece. Returns `false` if the filter was replaced.
     pub(crate) fn next_piece(&self, pieces: &mut Pieces, most: usize, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Nothing | Self::List(_) => false,
@@ -89,12 +89,12 @@ impl Body {
         let at = out.len();
         if let Some(mut pieces) = self.pieces() {
             while pieces.left() > 0 && self.next_piece(&mut pieces, usize::MAX, out) {}
-            // What was just written can be sealed.
+            // Sealing bytes that were just written cannot fail.
             let _ = codec::seal(&mut out[at..]);
         }
     }
 
-    /// Puts items back in that were new when they came. Only Bloom filters that threads fill together take them.
+    /// Inserts items again that were new when they were logged. Only Bloom filters that several threads can fill support this.
     pub(crate) fn put_back(&mut self, hashes: &[ItemHash]) {
         match self {
             Self::Scalable(filter) => filter.put_back(hashes),
@@ -104,7 +104,7 @@ impl Body {
         }
     }
 
-    /// What a filter like it is made from, as far as it knows itself.
+    /// A recipe for a filter like this one, as far as the filter knows its parameters.
     pub(crate) fn recipe(&self) -> Option<Recipe> {
         match self {
             Self::Nothing | Self::List(_) => None,
@@ -125,7 +125,7 @@ impl Body {
         }
     }
 
-    /// Layers, tables or generations that have a header of their own when it is encoded; never fewer.
+    /// An upper bound of the layers, tables or generations that have their own header when encoded.
     pub(crate) fn layers(&self) -> u64 {
         match self {
             Self::Nothing | Self::List(_) | Self::Bloom(_) | Self::Blocked(_) => 1,
@@ -134,7 +134,7 @@ impl Body {
         }
     }
 
-    /// Can it be asked by hashes?
+    /// Can items be looked up by hash?
     pub(crate) fn takes_hashes(&self) -> bool {
         match self {
             Self::Plain(filter) => filter.scheme().is_some() && filter.items().is_none(),
@@ -143,7 +143,7 @@ impl Body {
         }
     }
 
-    /// Asks about all `hashes` at once, at time `now_ms`; not for lists.
+    /// Looks up all `hashes` in one batch, at time `now_ms`; not for lists.
     pub(crate) fn ask_all(&self, hashes: &[ItemHash], now_ms: u64, answers: &mut Answers) {
         match self {
             Self::Nothing | Self::List(_) => {}
@@ -157,9 +157,9 @@ impl Body {
         }
     }
 
-    /// Bytes behind its pointer.
+    /// Bytes of its allocation.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        /// The counters of a filter that threads fill together.
+        /// The counters of a filter that several threads can fill.
         const STRIPES_BYTES: u64 = 16 * 128;
         match self {
             Self::Nothing => 0,

@@ -1,18 +1,18 @@
-//! `MF.BUILD name BEGIN | ADD | COMMIT | ABORT | INFO`: a new generation beside the one that serves, swapped in in one step.
+//! `MF.BUILD key BEGIN | ADD | COMMIT | ABORT | INFO`: builds a new generation while the current one answers, and swaps it in atomically.
 //!
-//! While a build is open, the name goes on as if there were none, and **every acknowledged change of the generation that serves reaches the
-//! build as well**: what `MF.ADD` and `MF.MADD` put in, and what `MF.MERGE` unites it with. So a *no* after `COMMIT` is certain for every
-//! item that was added since `BEGIN`, by whatever command, and not removed since.
+//! While a build is open, the key works as usual, and **every acknowledged change to the current generation reaches the build as well**:
+//! items of `MF.ADD` and `MF.MADD`, and the sources of `MF.MERGE`. So a *no* after `COMMIT` is certain for every item that was added since
+//! `BEGIN`, by any of these commands, and not removed since.
 //!
-//! * What the build cannot take (it is full, of another shape, or out of memory) it lacks: `ADD` and `COMMIT` are refused from then on, and
-//!   the generation that serves stays.
-//! * `MF.DEL` takes nothing out of the build: an item that was not added to it shares its place with others, who would be lost. What stays
-//!   is at worst a false positive. Bitmaps are exact: there the number goes from both. `MF.CLEAR` leaves the build as it is.
-//! * `MF.LOAD` and another `BEGIN` are refused. Commands that replace or remove the whole name take the build away: `COMMIT` finds none.
+//! * If the build cannot apply a change (it is full, has another shape, or there is no memory), the change is missing from it. From then on
+//!   `ADD` and `COMMIT` are refused, and the current generation stays.
+//! * `MF.DEL` removes nothing from the build: an item that was not added to it may share its place with other items, which would be lost. An
+//!   item that stays is at worst a false positive. Bitmaps are exact, so the number is removed from both. `MF.CLEAR` does not change the
+//!   build.
+//! * `MF.LOAD` and another `BEGIN` are refused. Commands that replace or delete the whole key end the build: `COMMIT` finds none.
 //!
-//! A set that never changes collects the hashes of its items, sixteen bytes each, and is built when it is committed. That takes some 50 to
-//! 200 ns for each item. The server does it with nothing locked, by [`Aside`]; where there is no other thread, the name is not answered
-//! meanwhile.
+//! A static filter collects the hashes of its items, sixteen bytes each, and is built by `COMMIT`. That takes some 50 to 200 ns per item.
+//! The server does it without holding a lock, see [`Aside`]. Without another thread, the key does not answer meanwhile.
 
 use std::sync::Arc;
 
@@ -36,21 +36,21 @@ use crate::value::Value;
 #[derive(Debug)]
 pub(crate) struct Building {
     served: Served,
-    /// Of a set that is built of all its items at once.
+    /// The hashes of a static filter's items.
     hashes: Arc<Vec<ItemHash>>,
-    /// Those that came while a set is being made of the others.
+    /// Hashes that arrived while a filter is being built from the others.
     late: Vec<ItemHash>,
-    /// The set of all of them, made before `COMMIT` has come so far.
+    /// The filter of all hashes, if it was built ahead of `COMMIT`.
     built: Option<Box<Filter>>,
     missed: Option<Box<Missed>>,
 }
 
-/// Changes of the generation that serves that a build could not take.
+/// Changes to the current generation that a build could not apply.
 #[derive(Debug)]
 pub(crate) struct Missed {
-    /// How many: items, or merges.
+    /// The number of changes: items, or merges.
     pub(crate) changes: u64,
-    /// Why it could not take the first of them.
+    /// The error of the first of them.
     pub(crate) why: String,
 }
 
@@ -62,18 +62,18 @@ impl Building {
         self.served.body.memory_bytes() + built + (hashes + missed) as u64
     }
 
-    /// The one with these parts.
+    /// A build with these parts.
     pub(crate) fn of(served: Served, hashes: Vec<ItemHash>, missed: Option<Missed>) -> Self {
         let hashes = Arc::new(hashes);
         Self { served, hashes, late: Vec::new(), built: None, missed: missed.map(Box::new) }
     }
 
-    /// What is being filled, the hashes of a set that is built of all its items at once, and what it lacks.
+    /// The generation being filled, the hashes of a static filter's items, and the changes it lacks.
     pub(crate) fn parts_mut(&mut self) -> (&mut Served, [&[ItemHash]; 2], Option<&Missed>) {
         (&mut self.served, [&self.hashes, &self.late], self.missed.as_deref())
     }
 
-    /// Takes in `items` that the generation that serves has taken.
+    /// Inserts `items` that the current generation has accepted.
     pub(crate) fn follow(&mut self, items: &[&[u8]], context: &Context<'_>) {
         let (refused, outcome) = self.add(items, context);
         if let Err(why) = outcome {
@@ -81,10 +81,10 @@ impl Building {
         }
     }
 
-    /// Takes in what the generation that serves was united with.
+    /// Merges what the current generation was merged with.
     pub(crate) fn follow_merge(&mut self, others: &[&Served], context: &Context<'_>) {
         if let (Some(_), Some(kind)) = (self.fixed(), self.served.kind()) {
-            return self.miss(1, format!("a {kind} is built of items, not of filters"));
+            return self.miss(1, format!("a {kind} is built from items, not from filters"));
         }
         match self.united(others, context) {
             Ok(filter) => self.served.body = Body::of(filter),
@@ -98,12 +98,12 @@ impl Building {
         Ok(united)
     }
 
-    /// Takes a number out that was taken out of the bitmap that serves.
+    /// Removes a number that was removed from the current bitmap.
     pub(crate) fn follow_number(&mut self, number: u64) {
         if let Body::Plain(filter) = &mut self.served.body
             && let Filter::Bitmap(_) = **filter
         {
-            // A number out of its range was never in.
+            // A number outside its range was never a member.
             let _ = filter.remove(&number);
         }
     }
@@ -114,7 +114,7 @@ impl Building {
         missed.changes = missed.changes.saturating_add(changes);
     }
 
-    /// Has it all that was added meanwhile? What a log or a master says to do was allowed once.
+    /// Checks that it has all changes made during the build. A replay skips the check: the request was allowed once.
     fn complete(&self, context: &Context<'_>) -> Result<(), Refusal> {
         match &self.missed {
             Some(missed) if context.limits.bound_by_settings => {
@@ -138,7 +138,7 @@ impl Building {
         }
     }
 
-    /// Takes `items` in, and says which of them it did not take.
+    /// Inserts `items` and returns those that it did not accept.
     fn add(&mut self, items: &[&[u8]], context: &Context<'_>) -> (Vec<usize>, Result<(), Refusal>) {
         if self.fixed().is_none() {
             let (mut at, mut refused, mut why) = (0, Vec::new(), None);
@@ -157,11 +157,11 @@ impl Building {
         }
     }
 
-    /// Takes the hashes of all `items`, or none.
+    /// Appends the hashes of all `items`, or none.
     fn collect(&mut self, items: &[&[u8]], context: &Context<'_>) -> Result<(), Refusal> {
         let hashes = match Arc::get_mut(&mut self.hashes) {
             Some(hashes) => hashes,
-            // A set is being made of them.
+            // A filter is being built from them.
             None => &mut self.late,
         };
         let free = hashes.capacity() - hashes.len();
@@ -177,7 +177,7 @@ impl Building {
         Ok(())
     }
 
-    /// Puts those that came late behind the others. Nothing where a set is being made of those.
+    /// Appends the late hashes to the others, unless a filter is being built from those.
     fn gather(&mut self) -> Option<&Arc<Vec<ItemHash>>> {
         if !self.late.is_empty() {
             let hashes = Arc::get_mut(&mut self.hashes)?;
@@ -188,7 +188,7 @@ impl Building {
         Some(&self.hashes)
     }
 
-    /// What is to be made of all items; nothing where there is nothing to make.
+    /// The recipe and hashes of a filter to build; `None` if there is nothing to build.
     pub(super) fn aside(&mut self) -> Option<Aside> {
         let (recipe, scheme) = (*self.fixed()?, self.served.scheme);
         if self.missed.is_some() || self.built.is_some() {
@@ -197,7 +197,7 @@ impl Building {
         Some(Aside { hashes: Arc::clone(self.gather()?), recipe, scheme })
     }
 
-    /// Keeps the set that was made of all items there are.
+    /// Stores the filter that was built, if it has all hashes.
     pub(super) fn take_built(&mut self, aside: &Aside, built: Filter) -> bool {
         let all = self.late.is_empty() && Arc::ptr_eq(&self.hashes, &aside.hashes);
         if all {
@@ -206,7 +206,7 @@ impl Building {
         all
     }
 
-    /// What is to serve. Where it cannot be had, the build is as it was.
+    /// Returns the generation to swap in. On an error the build is unchanged.
     fn finish(&mut self, context: &Context<'_>) -> Result<Served, Refusal> {
         let (recipe, scheme) = (self.served.recipe.clone(), self.served.scheme);
         let body = match (self.fixed().copied(), self.built.take()) {
@@ -225,7 +225,7 @@ impl Building {
     }
 }
 
-/// `MF.BUILD name step …`.
+/// `MF.BUILD key subcommand …`.
 pub(super) fn build(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -313,7 +313,7 @@ fn commit(slot: &mut Slot<'_>, context: &Context<'_>) -> Result<Reply, Refusal> 
     Ok(Reply::Integer(generation.into()))
 }
 
-/// Gives up what is coming: a build, or a load.
+/// Cancels the next generation: a build or a load.
 fn abort(slot: &mut Slot<'_>) -> Result<Reply, Refusal> {
     let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
     if holder.take_next().is_none() {

@@ -15,7 +15,7 @@ use crate::reply::Reply;
 use crate::run::{Expiry, Request, Slot};
 use crate::value::Value;
 
-/// `MF.RESERVE name [option …]`.
+/// `MF.RESERVE key [option …]`.
 pub(super) fn reserve(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -29,7 +29,7 @@ pub(super) fn reserve(
     Ok(Reply::Ok)
 }
 
-/// Puts an empty filter in the slot.
+/// Stores an empty filter in the slot.
 pub(super) fn create(
     slot: &mut Slot<'_>,
     options: &Options,
@@ -45,7 +45,7 @@ pub(super) fn create(
     Ok(())
 }
 
-/// `MF.DEL name item`.
+/// `MF.DEL key item`.
 pub(super) fn delete(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -76,7 +76,7 @@ pub(super) fn delete(
     Ok(Reply::Boolean(removed))
 }
 
-/// `MF.COUNT name item`.
+/// `MF.COUNT key item`.
 pub(super) fn count(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -99,7 +99,7 @@ pub(super) fn count(
     }
 }
 
-/// `MF.CARD name`.
+/// `MF.CARD key`.
 pub(super) fn card(
     _request: &Request<'_>,
     value: Option<&Value>,
@@ -109,7 +109,7 @@ pub(super) fn card(
     Ok(Reply::count(super::facts::inserted(served)))
 }
 
-/// `MF.CLEAR name`.
+/// `MF.CLEAR key`.
 pub(super) fn clear(
     _request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -120,7 +120,7 @@ pub(super) fn clear(
     Ok(Reply::Ok)
 }
 
-/// `MF.EXPLAIN name item`.
+/// `MF.EXPLAIN key item`.
 pub(super) fn explain(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -131,7 +131,7 @@ pub(super) fn explain(
     let now_ms = context.environment.now_ms();
     let explained = served.with_filter(|filter| -> Result<String, Refusal> {
         if let Filter::Window(_) = filter {
-            // As it is by now, on a copy: who looks changes nothing, for nobody would do it again after a restart.
+            // Advances the window on a copy: a read-only command must change nothing, because it is not logged.
             let bytes = filter.memory_bytes();
             context.admit(bytes, bytes)?;
             let mut copy = filter.try_clone().map_err(unbuildable)?;

@@ -1,4 +1,4 @@
-//! `MF.DUMP name iterator`: the filter as the bytes of a `.mayhap` file, in pieces, all of one moment.
+//! `MF.DUMP key iterator`: a consistent copy of the filter as the bytes of a `.mayhap` file, in pieces.
 
 use super::holder::Side;
 use super::refused::{MayhapRefusal, NotReady};
@@ -10,16 +10,16 @@ use crate::run::{Request, Slot};
 
 /// The largest piece.
 pub const PIECE_BYTES: usize = 1 << 20;
-/// A dump that nobody reads on goes away after so long, when the filter is next dumped or loaded.
+/// A dump that is not read for this long is dropped when the filter is next dumped or loaded.
 const FORGOTTEN_MS: u64 = 60_000;
-/// The bits of an iterator that say which byte the piece begins with; those above say which dump it belongs to.
+/// The low bits of an iterator: the offset of the piece. The bits above identify the dump.
 const OFFSET_BITS: u32 = 48;
 
 /// A dump that is being read.
 #[derive(Debug)]
 pub(crate) struct Dump {
     bytes: Vec<u8>,
-    /// Tells the iterators of this dump from those of others.
+    /// Distinguishes the iterators of this dump from those of others.
     number: u16,
     read_ms: u64,
 }
@@ -29,7 +29,7 @@ impl Dump {
         self.bytes.capacity() as u64
     }
 
-    /// The piece that begins at `offset` and the iterator of the next, 0 behind the last.
+    /// The piece at `offset`, and the iterator of the next piece, or 0 after the last.
     fn piece(&self, offset: usize) -> Result<(i64, Vec<u8>), Refusal> {
         let rest = self.bytes.get(offset..).unwrap_or_default();
         let piece = &rest[..rest.len().min(PIECE_BYTES)];
@@ -43,14 +43,14 @@ impl Dump {
     }
 }
 
-/// The byte an iterator stands for, and the dump it belongs to.
+/// Splits an iterator into the dump it belongs to and its offset.
 pub(crate) fn iterator(word: &[u8]) -> Result<(u16, u64), Refusal> {
     let number = options::number(word).filter(|&number| i64::try_from(number).is_ok());
     let number = number.ok_or(Refusal::NotAnInteger)?;
     Ok(((number >> OFFSET_BITS) as u16, number & ((1 << OFFSET_BITS) - 1)))
 }
 
-/// `MF.DUMP name iterator`.
+/// `MF.DUMP key iterator`.
 pub(super) fn dump(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -71,7 +71,7 @@ pub(super) fn dump(
         let bytes = holder.encode(context)?;
         let mut number = [0; 2];
         context.environment.random(&mut number);
-        // Without the sign, and never the number that files are loaded with.
+        // Without the sign bit, and never the number that `MF.LOAD` of a file uses.
         let number = (u16::from_le_bytes(number) & 0x7fff).max(1);
         let dump = Dump { bytes, number, read_ms: now_ms };
         let first = dump.piece(0)?;

@@ -1,4 +1,4 @@
-//! The numbers of one generation: what it counted, and what its bits say.
+//! The figures of one generation: from its own counts and from its bits.
 
 use mayhap::{BlockedPlacement, BloomPlacement, Fill, Filter, Sampling};
 
@@ -7,7 +7,7 @@ use super::recipe::Recipe;
 use super::served::Served;
 use crate::health::{self, Assessment, Health};
 
-/// The numbers of a generation.
+/// The figures of a generation.
 pub(crate) struct Numbers {
     pub(crate) placement: &'static str,
     pub(crate) capacity: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Numbers {
     pub(crate) health: Health,
 }
 
-/// Items that are in, by its own count, and nothing else: how often it is wrong takes longer to work out.
+/// The number of inserted items, by its own count. The false-positive rate would take longer to compute.
 pub(crate) fn inserted(served: &Served) -> u64 {
     match &served.body {
         Body::Nothing => 0,
@@ -34,7 +34,7 @@ pub(crate) fn inserted(served: &Served) -> u64 {
     }
 }
 
-/// How many layers, tables or generations a filter has.
+/// The number of layers, tables or generations of a filter.
 pub(crate) fn layers_of(filter: &Filter) -> u64 {
     match filter {
         Filter::ScalableBloom(scalable) => scalable.layers().len() as u64,
@@ -46,11 +46,11 @@ pub(crate) fn layers_of(filter: &Filter) -> u64 {
     }
 }
 
-/// All of them. Reads as much of the bits as `sampling` says.
+/// All figures. Reads as much of the bits as `sampling` allows.
 pub(crate) fn of(served: &Served, sampling: Sampling) -> Numbers {
     match &served.body {
         Body::Nothing => of_nothing(served.recipe.as_deref()),
-        // Small, and its numbers are those of the filter it stands for.
+        // A list is small. Its figures are those of the filter it stands for.
         Body::List(_) => match served.copy() {
             Some(Ok(filter)) => of_filter(&filter, sampling),
             _ => of_nothing(served.recipe.as_deref()),
@@ -103,7 +103,7 @@ pub(crate) fn of(served: &Served, sampling: Sampling) -> Numbers {
 }
 
 impl Numbers {
-    /// With what the bits say: the rate is theirs where it is higher than the one that was counted.
+    /// Adds what the bits show: their rate replaces the counted one if it is higher.
     fn with(self, fill: Fill, guessed: bool) -> Self {
         let certain = self.expected_fpr.max(fill.certain_fpr());
         let health = if guessed {
@@ -116,7 +116,7 @@ impl Numbers {
     }
 }
 
-/// The rates only, and the model of the count only for a filter that holds more than it was made for: it takes longer than the look.
+/// Only the rates. The model for the inserted items is used only above capacity, because it takes longer than the sample.
 pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
     let rates = |target_fpr: f64, over: Option<f64>, fill: Fill, guessed: bool| {
         let (counted, bits) = (over.unwrap_or(0.0), fill.certain_fpr());
@@ -125,7 +125,7 @@ pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
         Assessment { target_fpr, expected_fpr: counted.max(fill.expected_fpr), health }
     };
     match &served.body {
-        // A list knows its items.
+        // A list is exact.
         Body::Nothing | Body::List(_) => Assessment::FINE,
         Body::Bloom(shared) => {
             let over = (shared.inserted() > shared.capacity()).then(|| shared.expected_fpr());
@@ -143,7 +143,7 @@ pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
             rates(plain.target_fpr(), over, plain.fill_by(sampling), false)
         }
         Body::Plain(filter) => match filter.fill(sampling) {
-            // Its items would have to be counted, and both answers are certain.
+            // Its items would have to be counted, and it has no false positives.
             Some(_) if matches!(&**filter, Filter::Bitmap(_)) => Assessment::FINE,
             Some(fill) => {
                 let over = (filter.inserted() > filter.capacity()).then(|| filter.expected_fpr());
@@ -157,7 +157,7 @@ pub(crate) fn assess(served: &Served, sampling: Sampling) -> Assessment {
     }
 }
 
-/// What a recipe promises.
+/// The figures of an empty filter of this recipe.
 fn of_nothing(recipe: Option<&Recipe>) -> Numbers {
     let (capacity, target_fpr) = match recipe {
         Some(Recipe::Static(fixed)) => (fixed.capacity.unwrap_or(0), fixed.target_fpr),
@@ -179,7 +179,7 @@ fn of_filter(filter: &Filter, sampling: Sampling) -> Numbers {
     let fill = filter.fill(sampling);
     let capacity = filter.capacity();
     let inserted = match (filter, fill) {
-        // What it holds is what its bits say.
+        // Its items are its bits.
         (Filter::Bitmap(bitmap), Some(fill)) => (fill.share * bitmap.len() as f64).round() as u64,
         (filter, _) => filter.inserted(),
     };
@@ -199,7 +199,7 @@ fn of_filter(filter: &Filter, sampling: Sampling) -> Numbers {
         inserted,
         target_fpr: filter.target_fpr(),
         expected_fpr: filter.expected_fpr(),
-        // Of a set that was built of all its items: all of it.
+        // A static filter is always full.
         fill: if inserted == 0 { 0.0 } else { (inserted as f64 / capacity.max(1) as f64).min(1.0) },
         layers: layers_of(filter),
         health: Health::of(filter.target_fpr(), filter.expected_fpr()),

@@ -1,4 +1,4 @@
-//! What a name of the `MF.*` family holds: the generation that serves, the one that is coming, and a dump that is being read.
+//! The value of an `MF.*` key: the current generation, the next one, and a dump that is being read.
 
 use std::io::{self, Write};
 
@@ -17,27 +17,27 @@ use crate::lost::Lost;
 use crate::refusal::Refusal;
 use crate::reply::room_for;
 
-/// What a name holds. There may be a hundred million of them: what few need is behind a pointer.
+/// The value of an `MF.*` key. There may be a hundred million of them, so rarely used parts are in a separate allocation.
 #[derive(Debug)]
 pub struct Holder {
     pub(crate) served: Served,
     pub(crate) side: Option<Box<Side>>,
-    /// When the generation that serves was made.
+    /// When the current generation was made.
     created_ms: u64,
-    /// Counts the generations that served.
+    /// The number of the current generation.
     generation: u32,
 }
 
-/// What is there beside the generation that serves.
+/// The parts besides the current generation.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) next: Option<Next>,
     pub(crate) dump: Option<Dump>,
-    /// What is coming is to replace what was lost.
+    /// The loss that the next generation replaces.
     pub(crate) lost: Option<Lost>,
 }
 
-/// The generation that is coming.
+/// The next generation.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// By `MF.BUILD`.
@@ -46,75 +46,75 @@ pub(crate) enum Next {
     Loading(Load),
 }
 
-/// What there is to know about a filter, for `MF.INFO` and for dashboards. How long that takes is bounded by how much of the bits is read.
+/// What is known about a filter, for `MF.INFO` and dashboards. The time to collect it depends on how much of the bits is read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Facts {
-    /// The kind; nothing while the first generation is being loaded.
+    /// The kind; `None` while the first generation is being loaded.
     pub kind: Option<Kind>,
-    /// Whose rule decides where items go.
+    /// The program whose rule places the items.
     pub placement: &'static str,
-    /// Items it is for.
+    /// Items it is sized for.
     pub capacity: u64,
     /// Items in it, by its own count.
     pub inserted: u64,
-    /// The rate promised.
+    /// The target false-positive rate.
     pub target_fpr: f64,
-    /// The rate now: that of the model for the items counted, or that of the bits where it is higher.
+    /// The rate now: by the model for the inserted items, or by the bits that are set if that is higher.
     pub expected_fpr: f64,
     /// The share of bits or slots in use, counted or from a sample.
     pub fill: f64,
-    /// Whether the rate is past the target, and how far.
+    /// Whether the rate is above the target, and how far.
     pub health: Health,
-    /// Bytes of all generations and dumps, all in.
+    /// Bytes of all generations and dumps in total.
     pub memory_bytes: u64,
-    /// Layers, tables or generations that a lookup may ask.
+    /// Layers, tables or generations that a lookup may read.
     pub layers: u64,
-    /// The generation that serves.
+    /// The number of the current generation.
     pub generation: u32,
-    /// When that was made, in milliseconds since 1970.
+    /// When it was made, in milliseconds since 1970.
     pub created_ms: u64,
     /// Is there a secret key?
     pub keyed: bool,
     /// `ready`, `loading`, `building`, `unbuilt`.
     pub state: &'static str,
-    /// What is coming: `none`, `loading`, `building`.
+    /// The state of the next generation: `none`, `loading`, `building`.
     pub next: &'static str,
 }
 
 impl Holder {
-    /// A new one, of generation 1 unless its first one is still to be built.
+    /// A new value, with generation 1 unless its first generation must still be built.
     pub(crate) fn new(served: Served, now_ms: u64) -> Self {
         let generation = u32::from(!matches!(served.body, Body::Nothing));
         Self { served, side: None, created_ms: now_ms, generation }
     }
 
-    /// One whose first generation is still to come.
+    /// A value whose first generation does not exist yet.
     pub(crate) fn awaiting(next: Next, now_ms: u64) -> Self {
         let served = Served { body: Body::Nothing, recipe: None, scheme: HashScheme::fast(0) };
         let side = Some(Box::new(Side { next: Some(next), ..Side::default() }));
         Self { served, side, created_ms: now_ms, generation: 0 }
     }
 
-    /// The filter in the bytes of a `.mayhap` file, served from now on; for `RESTORE` and snapshots.
+    /// Decodes the filter of a `.mayhap` file; for `RESTORE` and snapshots.
     ///
     /// # Errors
-    /// [`Refusal`] for anything but an intact filter, and for memory that is refused.
+    /// [`Refusal`] if the filter is not intact, or if memory is refused.
     pub fn decode(bytes: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
         context.admit(bytes.len() as u64, bytes.len() as u64)?;
         let filter = Filter::decode(bytes).map_err(MayhapRefusal::Decode)?;
         Ok(Self::of(filter, context))
     }
 
-    /// A name that serves this filter.
+    /// A value with this filter.
     pub(crate) fn of(filter: Filter, context: &Context<'_>) -> Self {
         Self::new(Served::loaded(filter), context.environment.now_ms())
     }
 
-    /// The generation that serves as the bytes of a `.mayhap` file; for `DUMP` and snapshots.
+    /// Encodes the current generation as a `.mayhap` file; for `DUMP` and snapshots.
     ///
     /// # Errors
-    /// `NOTREADY` where none does, and for memory that is refused.
+    /// `NOTREADY` if there is none, and if memory is refused.
     pub fn encode(&mut self, context: &Context<'_>) -> Result<Vec<u8>, Refusal> {
         self.ready()?;
         let bytes = self.encoded_bytes();
@@ -126,7 +126,7 @@ impl Holder {
         }
     }
 
-    /// Writes the filter that serves as the bytes of a `.mayhap` file, without a copy of it in between; nothing where none does.
+    /// Writes the current filter as a `.mayhap` file, without an intermediate copy; writes nothing if there is none.
     pub(crate) fn encode_into(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if !self.is_ready() {
             return Ok(());
@@ -138,32 +138,32 @@ impl Holder {
         }
     }
 
-    /// One with these parts.
+    /// A value with these parts.
     pub(crate) const fn with(served: Served, side: Option<Box<Side>>) -> Self {
         Self { served, side, created_ms: 0, generation: 0 }
     }
 
-    /// Can it be stored as nothing but its history and the filter that serves, or as a list?
+    /// Can it be stored as just its history and the current filter, or as a list?
     pub(crate) fn is_plain(&self) -> bool {
         self.next().is_none() && self.is_ready() && (self.served_as_list() || self.served.recipe.is_none())
     }
 
-    /// Appends all that stands in front of the filter that serves, for snapshots.
+    /// Appends everything that precedes the current filter in a snapshot.
     pub(crate) fn store_head(&mut self, out: &mut Vec<u8>) {
         stored_holder::head(self, out);
     }
 
-    /// How many bytes stand in front of the filter in what [`store_head`](Self::store_head) began.
+    /// The number of bytes before the filter in the output of [`store_head`](Self::store_head).
     pub(crate) fn head_bytes(bytes: &[u8]) -> Result<usize, DecodeError> {
         stored_holder::head_bytes(bytes)
     }
 
-    /// What [`store_head`](Self::store_head) began, with its filter behind it.
+    /// Loads the output of [`store_head`](Self::store_head), followed by its filter.
     pub(crate) fn load(bytes: &[u8]) -> Result<Self, DecodeError> {
         stored_holder::load(bytes)
     }
 
-    /// Writes the list it still is, for snapshots; nothing if it is none.
+    /// Writes its list of first items for a snapshot; writes nothing if it is not a list.
     pub(crate) fn store_list(&self, out: &mut dyn Write) -> Option<io::Result<()>> {
         match (&self.served.body, &self.served.recipe) {
             (Body::List(list), Some(recipe)) => {
@@ -173,31 +173,31 @@ impl Holder {
         }
     }
 
-    /// What [`store_list`](Self::store_list) wrote.
+    /// Loads the output of [`store_list`](Self::store_list).
     pub(crate) fn load_list(bytes: &[u8], context: &Context<'_>) -> Result<Self, DecodeError> {
         Ok(Self::new(stored_list::load(bytes)?, context.environment.now_ms()))
     }
 
-    /// Which generation serves, and since when, in milliseconds since 1970; for snapshots.
+    /// The current generation and when it was made, in milliseconds since 1970; for snapshots.
     pub(crate) const fn history(&self) -> (u32, u64) {
         (self.generation, self.created_ms)
     }
 
-    /// The same filter with the history it had when it was saved.
+    /// Restores the history of a saved filter.
     pub(crate) const fn with_history(mut self, (generation, created_ms): (u32, u64)) -> Self {
         (self.generation, self.created_ms) = (generation, created_ms);
         self
     }
 
-    /// About as many bytes as it takes encoded, never less.
+    /// An upper bound, not far off, of its encoded size in bytes.
     fn encoded_bytes(&self) -> u64 {
-        /// More than the headers of all its layers.
+        /// An upper bound of the headers of all its layers.
         const HEADERS: u64 = 512;
         let full = self.served.recipe.as_ref().and_then(|recipe| recipe.memory_bytes().ok()).unwrap_or(0);
         self.served.body.memory_bytes().max(full) + HEADERS * (self.served.body.layers() + 2)
     }
 
-    /// Another one like it, without what is coming; for `COPY`.
+    /// Returns a copy without the next generation; for `COPY`.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -206,7 +206,7 @@ impl Holder {
         Ok(Self { served: self.served.try_clone()?, side: None, created_ms, generation })
     }
 
-    /// Does a generation serve? One that does not is never saved.
+    /// Can the current generation answer?
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         !matches!(self.served.body, Body::Nothing)
@@ -217,17 +217,17 @@ impl Holder {
         matches!(self.served.body, Body::List(_))
     }
 
-    /// The generation that serves.
+    /// The current generation, if it can answer.
     pub(crate) fn ready(&self) -> Result<&Served, Refusal> {
         if self.is_ready() { Ok(&self.served) } else { Err(self.not_ready().into()) }
     }
 
-    /// The same, to be changed.
+    /// Like [`ready`](Self::ready), but mutable.
     pub(crate) fn ready_mut(&mut self) -> Result<&mut Served, Refusal> {
         if self.is_ready() { Ok(&mut self.served) } else { Err(self.not_ready().into()) }
     }
 
-    /// Why it does not serve.
+    /// Why it cannot answer.
     fn not_ready(&self) -> NotReady {
         match (self.next(), self.served.kind()) {
             (Some(Next::Loading(_)), _) => NotReady::Loading,
@@ -237,29 +237,29 @@ impl Holder {
         }
     }
 
-    /// It is to replace what was lost, once a generation serves.
+    /// Records a loss that the first generation replaces.
     pub(crate) fn replaces(&mut self, lost: Lost) {
         if !self.is_ready() {
             self.side.get_or_insert_default().lost = Some(lost);
         }
     }
 
-    /// What was lost, and is not replaced yet.
+    /// The loss that is not replaced yet.
     pub(crate) fn lost(&self) -> Option<Lost> {
         self.side.as_ref()?.lost.filter(|_| !self.is_ready())
     }
 
-    /// What is coming.
+    /// The next generation.
     pub(crate) fn next(&self) -> Option<&Next> {
         self.side.as_ref()?.next.as_ref()
     }
 
-    /// The place of what is coming.
+    /// The place of the next generation.
     pub(crate) fn next_mut(&mut self) -> &mut Option<Next> {
         &mut self.side.get_or_insert_default().next
     }
 
-    /// What `MF.BUILD` is filling.
+    /// The build that `MF.BUILD` is filling.
     pub(crate) fn building_mut(&mut self) -> Option<&mut Building> {
         match self.side.as_mut()?.next.as_mut()? {
             Next::Building(building) => Some(building),
@@ -267,8 +267,8 @@ impl Holder {
         }
     }
 
-    /// Puts `items` in the generation that serves, as [`Served::add`] does, and all that it took in the one that is being built. Of the
-    /// first `begun` the one that serves has taken already; their outcome is not handed out.
+    /// Inserts `items` into the current generation, as [`Served::add`] does, and those it accepted into the build as well. The current
+    /// generation has accepted the first `begun` items already; their results are not passed on.
     pub(crate) fn add(
         &mut self,
         items: &[&[u8]],
@@ -296,14 +296,14 @@ impl Holder {
         Ok(())
     }
 
-    /// Takes away what is coming, and the place for it.
+    /// Removes the next generation and its place.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
         let next = self.side.as_mut().and_then(|side| side.next.take());
         self.tidy();
         next
     }
 
-    /// Gives the memory of an empty side back.
+    /// Frees an empty side.
     pub(crate) fn tidy(&mut self) {
         if self
             .side
@@ -314,7 +314,7 @@ impl Holder {
         }
     }
 
-    /// From now on this one serves. Returns its number.
+    /// Makes this the current generation and returns its number.
     pub(crate) fn serve(&mut self, served: Served, now_ms: u64) -> u32 {
         self.generation = self.generation.saturating_add(1);
         (self.served, self.created_ms) = (served, now_ms);
@@ -325,7 +325,7 @@ impl Holder {
         self.generation
     }
 
-    /// Bytes it takes, all in.
+    /// Bytes it takes in total.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let side = self.side.as_ref().map_or(0, |side| {
@@ -338,23 +338,23 @@ impl Holder {
         size_of::<Self>() as u64 + self.served.body.memory_bytes() + side
     }
 
-    /// Items in the generation that serves, by its own count; 0 for a bitmap, whose bits would have to be counted one by one.
+    /// Items in the current generation, by its own count; 0 for a bitmap, whose bits would have to be counted one by one.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.served.items()
     }
 
-    /// Does the generation that serves hash with a secret key?
+    /// Does the current generation hash with a secret key?
     pub(crate) const fn is_keyed(&self) -> bool {
         matches!(self.served.scheme, HashScheme::Keyed { .. })
     }
 
-    /// The rates of the generation that serves, if one does.
+    /// The rates of the current generation, if it can answer.
     pub(crate) fn assess(&self, sampling: Sampling) -> Option<Assessment> {
         self.is_ready().then(|| super::facts::assess(&self.served, sampling))
     }
 
-    /// What there is to know, after a look at as much of the bits as `sampling` says.
+    /// Collects the facts. Reads as much of the bits as `sampling` allows.
     #[must_use]
     pub fn facts(&self, sampling: Sampling) -> Facts {
         let numbers = super::facts::of(&self.served, sampling);

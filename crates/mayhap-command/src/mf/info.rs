@@ -1,4 +1,6 @@
-//! `MF.INFO name [field]`.
+//! `MF.INFO key [field]`.
+
+use mayhap::figures;
 
 use super::holder_of;
 use super::refused::{MayhapRefusal, NotReady};
@@ -9,10 +11,10 @@ use crate::reply::Reply;
 use crate::run::Request;
 use crate::value::Value;
 
-/// Fields that the bits are read for. Who asks for another one does not wait for that.
+/// The fields that need the bits to be read. A request for another field skips that work.
 const FROM_BITS: [&str; 4] = ["fill", "expected_fpr", "health", "inserted"];
 
-/// `MF.INFO name [field]`: also of a filter that does not serve yet.
+/// `MF.INFO key [field]`. Works for a filter that cannot answer yet.
 pub(super) fn info(
     request: &Request<'_>,
     value: Option<&Value>,
@@ -25,10 +27,7 @@ pub(super) fn info(
         if FROM_BITS.iter().any(asks) { health::look(holder.memory_bytes()) } else { health::glance() };
     let facts = holder.facts(sampling);
     let age_ms = context.environment.now_ms().saturating_sub(facts.created_ms);
-    let bits_per_item = match facts.inserted {
-        0 => 0.0,
-        inserted => facts.memory_bytes as f64 * 8.0 / inserted as f64,
-    };
+    let bits_per = |items| Reply::Double(figures::bits_per(facts.memory_bytes, items).unwrap_or(0.0));
     let fields = [
         ("kind", Reply::bulk(facts.kind.map_or("unknown", mayhap::Kind::name))),
         ("state", Reply::bulk(facts.state)),
@@ -41,11 +40,13 @@ pub(super) fn info(
         ("inserted", Reply::count(facts.inserted)),
         ("target_fpr", Reply::Double(facts.target_fpr)),
         ("expected_fpr", Reply::Double(facts.expected_fpr)),
+        ("load", Reply::Double(figures::load(facts.inserted, facts.capacity))),
         ("fill", Reply::Double(facts.fill)),
         ("health", Reply::bulk(facts.health.name())),
         ("layers", Reply::count(facts.layers)),
         ("memory_bytes", Reply::count(facts.memory_bytes)),
-        ("bits_per_item", Reply::Double(bits_per_item)),
+        ("bits_per_item", bits_per(facts.capacity)),
+        ("bits_per_inserted", bits_per(facts.inserted)),
     ];
     match request.words.get(2) {
         None => Ok(Reply::Map(fields.map(|(name, value)| (Reply::bulk(name), value)).into())),

@@ -1,6 +1,6 @@
 //! `MF.ADD`, `MF.MADD`, `MF.EXISTS`, `MF.MEXISTS`: many items, and many requests, at once.
 
-use mayhap::Answers;
+use mayhap::NewItems;
 
 use super::body::Body;
 use super::change::create;
@@ -81,7 +81,7 @@ pub(crate) fn add_together(
         if !matches!(served.body, Body::Nothing | Body::List(_) | Body::Plain(_)) {
             scratch.hashes.extend(items.iter().map(|item| served.scheme.hash(*item)));
         }
-        let (hashes, new) = (&scratch.hashes[..], &mut scratch.answers);
+        let (hashes, new) = (&scratch.hashes[..], &mut scratch.inserted);
         let added = match &served.body {
             Body::Scalable(filter) if served.body.takes_hashes() => filter.insert_hash_batch(hashes, new),
             Body::Bloom(filter) => {
@@ -94,16 +94,16 @@ pub(crate) fn add_together(
             }
             _ => return together,
         };
-        together.changed |= new.mayhaps() > 0;
-        scratch.added += new.mayhaps() as u64;
+        together.changed |= new.new_count() > 0;
+        scratch.added += new.new_count() as u64;
         scratch.collect();
         if added < items.len() {
             scratch.begun = added;
             return together;
         }
         replies.push(match is_many(request) {
-            true => Reply::Booleans(std::mem::take(&mut scratch.answers)),
-            false => Reply::Boolean(scratch.answers.get(0).unwrap_or(false)),
+            true => Reply::Booleans(std::mem::take(&mut scratch.inserted).into_bits()),
+            false => Reply::Boolean(scratch.inserted.get(0).unwrap_or(false)),
         });
         together.done += 1;
     }
@@ -118,7 +118,7 @@ pub(crate) fn add_alone(
     scratch: &mut Scratch,
 ) -> Result<Reply, Refusal> {
     let begun = std::mem::take(&mut scratch.begun);
-    let done: Answers = if begun > 0 { std::mem::take(&mut scratch.answers) } else { Answers::new() };
+    let done: NewItems = if begun > 0 { std::mem::take(&mut scratch.inserted) } else { NewItems::new() };
     let mut replies = add_items(&request.words[ITEMS_FROM..], begun, &done, slot, context)?;
     match (is_many(request), replies.pop()) {
         (false, Some(Reply::Refused(refusal))) => Err(*refusal),
@@ -157,14 +157,14 @@ pub(super) fn insert(
         }
         create(slot, &options, recipe, context)?;
     }
-    add_items(items, 0, &Answers::new(), slot, context).map(Reply::Array)
+    add_items(items, 0, &NewItems::new(), slot, context).map(Reply::Array)
 }
 
 /// Adds `items`, of which the first `begun` went in already, with answers `done`.
 fn add_items(
     items: &[&[u8]],
     begun: usize,
-    done: &Answers,
+    done: &NewItems,
     slot: &mut Slot<'_>,
     context: &Context<'_>,
 ) -> Result<Vec<Reply>, Refusal> {

@@ -1,18 +1,18 @@
-//! The names of kinds behind `KIND`: those of the library and of the program, and short ones.
+//! The names of kinds after `KIND`: those of the library and of the program, and short names.
 
 use mayhap::BlockedLayout;
 use mayhap::advise::Structure;
 
-/// What `KIND` names.
+/// The kind that `KIND` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KindName {
-    /// Exactly this.
+    /// Exactly this structure.
     Exactly(Structure),
     /// A blocked Bloom filter, in the layout that fits best.
     Blocked,
-    /// An xor filter with fingerprints of so many bits.
+    /// An xor filter with fingerprints of this many bits.
     Xor(u32),
-    /// A binary fuse filter with fingerprints of so many bits.
+    /// A binary fuse filter with fingerprints of this many bits.
     Fuse(u32),
     /// 64-bit fingerprints: practically exact, growing.
     Fingerprints,
@@ -20,7 +20,7 @@ pub(crate) enum KindName {
     ScalableCuckoo,
 }
 
-/// Short names for long ones.
+/// Short names and the names they stand for.
 const ALIASES: [(&str, &str); 11] = [
     ("blocked", "blocked-bloom"),
     ("counting", "counting-bloom"),
@@ -35,7 +35,7 @@ const ALIASES: [(&str, &str); 11] = [
     ("golomb", "gcs"),
 ];
 
-/// The kind of this name, however it is spelled.
+/// Returns the kind with this name, in upper or lower case.
 pub(crate) fn parse(word: &[u8]) -> Option<KindName> {
     let text = std::str::from_utf8(word).ok()?.to_ascii_lowercase().replace([' ', '_'], "-");
     let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text.as_str(), |(_, name)| name);
@@ -53,12 +53,12 @@ pub(crate) fn parse(word: &[u8]) -> Option<KindName> {
     }
 }
 
-/// All that have a kind of ours.
+/// All structures that have a kind in our file format.
 fn ours() -> impl Iterator<Item = Structure> {
     Structure::all().filter(|structure| structure.kind().is_some())
 }
 
-/// Every name, short ones apart, as a refusal lists them.
+/// All names except the short ones, as errors list them.
 pub(crate) fn names() -> String {
     let mut names: Vec<String> = Vec::new();
     for structure in ours() {
@@ -77,7 +77,7 @@ pub(crate) fn names() -> String {
 }
 
 impl KindName {
-    /// How refusals call it.
+    /// Its name in errors.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Exactly(structure) => structure.name(),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_and_alias_is_read_however_spelled() {
+    fn every_name_and_alias_is_found_in_any_case() {
         for name in names().split(", ") {
             assert!(parse(name.as_bytes()).is_some(), "{name}");
             assert_eq!(parse(name.to_uppercase().replace('-', "_").as_bytes()), parse(name.as_bytes()));

@@ -1,11 +1,11 @@
-//! What a thread has worked out, for questions that come again.
+//! A per-thread cache of computed results.
 
 use std::cell::RefCell;
 
-/// Answers that are kept at most.
+/// The maximum number of cached results.
 const SLOTS: usize = 256;
 
-/// Answers to questions, each in the one place that its hash names: a later one takes the place of an earlier.
+/// A direct-mapped cache: the hash of a question names its only place, and a later result replaces an earlier one.
 pub(crate) struct Memo<Q, A>(RefCell<Vec<Slot<Q, A>>>);
 
 type Slot<Q, A> = Option<Box<(Q, A)>>;
@@ -15,7 +15,7 @@ impl<Q, A: Copy> Memo<Q, A> {
         Self(RefCell::new(Vec::new()))
     }
 
-    /// The answer to the question with this hash that `is` says is the same.
+    /// Returns the cached result for this hash if `is` confirms that the question is the same.
     pub(crate) fn get(&self, hash: u64, is: impl Fn(&Q) -> bool) -> Option<A> {
         let slots = self.0.borrow();
         let (question, answer) = &**slots.get(place(hash))?.as_ref()?;
@@ -35,7 +35,7 @@ const fn place(hash: u64) -> usize {
     (hash >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
-/// A hash of some numbers: a fast one, for a wrong guess costs only time.
+/// A fast hash of some numbers. A collision costs only time.
 pub(crate) fn hash<const N: usize>(numbers: [u64; N]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     numbers
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_question_is_answered_from_memory() {
+    fn only_the_same_question_hits_the_cache() {
         let memo: Memo<u64, u64> = Memo::new();
         for question in 0..10_000 {
             let hash = hash([question]);
@@ -61,6 +61,6 @@ mod tests {
             let known = memo.get(hash([question]), |asked| *asked == question);
             known.inspect(|&answer| assert_eq!(answer, question + 1)).is_some()
         });
-        assert!((SLOTS / 2..=SLOTS).contains(&kept.count()), "places are used evenly");
+        assert!((SLOTS / 2..=SLOTS).contains(&kept.count()), "slots are used evenly");
     }
 }

@@ -1,4 +1,4 @@
-//! `MF.MERGE target source [source …]`: everything the sources hold is in the target, too.
+//! `MF.MERGE target source [source …]`: adds the items of the sources to the target.
 
 use mayhap::{Filter, MergeError};
 
@@ -13,8 +13,8 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot, Source};
 use crate::value::Value;
 
-/// `MF.MERGE target source [source …]`. A target that is there keeps what it holds; one that is not becomes like its first source. All or
-/// nothing: the union is made beside the target.
+/// `MF.MERGE target source [source …]`. An existing target keeps its items; a missing one is created like the first source. All or
+/// nothing: the union is built separately from the target.
 pub(super) fn merge(
     _request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -62,7 +62,7 @@ pub(super) fn merge(
     Ok(Reply::Ok)
 }
 
-/// Bytes a plain copy takes.
+/// Bytes of a plain copy.
 fn copied_bytes(served: &Served) -> u64 {
     let listed = served.recipe.as_ref().and_then(|recipe| recipe.memory_bytes().ok()).unwrap_or(0);
     served.body.memory_bytes().max(listed)
@@ -83,12 +83,12 @@ pub(super) fn unite(merged: &mut Filter, other: &Served, context: &Context<'_>) 
         Body::Plain(filter) => merged.union(filter),
         _ => {
             let outcome = merged.union(&copy(other, context)?);
-            // That copy is gone again.
+            // That copy was dropped.
             context.budget.release(copied_bytes(other));
             outcome
         }
     };
-    // Some kinds have grown.
+    // Some kinds grow in a merge.
     let after = merged.memory_bytes();
     context.admit(after, after.saturating_sub(before))?;
     outcome.map_err(|error| match error {

@@ -1,16 +1,16 @@
-//! `MF.*`: every kind of the library, with one grammar.
+//! `MF.*`: every kind of filter of the library, with one grammar.
 //!
-//! * **Three answers.** 1: mayhap. 0: certainly absent. An error that begins with `NOTREADY`: there is nothing that could answer; the
-//!   filter is missing, being loaded, being built, or of a kind that is built of all its items at once and was not yet. No filter is ever
-//!   made by adding to it: one that was lost must not come back empty and deny every item.
-//! * **Generations.** `MF.BUILD` and `MF.LOAD` make the next one beside the one that serves and swap it in in one step.
-//!   What is added to a name while it is built is in the build as well.
-//! * **Keyed.** Items are hashed with a secret key unless `KEYLESS` or a `KEY` is asked for, so that non-members cannot forge items that
-//!   collide.
+//! * **Three answers.** 1: maybe. 0: certainly not. An error that begins with `NOTREADY`: the filter cannot answer. It is missing, is
+//!   being loaded or built, or is of a static kind that was not built yet. Adding to a missing filter never creates it: a filter that
+//!   was lost must not come back empty and answer *no* for every item.
+//! * **Generations.** `MF.BUILD` and `MF.LOAD` make the next generation while the current one answers, and swap it in atomically.
+//!   Items added to a key during a build go into the build as well.
+//! * **Keyed.** Items are hashed with a random secret key unless `KEYLESS` or `KEY` is given. Clients that do not have the key cannot
+//!   forge items that collide.
 //!
 //! ```text
 //! Value::Filter ─▶ Holder ─┬─▶ Served ─┬─▶ Body    the filter, or the first few items of a small one
-//!                          │           └─▶ Recipe  what it is made from; shared by all that are alike
+//!                          │           └─▶ Recipe  how to make it; shared by all filters that are alike
 //!                          └─▶ Side    the next generation, a dump that is being read
 //! ```
 
@@ -54,7 +54,7 @@ use crate::refusal::Refusal;
 use crate::run::{Batch, Run, Slot};
 use crate::value::Value;
 
-/// The holder in `value`; nothing where there is nothing.
+/// Returns the holder in `value`, or `None` if the key does not exist.
 fn holder_of(value: Option<&Value>) -> Result<Option<&Holder>, Refusal> {
     match value {
         None => Ok(None),
@@ -63,7 +63,7 @@ fn holder_of(value: Option<&Value>) -> Result<Option<&Holder>, Refusal> {
     }
 }
 
-/// The same, to be changed.
+/// Like [`holder_of`], but mutable.
 fn holder_mut<'s>(slot: &'s mut Slot<'_>) -> Result<Option<&'s mut Holder>, Refusal> {
     match slot.get_mut() {
         None => Ok(None),
@@ -72,7 +72,7 @@ fn holder_mut<'s>(slot: &'s mut Slot<'_>) -> Result<Option<&'s mut Holder>, Refu
     }
 }
 
-/// Empties a name of which no generation ever served. If it was to replace what was lost, that is lost again.
+/// Empties a key that has never had a generation that answers. If it was replacing lost data, the loss is recorded again.
 fn give_up(slot: &mut Slot<'_>) {
     let lost = match slot.get() {
         Some(Value::Filter(holder)) => holder.lost(),
@@ -84,7 +84,7 @@ fn give_up(slot: &mut Slot<'_>) {
     }
 }
 
-/// The words behind `MF.RESERVE name` and `MF.BUILD name BEGIN`.
+/// The words after `MF.RESERVE key` and `MF.BUILD key BEGIN`.
 macro_rules! options {
     ($($before:literal)?) => {
         concat!($($before,)? "[KIND kind] [CAPACITY n] [FPR p] [TIERS n,n,...] [GROWTH factor] [TIGHTENING ratio] \
@@ -93,7 +93,7 @@ macro_rules! options {
     };
 }
 
-/// The version these commands appeared in.
+/// The version in which these commands appeared.
 const SINCE: &str = "0.1.0";
 
 /// The family's rows of the table.
@@ -104,8 +104,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Makes an empty filter of any kind; without KIND of the one that fits best what is asked for",
-        syntax: options!("name "),
+        summary: "Creates an empty filter; without KIND, of the kind that fits the options best",
+        syntax: options!("key "),
         since: SINCE,
         complexity: "O(M), where M is the memory of the filter",
         run: Run::Change(change::reserve),
@@ -116,8 +116,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: true, ..Flags::WRITE },
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Adds an item; 1 if it is certainly new, 0 if mayhap it was there",
-        syntax: "name item",
+        summary: "Adds an item; returns 1 if it is certainly new, 0 if it may have been there before",
+        syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
         run: Run::Items(Batch::MayhapAdd),
@@ -128,8 +128,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: true, ..Flags::WRITE },
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Adds items; an answer for each, as MF.ADD has it",
-        syntax: "name item [item ...]",
+        summary: "Adds items; returns one answer per item, like MF.ADD",
+        syntax: "key item [item ...]",
         since: SINCE,
         complexity: "O(N), where N is the number of items",
         run: Run::Items(Batch::MayhapAdd),
@@ -140,8 +140,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Adds items, to a new filter if there is none of this name; an answer for each, as MF.ADD has it",
-        syntax: concat!(options!("name [NOCREATE] "), " ITEMS item [item ...]"),
+        summary: "Adds items and creates the filter if it does not exist; returns one answer per item, like MF.ADD",
+        syntax: concat!(options!("key [NOCREATE] "), " ITEMS item [item ...]"),
         since: SINCE,
         complexity: "O(N), where N is the number of items, and O(M) for a new filter, where M is its memory",
         run: Run::Change(items::insert),
@@ -152,8 +152,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Asks about an item: 1 mayhap, 0 certainly absent, NOTREADY if there is nothing to ask",
-        syntax: "name item",
+        summary: "Checks whether an item is in a filter: 1 maybe, 0 certainly not; error NOTREADY if the filter cannot answer",
+        syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
         run: Run::Items(Batch::MayhapAsk),
@@ -164,8 +164,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Asks about items; an answer for each, as MF.EXISTS has it",
-        syntax: "name item [item ...]",
+        summary: "Checks whether items are in a filter; returns one answer per item, like MF.EXISTS",
+        syntax: "key item [item ...]",
         since: SINCE,
         complexity: "O(N), where N is the number of items",
         run: Run::Items(Batch::MayhapAsk),
@@ -176,8 +176,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE_FAST,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Takes one copy of an item out, of kinds that can; only for items that were added",
-        syntax: "name item",
+        summary: "Removes one copy of an item, in kinds that support it; remove only items that were added",
+        syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
         run: Run::Change(change::delete),
@@ -188,8 +188,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Says how many copies of an item are in, mayhap too many, of kinds that count them",
-        syntax: "name item",
+        summary: "Returns the number of copies of an item, which may be too high, in kinds that count copies",
+        syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
         run: Run::Look(change::count),
@@ -200,8 +200,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Says how many items are in, by the filter's own count",
-        syntax: "name",
+        summary: "Returns the number of items in a filter, by its own count",
+        syntax: "key",
         since: SINCE,
         complexity: "O(1); O(M) for a bitmap, where M is its memory",
         run: Run::Look(change::card),
@@ -212,8 +212,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Forgets every item; the filter stays, with its key",
-        syntax: "name",
+        summary: "Removes all items; the filter and its secret key stay",
+        syntax: "key",
         since: SINCE,
         complexity: "O(M), where M is the memory of the filter",
         run: Run::Change(change::clear),
@@ -224,8 +224,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::READ,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Says what a filter is, how full by its bits, how large, how often wrong and whether that is more than promised, also of one that is not ready",
-        syntax: "name [field]",
+        summary: "Returns a filter's kind, fill, memory and false-positive rate, and whether the rate is above the target; works for a filter that is not ready",
+        syntax: "key [field]",
         since: SINCE,
         complexity: "O(M), where M is its memory, at most 16 MiB of it: a larger one is sampled",
         run: Run::Look(info::info),
@@ -236,7 +236,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ALL,
         family: Family::Mayhap,
-        summary: "Adds all that the sources hold to the target, which is made if it is not there; all of one shape and key",
+        summary: "Adds the items of the source filters to the target, which is created if it does not exist; all must have the same shape and secret key",
         syntax: "target source [source ...]",
         since: SINCE,
         complexity: "O(M * N), where M is the memory of the filter and N is the number of sources",
@@ -248,7 +248,7 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::NEITHER,
         names: Names::NONE,
         family: Family::Mayhap,
-        summary: "Advises a kind for so many items at such a rate (CAPACITY n FPR p says the same), with the reasons, the MF.RESERVE line and what every kind costs",
+        summary: "Recommends a kind for a capacity and a false-positive rate (or CAPACITY n FPR p): returns the reasons, the MF.RESERVE line and the cost of every kind",
         syntax: "capacity fpr [RANGE low high] [PROBES n] [MEMORY bytes] [DELETES [n]] [GROWS] [STATIC] [KEYLESS]",
         since: SINCE,
         complexity: "O(1)",
@@ -260,8 +260,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Says in words why the answer for an item is what it is",
-        syntax: "name item",
+        summary: "Explains in words why a filter gives its answer for an item",
+        syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
         run: Run::Change(change::explain),
@@ -272,8 +272,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags { fast: false, deny_oom: true, ..Flags::READ },
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Reads a filter as the bytes of a .mayhap file, piece by piece from iterator 0 on, until the next iterator is 0",
-        syntax: "name iterator",
+        summary: "Reads a filter as the bytes of a .mayhap file, in pieces; start with iterator 0 and stop when the returned iterator is 0",
+        syntax: "key iterator",
         since: SINCE,
         complexity: "O(M) for iterator 0, where M is the memory of the filter; O(1) for the others",
         run: Run::Change(dump::dump),
@@ -284,8 +284,8 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Takes the pieces of a .mayhap file in order, each with the iterator MF.DUMP was asked with, and serves it after the last; answers the bytes still missing",
-        syntax: "name iterator data",
+        summary: "Loads a .mayhap file from pieces, in order, each with the iterator that was passed to MF.DUMP; returns the number of bytes still missing; the filter answers after the last piece",
+        syntax: "key iterator data",
         since: SINCE,
         complexity: "O(M) for the last piece, where M is the memory of the filter; O(N) for the others, where N is their length",
         run: Run::Change(load::load),
@@ -296,12 +296,12 @@ pub static COMMANDS: &[Command] = &[
         flags: Flags::WRITE,
         names: Names::ONE,
         family: Family::Mayhap,
-        summary: "Builds the next generation beside the one that serves, with all that is added to the name meanwhile, and swaps it in with COMMIT, which answers its number",
+        summary: "Builds the next generation of a filter while the current one answers; items added to the key go into both; COMMIT swaps the new one in and returns its number",
         syntax: options!(
-            "name BEGIN | ADD item [item ...] | COMMIT | ABORT | INFO; BEGIN takes the options of MF.RESERVE, and none for a filter like the one that serves: "
+            "key BEGIN | ADD item [item ...] | COMMIT | ABORT | INFO; BEGIN takes the options of MF.RESERVE; with none, the new filter is like the current one: "
         ),
         since: SINCE,
-        complexity: "O(N), where N is the number of items added; COMMIT is O(1), or O(N) for kinds that are built of all items at once",
+        complexity: "O(N), where N is the number of items added; COMMIT is O(1), or O(N) for static kinds",
         run: Run::Change(build::build),
     },
 ];

@@ -1,4 +1,4 @@
-//! The words behind `MF.RESERVE name` and `MF.BUILD name BEGIN`, and the recipe they mean.
+//! Parses the words after `MF.RESERVE key` and `MF.BUILD key BEGIN` into a recipe.
 
 use mayhap::advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, recommend, solve};
 use mayhap::{
@@ -15,20 +15,20 @@ use crate::args;
 use crate::context::Context;
 use crate::refusal::Refusal;
 
-/// The rate where none is asked for.
+/// The false-positive rate if none is given.
 const DEFAULT_FPR: f64 = 0.01;
-/// Items of what grows anyway, where none are asked for.
+/// The capacity of a growing filter if none is given.
 const DEFAULT_CAPACITY: u64 = 1_000;
-/// How a chain of layers grows that nobody named tiers for. A server has many of them and counts its memory: from 1 000 items to 10^6 at
-/// 1 %, this takes 16.6 bits an item where the library's own default takes 43 and RedisBloom's 23; over all sizes between 10^4 and 10^7
-/// it takes 23 in the mean, and they 31. The price is ten layers to ask where there would be seven.
+/// How a chain of layers grows if no tiers are given. A server has many filters, and memory counts. From 1 000 items to 10^6 at 1 %,
+/// this takes 16.6 bits an item; the library's own default takes 43 and RedisBloom's 23. On average over all sizes between 10^4 and 10^7
+/// it takes 23, the others 31. The price: lookups read ten layers instead of seven.
 const DEFAULT_GROWTH: f64 = 2.0;
 /// See [`DEFAULT_GROWTH`].
 const DEFAULT_TIGHTENING: f64 = 0.85;
-/// A millisecond is the unit of windows of time.
+/// Windows of time are measured in milliseconds.
 const MS: u64 = 1_000;
 
-/// What the words say.
+/// The parsed options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     kind: Option<KindName>,
@@ -52,26 +52,26 @@ pub(crate) struct Options {
     seed: Option<u64>,
     key: Option<[u8; 16]>,
     expire_secs: Option<u64>,
-    /// The options that stand there, as the manual writes them.
+    /// The options that were given, as the manual writes them.
     given: Vec<&'static str>,
 }
 
 thread_local! {
-    /// What options were found to mean: filters are often made with the same few lines.
+    /// Recipes of recent options: filters are often created with the same few option lines.
     static RECIPES: Memo<Options, Recipe> = const { Memo::new() };
-    /// What needs were found to be suited best by.
+    /// Structures recommended for recent needs.
     static ADVISED: Memo<Needs, Structure> = const { Memo::new() };
 }
 
-/// Needs near these ones, the same for all that are within 3 % of one another: to choose a structure by. A limit, a range and a number of
-/// probes may be met by a hair's breadth, so that those stay as they are.
+/// Rounds needs to choose a structure by: needs within 3 % of one another become equal. A memory limit, a range and a number of probes
+/// may be met only just, so those are not rounded.
 fn rounded(needs: &Needs) -> Needs {
-    /// Rounded down, the lowest rate that there is would be none.
+    /// The lowest rate. Rounded down, it would become 0.
     const LOWEST: f64 = 2e-15;
     if needs.memory_limit_bytes.is_some() || needs.probes.is_some() || needs.item != ItemShape::Unknown {
         return needs.clone();
     }
-    // The highest six bits, of a count and of a fraction alike: every machine rounds the same way.
+    // Keeps the highest six bits, of counts and of fractions: every machine rounds the same way.
     let count = |count: u64| count & !(u64::MAX >> 6 >> count.leading_zeros());
     let rate = |rate: f64| f64::from_bits(rate.to_bits() & !((1 << 47) - 1));
     let mut near = needs.clone();
@@ -85,7 +85,7 @@ fn rounded(needs: &Needs) -> Needs {
     near
 }
 
-/// What suits these needs best. To price what could suit takes 50 µs, so that the thread remembers what it was told.
+/// Returns the structure that suits these needs best. Comparing all candidates takes 50 µs, so each thread caches the results.
 fn best_structure(needs: &Needs) -> Result<Structure, Refusal> {
     let hash = memo::hash([needs.items, needs.target_fpr.to_bits()]);
     if let Some(known) = ADVISED.with(|advised| advised.get(hash, |asked| asked == needs)) {
@@ -123,11 +123,11 @@ const NAMES: [&str; 20] = [
     "KEY",
     "EXPIRE",
 ];
-/// `SEED` stands behind `KEYLESS` or alone, which then means the same.
+/// `SEED` follows `KEYLESS`, or stands alone and then implies it.
 const SEED: &str = "SEED";
 
 impl Options {
-    /// What these words say; `MF.RESERVE` and `MF.BUILD … BEGIN` read the same ones.
+    /// Parses these words. `MF.RESERVE` and `MF.BUILD … BEGIN` have the same options.
     pub(crate) fn parse(words: &[&[u8]]) -> Result<Self, Refusal> {
         let mut options = Self::default();
         let mut words = Words { rest: words };
@@ -183,7 +183,7 @@ impl Options {
         Ok(())
     }
 
-    /// Do they go together?
+    /// Checks that the options can be combined.
     fn check(self) -> Result<Self, Refusal> {
         let given = |name: &str| self.given.iter().copied().find(|given| *given == name);
         for (one, other) in [
@@ -202,17 +202,17 @@ impl Options {
         Ok(self)
     }
 
-    /// Did it say nothing?
+    /// Are there no options?
     pub(crate) const fn is_empty(&self) -> bool {
         self.given.is_empty()
     }
 
-    /// After how many seconds the name goes away.
+    /// The number of seconds until the key expires.
     pub(crate) const fn expire_secs(&self) -> Option<u64> {
         self.expire_secs
     }
 
-    /// How items are hashed: with a fresh secret key, unless something else is asked for.
+    /// How items are hashed: with a new secret key, unless the options say otherwise.
     pub(crate) fn scheme(&self, context: &Context<'_>) -> HashScheme {
         match self.key {
             Some(key) => HashScheme::keyed(SecretKey::new(key)),
@@ -225,7 +225,7 @@ impl Options {
         }
     }
 
-    /// What is to be made.
+    /// The recipe of the filter to create.
     pub(crate) fn recipe(&self) -> Result<Recipe, Refusal> {
         let bits = |rate: Option<f64>| rate.map_or(0, f64::to_bits);
         let hash = memo::hash([
@@ -243,7 +243,7 @@ impl Options {
         Ok(recipe)
     }
 
-    /// Do both ask for the same recipe? How items are hashed, and when the name goes away, is not in it.
+    /// Do both ask for the same recipe? The hash scheme and the expiration time are not part of it.
     fn means_same(&self, other: &Self) -> bool {
         let said = |options: &Self| {
             let numbers = (options.capacity, options.window, options.seconds, options.generations);
@@ -255,7 +255,7 @@ impl Options {
         said(self) == said(other) && self.tiers == other.tiers && self.given == other.given
     }
 
-    /// The same, to be kept: a key is for its filter alone.
+    /// A copy for the cache, without the key: a key belongs to one filter only.
     fn without_secrets(&self) -> Self {
         Self { key: None, seed: self.seed.map(|_| 0), expire_secs: None, ..self.clone() }
     }
@@ -271,7 +271,7 @@ impl Options {
         self.recipe_of(kind, self.deletes.flatten())
     }
 
-    /// The advice of the library for what is asked for.
+    /// The library's recommendation for these options.
     fn advised(&self) -> Result<Recipe, Refusal> {
         const SAID_WITHOUT_KIND: [&str; 12] = [
             "CAPACITY", "FPR", "RANGE", "PROBES", "MEMORY", "DELETES", "GROWS", "STATIC", "KEYLESS", "SEED",
@@ -283,12 +283,12 @@ impl Options {
         let needs = self.needs()?;
         needs.check().map_err(MayhapRefusal::Needs)?;
         let made = |near: &Needs| self.recipe_of_advised(best_structure(near)?, &needs);
-        // At the ends of what can be built, needs nearby may be met otherwise.
+        // At the limits of what can be built, rounded needs may not be buildable while the exact ones are.
         made(&rounded(&needs)).or_else(|_| made(&needs))
     }
 
     fn recipe_of_advised(&self, structure: Structure, needs: &Needs) -> Result<Recipe, Refusal> {
-        // The range and the memory have done their part in the choice.
+        // The range and the memory limit were used for the choice and are not needed for the recipe.
         let chosen = Self { kind: Some(KindName::Exactly(structure)), ..self.clone() };
         let removals = match needs.deletes {
             Deletes::UpTo(removals) => Some(removals),
@@ -305,7 +305,7 @@ impl Options {
         chosen.recipe_of(KindName::Exactly(structure), removals)
     }
 
-    /// What `MF.PLAN` is asked: `capacity fpr` and options, or only options, as for `MF.RESERVE`.
+    /// Parses the words of `MF.PLAN`: `capacity fpr` and options, or only options, as for `MF.RESERVE`.
     pub(crate) fn parse_needs(words: &[&[u8]]) -> Result<Needs, Refusal> {
         const OF_PLAN: [&str; 9] =
             ["CAPACITY", "FPR", "RANGE", "PROBES", "MEMORY", "DELETES", "GROWS", "STATIC", "KEYLESS"];
@@ -327,7 +327,7 @@ impl Options {
         Self { capacity: Some(capacity), fpr: Some(fpr), ..options }.needs()
     }
 
-    /// What `advise` is asked.
+    /// The needs for `advise`.
     fn needs(&self) -> Result<Needs, Refusal> {
         let capacity = match (self.capacity, self.range) {
             (Some(capacity), _) => capacity,
@@ -356,7 +356,7 @@ impl Options {
         Ok(needs)
     }
 
-    /// Refuses options that this kind would not look at.
+    /// Refuses options that do not apply to this kind.
     fn check_options_of(&self, kind: KindName) -> Result<(), Refusal> {
         let own: &[&str] = match kind {
             KindName::Exactly(Structure::Bitmap) => &["CAPACITY", "RANGE"],
@@ -427,8 +427,8 @@ impl Options {
                     }
                 };
                 if low > high {
-                    let takes = "two numbers, the lower one first";
-                    return Err(MayhapRefusal::BadValue { option: "RANGE", takes }.into());
+                    let valid = "two numbers, the lower one first";
+                    return Err(MayhapRefusal::BadValue { option: "RANGE", valid }.into());
                 }
                 return Ok(Recipe::Bitmap { low, high });
             }
@@ -561,17 +561,17 @@ impl Options {
         Recipe::Static(StaticRecipe { kind, capacity: self.capacity, target_fpr })
     }
 
-    /// Bits of a fingerprint: those asked for, or the fewest that keep the rate.
+    /// Bits of a fingerprint: those given, or the fewest that keep the rate.
     fn fingerprint_bits(&self, bits_for: fn(f64) -> Result<u32, mayhap::BuildError>) -> Result<u32, Refusal> {
         match (self.bits, self.fpr) {
             (Some(_), Some(_)) => Err(MayhapRefusal::Conflict { one: "BITS", other: "FPR" }.into()),
             (Some(bits @ (8 | 16 | 32)), None) => Ok(bits as u32),
-            (Some(_), None) => Err(MayhapRefusal::BadValue { option: "BITS", takes: "8, 16 or 32" }.into()),
+            (Some(_), None) => Err(MayhapRefusal::BadValue { option: "BITS", valid: "8, 16 or 32" }.into()),
             (None, rate) => bits_for(rate.unwrap_or(DEFAULT_FPR)).map_err(unbuildable),
         }
     }
 
-    /// Items and rate; one of them follows from the memory if only the other is given.
+    /// Items and rate; if only one is given, the other follows from the memory.
     fn numbers(&self, structure: Option<Structure>, name: &'static str) -> Result<(u64, f64), Refusal> {
         let structure = structure.unwrap_or(Structure::Bloom);
         match (self.capacity, self.fpr, self.memory) {
@@ -591,7 +591,7 @@ impl Options {
     }
 }
 
-/// The words that are left.
+/// The words that are not parsed yet.
 struct Words<'a, 'w> {
     rest: &'a [&'w [u8]],
 }
@@ -609,15 +609,15 @@ impl<'w> Words<'_, 'w> {
 
     fn count(&mut self, option: &'static str) -> Result<u64, Refusal> {
         count(self.value(option)?)
-            .ok_or_else(|| MayhapRefusal::BadValue { option, takes: "a whole number from 1 on" }.into())
+            .ok_or_else(|| MayhapRefusal::BadValue { option, valid: "a whole number of at least 1" }.into())
     }
 
-    /// A number of items, which may be a round one: `1e6`, `10M`.
+    /// A number of items, also in short form: `1e6`, `10M`.
     fn amount(&mut self, option: &'static str) -> Result<u64, Refusal> {
         amount(self.value(option)?).ok_or_else(|| {
             MayhapRefusal::BadValue {
                 option,
-                takes: "a whole number from 1 on, for example 1000000, 1e6 or 1M",
+                valid: "a whole number of at least 1, for example 1000000, 1e6 or 1M",
             }
             .into()
         })
@@ -631,21 +631,21 @@ impl<'w> Words<'_, 'w> {
             None => args::double(word),
         };
         rate.filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or_else(|| {
-            MayhapRefusal::BadValue { option, takes: "a number between 0 and 1, for example 0.01 or 1%" }
+            MayhapRefusal::BadValue { option, valid: "a number between 0 and 1, for example 0.01 or 1%" }
                 .into()
         })
     }
 
     fn small_count(&mut self, option: &'static str) -> Result<u32, Refusal> {
-        let takes = "a whole number from 1 on";
-        u32::try_from(self.count(option)?).map_err(|_| MayhapRefusal::BadValue { option, takes }.into())
+        let valid = "a whole number of at least 1";
+        u32::try_from(self.count(option)?).map_err(|_| MayhapRefusal::BadValue { option, valid }.into())
     }
 
     fn counts(&mut self, option: &'static str) -> Result<Vec<u64>, Refusal> {
-        /// More than any filter takes.
+        /// More tiers than any filter accepts.
         const MOST: usize = 64;
-        let takes = "whole numbers from 1 on, with commas between them";
-        let bad = || Refusal::from(MayhapRefusal::BadValue { option, takes });
+        let valid = "whole numbers of at least 1, separated by commas";
+        let bad = || Refusal::from(MayhapRefusal::BadValue { option, valid });
         let parts = self.value(option)?.split(|&byte| byte == b',');
         let counts: Option<Vec<u64>> = parts.take(MOST).map(count).collect();
         counts.ok_or_else(bad)
@@ -653,11 +653,11 @@ impl<'w> Words<'_, 'w> {
 
     fn any_u64(&mut self, option: &'static str) -> Result<u64, Refusal> {
         number(self.value(option)?).ok_or_else(|| {
-            MayhapRefusal::BadValue { option, takes: "whole numbers from 0 to 18446744073709551615" }.into()
+            MayhapRefusal::BadValue { option, valid: "whole numbers from 0 to 18446744073709551615" }.into()
         })
     }
 
-    /// The count behind an option that may stand alone.
+    /// The count after an option that may also stand alone.
     fn count_if_there_is_one(&mut self) -> Option<u64> {
         let found = self.rest.first().and_then(|word| count(word))?;
         self.next();
@@ -666,18 +666,18 @@ impl<'w> Words<'_, 'w> {
 
     fn number(&mut self, option: &'static str) -> Result<f64, Refusal> {
         args::double(self.value(option)?)
-            .ok_or_else(|| MayhapRefusal::BadValue { option, takes: "a number" }.into())
+            .ok_or_else(|| MayhapRefusal::BadValue { option, valid: "a number" }.into())
     }
 
     fn between_0_and_1(&mut self, option: &'static str) -> Result<f64, Refusal> {
         match args::double(self.value(option)?) {
             Some(number) if number > 0.0 && number < 1.0 => Ok(number),
-            _ => Err(MayhapRefusal::BadValue { option, takes: "a number between 0 and 1" }.into()),
+            _ => Err(MayhapRefusal::BadValue { option, valid: "a number between 0 and 1" }.into()),
         }
     }
 
     fn key(&mut self, option: &'static str) -> Result<[u8; 16], Refusal> {
-        let bad = || MayhapRefusal::BadValue { option, takes: "32 hexadecimal digits" };
+        let bad = || MayhapRefusal::BadValue { option, valid: "32 hexadecimal digits" };
         let word = self.value(option)?;
         let digits: &[u8; 32] = word.try_into().map_err(|_| bad())?;
         let mut key = [0; 16];
@@ -690,8 +690,8 @@ impl<'w> Words<'_, 'w> {
     }
 }
 
-/// The same, as `mayhap plan` takes it as well: digits, with a fraction if it comes out whole, and `e` with an exponent or one of `k`, `M`,
-/// `G`, `T` behind them.
+/// A count in the short form that `mayhap plan` also accepts: digits, with a fraction if the result is a whole number, followed by
+/// `e` and an exponent or by `k`, `M`, `G` or `T`.
 fn amount(word: &[u8]) -> Option<u64> {
     if let Some(count) = count(word) {
         return Some(count);
@@ -718,12 +718,12 @@ fn amount(word: &[u8]) -> Option<u64> {
     number.checked_mul(10_u64.checked_pow(zeroes)?).filter(|number| *number > 0)
 }
 
-/// A whole number from 1 on.
+/// A whole number of at least 1.
 fn count(word: &[u8]) -> Option<u64> {
     args::integer(word).and_then(|number| u64::try_from(number).ok()).filter(|&number| number > 0)
 }
 
-/// A whole number of 64 bits without a sign: the items of bitmaps are such.
+/// An unsigned 64-bit number, as bitmaps store it.
 pub(crate) fn number(word: &[u8]) -> Option<u64> {
     let plain = match word {
         [b'0'] => true,

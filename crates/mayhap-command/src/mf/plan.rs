@@ -1,4 +1,5 @@
-//! `MF.PLAN capacity fpr [option …]`, or with the words of `MF.RESERVE`: which kind to take, why, and what every kind costs.
+//! `MF.PLAN capacity fpr [option …]`, or with the options of `MF.RESERVE`: recommends a kind, with the reasons and the cost of every
+//! kind.
 
 use mayhap::advise::{Price, advise, mayhap_reserve};
 
@@ -10,7 +11,7 @@ use crate::reply::Reply;
 use crate::run::Request;
 use crate::value::Value;
 
-/// `MF.PLAN capacity fpr [option …]`. It touches no name.
+/// `MF.PLAN capacity fpr [option …]`. It accesses no key.
 pub(super) fn plan(
     request: &Request<'_>,
     _value: Option<&Value>,

@@ -1,4 +1,4 @@
-//! What the `MF.*` family refuses, and in which words.
+//! The errors of the `MF.*` family and their texts.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use mayhap::{BuildError, DecodeError, InsertError, Kind, MergeError, RemoveError
 
 use crate::refusal::Refusal;
 
-/// Why there is no answer: neither *mayhap* nor *certainly absent*.
+/// Why a filter cannot answer, neither *maybe* nor *no*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotReady {
-    /// There is nothing of this name.
+    /// The key does not exist.
     Missing,
-    /// `MF.LOAD` has not brought all of it.
+    /// `MF.LOAD` has not loaded all of it.
     Loading,
     /// `MF.BUILD` has not committed its first generation.
     Building,
-    /// It is of a kind that is built of all its items at once, and was not yet.
+    /// It is of a static kind and was not built yet.
     Unbuilt {
         /// The kind.
         kind: Kind,
@@ -28,57 +28,57 @@ pub enum NotReady {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MayhapRefusal {
-    /// No answer could be trusted.
+    /// The filter cannot answer.
     NotReady(NotReady),
-    /// The name holds something else.
+    /// The key holds a value of another type.
     WrongType {
-        /// What it holds.
+        /// The value it holds.
         held: &'static str,
     },
-    /// The name is taken.
+    /// The key exists already.
     Exists {
-        /// What it holds.
+        /// The value it holds.
         held: &'static str,
     },
-    /// Each tier is larger than the one before.
+    /// A tier is not larger than the tier before it.
     TiersDescend {
         /// A tier.
         before: u64,
-        /// The one after it.
+        /// The tier after it.
         after: u64,
     },
-    /// No such option.
+    /// An unknown option.
     UnknownOption {
-        /// What stands there.
+        /// The word in its place.
         word: String,
     },
-    /// The option stands there twice.
+    /// The option is given twice.
     Twice {
         /// The option.
         option: &'static str,
     },
-    /// The option has no value behind it.
+    /// The option has no value after it.
     NoValue {
         /// The option.
         option: &'static str,
     },
-    /// The value makes no sense.
+    /// The value of an option is invalid.
     BadValue {
         /// The option.
         option: &'static str,
-        /// What it takes.
-        takes: &'static str,
+        /// The valid values.
+        valid: &'static str,
     },
-    /// The two exclude each other.
+    /// Two options exclude each other.
     Conflict {
         /// An option.
         one: &'static str,
         /// Another.
         other: &'static str,
     },
-    /// No such kind.
+    /// An unknown kind.
     UnknownKind {
-        /// What stands there.
+        /// The word in its place.
         word: String,
     },
     /// The kind has no such option.
@@ -88,79 +88,79 @@ pub enum MayhapRefusal {
         /// The kind.
         kind: &'static str,
     },
-    /// The kind cannot be made without it.
+    /// The kind needs this option.
     NeedsOption {
         /// The option.
         option: &'static str,
         /// The kind.
         kind: &'static str,
     },
-    /// No kind does all that is asked for.
+    /// No kind meets all requirements.
     NothingSuits {
-        /// In the words of the advice.
+        /// The reasons, in the words of the advice.
         why: String,
     },
-    /// No advice.
+    /// The requirements are invalid.
     Needs(NeedsError),
-    /// The filter cannot be made.
+    /// The filter cannot be created.
     Build(BuildError),
-    /// The item cannot be put in.
+    /// The item cannot be inserted.
     Insert(InsertError),
-    /// The item cannot be taken out.
+    /// The item cannot be removed.
     Remove(RemoveError),
-    /// The filters do not become one.
+    /// The filters cannot be merged.
     Merge(MergeError),
-    /// The bytes are no filter.
+    /// The bytes are not a valid filter.
     Decode(DecodeError),
     /// The kind does not count copies.
     CountsNoCopies {
         /// The kind.
         kind: Kind,
     },
-    /// A bitmap holds numbers.
+    /// A bitmap stores numbers only.
     NotANumber,
-    /// No such field.
+    /// An unknown field.
     UnknownField {
-        /// What stands there.
+        /// The word in its place.
         word: String,
     },
-    /// No such subcommand.
+    /// An unknown subcommand.
     UnknownStep {
-        /// What stands there.
+        /// The word in its place.
         word: String,
     },
-    /// `MF.DUMP` never gave this iterator, or has begun anew since.
+    /// `MF.DUMP` never returned this iterator, or the dump was restarted since.
     StaleIterator,
-    /// `MF.LOAD` was given a piece that is not the next.
+    /// `MF.LOAD`: the piece is not the next one.
     OutOfOrder {
-        /// The byte the next piece begins with.
+        /// The first byte of the next piece.
         expected: u64,
-        /// The byte this one does.
+        /// The first byte of this piece.
         got: u64,
     },
-    /// `MF.LOAD` was given more bytes than the filter has.
+    /// `MF.LOAD`: the piece has more bytes than the filter still needs.
     TooLong {
-        /// Bytes too many.
+        /// The number of excess bytes.
         extra: u64,
     },
-    /// Something is being built or loaded already.
+    /// A build or a load is in progress already.
     Busy {
         /// `build` or `load`.
         with: &'static str,
     },
-    /// There is no build to add to, to commit or to abort.
+    /// There is no build to add to, commit or abort.
     NoBuild,
-    /// The build could not take changes of the generation that serves.
+    /// The build could not apply changes that were made to the current generation.
     Missed {
-        /// How many.
+        /// The number of changes.
         changes: u64,
-        /// Why not the first of them.
+        /// The error of the first of them.
         why: String,
     },
 }
 
 impl MayhapRefusal {
-    /// A client's word for a refusal to quote: short, and without what would break the line.
+    /// Shortens a client's word and removes line breaks, so that an error can quote it.
     pub(crate) fn quote(word: &[u8]) -> String {
         const MOST: usize = 64;
         let text = String::from_utf8_lossy(&word[..word.len().min(MOST)]);
@@ -176,7 +176,7 @@ impl fmt::Display for MayhapRefusal {
             Self::NotReady(NotReady::Loading) => f.write_str("NOTREADY the filter is being loaded"),
             Self::NotReady(NotReady::Building) => f.write_str("NOTREADY the filter is being built"),
             Self::NotReady(NotReady::Unbuilt { kind }) => {
-                write!(f, "NOTREADY a {kind} answers once MF.BUILD has built it of all its items")
+                write!(f, "NOTREADY a {kind} answers only after MF.BUILD has built it from all its items")
             }
             Self::WrongType { held } => {
                 write!(
@@ -185,7 +185,7 @@ impl fmt::Display for MayhapRefusal {
                 )
             }
             Self::Exists { held } => {
-                write!(f, "ERR item exists: the name is taken, it holds {held}")
+                write!(f, "ERR item exists: the key holds {held}")
             }
             Self::TiersDescend { before, after } => {
                 write!(f, "ERR TIERS must ascend, but {after} follows {before}")
@@ -193,10 +193,10 @@ impl fmt::Display for MayhapRefusal {
             Self::UnknownOption { word } => write!(f, "ERR unknown option '{word}'"),
             Self::Twice { option } => write!(f, "ERR {option} is given twice"),
             Self::NoValue { option } => write!(f, "ERR {option} has no value"),
-            Self::BadValue { option, takes } => write!(f, "ERR {option} takes {takes}"),
+            Self::BadValue { option, valid } => write!(f, "ERR {option} must be {valid}"),
             Self::Conflict { one, other } => write!(f, "ERR {one} and {other} exclude each other"),
             Self::UnknownKind { word } => {
-                write!(f, "ERR unknown kind '{word}', the known ones are {}", super::kind::names())
+                write!(f, "ERR unknown kind '{word}', use one of {}", super::kind::names())
             }
             Self::NotForKind { option, kind } => write!(f, "ERR a {kind} has no {option}"),
             Self::NeedsOption { option, kind } => write!(f, "ERR a {kind} needs {option}"),
@@ -211,10 +211,10 @@ impl fmt::Display for MayhapRefusal {
             Self::NotANumber => f.write_str("ERR a bitmap holds numbers, from 0 to 18446744073709551615"),
             Self::UnknownField { word } => write!(f, "ERR unknown field '{word}'"),
             Self::UnknownStep { word } => {
-                write!(f, "ERR unknown step '{word}', use BEGIN, ADD, COMMIT, ABORT or INFO")
+                write!(f, "ERR unknown subcommand '{word}', use BEGIN, ADD, COMMIT, ABORT or INFO")
             }
             Self::StaleIterator => {
-                f.write_str("ERR stale iterator: the dump is over or was begun anew, start again at 0")
+                f.write_str("ERR stale iterator: the dump has ended or was restarted, start again at 0")
             }
             Self::OutOfOrder { expected, got } => {
                 write!(
@@ -224,13 +224,13 @@ impl fmt::Display for MayhapRefusal {
             }
             Self::TooLong { extra } => write!(f, "ERR bad filter: {extra} bytes too many"),
             Self::Busy { with } => {
-                write!(f, "ERR a {with} is going on; end it, or give it up with MF.BUILD name ABORT")
+                write!(f, "ERR a {with} is in progress; finish it, or cancel it with MF.BUILD key ABORT")
             }
             Self::Missed { changes, why } => write!(
                 f,
-                "ERR the build could not take {changes} changes made meanwhile ({why}); give it up with MF.BUILD name ABORT"
+                "ERR the build could not apply {changes} changes made during it ({why}); cancel it with MF.BUILD key ABORT"
             ),
-            Self::NoBuild => f.write_str("ERR nothing is being built, begin with MF.BUILD name BEGIN"),
+            Self::NoBuild => f.write_str("ERR no build is in progress, start one with MF.BUILD key BEGIN"),
         }
     }
 }
@@ -255,7 +255,7 @@ impl From<BuildError> for MayhapRefusal {
     }
 }
 
-/// What a filter that could not be made is refused with: memory has words of its own.
+/// The refusal for a filter that cannot be created. Lack of memory has its own text.
 pub(crate) fn unbuildable(error: BuildError) -> Refusal {
     match error {
         BuildError::OutOfMemory { .. } => Refusal::OutOfMemory,

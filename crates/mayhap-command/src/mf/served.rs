@@ -1,4 +1,4 @@
-//! One generation of a filter: what answers, what it was made from and how it hashes.
+//! One generation of a filter: its data, its recipe and its hash scheme.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::list::List;
 use super::options::number;
 use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, unbuildable};
-use crate::context::{Context, ForNow, Growth};
+use crate::context::{Context, ForNow, AdmittedGrowth};
 use crate::refusal::Refusal;
 use crate::work::Work;
 
@@ -17,13 +17,13 @@ use crate::work::Work;
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) body: Body,
-    /// Nothing for a filter that was loaded.
+    /// `None` for a filter that was loaded.
     pub(crate) recipe: Option<Arc<Recipe>>,
     pub(crate) scheme: HashScheme,
 }
 
 impl Served {
-    /// An empty one. A set that never changes is not there yet; a small Bloom filter begins as a list.
+    /// An empty generation. A static filter does not exist yet; a small Bloom filter begins as a list.
     pub(crate) fn begin(
         recipe: Arc<Recipe>,
         scheme: HashScheme,
@@ -41,13 +41,13 @@ impl Served {
         Ok(Self { body, recipe: Some(recipe), scheme })
     }
 
-    /// A filter that came from elsewhere.
+    /// A generation of a filter that was loaded.
     pub(crate) fn loaded(filter: Filter) -> Self {
         let scheme = filter.scheme().copied().unwrap_or(HashScheme::fast(0));
         Self { body: Body::of(filter), recipe: None, scheme }
     }
 
-    /// The kind, also of what is not there yet.
+    /// The kind, also of a filter that does not exist yet.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.body.kind().or_else(|| self.recipe.as_ref().map(|recipe| recipe.kind()))
     }
@@ -67,7 +67,7 @@ impl Served {
         }
     }
 
-    /// `false`: certainly not in. `true`: mayhap. One item at time `now_ms`.
+    /// Looks up one item at time `now_ms`. `false`: certainly not a member. `true`: maybe.
     pub(crate) fn may_contain(&self, item: &[u8], now_ms: u64) -> bool {
         match &self.body {
             Body::Nothing => false,
@@ -83,7 +83,7 @@ impl Served {
         }
     }
 
-    /// Puts `items` in, one after the other, and hands the outcome for each to `each`: `true` is certainly new.
+    /// Inserts `items` in order and passes the result for each to `each`: `true` means certainly new.
     pub(crate) fn add(
         &mut self,
         items: &[&[u8]],
@@ -110,7 +110,7 @@ impl Served {
                 let filter = shared.get_mut();
                 let own = filter.shape().limit_bytes();
                 let bytes = filter.memory_bytes();
-                let mut growth = Growth::from(bytes);
+                let mut growth = AdmittedGrowth::from(bytes);
                 filter.limit_memory(Some(bytes));
                 for item in items {
                     let hash = scheme.hash(*item);
@@ -129,8 +129,8 @@ impl Served {
         }
     }
 
-    /// Puts as many of `items` in as the list holds. Those that are left are for the filter that has taken its place; where that cannot be
-    /// had, they are refused.
+    /// Inserts as many of `items` as the list can hold. The rest go into the filter that replaces the list; if that cannot be created, they
+    /// are refused.
     fn add_to_list<'i>(
         &mut self,
         items: &'i [&'i [u8]],
@@ -156,7 +156,7 @@ impl Served {
         &[]
     }
 
-    /// The filter takes the place of its list.
+    /// Replaces the list by the filter.
     pub(crate) fn make_of_list(&mut self, context: &Context<'_>) -> Result<(), Refusal> {
         let (Body::List(list), Some(recipe)) = (&self.body, &self.recipe) else { return Ok(()) };
         let bytes = recipe.memory_bytes().map_err(unbuildable)?;
@@ -165,7 +165,7 @@ impl Served {
         Ok(())
     }
 
-    /// Does `work` with the plain filter. A list lends one that is made for the purpose: changes to it are lost, unless
+    /// Calls `work` with the plain filter. For a list this is a temporary filter: changes to it are lost, unless
     /// [`make_of_list`](Self::make_of_list) was called before.
     pub(crate) fn with_filter<T>(
         &mut self,
@@ -183,7 +183,7 @@ impl Served {
         Some(Ok(outcome))
     }
 
-    /// A plain copy of the filter; nothing where there is none.
+    /// Returns a plain copy of the filter, or `None` if there is none.
     pub(crate) fn copy(&self) -> Option<Result<Filter, BuildError>> {
         match (&self.body, &self.recipe) {
             (Body::List(list), Some(recipe)) => Some(list.filter(recipe, self.scheme)),
@@ -191,7 +191,7 @@ impl Served {
         }
     }
 
-    /// Another one like it, with all its items.
+    /// Returns a copy with all its items.
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let body = match &self.body {
             Body::Nothing => Body::Nothing,
@@ -204,7 +204,7 @@ impl Served {
         Ok(Self { body, recipe: self.recipe.clone(), scheme: self.scheme })
     }
 
-    /// Forgets all items; a set that never changes is not there any more.
+    /// Removes all items. A static filter is unbuilt again.
     pub(crate) fn clear(&mut self) {
         if self.recipe.as_ref().is_some_and(|recipe| recipe.listed_items().is_some()) {
             self.body = Body::List(List::default());
@@ -217,7 +217,7 @@ impl Served {
     }
 }
 
-/// A refused item in the words of whoever refused the memory: our limits, or the filter's own.
+/// The refusal for an item that did not fit: the text depends on which limit refused it, ours or the filter's own.
 fn refused(error: InsertError, own_limit: Option<u64>, context: &Context<'_>) -> Refusal {
     match error {
         InsertError::CannotGrow { cause: BuildError::OutOfMemory { .. }, .. } => Refusal::OutOfMemory,
@@ -233,7 +233,8 @@ fn refused(error: InsertError, own_limit: Option<u64>, context: &Context<'_>) ->
     }
 }
 
-/// How many bytes a filter would have to take for an item, if that is why it was refused and it is not its own limit that says so.
+/// The number of bytes that a filter would need for an item, if the item was refused for lack of memory and not because of the filter's
+/// own limit.
 fn more_for(outcome: &Result<bool, InsertError>, own_limit: Option<u64>) -> Option<u64> {
     match outcome {
         Err(InsertError::CannotGrow { cause: BuildError::TooLarge { bytes, .. }, .. })
@@ -245,9 +246,9 @@ fn more_for(outcome: &Result<bool, InsertError>, own_limit: Option<u64>) -> Opti
     }
 }
 
-/// Items whose memory is brought near together, before they are put in one by one.
+/// Items whose memory is prefetched together before they are inserted one by one.
 const AHEAD: usize = 32;
-/// From this size on that pays.
+/// The size from which prefetching pays off.
 const AHEAD_FROM_BYTES: u64 = 1 << 20;
 
 fn add_to_plain(
@@ -256,9 +257,9 @@ fn add_to_plain(
     context: &Context<'_>,
     each: &mut impl FnMut(Result<bool, Refusal>),
 ) {
-    // It grows no further than it was admitted to.
+    // The filter grows only as far as it was admitted.
     let bytes = filter.memory_bytes();
-    let mut growth = Growth::from(bytes);
+    let mut growth = AdmittedGrowth::from(bytes);
     let own = limit_growth(filter, Some(bytes));
     if let Filter::Window(window) = filter {
         window.advance(context.environment.now_ms());
@@ -267,7 +268,7 @@ fn add_to_plain(
         Filter::ScalableCuckoo(cuckoo) => Some(Work::of(cuckoo, items.len(), context)),
         _ => None,
     };
-    // Why an item was refused while others could still be tried.
+    // The error of a refused item after which other items can still be tried.
     let mut last = None;
     let by_hash = filter.items().is_none();
     match filter.scheme().copied() {
@@ -324,7 +325,7 @@ fn add_to_plain(
     limit_growth(filter, own);
 }
 
-/// Limits how far a filter grows and says what its limit was. Its own is written into dumps, so it has to come back.
+/// Limits how far a filter may grow and returns its old limit. The filter's own limit is part of dumps, so it must be restored.
 fn limit_growth(filter: &mut Filter, new: Option<u64>) -> Option<u64> {
     let own = match filter {
         Filter::Growing(filter) => filter.shape().limit_bytes(),
@@ -343,7 +344,7 @@ fn limit_growth(filter: &mut Filter, new: Option<u64>) -> Option<u64> {
     own
 }
 
-/// Admits what is there once more, if the filter is made anew, twice as large, beside it: as long as this is held.
+/// Admits the present size a second time, while the guard lives, if the filter is about to be rebuilt with twice its size.
 fn beside<'a>(filter: &Filter, context: &Context<'a>) -> Result<ForNow<'a>, Refusal> {
     let bytes = match filter {
         Filter::Growing(_) | Filter::GrowableCuckoo(_) => filter.memory_bytes(),
@@ -352,13 +353,13 @@ fn beside<'a>(filter: &Filter, context: &Context<'a>) -> Result<ForNow<'a>, Refu
     context.budget.admit_for_now(bytes)
 }
 
-/// A growable cuckoo filter has no limit of its own: where it might double with the next item, the memory must be there.
+/// A growable cuckoo filter has no limit of its own: if the next item may double it, the memory must be admitted first.
 fn may_double<'a>(
     filter: &Filter,
-    growth: &mut Growth,
+    growth: &mut AdmittedGrowth,
     context: &Context<'a>,
 ) -> Result<Option<ForNow<'a>>, Refusal> {
-    /// Smaller ones double when they like; that takes next to nothing.
+    /// Smaller filters double without a check: they need little memory.
     const SMALL_BYTES: u64 = 4 << 10;
     let Filter::GrowableCuckoo(cuckoo) = filter else { return Ok(None) };
     let (now, doublings) = (cuckoo.memory_bytes(), cuckoo.doublings());

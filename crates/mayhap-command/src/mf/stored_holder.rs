@@ -185,7 +185,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<Holder, DecodeError> {
 fn take_lost(rest: &mut &[u8]) -> Result<Option<Lost>, DecodeError> {
     let [REPLACING, number, behind @ ..] = *rest else { return Ok(None) };
     *rest = behind;
-    Lost::from_number(*number).map(Some).ok_or_else(|| bad("what was lost", (*number).into()))
+    Lost::from_number(*number).map(Some).ok_or_else(|| bad("kind of loss", (*number).into()))
 }
 
 fn skip_next(rest: &mut &[u8]) -> Result<(), DecodeError> {

@@ -25,7 +25,7 @@ fn known(keyspace: &mut Keyspace, command: &str, items: u32, prefix: &str) -> u6
         let mut words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
         words.extend(some.iter().map(Vec::as_slice));
         match keyspace.ask(&words) {
-            Reply::Booleans(answers) => answers.mayhaps() as u64,
+            Reply::Booleans(answers) => answers.count_ones() as u64,
             reply => panic!("{reply:?}"),
         }
     };

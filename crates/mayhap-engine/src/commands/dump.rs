@@ -5,11 +5,11 @@ use mayhap_command::{Refusal, Reply, Request, Value, args, payload};
 use crate::engine::{Engine, Turn};
 use crate::entry::Now;
 
-/// The words behind the payload of `RESTORE`.
+/// The options after the payload of `RESTORE`.
 #[derive(Debug, Default)]
 struct Options {
     replace: bool,
-    /// The time to live is a time since 1970.
+    /// The time to live is absolute, since 1970.
     absolute: bool,
     idle_secs: Option<u32>,
 }
@@ -33,7 +33,7 @@ impl Options {
                 let secs = u64::try_from(number()?).map_err(|_| Refusal::InvalidIdleTime)?;
                 options.idle_secs = Some(u32::try_from(secs).unwrap_or(u32::MAX));
             } else if is(b"freq") && options.idle_secs.is_none() {
-                // Checked, and of no use: nothing is evicted.
+                // Checked and ignored: nothing is evicted.
                 frequency = Some(u8::try_from(number()?).map_err(|_| Refusal::InvalidFrequency)?);
             } else {
                 return Err(Refusal::Syntax);
@@ -57,7 +57,7 @@ impl Engine {
     pub(super) fn restore(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
         let Turn { context, now, moment } = *turn;
         let options = Options::parse(&request.words[4..])?;
-        // What is lost is made again.
+        // A lost value is created again.
         let holds = |value: Option<&Value>| value.is_some_and(|value| value.lost().is_none());
         let is_busy = || self.find(request.name(), now).is_some_and(|entry| holds(entry.read().as_ref()));
         if !options.replace && is_busy() {

@@ -1,22 +1,22 @@
-//! `EXPIRE`, `TTL` and their kin.
+//! `EXPIRE`, `TTL` and related commands.
 
-use mayhap_command::keyspace::{Moment, Since};
+use mayhap_command::keyspace::{Since, TimeFormat};
 use mayhap_command::{Refusal, Reply, Request, args};
 
 use super::quoted;
 use crate::engine::{Engine, Turn};
 use crate::entry::Now;
 
-/// When `EXPIRE` does anything.
+/// The conditions of `EXPIRE`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
-    /// `NX`: only if the name never expires.
+    /// `NX`: only if the name has no deadline.
     never: bool,
-    /// `XX`: only if it does.
+    /// `XX`: only if it has one.
     some_time: bool,
-    /// `GT`: only if that makes it later; never is the latest of all.
+    /// `GT`: only if the deadline becomes later; no deadline counts as the latest.
     later: bool,
-    /// `LT`: only if that makes it earlier.
+    /// `LT`: only if the deadline becomes earlier.
     earlier: bool,
 }
 
@@ -56,18 +56,18 @@ impl Engine {
     pub(super) fn expire(
         &self,
         request: &Request<'_>,
-        moment: Moment,
+        format: TimeFormat,
         turn: &Turn<'_>,
     ) -> Result<Reply, Refusal> {
         let now = turn.now;
         let conditions = Conditions::parse(&request.words[3..])?;
         let given = args::integer(request.words[2]).ok_or(Refusal::NotAnInteger)?;
-        let base = match moment.since {
+        let base = match format.since {
             Since::Now => signed(now.ms),
             Since::Epoch => 0,
         };
         let invalid = Refusal::InvalidExpiry { command: request.command.name };
-        let deadline = given.checked_mul(moment.unit_ms).and_then(|ms| match ms > i64::MAX - base {
+        let deadline = given.checked_mul(format.unit_ms).and_then(|ms| match ms > i64::MAX - base {
             true => None,
             false => Some(ms.saturating_add(base)),
         });
@@ -86,7 +86,7 @@ impl Engine {
                     hold.log(self.log_words(&[request.name()], request, &[], turn.moment));
                     self.expiries.set(hold.entry(), Some(deadline));
                 }
-                // It is over already.
+                // The deadline has passed already.
                 _ => {
                     hold.log(self.log_removed(request.name(), Some(turn.moment)));
                     hold.remove();
@@ -96,7 +96,7 @@ impl Engine {
         })))
     }
 
-    pub(super) fn remaining(&self, request: &Request<'_>, moment: Moment, now: Now) -> Reply {
+    pub(super) fn remaining(&self, request: &Request<'_>, format: TimeFormat, now: Now) -> Reply {
         const MISSING: i64 = -2;
         const NEVER: i64 = -1;
         let Some(entry) = self.find(request.name(), now) else { return Reply::Integer(MISSING) };
@@ -105,11 +105,11 @@ impl Engine {
             return Reply::Integer(MISSING);
         }
         let Some(deadline) = self.expiries.get(&entry) else { return Reply::Integer(NEVER) };
-        let ms = match moment.since {
+        let ms = match format.since {
             Since::Now => deadline.saturating_sub(now.ms),
             Since::Epoch => deadline,
         };
-        let unit = moment.unit_ms.unsigned_abs();
+        let unit = format.unit_ms.unsigned_abs();
         Reply::count(ms.saturating_add(unit / 2) / unit)
     }
 

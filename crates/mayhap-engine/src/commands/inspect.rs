@@ -124,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// A look at what a name holds, which does not count as use.
+    /// Looks at the value of a name without counting as use.
     fn with_value(&self, name: &[u8], now: Now, look: impl FnOnce(&Entry, &Value) -> Reply) -> Reply {
         let Some(entry) = self.find(name, now) else { return Reply::Null };
         let value = entry.read();
@@ -132,7 +132,7 @@ impl Engine {
     }
 }
 
-/// How Redis would keep it: a number as such, a short string with its header.
+/// The encoding that Redis would use: integers as such, short strings embedded.
 fn encoding(value: &Value) -> &'static str {
     const SHORT: usize = 44;
     match value {

@@ -1,4 +1,4 @@
-//! The commands on the keyspace, answered as Redis 7 does.
+//! The commands on the keyspace, with the replies of Redis 7.
 
 mod dump;
 mod expire;
@@ -64,7 +64,7 @@ impl Engine {
                     _ => Ok(Reply::Integer(0)),
                 }
             }
-            // A command of a table newer than this engine.
+            // A command from a newer table than this engine.
             _ => Err(Refusal::Syntax),
         }
     }
@@ -73,7 +73,7 @@ impl Engine {
         let now = turn.now;
         let mut removed = 0;
         for name in &request.words[1..] {
-            // Names that are not there are not made just to be removed.
+            // Names that do not exist are not created just to be removed.
             if self.find(name, now).is_some() {
                 removed += self.hold(name, now, |hold| {
                     let held = hold.remove();
@@ -99,7 +99,7 @@ impl Engine {
     }
 }
 
-/// There is but one database.
+/// There is only one database.
 fn only_database(number: i64) -> Result<(), Refusal> {
     match number {
         0 => Ok(()),
@@ -107,7 +107,7 @@ fn only_database(number: i64) -> Result<(), Refusal> {
     }
 }
 
-/// As much of a word as a refusal repeats, without what would end its line.
+/// The part of a word that a refusal repeats, without line breaks.
 fn quoted(word: &[u8]) -> String {
     String::from_utf8_lossy(word)
         .chars()

@@ -60,7 +60,7 @@ impl Engine {
         self.log_made_of_others(to.entry().name());
     }
 
-    /// All that belongs to what a name holds goes along: its deadline, its age, what was counted.
+    /// Moves everything that belongs to a value: its deadline, its age, its counts.
     pub(crate) fn hand_over(&self, from: &mut Hold<'_>, to: &mut Hold<'_>) {
         let Some(value) = from.take() else { return };
         to.put(value);

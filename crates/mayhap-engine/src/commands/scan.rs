@@ -7,13 +7,13 @@ use crate::entry::{Entry, Now};
 use crate::glob::Pattern;
 use crate::keyspace::{END, Position};
 
-/// What `SCAN` looks at unless it is told.
+/// The default `COUNT` of `SCAN`.
 const DEFAULT_COUNT: u64 = 10;
-/// Stretches without any name that one call walks over.
+/// The maximum number of ranges without names that one call visits.
 const MOST_STRETCHES: u64 = 10_000;
-/// Bytes of names that one call compares with a pattern before it says where to go on.
+/// The maximum number of bytes of names that one call matches against a pattern.
 const MOST_COMPARED: usize = 1 << 20;
-/// The longest pattern: what is made of it to compare names with takes up to two hundred times as much.
+/// The maximum length of a pattern. Its parsed form takes up to two hundred times as much memory.
 const MOST_PATTERN_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -70,7 +70,8 @@ impl Engine {
         }
     }
 
-    /// All names, whatever they hold, from `cursor` on until `count` or more were met; and where to go on, 0 at the end.
+    /// Returns all names, with any value, from `cursor` on until at least `count` were found, and the next
+    /// cursor; 0 at the end.
     pub(crate) fn walk_all(&self, cursor: Position, count: u64) -> (Position, Vec<Entry>) {
         let (mut at, mut found, mut stretches) = (cursor, Vec::new(), 0);
         while at < END && (found.len() as u64) < count && stretches < MOST_STRETCHES {
@@ -80,8 +81,9 @@ impl Engine {
         (if at < END { at } else { 0 }, found)
     }
 
-    /// Names that hold something `wanted`, from `cursor` on until `count` names or more were looked at; and where to go on, 0 at the
-    /// end. Whoever goes on until then meets every name that is there all the time.
+    /// Returns names with a value that is `wanted`, from `cursor` on until at least `count` names were
+    /// visited, and the next cursor; 0 at the end. A walk to the end returns every name that exists all the
+    /// time.
     pub(crate) fn walk(
         &self,
         cursor: Position,
@@ -115,7 +117,7 @@ impl Engine {
         (if at < END { at } else { 0 }, found)
     }
 
-    /// Any name: from a stretch chosen by chance, or the next one that has any.
+    /// Returns some name: from a random range, or from the next one that has any.
     pub(super) fn random(&self, now: Now) -> Reply {
         let mut chance = [0; 16];
         self.environment.random(&mut chance);
@@ -138,7 +140,7 @@ impl Engine {
     }
 }
 
-/// The pattern, unless it is longer than any.
+/// Parses a pattern, unless it is too long.
 fn check_pattern(pattern: &[u8]) -> Result<&[u8], Refusal> {
     match pattern.len() {
         ..=MOST_PATTERN_BYTES => Ok(pattern),
@@ -146,7 +148,7 @@ fn check_pattern(pattern: &[u8]) -> Result<&[u8], Refusal> {
     }
 }
 
-/// A number of 64 bits without a sign; as in Redis, nothing is 0, and a minus turns it round.
+/// Parses an unsigned 64-bit number. As in Redis, an empty text is 0, and a minus wraps around.
 fn cursor(word: &[u8]) -> Option<Position> {
     let text = std::str::from_utf8(word).ok()?;
     let (digits, negative) = text.strip_prefix('-').map_or((text, false), |digits| (digits, true));
@@ -156,6 +158,6 @@ fn cursor(word: &[u8]) -> Option<Position> {
     }
     let number = if text.is_empty() { 0 } else { digits.parse::<u64>().ok()? };
     let number = if negative { number.wrapping_neg() } else { number };
-    // Past the end, there is nothing.
+    // After the end there is nothing.
     Some(number.min(END))
 }

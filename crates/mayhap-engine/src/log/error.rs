@@ -1,56 +1,56 @@
-//! What can be wrong with a log.
+//! Errors of the log.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why a log could not be read, or be written to.
+/// Why a log could not be read or written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The disk refused something.
+    /// The disk returned an error.
     Disk {
-        /// What it was to do.
+        /// The operation that failed.
         doing: &'static str,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
-    /// A newer program wrote it.
+    /// A newer version of the program wrote the file.
     Version {
         /// The file.
         file: String,
         /// Its version.
         got: u32,
-        /// The newest that is read.
+        /// The newest supported version.
         newest: u32,
     },
-    /// Something that was safe is not as it was written.
+    /// Data that was safe on the disk is damaged.
     Damaged {
         /// The file.
         file: String,
-        /// Where that shows, in bytes from the beginning.
+        /// The position of the damage, in bytes from the beginning.
         offset: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// There is no file with records that should be there.
+    /// A file with required records is missing.
     Missing {
-        /// The first of them.
+        /// The number of the first missing record.
         number: u64,
     },
-    /// The newest file is not there.
+    /// The newest file is missing.
     NewestMissing {
-        /// What it is called.
+        /// Its name.
         file: String,
     },
-    /// Whoever plays the records could not play one.
+    /// A record could not be replayed.
     Play {
-        /// Which.
+        /// The number of the record.
         number: u64,
-        /// Why.
+        /// The reason.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The log takes nothing now.
+    /// The log does not accept records now.
     Refused(Refused),
 }
 
@@ -59,15 +59,15 @@ impl fmt::Display for LogError {
         match self {
             Self::Disk { doing, source } => write!(f, "cannot {doing}: {source}"),
             Self::Version { file, got, newest } => {
-                write!(f, "{file} is a log of version {got}, newest known is {newest}")
+                write!(f, "{file} has log format version {got}, the newest supported is {newest}")
             }
             Self::Damaged { file, offset, what } => write!(f, "{file} is damaged at byte {offset}: {what}"),
-            Self::Missing { number } => write!(f, "the log has no record {number}, which should be there"),
+            Self::Missing { number } => write!(f, "record {number} of the log is missing"),
             Self::NewestMissing { file } => {
-                write!(f, "{file} is not there, and was the newest file of the log")
+                write!(f, "{file} is missing; it was the newest file of the log")
             }
             Self::Play { number, source } => {
-                write!(f, "record {number} of the log cannot be played: {source}")
+                write!(f, "record {number} of the log cannot be replayed: {source}")
             }
             Self::Refused(refused) => refused.fmt(f),
         }
@@ -91,27 +91,27 @@ impl From<Refused> for LogError {
     }
 }
 
-/// Why a change cannot be made now, or was made and is not safe.
+/// Why a change cannot be made now, or was made but is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refused {
-    /// The disk is full. Changes go on by themselves when there is room.
+    /// The disk is full. Changes are accepted again when there is space.
     NoSpace,
-    /// The disk failed; what was written last may be lost. Nothing goes on before a restart.
+    /// The disk failed. The last writes may be lost. No change is accepted before a restart.
     Failed,
     /// The log was closed.
     Closed,
-    /// No new file can be begun. Changes go on in the old one.
+    /// A new log file could not be created. The log continues in the old one.
     NoNewFile,
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoSpace => "no space is left for the log",
-            Self::Failed => "the log's disk failed",
+            Self::NoSpace => "no space left on the disk of the log",
+            Self::Failed => "the disk of the log failed",
             Self::Closed => "the log is closed",
-            Self::NoNewFile => "no new file of the log can be begun",
+            Self::NoNewFile => "a new log file cannot be created",
         })
     }
 }

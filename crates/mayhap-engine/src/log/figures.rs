@@ -1,31 +1,31 @@
-//! What there is to tell about a log.
+//! Figures of the log.
 
-/// Figures of a log, from one moment.
+/// Figures of a log at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
     /// Files.
     pub segments: usize,
-    /// Bytes of the files.
+    /// Size of all files in bytes.
     pub bytes: u64,
-    /// Bytes that are in memory only.
+    /// Bytes that are only in memory.
     pub pending_bytes: usize,
     /// The number of the next record.
     pub next: u64,
-    /// Records below this number were handed to the system.
+    /// Records below this number were written to the file.
     pub written: u64,
     /// Records below this number are safe from a power loss.
     pub synced: u64,
     /// Syncs since the log was opened.
     pub syncs: u64,
-    /// How long the last one took.
+    /// The duration of the last sync.
     pub last_sync_micros: u64,
-    /// How long the longest took.
+    /// The duration of the longest sync.
     pub longest_sync_micros: u64,
-    /// For how long the one that is going on has been; 0: there is none.
+    /// The time since the running sync began; 0 if none is running.
     pub running_sync_millis: u64,
-    /// Commits with `everysec` that waited for a sync that had been going on for longer than two seconds.
+    /// Commits with `everysec` that waited because a sync had been running for more than two seconds.
     pub delayed: u64,
-    /// Files that could not be begun, so that the one before went on.
+    /// Failed attempts to begin a new file, after which the log continued in the old one.
     pub rotations_failed: u64,
 }

@@ -1,32 +1,34 @@
-//! The bytes of a segment: its header, and frames that are whole or nothing.
+//! The bytes of a segment: its header, and frames that are complete or ignored.
 //!
-//! `docs/format.md` draws them. Both checksums of a frame depend on the segment's salt and on where the frame stands, so that neither
-//! bytes of a client, nor a frame of another file or place, nor one of an earlier life of the file is ever taken for a frame.
+//! `docs/format.md` draws them. Both checksums of a frame depend on the salt of the segment and on the
+//! position of the frame. Therefore bytes from a client, a frame of another file or position, and a frame
+//! from an earlier use of the file are never mistaken for a frame.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// What a segment begins with.
+/// The first bytes of a segment.
 pub(super) const MAGIC: &[u8; 8] = b"mayhapLG";
-/// The newest form of a segment.
+/// The newest version of the segment format.
 pub(super) const VERSION: u32 = 1;
-/// Bytes of a segment's header.
+/// Size of a segment header in bytes.
 pub(super) const SEGMENT_BYTES: usize = 40;
-/// Bytes of a frame's header.
+/// Size of a frame header in bytes.
 pub(super) const HEADER_BYTES: usize = 48;
 /// Frames begin at multiples of this.
 pub(super) const ALIGN: usize = 8;
 
-/// Nobody gets as far: with a billion records a second this takes a century. Whatever is beyond was forged, and would overflow soon.
+/// The maximum record number. No log reaches it: at a billion records per second it takes a century. A higher
+/// number was forged, and would overflow soon.
 pub(super) const MAX_NUMBER: u64 = 1 << 62;
 
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(ALIGN) && HEADER_BYTES.is_multiple_of(ALIGN));
 
-/// What a frame is for.
+/// The purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It carries records.
     Records = 0,
-    /// It carries nothing, and says that everything in front of it is safe.
+    /// It carries no records. Everything before it is safe.
     Safe = 1,
     /// The same, at the end of a log that was closed.
     Clean = 2,
@@ -35,18 +37,18 @@ pub(super) enum Kind {
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Random; goes into every checksum of the segment.
+    /// A random number that enters every checksum of the segment.
     pub(super) salt: u64,
     /// The number of its first record.
     pub(super) first: u64,
 }
 
-/// What is wrong with the header of a segment.
+/// Why a segment header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSegment {
-    /// It is something else, or damaged.
+    /// It is not a segment header, or it is damaged.
     Damaged(&'static str),
-    /// A newer program wrote it.
+    /// A newer version of the program wrote it.
     Version(u32),
 }
 
@@ -64,13 +66,13 @@ impl Segment {
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, NoSegment> {
         let Some(bytes) = bytes.get(..SEGMENT_BYTES) else {
-            return Err(NoSegment::Damaged("the header is cut off"));
+            return Err(NoSegment::Damaged("the header is truncated"));
         };
         if bytes[..8] != *MAGIC {
-            return Err(NoSegment::Damaged("not a segment of the log"));
+            return Err(NoSegment::Damaged("the file is not a log segment"));
         }
         if xxh3_64(&bytes[..32]) != number(bytes, 32) {
-            return Err(NoSegment::Damaged("the header differs from its checksum"));
+            return Err(NoSegment::Damaged("the header does not match its checksum"));
         }
         match number(bytes, 8) {
             version if version == u64::from(VERSION) => {}
@@ -79,34 +81,35 @@ impl Segment {
         let segment = Self { salt: number(bytes, 16), first: number(bytes, 24) };
         match segment.first <= MAX_NUMBER {
             true => Ok(segment),
-            false => Err(NoSegment::Damaged("a number that no log gets to")),
+            false => Err(NoSegment::Damaged("the number of the first record is too large")),
         }
     }
 }
 
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    /// Checksum of the records and of what fills the frame up.
+pub(super) struct FrameHeader {
+    /// Checksum of the records and the padding.
     body: u64,
-    /// Bytes of the records.
+    /// Length of the records in bytes.
     pub(super) length: u64,
     /// The number of the first record.
     pub(super) first: u64,
     /// Everything below this number was safe when the frame was written.
     pub(super) synced: u64,
-    /// How many records.
+    /// The number of records.
     pub(super) count: u32,
-    /// What it is for.
+    /// The purpose of the frame.
     pub(super) kind: Kind,
 }
 
-/// `length` and what fills it up.
+/// `length` plus padding.
 fn padded(length: u64) -> Option<u64> {
     length.checked_next_multiple_of(ALIGN as u64)
 }
 
-/// Makes a frame of `frame`, whose first [`HEADER_BYTES`] are free and whose records stand behind them. It will stand at `offset`.
+/// Completes `frame`: its first [`HEADER_BYTES`] are free for the header, and the records follow them. The
+/// frame will be written at `offset`.
 pub(super) fn seal(
     frame: &mut Vec<u8>,
     salt: u64,
@@ -141,7 +144,7 @@ pub(super) fn put_record(frame: &mut Vec<u8>, record: &[u8]) {
     frame.extend_from_slice(record);
 }
 
-/// Takes the first record off `body`.
+/// Splits the first record off `body`.
 fn take_record<'a>(body: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (mut length, mut shift) = (0_u64, 0);
     loop {
@@ -158,8 +161,8 @@ fn take_record<'a>(body: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(record)
 }
 
-/// The header of a frame that stands at `offset` of `segment`, if there is one.
-pub(super) fn header(segment: &[u8], salt: u64, offset: usize) -> Option<Header> {
+/// Returns the frame header at `offset` of `segment`, if it is valid.
+pub(super) fn header(segment: &[u8], salt: u64, offset: usize) -> Option<FrameHeader> {
     let bytes = segment.get(offset..)?.get(..HEADER_BYTES)?;
     if xxh3_64_with_seed(&bytes[8..], salt.wrapping_add(offset as u64)) != number(bytes, 0) {
         return None;
@@ -170,7 +173,7 @@ pub(super) fn header(segment: &[u8], salt: u64, offset: usize) -> Option<Header>
         2 => Kind::Clean,
         _ => return None,
     };
-    Some(Header {
+    Some(FrameHeader {
         body: number(bytes, 8),
         length: number(bytes, 16),
         first: number(bytes, 24),
@@ -180,19 +183,19 @@ pub(super) fn header(segment: &[u8], salt: u64, offset: usize) -> Option<Header>
     })
 }
 
-/// A frame that is whole.
+/// A complete frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     /// Its header.
-    pub(super) header: Header,
+    pub(super) header: FrameHeader,
     /// Its records.
     pub(super) body: &'a [u8],
-    /// Where the next one begins.
+    /// The offset of the next frame.
     pub(super) end: usize,
 }
 
 impl<'a> Frame<'a> {
-    /// The frame that stands at `offset` of `segment`, if it is whole.
+    /// Returns the frame at `offset` of `segment`, if it is complete.
     pub(super) fn at(segment: &'a [u8], salt: u64, offset: usize) -> Option<Self> {
         let header = header(segment, salt, offset)?;
         let filled = usize::try_from(padded(header.length)?).ok()?;
@@ -206,20 +209,20 @@ impl<'a> Frame<'a> {
         (frame.records().count() == header.count as usize).then_some(frame)
     }
 
-    /// Its records, as far as they are what they should be.
+    /// Its records, up to the first malformed one.
     pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.body;
         std::iter::from_fn(move || if rest.is_empty() { None } else { take_record(&mut rest) })
     }
 
-    /// The number behind its last record.
+    /// The number after its last record.
     pub(super) fn next(&self) -> u64 {
         self.header.first + u64::from(self.header.count)
     }
 }
 
-/// The highest `synced` of all headers of frames that stand at `offset` or behind it: what is known to have been safe.
-/// One pass, whatever the bytes are.
+/// Returns the highest `synced` of all valid frame headers at or after `offset`: records below it are known
+/// to have been safe. Takes one pass, whatever the bytes are.
 pub(super) fn known_safe(segment: &[u8], salt: u64, offset: usize) -> Option<u64> {
     let begin = offset.next_multiple_of(ALIGN);
     (begin..segment.len()).step_by(ALIGN).filter_map(|at| header(segment, salt, at)).map(|h| h.synced).max()
@@ -236,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_would_overflow_are_no_frame() {
+    fn a_header_with_overflowing_numbers_is_not_a_frame() {
         for (first, count, is_one) in [
             (MAX_NUMBER - 2, 2, true),
             (MAX_NUMBER - 1, 2, false),

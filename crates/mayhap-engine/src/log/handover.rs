@@ -1,12 +1,13 @@
-//! From those who append to the one who writes, and back to those who wait: everything of the log that threads share, and no disk.
+//! The hand-over from the threads that append to the thread that writes, and back to the tasks that wait. It
+//! holds all state of the log that threads share, and does not touch the disk.
 //!
 //! ```text
-//! append ─▶ pending ─ take ─▶ (write) ─ wrote ─▶ written ─▶ (sync) ─ synced ─▶ wakes who waits for these numbers
+//! append ─▶ pending ─ take ─▶ (write) ─ wrote ─▶ written ─▶ (sync) ─ synced ─▶ wakes tasks that wait for these numbers
 //!                     ring ─▶ the thread that syncs
 //! ```
 //!
-//! `tests/log_handover.rs` compiles this file again with loom's primitives in `super::sync`, and tries all orders in which threads can
-//! meet here.
+//! `tests/log_handover.rs` compiles this file again with loom's primitives in `super::sync` and tries all
+//! interleavings of threads.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -22,43 +23,43 @@ pub(super) const NO_SPACE: u32 = 1;
 pub(super) const FAILED: u32 = 2;
 /// The log was closed.
 pub(super) const CLOSED: u32 = 4;
-/// More is pending than should be.
-pub(super) const BEHIND: u32 = 8;
+/// More bytes are pending than allowed.
+pub(super) const BACKLOG: u32 = 8;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records that nobody has taken yet.
+/// Records that no thread has taken yet.
 #[derive(Debug)]
 struct Pending {
     /// A frame without its header.
     frame: Vec<u8>,
     first: u64,
     count: u32,
-    /// Where the open group begins, and how many records are in front of it.
+    /// The start of the open group, and the number of records before it.
     group: Option<(usize, u32)>,
 }
 
-/// Records that are to be written together.
+/// Records that are written together.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// A frame without its header.
     pub(super) frame: Vec<u8>,
     /// The number of its first record.
     pub(super) first: u64,
-    /// How many records.
+    /// The number of records.
     pub(super) count: u32,
 }
 
 impl Taken {
-    /// The number behind its last record.
+    /// The number after its last record.
     pub(super) fn next(&self) -> u64 {
         self.first + u64::from(self.count)
     }
 }
 
-/// Who waits, one entry for each task; see [`Handover::poll`].
+/// The waiting tasks, one entry per task; see [`Handover::poll`].
 #[derive(Debug, Default)]
 struct Waiting {
     tasks: HashMap<usize, (u64, Waker)>,
@@ -79,7 +80,7 @@ impl Waiting {
         }
     }
 
-    /// Takes those who wait for numbers up to `number`, in their order.
+    /// Removes and returns the tasks that wait for numbers up to `number`, in order.
     fn take(&mut self, number: u64) -> Vec<(u64, Waker)> {
         let mut woken: Vec<_> =
             self.tasks.extract_if(|_, waits| waits.0 <= number).map(|(_, waits)| waits).collect();
@@ -89,32 +90,32 @@ impl Waiting {
     }
 }
 
-/// What the thread that syncs is asked for.
+/// Requests to the thread that syncs.
 #[derive(Debug, Default)]
 struct Bell {
-    /// Everything below this number.
+    /// Sync everything below this number.
     wanted: u64,
-    /// Something else than a sync, once.
+    /// Check once for other work.
     poked: bool,
     stop: bool,
 }
 
-/// Why the thread that syncs goes on.
+/// Why the thread that syncs wakes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Somebody waits for a sync.
+    /// A task waits for a sync.
     Wanted,
-    /// The time is over, or something changed.
+    /// The timeout has passed, or the state has changed.
     Look,
-    /// It is to end.
+    /// The thread must end.
     Stop,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Handover {
     pending: Mutex<Pending>,
-    /// Bytes after which [`BEHIND`] is set.
+    /// The number of pending bytes from which on [`BACKLOG`] is set.
     most_bytes: usize,
     next: AtomicU64,
     written: AtomicU64,
@@ -126,7 +127,7 @@ pub(super) struct Handover {
 }
 
 impl Handover {
-    /// The next record has number `next`, and all below `safe` are safe.
+    /// A hand-over where the next record has number `next` and all records below `safe` are safe.
     pub(super) fn new(next: u64, safe: u64, most_bytes: usize) -> Self {
         Self {
             pending: Mutex::new(Pending { frame: vec![0; HEADER_BYTES], first: next, count: 0, group: None }),
@@ -145,7 +146,8 @@ impl Handover {
     pub(super) fn append(&self, record: &[u8]) -> u64 {
         let mut pending = lock(&self.pending);
         let number = pending.first + u64::from(pending.count);
-        // Nothing is ever written again after a failure: only the numbers go on, for those who passed before it.
+        // After a failure nothing is written again. Numbers still increase, for threads that passed the check
+        // before it.
         if self.flags.load(Relaxed) & (FAILED | CLOSED) == 0 {
             put_record(&mut pending.frame, record);
             pending.count += 1;
@@ -153,25 +155,25 @@ impl Handover {
             pending.first += 1;
         }
         if pending.frame.len() > self.most_bytes {
-            self.flags.fetch_or(BEHIND, SeqCst);
+            self.flags.fetch_or(BACKLOG, SeqCst);
         }
         self.next.store(number + 1, SeqCst);
         number
     }
 
-    /// From here on records stay together until the group ends. One thread at a time has a group.
+    /// Begins a group: its records stay together. Only one thread has a group at a time.
     pub(super) fn begin_group(&self) {
         let mut pending = lock(&self.pending);
         debug_assert!(pending.group.is_none(), "groups do not nest");
         pending.group = Some((pending.frame.len(), pending.count));
     }
 
-    /// The group is whole.
+    /// Ends the group.
     pub(super) fn end_group(&self) {
         lock(&self.pending).group = None;
     }
 
-    /// Takes what is pending, but for an open group. `spare` is used for what comes next.
+    /// Takes all pending records except an open group. `spare` becomes the buffer for the next ones.
     pub(super) fn take(&self, spare: Vec<u8>) -> Result<Taken, Vec<u8>> {
         let mut next = spare;
         next.clear();
@@ -189,12 +191,12 @@ impl Handover {
         pending.count = left;
         pending.group = pending.group.map(|_| (HEADER_BYTES, 0));
         if pending.frame.len() <= self.most_bytes {
-            self.flags.fetch_and(!BEHIND, SeqCst);
+            self.flags.fetch_and(!BACKLOG, SeqCst);
         }
         Ok(taken)
     }
 
-    /// Bytes that nobody has taken.
+    /// Bytes that no thread has taken yet.
     pub(super) fn pending_bytes(&self) -> usize {
         lock(&self.pending).frame.len() - HEADER_BYTES
     }
@@ -211,12 +213,13 @@ impl Handover {
         self.synced.load(SeqCst)
     }
 
-    /// Everything below `number` was handed to the system.
+    /// Records that everything below `number` was written to the file.
     pub(super) fn wrote(&self, number: u64) {
         self.written.store(number, SeqCst);
     }
 
-    /// Everything below `number` is safe: wakes who waited for that, and tells how many did.
+    /// Records that everything below `number` is safe, wakes the tasks that waited for it and returns their
+    /// number.
     pub(super) fn safe(&self, number: u64) -> usize {
         self.synced.store(number, SeqCst);
         let woken = lock(&self.waiting).take(number);
@@ -225,12 +228,12 @@ impl Handover {
         count
     }
 
-    /// The flags, for a fast look.
+    /// The flags, without a lock.
     pub(super) fn flags(&self) -> u32 {
         self.flags.load(Relaxed)
     }
 
-    /// Sets flags; everybody who waits looks again.
+    /// Sets flags and wakes all waiting tasks, which check again.
     pub(super) fn raise(&self, flags: u32) {
         self.flags.fetch_or(flags, SeqCst);
         self.wake_all();
@@ -241,13 +244,14 @@ impl Handover {
         self.flags.fetch_and(!flags, SeqCst);
     }
 
-    /// Everybody who waits looks again.
+    /// Wakes all waiting tasks, which check again.
     pub(super) fn wake_all(&self) {
         let woken = lock(&self.waiting).take(u64::MAX);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Answers what `look` answers, or has the task woken when everything below `number` is safe, and when flags are raised.
+    /// Returns the result of `look`, or has the task woken when everything below `number` is safe or flags
+    /// are raised.
     pub(super) fn poll<T>(
         &self,
         number: u64,
@@ -258,13 +262,13 @@ impl Handover {
             return Poll::Ready(answer);
         }
         lock(&self.waiting).add(number, context.waker());
-        // Whoever changed something before we stood in the list did not see us there; so we look once more.
+        // A change before the task was in the list did not wake it, so check again.
         look()
     }
 
-    /// Wakes the thread that syncs, because somebody waits for everything below `number`.
+    /// Wakes the thread that syncs, because a task waits for everything below `number`.
     pub(super) fn ring(&self, number: u64) {
-        // What nobody appended would never come.
+        // Do not wait for records that were not appended.
         let number = number.min(self.next());
         let mut bell = lock(&self.bell);
         if bell.wanted < number {
@@ -273,7 +277,7 @@ impl Handover {
         }
     }
 
-    /// Has the thread that syncs look at what there is to do.
+    /// Makes the thread that syncs check for work.
     pub(super) fn poke(&self) {
         lock(&self.bell).poked = true;
         self.rung.notify_one();
@@ -285,7 +289,7 @@ impl Handover {
         self.rung.notify_one();
     }
 
-    /// The thread that syncs waits here. It is not woken by [`Self::ring`] if it does not `heed` that.
+    /// The thread that syncs waits here. [`Self::ring`] wakes it only if `heed` is set.
     pub(super) fn wait(&self, heed: bool, at_most: Option<Duration>) -> Call {
         let mut bell = lock(&self.bell);
         loop {

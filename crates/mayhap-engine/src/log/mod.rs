@@ -1,19 +1,23 @@
-//! Every change, in order, on the disk: what a reply says was changed is changed after a crash, too.
+//! The log: every change, in order, on the disk. A change that a reply acknowledged survives a crash.
 //!
 //! ```text
 //! append ─▶ pending (memory) ─▶ one frame, one write ─▶ segment (file) ─▶ sync
 //!                                 commit: no, everysec        commit and wait: always
 //! ```
 //!
-//! * A **record** is bytes, of which the log knows nothing. Records have numbers, from 0 on and for ever.
-//! * A **frame** is what is written at once: a header with checksums, and all records that were pending. It is whole or it is nothing.
-//! * A **segment** is a file of frames, called by the number of its first record. `docs/format.md` draws the bytes.
+//! * A **record** is a sequence of bytes that the log does not interpret. Records are numbered from 0, for
+//!   ever.
+//! * A **frame** is one write: a header with checksums, and all records that were pending. A frame is
+//!   complete or ignored.
+//! * A **segment** is a file of frames, named after the number of its first record. `docs/format.md` draws
+//!   the bytes.
 //!
-//! A segment is begun only when everything before it is safe; so only the end of the last one can be torn. The module `recover` tells what
-//! is read again after a crash.
+//! A segment begins only when everything before it is safe, so only the end of the last one can be torn. The
+//! module `recover` describes what is read after a crash.
 //!
-//! Locks, in this order: `syncing` (who makes things safe), `writer` (who writes), then those of the hand-over, each for a moment.
-//! A client that only writes waits for no sync, unless that takes longer than two seconds.
+//! Locks, in this order: `syncing` (held while syncing), `writer` (held while writing), then those of the
+//! hand-over, each for a moment. A client that writes waits for no sync, unless it takes longer than two
+//! seconds.
 
 mod error;
 mod figures;
@@ -24,7 +28,7 @@ mod policy;
 mod recover;
 mod shared;
 mod sync {
-    //! What the hand-over is made of; a test puts loom's in its place.
+    //! The primitives of the hand-over. A test replaces them by loom's.
     pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 }
@@ -44,27 +48,27 @@ use parking_lot::Mutex;
 use crate::disk::Disk;
 pub use error::{LogError, Refused};
 pub use figures::Figures;
-use handover::{BEHIND, CLOSED, FAILED, Handover, NO_SPACE};
+use handover::{BACKLOG, CLOSED, FAILED, Handover, NO_SPACE};
 pub use newest::FILE as NEWEST_FILE;
 pub use policy::{Policy, UnknownPolicy};
 pub(crate) use recover::{Piece, salvage};
 use shared::Shared;
 pub use writer::Salts;
 
-/// When more than this is pending, changes wait until it is written.
+/// The maximum number of pending bytes. Above it, changes wait until they are written.
 pub const PENDING_BYTES: usize = 64 << 20;
-/// A segment that is longer than this is followed by another.
+/// The size in bytes after which a new segment begins.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 const PREFIX: &str = "log-";
 const DIGITS: usize = 20;
 
-/// The file of the segment that begins with record `first`.
+/// The name of the segment that begins with record `first`.
 fn name(first: u64) -> String {
     format!("{PREFIX}{first:0DIGITS$}")
 }
 
-/// The number of the first record of the segment that is called so.
+/// Returns the number of the first record of the segment with this name.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     (digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()))
@@ -75,44 +79,45 @@ fn failed(doing: &'static str) -> impl Fn(io::Error) -> LogError {
     move |source| LogError::Disk { doing, source }
 }
 
-/// What a log must have.
+/// What a log must contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needed {
-    /// From this number on it is played.
+    /// The number of the first record to replay.
     pub(crate) from: u64,
-    /// All records below this number were safe once: a snapshot has seen what they did.
+    /// All records below this number were safe once: a snapshot contains their changes.
     pub(crate) seen: u64,
-    /// Is the newest file written down, so that it is missed if it is not there?
+    /// Whether the newest file is recorded, so that it is noticed if it is missing.
     pub(crate) tracked: bool,
 }
 
 /// What was found when a log was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// The number from which on records were played.
+    /// The number of the first replayed record.
     pub from: u64,
     /// The number of the next record.
     pub next: u64,
-    /// Everything below this number is safe: all of it, unless there was no room for a new file.
+    /// Everything below this number is safe. That is everything, unless there was no space for a new file.
     pub safe: u64,
-    /// Records that were played.
+    /// The number of replayed records.
     pub played: u64,
-    /// Bytes at the end that are not whole, and of which nothing says that they were safe: cut off. With `always` the last write may have been
-    /// safe and damaged since: that cannot be told from one that was torn.
+    /// Bytes at the end that are incomplete and not known to have been safe: they were cut off. With
+    /// `always`, the last write may have been safe and damaged later; this cannot be distinguished from a
+    /// torn write.
     pub cut_bytes: u64,
-    /// The file that had them.
+    /// The file that contained them.
     pub cut_file: Option<String>,
-    /// Was the log closed by whoever wrote it last?
+    /// Whether the log was closed properly.
     pub clean: bool,
 }
 
-/// What a log can do now.
+/// The state of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum State {
-    /// Everything.
+    /// Changes are accepted.
     Writing,
-    /// The disk is full: changes are refused until there is room again.
+    /// The disk is full: changes are refused until there is space.
     NoSpace,
     /// The disk failed: changes are refused until a restart.
     Failed,
@@ -120,17 +125,17 @@ pub enum State {
     Closed,
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Commit {
-    /// The records are as safe as the policy asks: replies may leave.
+    /// The records are as safe as the policy demands: replies may leave.
     Done,
-    /// They are safe when [`Log::poll_synced`] says so.
+    /// [`Log::poll_synced`] tells when they are safe.
     Wait,
 }
 
-/// See the module.
+/// See the module documentation.
 pub struct Log {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -143,12 +148,12 @@ impl fmt::Debug for Log {
 }
 
 impl Log {
-    /// Reads the log on `disk`, plays all records from number `from` on, and goes on behind them. A thread syncs from then on.
-    /// On a disk that is full the log begins as one that found no space.
+    /// Opens the log on `disk`: replays all records from number `from` on and continues after them. Starts a
+    /// thread that syncs. If the disk is full, the log begins in the state [`State::NoSpace`].
     ///
     /// # Errors
-    /// [`LogError::Damaged`] and [`LogError::Missing`] if something that was safe is not there or not as it was written: nothing on the
-    /// disk was changed then. [`LogError::Play`] if `play` refuses a record.
+    /// [`LogError::Damaged`] and [`LogError::Missing`] if data that was safe is damaged or missing. Nothing
+    /// on the disk was changed in that case. [`LogError::Play`] if `play` rejects a record.
     pub fn open<E: Into<Box<dyn Error + Send + Sync>>>(
         disk: Arc<dyn Disk>,
         from: u64,
@@ -158,7 +163,7 @@ impl Log {
         Self::open_needed(disk, Needed { from, seen: from, tracked: false }, policy, play)
     }
 
-    /// The same for a snapshot that has seen more.
+    /// As [`open`](Self::open), for a snapshot that contains later changes.
     pub(crate) fn open_needed<E: Into<Box<dyn Error + Send + Sync>>>(
         disk: Arc<dyn Disk>,
         needed: Needed,
@@ -170,7 +175,8 @@ impl Log {
         Ok((log, recovered))
     }
 
-    /// The same without a thread, for tests that say when what is done: [`Log::sync`] does what the thread would.
+    /// As [`open`](Self::open), without a thread, for tests that control the order of events. [`Log::sync`]
+    /// does the work of the thread.
     ///
     /// # Errors
     /// As [`Log::open`].
@@ -184,7 +190,7 @@ impl Log {
         Self::open_needed_quiet(disk, Needed { from, seen: from, tracked: false }, policy, limits, play)
     }
 
-    /// The same for a snapshot that has seen more.
+    /// As [`open_quiet`](Self::open_quiet), for a snapshot that contains later changes.
     pub(crate) fn open_needed_quiet<E: Into<Box<dyn Error + Send + Sync>>>(
         disk: Arc<dyn Disk>,
         needed: Needed,
@@ -221,10 +227,10 @@ impl Log {
         Ok((Arc::new(Self { shared: Arc::new(shared), thread: Mutex::new(None) }), recovered))
     }
 
-    /// Starts the thread that syncs, if it was opened without.
+    /// Starts the thread that syncs, if the log was opened without one.
     ///
     /// # Errors
-    /// The system has no thread to give.
+    /// The system cannot create a thread.
     pub fn start(&self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name("mayhap-log".into()).spawn(move || shared.run())?;
@@ -232,11 +238,12 @@ impl Log {
         Ok(())
     }
 
-    /// Gives `record` a number. It is in memory only, until a commit; if nobody commits, about a second.
-    /// Whoever appends has asked [`Log::may_change`] before, and has the lock of what the record is about.
+    /// Gives `record` a number. The record is only in memory until a commit, or for about a second without
+    /// one. The caller has checked [`Log::may_change`] and holds the lock of the data that the record is
+    /// about.
     pub fn append(&self, record: &[u8]) -> u64 {
         let number = self.shared.handover.append(record);
-        if self.shared.handover.flags() & BEHIND != 0 {
+        if self.shared.handover.flags() & BACKLOG != 0 {
             self.shared.handover.poke();
         }
         number
@@ -254,17 +261,19 @@ impl Log {
         self.shared.handover.synced()
     }
 
-    /// Records from here to [`Log::end_group`] are in the log all or none. The caller is the only one who appends meanwhile.
+    /// Begins a group: its records, up to [`Log::end_group`], are in the log all or none. No other thread may
+    /// append meanwhile.
     pub fn begin_group(&self) {
         self.shared.handover.begin_group();
     }
 
-    /// The records since [`Log::begin_group`] may be written.
+    /// Ends the group: its records may be written.
     pub fn end_group(&self) {
         self.shared.handover.end_group();
     }
 
-    /// May something be changed now? Asked before every change; one relaxed load if so. When too much is pending it is written first.
+    /// Checks that a change may be made now. Called before every change; costs one relaxed load. If too much
+    /// is pending, writes it first.
     ///
     /// # Errors
     /// [`Refused`].
@@ -273,18 +282,19 @@ impl Log {
         if self.shared.handover.flags() == 0 { Ok(()) } else { self.shared.may_change_now() }
     }
 
-    /// Has all records with numbers below `next` (the number of the caller's last record, and one) made as safe as the policy asks, before
-    /// the replies leave. Does not wait for a sync with [`Policy::Always`]: the answer is [`Commit::Wait`] then.
+    /// Makes all records below `next` (one more than the number of the caller's last record) as safe as the
+    /// policy demands before the replies leave. With [`Policy::Always`] it does not wait for a sync but
+    /// returns [`Commit::Wait`].
     ///
     /// # Errors
-    /// [`Refused`]: the changes were made in memory, and must not be acknowledged. Those that found no space are written when there
-    /// is room; those that failed may be lost at a restart, or not.
+    /// [`Refused`]: the changes were made in memory and must not be acknowledged. Those that found no space
+    /// are written when there is space; those that failed may be lost at a restart, or not.
     pub fn commit(&self, next: u64) -> Result<Commit, Refused> {
         self.shared.commit(next)
     }
 
-    /// The same, and writes nothing: [`Log::poll_synced`] does, whatever the policy. Who lets others append before it asks saves writes,
-    /// for the first who asks writes the records of all.
+    /// As [`commit`](Self::commit), but writes nothing: [`Log::poll_synced`] does, whatever the policy. If
+    /// other threads append before that, the first call writes the records of all and saves writes.
     ///
     /// # Errors
     /// As [`Log::commit`].
@@ -292,13 +302,14 @@ impl Log {
         self.shared.commit_later(next)
     }
 
-    /// Are all records below `next` as safe as the policy asks? If not, the task is woken when they are, or when they cannot be.
-    /// What was not appended and committed yet is waited for in vain.
+    /// Returns whether all records below `next` are as safe as the policy demands. If not, the task is woken
+    /// when they are, or when that has failed. Never completes for records that were not appended and
+    /// committed.
     pub fn poll_synced(&self, next: u64, context: &Context<'_>) -> Poll<Result<(), Refused>> {
         self.shared.handover.poll(next, context, || self.shared.look(next))
     }
 
-    /// Waits for what [`Log::poll_synced`] tells.
+    /// As [`Log::poll_synced`], but blocks.
     ///
     /// # Errors
     /// As [`Log::commit`].
@@ -318,7 +329,7 @@ impl Log {
         }
     }
 
-    /// Writes and syncs everything that is pending; asks a full disk again.
+    /// Writes and syncs everything that is pending. Tries again if the disk was full.
     ///
     /// # Errors
     /// [`Refused`].
@@ -327,28 +338,28 @@ impl Log {
         self.shared.sync()
     }
 
-    /// Goes on in a new segment, and tells its first number: all records below are in others, and safe.
-    /// If nothing was written since the last one was begun, that one is it.
+    /// Begins a new segment and returns its first number. All records below are in older segments, and safe.
+    /// If nothing was written since the last segment began, returns that one.
     ///
     /// # Errors
-    /// [`Refused::NoNewFile`]: the log goes on where it was. Any other: it does not.
+    /// [`Refused::NoNewFile`]: the log continues in the old segment. Any other error: it does not continue.
     pub fn rotate(&self) -> Result<u64, Refused> {
         let _syncing = self.shared.syncing.lock();
         self.shared.rotate()
     }
 
-    /// Removes the segments that have only records below `number`: a snapshot has what they say.
+    /// Removes the segments that only have records below `number`, because a snapshot contains their changes.
     ///
     /// # Errors
-    /// [`LogError::Disk`]; the segments that are left are removed the next time.
+    /// [`LogError::Disk`]. The segments that are left are removed next time.
     pub fn forget_before(&self, number: u64) -> Result<(), LogError> {
-        // Removing a large file takes its time, and nobody waits for that.
+        // Removing a large file takes time. No lock is held meanwhile.
         let mut old = self.shared.writer.lock().take_before(number);
         while let Some(extent) = old.first() {
             match self.shared.disk.remove(&name(extent.first)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     self.shared.writer.lock().older.splice(..0, old);
-                    return Err(failed("remove an old file of the log")(error));
+                    return Err(failed("remove an old log file")(error));
                 }
                 _ => _ = old.remove(0),
             }
@@ -356,7 +367,7 @@ impl Log {
         Ok(())
     }
 
-    /// Bytes of the segments with records from `number` on: what is to be read after a crash.
+    /// Size in bytes of the segments with records from `number` on, which are read after a crash.
     #[must_use]
     pub fn bytes_since(&self, number: u64) -> u64 {
         let writer = self.shared.writer.lock();
@@ -370,7 +381,7 @@ impl Log {
         bytes
     }
 
-    /// What it can do now.
+    /// The state of the log.
     #[must_use]
     pub fn state(&self) -> State {
         match self.shared.handover.flags() {
@@ -381,19 +392,19 @@ impl Log {
         }
     }
 
-    /// Why it failed, if it did.
+    /// The reason of the failure, if the log failed.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().clone()
     }
 
-    /// When records are made safe.
+    /// The fsync policy.
     #[must_use]
     pub fn policy(&self) -> Policy {
         self.shared.policy()
     }
 
-    /// Changes when records are made safe, from now on.
+    /// Changes the fsync policy.
     pub fn set_policy(&self, policy: Policy) {
         self.shared.policy.store(policy as u8, Relaxed);
         if policy == Policy::Always {
@@ -403,22 +414,23 @@ impl Log {
         self.shared.handover.wake_all();
     }
 
-    /// What there is to tell about it.
+    /// Figures of the log.
     #[must_use]
     pub fn figures(&self) -> Figures {
         self.shared.figures()
     }
 
-    /// Makes everything safe, and says so in the log: damage anywhere is found when it is opened again. Nothing can be appended after that.
+    /// Makes everything safe and marks the log as closed, so that any damage is found when it is opened
+    /// again. Nothing can be appended afterwards.
     ///
     /// # Errors
-    /// [`Refused`]: it could not.
+    /// [`Refused`].
     pub fn close(&self) -> Result<(), Refused> {
         let shared = &*self.shared;
         if shared.refused() == Some(Refused::Closed) {
             return Ok(());
         }
-        // If this fails everything goes on as before, the thread too.
+        // If this fails, everything continues as before, including the thread.
         self.sync()?;
         self.stop();
         let _syncing = shared.syncing.lock();
@@ -432,7 +444,7 @@ impl Log {
     fn stop(&self) {
         if let Some(thread) = self.thread.lock().take() {
             self.shared.handover.stop();
-            // It does not panic; and if it did, the log is none the worse for being stopped.
+            // The thread does not panic. If it did, the log is already closed.
             let _ = thread.join();
         }
     }
@@ -444,14 +456,14 @@ impl Drop for Log {
     }
 }
 
-/// Sizes, which tests make smaller, and where salts come from.
+/// Limits, which tests lower, and the source of salts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// See [`PENDING_BYTES`].
     pub pending_bytes: usize,
     /// See [`SEGMENT_BYTES`].
     pub segment_bytes: u64,
-    /// Where salts come from.
+    /// The source of salts.
     pub salts: Salts,
 }
 

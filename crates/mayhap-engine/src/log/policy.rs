@@ -1,9 +1,10 @@
-//! When records are made safe.
+//! The fsync policy.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// When records are made safe from a power loss. Whatever the policy, they survive the end of the program once they are committed.
+/// When records are synced, which makes them safe from a power loss. With every policy, committed records
+/// survive the end of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Before replies leave.
@@ -11,7 +12,7 @@ pub enum Policy {
     /// Within a second.
     #[default]
     EverySec = 1,
-    /// When the system likes.
+    /// When the operating system writes them.
     No = 2,
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// There is no such policy.
+/// The text is not the name of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy;
 

@@ -1,12 +1,14 @@
-//! Reading a log again: everything that was safe, in order, and never anything else.
+//! Recovery: reads everything that was safe, in order, and nothing else.
 //!
-//! * Below the first number of the next segment every frame must be right: nobody begins a segment before that is safe. What is
-//!   behind that number is left over from an earlier life, and nobody looks at it.
-//! * In the last segment the first frame that is not right may be one that was never safe: torn, zeroed, or missing while later ones are
-//!   there. Every frame says what was safe when it was written. If one behind says that something was safe which is missing now,
-//!   this is damage, and refused. Otherwise the rest is cut off.
-//! * The log goes on in a new segment, with another salt. What was read and is not known to be safe is copied into it: a disk that
-//!   failed to sync it once may say so only once, and keep it in memory only.
+//! * Below the first number of the next segment every frame must be valid, because a segment begins only when
+//!   everything before it is safe. Frames from that number on are left over from an earlier use of the file
+//!   and are ignored.
+//! * In the last segment, the first invalid frame may be one that was never safe: torn, zeroed, or missing
+//!   although later ones exist. Every frame records what was safe when it was written. If a later frame shows
+//!   that something was safe that is missing now, this is damage, and the log is rejected. Otherwise the rest
+//!   is cut off.
+//! * The log continues in a new segment with another salt. Records that were read but are not known to be
+//!   safe are copied into it: a disk may report a failed sync only once, and keep the data in memory only.
 
 use std::error::Error;
 use std::io::Read;
@@ -17,7 +19,8 @@ use super::writer::{Begin, Extent, NotWritten, Place, Salts, UNFINISHED, Writer}
 use super::{Needed, Recovered, failed, name, newest, number_of};
 use crate::disk::Disk;
 
-/// Reads everything from number `needed.from` on, and begins a new segment. The segment `newest` must be there, or a newer one.
+/// Reads all records from number `needed.from` on and begins a new segment. The segment `newest`, or a newer
+/// one, must exist.
 pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
     disk: &dyn Disk,
     needed: Needed,
@@ -33,10 +36,10 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
         return Err(LogError::NewestMissing { file: name(newest) });
     }
     if names.iter().any(|name| name == UNFINISHED) {
-        disk.remove(UNFINISHED).map_err(failed("remove an unfinished file of the log"))?;
+        disk.remove(UNFINISHED).map_err(failed("remove an unfinished log file"))?;
     }
     let mut found = Recovered { from, next: from, ..Recovered::default() };
-    // Segments wholly in front of `from` were to be forgotten, and some may be missing.
+    // Segments entirely before `from` are no longer needed, and some may be missing.
     let begin = match firsts.iter().rposition(|&first| first <= from) {
         Some(begin) => begin,
         None if firsts.is_empty() && from == 0 => 0,
@@ -69,7 +72,7 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
             found.clean = scan.clean;
             found.safe = scan.safe;
             let begin = copied(&scan);
-            // A segment of which everything is copied is replaced.
+            // A segment whose records are all copied is replaced.
             if begin.first > first {
                 older.push(Extent { first, bytes: bytes.len() as u64 });
             }
@@ -82,7 +85,7 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
         return Err(found.cut_file.map_or(missing, |file| LogError::Damaged {
             file,
             offset: bytes.len() as u64 - found.cut_bytes,
-            what: "records that a snapshot has seen are not as they were written",
+            what: "records that a snapshot contains are damaged",
         }));
     }
     let place = match goes_on.finish(disk, salts).map_err(NotWritten::from) {
@@ -96,18 +99,18 @@ pub(super) fn recover<E: Into<Box<dyn Error + Send + Sync>>>(
     Ok((Writer::new(place, older, salts), found))
 }
 
-/// What was found of a log of which not everything is as it was written.
+/// The readable part of a damaged log.
 #[derive(Debug, Default)]
-pub(crate) struct Salvaged {
-    /// Records that were played.
+pub(crate) struct SalvagedLog {
+    /// The number of replayed records.
     pub(crate) played: u64,
-    /// Records that are not there, as far as they can be counted.
+    /// The number of missing records, as far as they can be counted.
     pub(crate) missing: u64,
-    /// Files, places and what is wrong there.
+    /// File, position and kind of each damage.
     pub(crate) damage: Vec<(String, u64, &'static str)>,
 }
 
-/// What a log has, one after the other.
+/// A piece of a damaged log.
 #[derive(Debug)]
 pub(crate) enum Piece<'a> {
     /// A record, and its number.
@@ -116,19 +119,20 @@ pub(crate) enum Piece<'a> {
     Missing { below: u64 },
 }
 
-/// Plays every record from number `needed.from` on that is as it was written, and tells what is missing in between. Changes nothing.
+/// Replays every undamaged record from number `needed.from` on and reports missing records in between.
+/// Changes nothing.
 pub(crate) fn salvage(
     disk: &dyn Disk,
     needed: Needed,
     mut play: impl FnMut(Piece<'_>),
-) -> Result<Salvaged, LogError> {
+) -> Result<SalvagedLog, LogError> {
     let Needed { from, seen, .. } = needed;
     let names = disk.list().map_err(failed("list the files of the log"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     firsts.sort_unstable();
     let begin = firsts.iter().rposition(|&first| first <= from).unwrap_or(0);
-    let (mut found, mut bytes, mut next) = (Salvaged::default(), Vec::new(), from);
-    // Is what is behind the end lost?
+    let (mut found, mut bytes, mut next) = (SalvagedLog::default(), Vec::new(), from);
+    // Whether records after the end are lost.
     let mut is_cut = false;
     for (index, &first) in firsts.iter().enumerate().skip(begin) {
         if first > next {
@@ -143,7 +147,7 @@ pub(crate) fn salvage(
             Segment::decode(&bytes).map_err(|_| unreadable)
         });
         let Ok(segment) = segment else {
-            let what = "the header is not as it was written: none of its records can be told";
+            let what = "the header is damaged: none of its records can be read";
             found.damage.push((file, 0, what));
             is_cut |= end.is_none();
             continue;
@@ -156,21 +160,21 @@ pub(crate) fn salvage(
                     .filter(|frame| end.is_none_or(|end| frame.header.first < end))
                     .map(|frame| (at, frame))
             });
-            // Torn or lost? As the start of a server decides it.
+            // Torn or lost? Decided as at the start of a server.
             let is_right =
                 frame.as_ref().is_some_and(|(at, frame)| *at == offset && frame.header.first <= next);
             let was_safe = || known_safe(&bytes, segment.salt, offset).is_some_and(|safe| safe > next);
             if !is_right && end.is_none() && !was_safe() {
-                found.damage.push((file.clone(), offset as u64, "the end is incomplete: cut off"));
+                found.damage.push((file.clone(), offset as u64, "the end is incomplete and was cut off"));
                 break;
             }
             let Some((at, frame)) = frame else {
-                found.damage.push((file.clone(), offset as u64, "nothing from here on is as it was written"));
+                found.damage.push((file.clone(), offset as u64, "everything from here on is damaged"));
                 is_cut |= end.is_none();
                 break;
             };
             if at > offset {
-                found.damage.push((file.clone(), offset as u64, "a frame is not as it was written"));
+                found.damage.push((file.clone(), offset as u64, "a frame is damaged"));
             }
             if frame.header.first > next {
                 found.missing += frame.header.first - next;
@@ -193,20 +197,20 @@ pub(crate) fn salvage(
     }
     match newest::read(disk) {
         Ok(Some(newest)) if firsts.last().is_none_or(|last| *last < newest) => {
-            found.damage.push((name(newest), 0, "it is not there, and was the newest file of the log"));
+            found.damage.push((name(newest), 0, "the file is missing; it was the newest file of the log"));
             is_cut = true;
         }
         Ok(_) => {}
         Err(_) => {
-            // Whether a newer file was there cannot be told any more.
-            found.damage.push((newest::FILE.into(), 0, "it differs from its checksum"));
+            // Whether a newer file existed is unknown.
+            found.damage.push((newest::FILE.into(), 0, "the file does not match its checksum"));
             is_cut = true;
         }
     }
     if next < from.max(seen) || is_cut {
         found.missing += from.max(seen).saturating_sub(next);
         if !is_cut {
-            let what = "the log ends before records that a snapshot has seen";
+            let what = "the log ends before records that a snapshot contains";
             found.damage.push((firsts.last().map_or_else(|| name(from), |last| name(*last)), 0, what));
         }
         play(Piece::Missing { below: u64::MAX });
@@ -214,18 +218,18 @@ pub(crate) fn salvage(
     Ok(found)
 }
 
-/// Reads a whole segment. Its bytes are in memory: they are no more than a segment's limit and one frame.
+/// Reads a whole segment into memory. It has at most the limit of a segment plus one frame.
 fn length(disk: &dyn Disk, first: u64, bytes: &mut Vec<u8>) -> Result<u64, LogError> {
     bytes.clear();
-    let mut file = disk.read(&name(first)).map_err(failed("open a file of the log"))?;
-    file.read_to_end(bytes).map_err(failed("read a file of the log"))?;
+    let mut file = disk.read(&name(first)).map_err(failed("open a log file"))?;
+    file.read_to_end(bytes).map_err(failed("read a log file"))?;
     Ok(bytes.len() as u64)
 }
 
-/// What a segment has.
+/// The contents of a segment.
 struct Scan<'a> {
     frames: Vec<Frame<'a>>,
-    /// The number behind its last record.
+    /// The number after its last record.
     next: u64,
     /// Everything below this number is known to be safe.
     safe: u64,
@@ -233,7 +237,7 @@ struct Scan<'a> {
     cut_bytes: u64,
 }
 
-/// Finds the frames of segment `first`, up to number `end`, where the next segment begins.
+/// Finds the frames of segment `first` up to number `end`, where the next segment begins.
 fn scan(bytes: &[u8], first: u64, end: Option<u64>) -> Result<Scan<'_>, LogError> {
     let file = || name(first);
     let damaged = |offset: usize, what| LogError::Damaged { file: file(), offset: offset as u64, what };
@@ -242,7 +246,7 @@ fn scan(bytes: &[u8], first: u64, end: Option<u64>) -> Result<Scan<'_>, LogError
         NoSegment::Version(got) => LogError::Version { file: file(), got, newest: VERSION },
     })?;
     if segment.first != first {
-        return Err(damaged(0, "the header has another number than the name"));
+        return Err(damaged(0, "the number in the header differs from the file name"));
     }
     let mut scan = Scan { frames: Vec::new(), next: first, safe: first, clean: false, cut_bytes: 0 };
     let mut offset = SEGMENT_BYTES;
@@ -257,12 +261,12 @@ fn scan(bytes: &[u8], first: u64, end: Option<u64>) -> Result<Scan<'_>, LogError
     }
     match end {
         Some(end) if scan.next == end => return Ok(scan),
-        Some(_) => return Err(damaged(offset, "records that were safe are not there")),
+        Some(_) => return Err(damaged(offset, "records that were safe are missing")),
         None => {}
     }
     let safe = known_safe(bytes, segment.salt, offset).map_or(scan.safe, |safe| safe.max(scan.safe));
     if safe > scan.next {
-        return Err(damaged(offset, "a frame that was safe is not as it was written"));
+        return Err(damaged(offset, "a frame that was safe is damaged"));
     }
     if offset < bytes.len() {
         scan.cut_bytes = (bytes.len() - offset) as u64;
@@ -271,7 +275,7 @@ fn scan(bytes: &[u8], first: u64, end: Option<u64>) -> Result<Scan<'_>, LogError
     Ok(scan)
 }
 
-/// The segment in which the log goes on, with all records that are not known to be safe where they are.
+/// The segment in which the log continues, with all records that are not known to be safe.
 fn copied(scan: &Scan<'_>) -> Begin {
     let copied: Vec<_> = scan
         .frames

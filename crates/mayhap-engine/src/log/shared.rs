@@ -1,4 +1,5 @@
-//! What the log's thread and everybody else do with it: writing, syncing, beginning files, and telling when that fails.
+//! The state that the thread of the log shares with all others: writing, syncing, beginning files, and
+//! reporting failures.
 
 use std::io;
 use std::sync::Arc;
@@ -11,52 +12,54 @@ use parking_lot::Mutex;
 
 use super::error::Refused;
 use super::figures::Figures;
-use super::handover::{BEHIND, CLOSED, Call, FAILED, Handover, NO_SPACE};
+use super::handover::{BACKLOG, CLOSED, Call, FAILED, Handover, NO_SPACE};
 use super::policy::Policy;
 use super::writer::{NotBegun, NotWritten, Writer};
 use super::{Commit, Limits, name, newest};
 use crate::disk::{AppendFile, Disk};
 
-/// How often a full disk is asked again.
+/// The time between attempts to write to a full disk.
 const RETRY: Duration = Duration::from_millis(100);
-/// From the beginning of one sync to the beginning of the next, with `everysec`: what a power loss takes is what was written
-/// since the last sync that ended, and that is to be less than a second with the sync itself.
+/// The time between the beginnings of two syncs with `everysec`. A power loss takes the changes since the
+/// last completed sync; with the duration of the sync itself, that should be less than a second.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
-/// How long the thread waits for somebody else's group to end.
+/// The time the thread waits for the group of another thread to end.
 const UNFINISHED_GROUP: Duration = Duration::from_micros(200);
-/// So many that waited for one sync are worth waiting for: they are answered now, and most of them will ask for another at once.
+/// The number of tasks waiting for one sync from which on the next sync is delayed: most of them will soon
+/// ask for another.
 const MANY_WAITED: usize = 8;
-/// The longest that is waited for them.
+/// The maximum delay.
 const GATHER: Duration = Duration::from_millis(1);
-/// With `everysec`, a request that writes waits for a sync that has been going on for longer than this, as in Redis.
+/// With `everysec`, a request that writes waits for a sync that has been running for longer than this, as in
+/// Redis.
 const SLOW_SYNC_MS: u64 = 2000;
 
-/// How long a file that could not be begun is not tried again.
+/// The time after a failed attempt to begin a file until the next attempt.
 const ROTATE_AGAIN_MS: u64 = 200;
 
-/// All of a log but its thread.
+/// All of a log except its thread.
 pub(super) struct Shared {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) handover: Handover,
-    /// Who has it makes things safe; see the order in the module.
+    /// Held while syncing; see the order of locks in the module documentation.
     pub(super) syncing: Mutex<()>,
     pub(super) writer: Mutex<Writer>,
     pub(super) policy: AtomicU8,
-    /// Why it failed.
+    /// The reason of the failure.
     pub(super) failure: Mutex<Option<String>>,
     pub(super) began: Instant,
-    /// When the sync that is going on began, in milliseconds since `began` and one; 0: there is none.
+    /// When the running sync began, as [`Shared::ms`] counts; 0 if none is running.
     pub(super) sync_began: AtomicU64,
     pub(super) syncs: AtomicU64,
-    /// How many waited for the last one.
+    /// The number of tasks that waited for the last sync.
     pub(super) waited: AtomicUsize,
     pub(super) last_sync_micros: AtomicU64,
     pub(super) longest_sync_micros: AtomicU64,
     pub(super) delayed: AtomicU64,
     pub(super) rotations_failed: AtomicU64,
-    /// Until then, as [`Shared::ms`] tells, no file is begun because one is long.
+    /// The time, as [`Shared::ms`] counts, before which no new file is begun.
     pub(super) rotate_after_ms: AtomicU64,
-    /// The number of the newest file that is written down, if it is to be.
+    /// The number of the newest recorded file, if it is recorded.
     pub(super) newest: Option<AtomicU64>,
     pub(super) limits: Limits,
 }
@@ -66,7 +69,7 @@ impl Shared {
         Policy::from_number(self.policy.load(Relaxed))
     }
 
-    /// The first flag that forbids changes.
+    /// The refusal for the first flag that forbids changes.
     pub(super) fn refused(&self) -> Option<Refused> {
         match self.handover.flags() {
             flags if flags & FAILED != 0 => Some(Refused::Failed),
@@ -81,7 +84,7 @@ impl Shared {
         if let Some(refused) = self.refused() {
             return Err(refused);
         }
-        if self.handover.flags() & BEHIND != 0 {
+        if self.handover.flags() & BACKLOG != 0 {
             self.write(&mut self.writer.lock())?;
         }
         Ok(())
@@ -109,7 +112,7 @@ impl Shared {
         Ok(Commit::Wait)
     }
 
-    /// Hands everything below `next` to the system; with `everysec`, that is not done while a sync takes long.
+    /// Writes everything below `next` to the file. With `everysec`, also waits for a slow sync.
     fn write_as_asked(&self, next: u64) -> Result<(), Refused> {
         self.write_up_to(next)?;
         if self.policy() == Policy::EverySec {
@@ -125,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// For how long the sync that is going on has been.
+    /// The time since the running sync began.
     fn running_sync_ms(&self) -> u64 {
         match self.sync_began.load(Relaxed) {
             0 => 0,
@@ -133,14 +136,14 @@ impl Shared {
         }
     }
 
-    /// Milliseconds since the log was opened, and one.
+    /// Milliseconds since the log was opened, plus one.
     pub(super) fn ms(&self) -> u64 {
         self.began.elapsed().as_millis() as u64 + 1
     }
 
     pub(super) fn look(&self, next: u64) -> Poll<Result<(), Refused>> {
         if self.policy() != Policy::Always {
-            // Nobody else writes it.
+            // No other thread writes it.
             return Poll::Ready(self.write_as_asked(next));
         }
         match self.refused() {
@@ -150,13 +153,13 @@ impl Shared {
         }
     }
 
-    /// Hands everything below `next` to the system.
+    /// Writes everything below `next` to the file.
     pub(super) fn write_up_to(&self, next: u64) -> Result<(), Refused> {
         if self.handover.written() >= next {
             return Ok(());
         }
         let mut writer = self.writer.lock();
-        // Whoever had the writer before may have written it.
+        // The previous holder of the lock may have written it.
         if self.handover.written() >= next {
             return Ok(());
         }
@@ -170,14 +173,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Nothing goes on.
+    /// Marks the log as failed.
     pub(super) fn fail(&self, doing: &'static str, error: &io::Error) -> Refused {
         self.failure.lock().get_or_insert_with(|| format!("cannot {doing}: {error}"));
         self.handover.raise(FAILED);
         Refused::Failed
     }
 
-    /// Writes what is pending.
+    /// Writes pending records to the file.
     pub(super) fn write(&self, writer: &mut Writer) -> Result<(), Refused> {
         if self.handover.flags() & FAILED != 0 {
             return Err(Refused::Failed);
@@ -197,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// Writes what is pending, and makes everything safe. The caller has `syncing`.
+    /// Writes pending records and syncs everything. The caller holds `syncing`.
     pub(super) fn sync(&self) -> Result<(), Refused> {
         let mut writer = self.writer.lock();
         self.write(&mut writer)?;
@@ -209,7 +212,7 @@ impl Shared {
         self.sync_file(file.as_deref(), first, written)
     }
 
-    /// Is the file that is being written where it is looked for at the next start? If it was removed, nothing in it is safe.
+    /// Checks that the current file is still in the folder. If it was removed, nothing in it is safe.
     pub(super) fn is_kept(&self, file: Option<&dyn AppendFile>, first: u64) -> Result<(), Refused> {
         match file.map_or(Ok(()), |file| file.is_called(&name(first))) {
             Ok(()) => Ok(()),
@@ -217,7 +220,7 @@ impl Shared {
         }
     }
 
-    /// Writes down which file is the newest. If that fails the one before stays written down, which is true as well.
+    /// Records the newest file. If that fails, the previous record stays, which is correct as well.
     pub(super) fn note_newest(&self) {
         let Some(noted) = &self.newest else { return };
         let first = {
@@ -232,7 +235,7 @@ impl Shared {
         }
     }
 
-    /// Everything below `written` is in `file`, which begins with record `first`, or safe already.
+    /// Syncs `file`, which begins with record `first`. Everything below `written` is in it, or safe already.
     fn sync_file(&self, file: Option<&dyn AppendFile>, first: u64, written: u64) -> Result<(), Refused> {
         let Some(file) = file else { return Err(Refused::NoSpace) };
         self.sync_began.store(self.ms(), Relaxed);
@@ -253,16 +256,17 @@ impl Shared {
         }
     }
 
-    /// Lets those come who waited for the last sync, if they were many: half as long as it took. One more sync costs more than that.
+    /// If many tasks waited for the last sync, waits for their next requests for half the time that the sync
+    /// took. Another sync would cost more.
     fn gather(&self) {
         if self.waited.load(Relaxed) >= MANY_WAITED {
             thread::sleep(Duration::from_micros(self.last_sync_micros.load(Relaxed) / 2).min(GATHER));
         }
     }
 
-    /// See [`Log::rotate`]. The caller has `syncing`.
+    /// See [`Log::rotate`]. The caller holds `syncing`.
     pub(super) fn rotate(&self) -> Result<u64, Refused> {
-        // Most of it is made safe while others write; only what came meanwhile is while they wait.
+        // Sync most of it while others write. Only records since then are synced while they wait.
         self.sync()?;
         let mut writer = self.writer.lock();
         self.write(&mut writer)?;
@@ -275,13 +279,14 @@ impl Shared {
             self.rotate_after_ms.store(if begun.is_err() { self.ms() + ROTATE_AGAIN_MS } else { 0 }, Relaxed);
             match begun {
                 Ok(()) => {}
-                // The old file goes on. If the disk is full or worse, its next write or sync will tell.
+                // The old file continues. If the disk is full or failed, its next write or sync will show
+                // that.
                 Err(NotBegun::Unfinished(_)) => {
                     self.rotations_failed.fetch_add(1, Relaxed);
                     return Err(Refused::NoNewFile);
                 }
                 Err(NotBegun::Unnamed(error)) => {
-                    return Err(self.fail("put a file of the log in its place", &error));
+                    return Err(self.fail("rename a new log file into place", &error));
                 }
             }
         }
@@ -308,7 +313,7 @@ impl Shared {
         }
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     pub(super) fn run(&self) {
         let mut due = Instant::now() + SYNC_EVERY;
         loop {
@@ -334,18 +339,18 @@ impl Shared {
             if late || wanted {
                 due = Instant::now() + SYNC_EVERY;
             }
-            // Whoever waits is told by the state.
+            // Waiting tasks see a failure in the state.
             if wanted {
                 let before = self.handover.synced();
                 if call == Call::Wanted {
                     self.gather();
                 }
                 if self.sync().is_ok() && call == Call::Wanted && self.handover.synced() == before {
-                    // What is wanted is in a group that is not whole yet.
+                    // The wanted records are in a group that has not ended.
                     thread::sleep(UNFINISHED_GROUP);
                 }
             } else if self.refused().is_none() {
-                // What nobody commits is written all the same.
+                // Records that no thread commits are written as well.
                 let mut writer = self.writer.lock();
                 let written = self.write(&mut writer);
                 let (file, first) = (writer.file(), writer.first());
@@ -355,7 +360,7 @@ impl Shared {
                 }
             }
             if self.refused().is_none() && self.writer.lock().bytes() > self.limits.segment_bytes {
-                // If there is no new file to be had, the old one goes on, and is asked for another one later.
+                // If no new file can be created, the old one continues, and the next attempt comes later.
                 if self.rotate_after_ms.load(Relaxed) <= self.ms() {
                     let _ = self.rotate();
                 }

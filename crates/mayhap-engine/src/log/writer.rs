@@ -1,4 +1,4 @@
-//! The segment that is being written, and those before it.
+//! Writes the current segment.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::handover::{Handover, Taken};
 use super::name;
 use crate::disk::{AppendFile, Disk};
 
-/// More memory than this is not kept for the next frame.
+/// A frame buffer larger than this is not kept.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// A file of the log.
@@ -18,16 +18,16 @@ const KEPT_BYTES: usize = 1 << 20;
 pub(super) struct Extent {
     /// The number of its first record.
     pub(super) first: u64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub(super) bytes: u64,
 }
 
-/// What went wrong at a write.
+/// Why a write failed.
 #[derive(Debug)]
 pub(super) enum NotWritten {
-    /// The disk is full; everything is as it was, and what was to be written is kept.
+    /// The disk is full. Nothing was changed, and the records are kept.
     NoSpace,
-    /// Anything else.
+    /// Any other error.
     Failed(&'static str, io::Error),
 }
 
@@ -35,18 +35,18 @@ impl From<NotBegun> for NotWritten {
     fn from(error: NotBegun) -> Self {
         match error {
             NotBegun::Unfinished(error) if is_full(&error) => Self::NoSpace,
-            NotBegun::Unfinished(error) => Self::Failed("begin a file of the log", error),
-            NotBegun::Unnamed(error) => Self::Failed("put a file of the log in its place", error),
+            NotBegun::Unfinished(error) => Self::Failed("create a log file", error),
+            NotBegun::Unnamed(error) => Self::Failed("rename a new log file into place", error),
         }
     }
 }
 
-/// Is this an error that goes away when somebody makes room?
+/// Whether the error goes away when there is space on the disk.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Puts all of `bytes` behind the end.
+/// Appends all of `bytes`.
 fn write_all(file: &dyn AppendFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -59,13 +59,13 @@ fn write_all(file: &dyn AppendFile, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where salts come from.
+/// The source of salts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Salts {
-    /// Nobody can guess them: no bytes that a client sends are taken for a frame.
+    /// Random, so that clients cannot guess them: bytes from a client are never mistaken for a frame.
     #[default]
     Random,
-    /// They can be had again, for tests. No two logs on the same disk, one after the other, may have the same.
+    /// Reproducible, for tests. Two logs on the same disk, one after the other, must not have the same salts.
     Seeded(u64),
 }
 
@@ -82,24 +82,25 @@ impl Salts {
     }
 }
 
-/// What the file is called before it counts.
+/// The name of a file before it counts.
 pub(super) const UNFINISHED: &str = "log-new";
 
-/// A segment that is to be begun.
+/// A segment to begin.
 #[derive(Debug, Default)]
 pub(super) struct Begin {
     /// The number of its first record.
     pub(super) first: u64,
-    /// The bodies of frames of another segment that are to be in it: the number of the first record, how many, their bytes.
+    /// The bodies of frames to copy from another segment: number of the first record, number of records,
+    /// bytes.
     pub(super) copied: Vec<(u64, u32, Vec<u8>)>,
 }
 
-/// How far a segment came that could not be begun.
+/// Why a segment could not be begun.
 #[derive(Debug)]
 pub(super) enum NotBegun {
-    /// It does not count, and nothing changed.
+    /// It does not count, and nothing was changed.
     Unfinished(io::Error),
-    /// It may be there after a crash, or not.
+    /// After a crash it may or may not exist.
     Unnamed(io::Error),
 }
 
@@ -109,20 +110,20 @@ impl Begin {
         Self { first, copied: Vec::new() }
     }
 
-    /// The number behind its last record.
+    /// The number after its last record.
     fn next(&self) -> u64 {
         self.copied.last().map_or(self.first, |(first, count, _)| first + u64::from(*count))
     }
 
-    /// Makes it, safely, and gives it its name then: from there on it counts.
+    /// Writes and syncs the file, then gives it its name. From then on it counts.
     pub(super) fn finish(&self, disk: &dyn Disk, salts: Salts) -> Result<Current, NotBegun> {
         let current = self.write(disk, salts).map_err(|error| {
-            // It is of no use, and takes room.
+            // It is useless and takes space.
             let _ = disk.remove(UNFINISHED);
             NotBegun::Unfinished(error)
         })?;
         if let Err(error) = disk.rename(UNFINISHED, &name(self.first)) {
-            // If it is still there under that name, it did not get the other.
+            // If it still exists under that name, it was not renamed.
             let undone = disk.list().is_ok_and(|names| names.iter().any(|name| name == UNFINISHED));
             return Err(match undone && disk.remove(UNFINISHED).is_ok() {
                 true => NotBegun::Unfinished(error),
@@ -137,7 +138,7 @@ impl Begin {
         let segment = Segment { salt: salts.salt(self.first)?, first: self.first };
         let mut current = Current { file: disk.append(UNFINISHED)?, segment, bytes: SEGMENT_BYTES as u64 };
         write_all(&*current.file, &segment.encode())?;
-        // The frames say that all of them are safe, which is true as soon as the segment has its name.
+        // The frames claim that all of them are safe. That is true as soon as the segment has its name.
         let next = self.next();
         for (first, count, body) in &self.copied {
             current.put(body, *first, *count, next, Kind::Records)?;
@@ -150,11 +151,11 @@ impl Begin {
     }
 }
 
-/// The segment that is being written.
+/// The current segment.
 pub(super) struct Current {
     pub(super) file: Arc<dyn AppendFile>,
     pub(super) segment: Segment,
-    /// Its bytes: where the next frame begins.
+    /// Its size in bytes: the offset of the next frame.
     pub(super) bytes: u64,
 }
 
@@ -170,21 +171,21 @@ impl Current {
     }
 }
 
-/// Where the log goes on.
+/// The segment in which the log continues.
 pub(super) enum Place {
-    /// Here.
+    /// The current segment.
     Current(Current),
-    /// In a segment for which there was no room when the log was opened.
+    /// A segment for which there was no space when the log was opened.
     Later(Begin),
 }
 
-/// Whoever has it writes.
+/// The writer. The thread that holds its lock writes.
 pub(super) struct Writer {
     place: Place,
     salts: Salts,
-    /// The segments before it.
+    /// The older segments.
     pub(super) older: Vec<Extent>,
-    /// What did not fit.
+    /// Records that found no space.
     stuck: Option<Taken>,
     spare: Vec<u8>,
 }
@@ -194,12 +195,12 @@ impl Writer {
         Self { place, salts, older, stuck: None, spare: Vec::new() }
     }
 
-    /// Bytes that did not fit.
+    /// Bytes that found no space.
     pub(super) fn stuck_bytes(&self) -> usize {
         self.stuck.as_ref().map_or(0, |taken| taken.frame.len())
     }
 
-    /// Bytes of the segment that is being written.
+    /// The size of the current segment in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.place {
             Place::Current(current) => current.bytes,
@@ -207,7 +208,7 @@ impl Writer {
         }
     }
 
-    /// The number of the first record of the segment that is being written.
+    /// The number of the first record of the current segment.
     pub(super) fn first(&self) -> u64 {
         match &self.place {
             Place::Current(current) => current.segment.first,
@@ -215,7 +216,7 @@ impl Writer {
         }
     }
 
-    /// The file that is being written.
+    /// The current file.
     pub(super) fn file(&self) -> Option<Arc<dyn AppendFile>> {
         match &self.place {
             Place::Current(current) => Some(Arc::clone(&current.file)),
@@ -223,7 +224,7 @@ impl Writer {
         }
     }
 
-    /// Writes everything that is pending when it is called.
+    /// Writes all records that are pending at the time of the call.
     pub(super) fn write(&mut self, handover: &Handover, disk: &dyn Disk) -> Result<(), NotWritten> {
         if let Place::Later(begin) = &self.place {
             let begun = begin.finish(disk, self.salts);
@@ -259,7 +260,7 @@ impl Writer {
                 Ok(())
             }
             Err(error) if is_full(&error) => {
-                file.set_len(*bytes).map_err(|error| NotWritten::Failed("cut the log", error))?;
+                file.set_len(*bytes).map_err(|error| NotWritten::Failed("truncate the log", error))?;
                 taken.frame.truncate(records);
                 self.stuck = Some(taken);
                 Err(NotWritten::NoSpace)
@@ -268,7 +269,7 @@ impl Writer {
         }
     }
 
-    /// Appends a frame that says that all was safe when the log was closed.
+    /// Appends a frame that marks the log as closed, with everything safe.
     pub(super) fn mark_clean(&mut self, next: u64) -> io::Result<()> {
         match &mut self.place {
             Place::Current(current) => {
@@ -279,8 +280,9 @@ impl Writer {
         }
     }
 
-    /// Goes on in a new segment, at number `next`. Everything before it is safe. If it cannot be begun, the old one can be gone on with; but not
-    /// if it may be there: then what is behind its number in the old one does not count.
+    /// Begins a new segment at number `next`. Everything before it is safe. If it cannot be begun, the old
+    /// one continues, unless the new one may exist: then records from that number on in the old one do not
+    /// count.
     pub(super) fn rotate(&mut self, next: u64, disk: &dyn Disk) -> Result<(), NotBegun> {
         let new = Begin::empty(next).finish(disk, self.salts)?;
         if let Place::Current(old) = std::mem::replace(&mut self.place, Place::Current(new)) {
@@ -289,7 +291,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the segments that have only records below `number`.
+    /// Removes and returns the segments that only have records below `number`.
     pub(super) fn take_before(&mut self, number: u64) -> Vec<Extent> {
         let begins = self.extents().skip(1);
         let count = begins.take_while(|after| after.first <= number).count();

@@ -1,4 +1,4 @@
-//! Random histories of generations, across snapshots, restarts and the log: no member is ever denied.
+//! Random histories of generations, across snapshots, restarts and the log: there is never a false negative.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::engine::Engine;
 use crate::journal::Spoilt;
 use crate::log::Policy;
 
-/// An engine, and the disk it starts from again.
+/// An engine, and the disk it is restarted from.
 struct Durable {
     engine: Engine,
     clock: Arc<Played>,
     disk: Memory,
     dice: Dice,
     spoilt: Option<Spoilt>,
-    /// What was not the same after a restart.
+    /// Differences after a restart.
     differs: Option<String>,
 }
 
@@ -66,7 +66,7 @@ fn wire(reply: &Reply) -> Wire {
     }
 }
 
-/// What is wrong with this history.
+/// Returns what is wrong with this history.
 fn wrong(seed: u64, spoilt: Option<Spoilt>) -> Result<Done, String> {
     let mut server = Durable::new(seed, spoilt);
     let done = history(seed, 80, &mut server)?;
@@ -75,7 +75,7 @@ fn wrong(seed: u64, spoilt: Option<Spoilt>) -> Result<Done, String> {
 }
 
 #[test]
-fn no_member_is_denied_after_any_restart_in_the_middle_of_a_build() {
+fn no_false_negative_after_any_restart_during_a_build() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let count = number("MAYHAP_GENERATIONS").unwrap_or(150);
     let mut commits = 0;
@@ -85,23 +85,23 @@ fn no_member_is_denied_after_any_restart_in_the_middle_of_a_build() {
             Err(wrong) => panic!("MAYHAP_SEED={seed}: {wrong}"),
         }
     }
-    println!("{count} histories, {commits} commits of builds that were added to meanwhile");
+    println!("{count} histories, {commits} commits of builds with concurrent changes");
     assert!(commits > count / 4, "{commits}");
 }
 
 #[test]
-fn a_log_that_lacks_what_was_added_meanwhile_is_noticed() {
+fn a_log_without_concurrent_additions_is_detected() {
     for spoilt in [Spoilt::Words("mf.madd"), Spoilt::Words("mf.merge"), Spoilt::Words("mf.build")] {
         let noticed = (0..100).any(|seed| {
-            // A history that cannot even be played was noticed, too.
+            // A history that cannot be replayed counts as detected.
             !matches!(std::panic::catch_unwind(|| wrong(seed, Some(spoilt))), Ok(Ok(_)))
         });
-        assert!(noticed, "{spoilt:?} was not noticed");
+        assert!(noticed, "{spoilt:?} was not detected");
     }
 }
 
 #[test]
-fn a_name_answers_and_takes_items_while_its_next_generation_is_committed() {
+fn a_name_serves_while_its_next_generation_is_committed() {
     const ITEMS: u64 = 600_000;
     let server = Durable::new(1, None);
     let engine = &server.engine;
@@ -124,7 +124,7 @@ fn a_name_answers_and_takes_items_while_its_next_generation_is_committed() {
         });
         while !commit.is_finished() {
             let asked = Instant::now();
-            // It is added to in the middle of that, once.
+            // One item is added in the middle.
             let text = if answered == 20 { "MF.ADD f late" } else { "MF.EXISTS f late" };
             assert!(matches!(ask(text), Reply::Boolean(_)));
             longest = longest.max(asked.elapsed());

@@ -1,5 +1,5 @@
-//! Random histories of all kinds of commands, with snapshots at any point of them, recovered into a fresh engine: everything is as it was. And
-//! the same with something spoilt, which must show.
+//! Random histories of all kinds of commands, with snapshots at random points, recovered into a fresh engine:
+//! everything is restored. The same with deliberate faults, which must be detected.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -39,7 +39,7 @@ impl DiskFile for Open {
     }
 }
 
-/// A file that goes on under the name it was made with, or is renamed to.
+/// A file that keeps working under the name it was created with or renamed to.
 #[derive(Debug)]
 struct Appended(Memory, Mutex<String>);
 
@@ -60,7 +60,7 @@ impl AppendFile for Appended {
 }
 
 impl Appended {
-    /// The log makes a file under another name, and renames it: follow it there.
+    /// The log creates a file under another name and renames it: follow it there.
     fn name(&self) -> String {
         let mut name = self.1.lock();
         let files = self.0.0.lock();
@@ -108,7 +108,7 @@ impl Disk for Memory {
     }
 }
 
-/// A clock that is turned by hand, and randomness that can be had again.
+/// A clock that tests set, and reproducible random numbers.
 #[derive(Debug)]
 pub(super) struct Played {
     now_ms: AtomicU64,
@@ -184,7 +184,7 @@ pub(super) fn run(engine: &Engine, lines: &[Words], alone: bool) -> Vec<Reply> {
     replies
 }
 
-/// Kinds that a filter may be of, with options that make it small or large.
+/// Kinds of filters, with options that make them small or large.
 const KINDS: &[&str] = &[
     "KIND bloom CAPACITY 100 FPR 0.01",
     "KIND bloom CAPACITY 60000 FPR 0.01",
@@ -211,10 +211,10 @@ fn items(dice: &mut Dice, most: u64) -> String {
     (0..=dice.below(most)).map(|_| format!(" {}", dice.below(300))).collect()
 }
 
-/// Some requests that belong together, given what is there.
+/// Some requests that belong together, given the current names.
 fn requests(engine: &Engine, dice: &mut Dice, names: u64) -> Vec<Words> {
     let name = |dice: &mut Dice, family: &str| format!("{family}{}", dice.below(names));
-    // Now and then of another family.
+    // Sometimes from another family.
     let any = |dice: &mut Dice| {
         let family = dice.one_of(&["b", "c", "m", "s"]);
         name(dice, family)
@@ -298,7 +298,7 @@ fn requests(engine: &Engine, dice: &mut Dice, names: u64) -> Vec<Words> {
     vec![line(&text)]
 }
 
-/// Takes a dump of something, and loads it elsewhere, or only a part of it.
+/// Dumps a value, and loads it elsewhere, completely or in part.
 fn load(engine: &Engine, dice: &mut Dice, bloom: &str, filter: &str) -> Vec<Words> {
     let target = dice.below(6);
     let part = |reply: &Reply| match reply {
@@ -333,7 +333,7 @@ fn load(engine: &Engine, dice: &mut Dice, bloom: &str, filter: &str) -> Vec<Word
             iterator = next;
         }
     } else if let Some((_, bytes)) = part(&run(engine, &[line(&format!("MF.DUMP {filter} 0"))], false)[0]) {
-        // The first has the header.
+        // The first one has the header.
         let length = (bytes.len() / 3 + 1).max(192);
         let pieces = bytes.chunks(length).enumerate();
         for (index, piece) in pieces.take(1 + dice.below(3) as usize) {
@@ -372,11 +372,11 @@ fn step(engine: &Engine, clock: &Played, dice: &mut Dice, names: u64) {
     }
 }
 
-/// All there is to know of a name: its bytes, when it goes, when it was made.
-pub(super) type State = BTreeMap<Vec<u8>, (u8, Vec<u8>, Option<u64>, u32)>;
+/// The complete state of a name: its bytes, its deadline, when it was created.
+pub(super) type Contents = BTreeMap<Vec<u8>, (u8, Vec<u8>, Option<u64>, u32)>;
 
-pub(super) fn state(engine: &Engine) -> State {
-    let mut state = State::new();
+pub(super) fn state(engine: &Engine) -> Contents {
+    let mut state = Contents::new();
     let mut cursor = 0;
     loop {
         let (next, entries) = engine.walk_all(cursor, u64::MAX);
@@ -395,8 +395,8 @@ pub(super) fn state(engine: &Engine) -> State {
     }
 }
 
-/// What is different, in few words.
-pub(super) fn difference(before: &State, after: &State) -> Option<String> {
+/// Describes the first difference.
+pub(super) fn difference(before: &Contents, after: &Contents) -> Option<String> {
     for (name, was) in before {
         let name_text = String::from_utf8_lossy(name);
         let Some(is) = after.get(name) else { return Some(format!("{name_text} is missing")) };
@@ -416,10 +416,10 @@ pub(super) fn difference(before: &State, after: &State) -> Option<String> {
         }
     }
     let more = after.keys().find(|name| !before.contains_key(*name))?;
-    Some(format!("{} came from nowhere", String::from_utf8_lossy(more)))
+    Some(format!("{} should not exist", String::from_utf8_lossy(more)))
 }
 
-/// What an engine has that is recovered from `disk` at this time, and the sums it counts.
+/// The contents of an engine that is recovered from `disk` at this time, and its totals.
 pub(super) fn recovered(disk: &Memory, clock: &Played, spoilt: Option<Spoilt>) -> (Engine, Arc<Played>) {
     let (after, its_clock) = engine(77);
     its_clock.now_ms.store(clock.now_ms(), Relaxed);
@@ -428,7 +428,7 @@ pub(super) fn recovered(disk: &Memory, clock: &Played, spoilt: Option<Spoilt>) -
     (after, its_clock)
 }
 
-/// Runs a history, with snapshots in it, and says what is not as it was.
+/// Runs a history with snapshots, and returns the first difference after recovery.
 fn history(seed: u64, steps: u64, spoilt: Option<Spoilt>) -> Option<String> {
     let mut dice = Dice(seed);
     let (engine, clock) = engine(seed);
@@ -485,14 +485,14 @@ fn history(seed: u64, steps: u64, spoilt: Option<Spoilt>) -> Option<String> {
     if totals(&engine) != totals(&after) {
         return Some(format!("{:?} and {:?}", totals(&engine), totals(&after)));
     }
-    // And once more, from the snapshot that the recovered one writes.
+    // And again, from the snapshot that the recovered engine writes.
     after.snapshot(&disk).unwrap();
     let (again, _) = recovered(&disk, &clock, spoilt);
     difference(&before, &state(&again)).map(|difference| format!("the second time: {difference}"))
 }
 
 #[test]
-fn whatever_happens_is_there_again() {
+fn random_histories_are_restored() {
     const HISTORIES: u64 = 400;
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let (first, count) = (number("MAYHAP_SEED"), number("MAYHAP_HISTORIES"));
@@ -505,7 +505,7 @@ fn whatever_happens_is_there_again() {
 }
 
 #[test]
-fn whatever_is_left_out_shows() {
+fn deliberate_faults_are_detected() {
     for spoilt in [
         Spoilt::Items,
         Spoilt::Removed,
@@ -535,15 +535,15 @@ fn whatever_is_left_out_shows() {
         Spoilt::Words("flushall"),
     ] {
         let noticed = (0..400).any(|seed| {
-            // A history that cannot even be played was noticed, too.
+            // A history that cannot be replayed counts as detected.
             let outcome = std::panic::catch_unwind(|| history(seed, 150, Some(spoilt)));
             outcome.is_ok_and(|difference| difference.is_some())
         });
-        assert!(noticed, "{spoilt:?} was not noticed");
+        assert!(noticed, "{spoilt:?} was not detected");
     }
 }
 
-/// Threads that change things while another writes snapshots, one behind the other. What is not as it was?
+/// Threads change values while another writes one snapshot after another. Returns the first difference.
 fn threads(
     seed: u64,
     steps: u64,
@@ -568,7 +568,7 @@ fn threads(
                 }
             });
         }
-        // The last one ends shortly before everything does: what it has wrong is not made good by what comes later.
+        // The last snapshot ends shortly before the threads do, so that later changes do not hide its errors.
         let last = steps * THREADS - Dice(seed).below(100);
         while done.load(Relaxed) < last {
             let mut snapshot = engine.begin_snapshot(&disk).unwrap().with_sizes(1_000, 300, 1);
@@ -583,12 +583,12 @@ fn threads(
     difference(&state(&engine), &state(&after))
 }
 
-/// Anything at all.
+/// Any request.
 fn anything(engine: &Engine, clock: &Played, dice: &mut Dice) {
     step(engine, clock, dice, 4);
 }
 
-/// Changes to values that are copied in many pieces.
+/// Changes of values that are copied in many pieces.
 fn on_large_values(engine: &Engine, _: &Played, dice: &mut Dice) {
     let number = dice.below(100_000);
     let text = match dice.below(9) {
@@ -602,14 +602,14 @@ fn on_large_values(engine: &Engine, _: &Played, dice: &mut Dice) {
         _ => format!("BF.MADD bloom {number} {}", number + 1),
     };
     run(engine, &[line(&text)], false);
-    // The snapshot gets its turn.
+    // Lets the snapshot run.
     if dice.below(4) == 0 {
         std::thread::sleep(Duration::from_micros(30));
     }
 }
 
 #[test]
-fn whatever_threads_do_while_snapshots_are_written_is_there_again() {
+fn changes_by_threads_during_snapshots_are_restored() {
     let rounds = std::env::var("MAYHAP_HISTORIES").ok().and_then(|number| number.parse::<u64>().ok());
     for seed in 0..rounds.map_or(10, |rounds| rounds / 40) {
         if let Some(difference) = threads(seed, 1_000, None, anything) {
@@ -622,7 +622,7 @@ fn whatever_threads_do_while_snapshots_are_written_is_there_again() {
 }
 
 #[test]
-fn threads_show_what_is_wrong_with_snapshots() {
+fn threads_detect_faults_of_snapshots() {
     let noticed = |spoilt, step: fn(&Engine, &Played, &mut Dice)| {
         (0..200).any(|seed| {
             let outcome = std::panic::catch_unwind(|| threads(seed, 1_000, Some(spoilt), step));
@@ -630,9 +630,9 @@ fn threads_show_what_is_wrong_with_snapshots() {
         })
     };
     for spoilt in [Spoilt::Late, Spoilt::Numbers, Spoilt::Parts] {
-        assert!(noticed(spoilt, anything), "{spoilt:?} was not noticed");
+        assert!(noticed(spoilt, anything), "{spoilt:?} was not detected");
     }
     for spoilt in [Spoilt::Copying, Spoilt::Numbers, Spoilt::Items] {
-        assert!(noticed(spoilt, on_large_values), "{spoilt:?} was not noticed");
+        assert!(noticed(spoilt, on_large_values), "{spoilt:?} was not detected");
     }
 }

@@ -1,4 +1,4 @@
-//! The form that all files of names have: writing and reading it.
+//! The format that all snapshot files of names share: writing and reading.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
@@ -10,38 +10,38 @@ use crate::disk::{Disk, DiskFile};
 use crate::entry::Entry;
 
 const MAGIC: &[u8; 8] = b"mayhapSN";
-/// Everything in one file, without numbers.
+/// The version of a single file with everything, without record numbers.
 pub(super) const SINGLE: u32 = 1;
 /// A part.
 pub(super) const PART: u32 = 2;
 const HEADER_BYTES: usize = 40;
 const RECORD: u8 = 1;
 const END: u8 = 255;
-/// Bytes of a value that stand together.
+/// The size of a piece of a value in bytes.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// As Redis has it.
+/// The maximum length of a name, as in Redis.
 const MAX_NAME_BYTES: usize = 512 << 20;
 
 const EXPIRES: u8 = 1;
 const OWN_FILE: u8 = 2;
 const IN_PIECES: u8 = 4;
 
-/// What there is to say of a name beside what it holds.
+/// The properties of a name, apart from its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) form: Form,
     pub(super) made_secs: u32,
     pub(super) deadline: Option<u64>,
     pub(super) number: u64,
-    /// Is the value in a file of its own?
+    /// Whether the value is in a file of its own.
     pub(super) own_file: bool,
-    /// Was the value written piece by piece, so that it has to be sealed?
+    /// Whether the value was written piece by piece and has to be sealed.
     pub(super) in_pieces: bool,
     pub(super) name: Vec<u8>,
 }
 
 impl Head {
-    /// The caller has the entry for itself.
+    /// The caller holds the entry exclusively.
     pub(super) fn of(entry: &Entry, form: Form, deadline: Option<u64>) -> Self {
         let (made_secs, number) = (entry.made_secs(), entry.number());
         let name = entry.name().to_vec();
@@ -65,17 +65,18 @@ impl Head {
     }
 }
 
-/// What stands in front of the records.
+/// The header of a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(super) struct FileHeader {
     pub(super) version: u32,
-    /// Which part it is.
+    /// The number of the part.
     pub(super) part: u32,
-    /// From which number on the log was to be played when it was written. In [`SINGLE`]: the parts of which names are lost.
+    /// The number of the log record from which on to replay, as of when the file was written. In [`SINGLE`]:
+    /// the parts that lost names.
     pub(super) position: u64,
 }
 
-/// A file of names that is being written.
+/// A file of names while it is written.
 pub(super) struct Output {
     out: BufWriter<Box<dyn DiskFile>>,
     version: u32,
@@ -128,7 +129,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the end, and waits until all of it is safe. What do its bytes add up to?
+    /// Writes the end and syncs the file. Returns its size and checksum.
     pub(super) fn finish(mut self) -> io::Result<(u64, u64)> {
         let mut end = vec![END];
         end.extend_from_slice(&self.names.to_le_bytes());
@@ -140,18 +141,18 @@ impl Output {
     }
 }
 
-/// A file that is being read, and how much of it was.
+/// A file while it is read, with the number of bytes read.
 pub(super) struct Input {
     input: BufReader<Box<dyn Read + Send>>,
     pub(super) file: String,
     pub(super) offset: u64,
     checksum: Xxh3,
-    /// The name in the record that was read last, if that is not as it was written: it may be another.
+    /// The name in the last record, if that record is damaged. The name itself may be wrong.
     mistaken: Option<Vec<u8>>,
 }
 
 impl Input {
-    /// `None`: there is no such file.
+    /// Opens a file. `None` if it does not exist.
     pub(super) fn open(disk: &dyn Disk, file: &str) -> Result<Option<Self>, SnapshotError> {
         match disk.read(file) {
             Ok(input) => Ok(Some(Self {
@@ -162,11 +163,11 @@ impl Input {
                 mistaken: None,
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(SnapshotError::Disk { doing: "open a file of the snapshot", source }),
+            Err(source) => Err(SnapshotError::Disk { doing: "open a snapshot file", source }),
         }
     }
 
-    /// The same for a file that must be there.
+    /// Opens a file that must exist.
     pub(super) fn must_open(disk: &dyn Disk, file: &str) -> Result<Self, SnapshotError> {
         Self::open(disk, file)?.ok_or_else(|| SnapshotError::Missing { file: file.into() })
     }
@@ -186,7 +187,7 @@ impl Input {
                 self.checksum.update(bytes);
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.damaged("it ends here"),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.damaged("the file ends here"),
             Err(source) => Err(SnapshotError::Disk { doing: "read the snapshot", source }),
         }
     }
@@ -197,7 +198,7 @@ impl Input {
         Ok(bytes)
     }
 
-    /// Appends `count` bytes, taking no more memory at a time than a piece.
+    /// Appends `count` bytes, and allocates at most one piece at a time.
     pub(super) fn append(&mut self, mut count: usize, bytes: &mut Vec<u8>) -> Result<(), SnapshotError> {
         while count > 0 {
             let some = count.min(PIECE_BYTES);
@@ -209,17 +210,17 @@ impl Input {
         Ok(())
     }
 
-    /// There is nothing more. What do all bytes add up to?
+    /// Checks that this is the end of the file, and returns the checksum of all bytes.
     pub(super) fn end(&mut self) -> Result<u64, SnapshotError> {
         match self.input.read(&mut [0]) {
             Ok(0) => Ok(self.checksum.digest()),
-            Ok(_) => self.damaged("bytes behind the end"),
+            Ok(_) => self.damaged("there are bytes after the end"),
             Err(source) => Err(SnapshotError::Disk { doing: "read the snapshot", source }),
         }
     }
 
     /// Reads the header.
-    pub(super) fn header(&mut self, newest: u32) -> Result<Header, SnapshotError> {
+    pub(super) fn header(&mut self, newest: u32) -> Result<FileHeader, SnapshotError> {
         let header: [u8; HEADER_BYTES] = self.array()?;
         if header[..8] != *MAGIC {
             return Err(SnapshotError::NotASnapshot { file: self.file.clone() });
@@ -231,13 +232,13 @@ impl Input {
         }
         let (fields, checksum) = header.split_at(HEADER_BYTES - 8);
         if xxh3_64(fields).to_le_bytes() != checksum || version == 0 {
-            return self.damaged("the header differs from its checksum");
+            return self.damaged("the header does not match its checksum");
         }
         let position = u64::from_le_bytes(std::array::from_fn(|i| header[24 + i]));
-        Ok(Header { version, part, position })
+        Ok(FileHeader { version, part, position })
     }
 
-    /// Reads all records behind the header, to the end, and hands them to `each`. How many were there?
+    /// Reads all records after the header and calls `each` for them. Returns their number.
     pub(super) fn records(
         &mut self,
         version: u32,
@@ -246,7 +247,7 @@ impl Input {
         self.records_but(version, each, |_, error| Err(error))
     }
 
-    /// The same, but for records that are not as they were written: `damaged` is told of each, with the name that stands in it.
+    /// As `records`, but skips damaged records: `damaged` is called for each, with the name in it.
     pub(super) fn records_but(
         &mut self,
         version: u32,
@@ -265,7 +266,7 @@ impl Input {
                     }
                 }
                 [END] => break,
-                _ => return self.damaged("neither a record nor the end"),
+                _ => return self.damaged("expected a record or the end"),
             }
             records += 1;
         }
@@ -273,7 +274,7 @@ impl Input {
         let mut end = vec![END];
         end.extend_from_slice(&counted);
         if self.array()? != xxh3_64(&end).to_le_bytes() {
-            return self.damaged("the end differs from its checksum");
+            return self.damaged("the end does not match its checksum");
         }
         if u64::from_le_bytes(counted) != records {
             return self.damaged("records are missing");
@@ -281,7 +282,7 @@ impl Input {
         Ok(records)
     }
 
-    /// Reads what is behind the first byte of a record.
+    /// Reads a record after its first byte.
     fn record(&mut self, version: u32, value: &mut Vec<u8>) -> Result<Head, SnapshotError> {
         let began = self.offset - 1;
         let mut checksum = Xxh3::new();
@@ -301,7 +302,7 @@ impl Input {
         checksum.update(&name_bytes);
         let name_bytes = u32::from_le_bytes(name_bytes) as usize;
         if name_bytes > MAX_NAME_BYTES {
-            return self.damaged("a name longer than any");
+            return self.damaged("a name is too long");
         }
         let mut name = Vec::new();
         self.append(name_bytes, &mut name)?;
@@ -313,7 +314,7 @@ impl Input {
             checksum.update(&length);
             let length = u32::from_le_bytes(length) as usize;
             if length > PIECE_BYTES {
-                return self.damaged("a piece longer than any");
+                return self.damaged("a piece is too long");
             }
             if length == 0 {
                 break;
@@ -324,11 +325,11 @@ impl Input {
         }
         if self.array()? != checksum.digest().to_le_bytes() {
             self.mistaken = Some(name);
-            return self.damaged_at(began, "the record that begins here differs from its checksum");
+            return self.damaged_at(began, "the record that begins here does not match its checksum");
         }
         let Some(form) = Form::from_number(form) else {
             self.mistaken = Some(name);
-            return self.damaged_at(began + 1, "a value of an unknown form");
+            return self.damaged_at(began + 1, "a value has an unknown form");
         };
         let deadline = (flags & EXPIRES != 0).then_some(u64::from_le_bytes(deadline));
         Ok(Head {

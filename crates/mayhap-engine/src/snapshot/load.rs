@@ -1,4 +1,4 @@
-//! Reading what the manifest names.
+//! Reads the files that the manifest names.
 
 use std::io::{self, Read};
 
@@ -14,18 +14,18 @@ use crate::engine::Engine;
 use crate::journal::{PARTS, part_of};
 use crate::salvage::Damage;
 
-/// What was read, beside what is in the engine now.
+/// What was read, apart from the contents of the engine.
 pub(crate) struct Loaded {
     pub(crate) saved: Saved,
     pub(crate) done: Done,
-    /// Parts that the next snapshot has to write again.
+    /// Parts that the next snapshot must write again.
     pub(crate) changed: [bool; PARTS],
-    /// Higher than the number of any name.
+    /// A number higher than that of any name.
     pub(crate) numbers_below: u64,
 }
 
-/// Reads what the manifest names, or [`FILE`] if there is none, into an engine that is empty. Names whose time is up are read as well: whether
-/// they are gone is for the log to say.
+/// Reads the files that the manifest names, or [`FILE`] if there is no manifest, into an empty engine.
+/// Expired names are read as well: the log decides whether they are gone.
 pub(crate) fn load_all(engine: &Engine, disk: &dyn Disk) -> Result<Loaded, SnapshotError> {
     let mut loaded =
         Loaded { saved: Saved::default(), done: Done::default(), changed: [false; PARTS], numbers_below: 0 };
@@ -38,7 +38,7 @@ pub(crate) fn load_all(engine: &Engine, disk: &dyn Disk) -> Result<Loaded, Snaps
     };
     loaded.saved.sequence = manifest.sequence;
     loaded.done.play_from = manifest.play_from;
-    // What came late takes the place of what is there already.
+    // Late names replace those that are already there.
     manifest.parts.sort_unstable_by_key(|part| part.part);
     for part in &manifest.parts {
         load_part(engine, disk, part, &mut loaded)?;
@@ -47,29 +47,29 @@ pub(crate) fn load_all(engine: &Engine, disk: &dyn Disk) -> Result<Loaded, Snaps
     Ok(loaded)
 }
 
-/// What was found of a snapshot of which not everything is as it was written.
+/// The readable part of a damaged snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Salvaged {
-    /// From this number on the log is to be played.
+pub(crate) struct SalvagedSnapshot {
+    /// The number of the log record from which on to replay.
     pub(crate) from: u64,
-    /// Higher than the number of any name.
+    /// A number higher than that of any name.
     pub(crate) seen: u64,
-    /// Is any name perhaps not as it was? Those are all, then.
+    /// Whether any name may be wrong. Then all of them are lost.
     pub(crate) all_lost: bool,
-    /// A record to be played first: what new filters were like then. Nothing if that is not known.
+    /// A record to replay first: the defaults for new filters at that time. Empty if they are unknown.
     pub(crate) parameters: Vec<u8>,
 }
 
-/// Reads whatever is as it was written, into an engine that is empty. Names that are lost are so in the engine, and parts of which names are lost
-/// without anyone knowing which are in doubt there.
-pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>) -> Salvaged {
-    let mut found = Salvaged::default();
+/// Reads everything that is undamaged into an empty engine. Lost names are marked in the engine, and so are
+/// parts that lost an unknown set of names.
+pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>) -> SalvagedSnapshot {
+    let mut found = SalvagedSnapshot::default();
     let names = disk.list().unwrap_or_default();
     let newest = newest_parts(&names);
     let logs = || names.iter().filter_map(|name| crate::log::number_of(name));
     let manifest = match Manifest::read(disk) {
         Ok(Some(manifest)) => Some(manifest),
-        // Its first snapshot was never finished: the log has everything.
+        // The first snapshot was never finished: the log has everything.
         Ok(None) if newest.is_empty() || logs().any(|first| first == 0) => {
             match Input::open(disk, FILE) {
                 Ok(None) => {}
@@ -105,7 +105,7 @@ pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>
             Err(error) => {
                 damage.push(error.into());
                 match part.part {
-                    // They may be names of any part, and what the parts say of them is not what they held.
+                    // They may be names of any part, and the parts contain outdated values for them.
                     LATE => found.all_lost = true,
                     part => engine.doubt.add(doubt::bit(part)),
                 }
@@ -117,11 +117,11 @@ pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>
             found.parameters = manifest.parameters;
             manifest.play_from
         }
-        // All there is of the log: it begins at or before the number from which on it was to be played.
+        // Replay the whole log: it begins at or before the required record.
         None => logs().min().unwrap_or(u64::MAX),
     };
     if !is_known {
-        // A part that is not there may have been.
+        // A part without a file may have had one.
         engine.doubt.add(doubt::ALL);
         found.all_lost |= found.from > position;
         found.from = found.from.min(position);
@@ -148,7 +148,8 @@ fn newest_parts(names: &[String]) -> Vec<PartFile> {
     newest
 }
 
-/// Reads the names of a part. Those that are damaged are lost. From which number on was the log to be played when it was written?
+/// Reads the names of a part. Damaged ones are lost. Returns the number of the log record from which on to
+/// replay, as of when the part was written.
 fn salvage_part(
     engine: &Engine,
     disk: &dyn Disk,
@@ -159,7 +160,7 @@ fn salvage_part(
     let mut input = Input::must_open(disk, &part.file_name())?;
     let header = input.header(PART)?;
     if header.version != PART || header.part as usize != part.part {
-        return input.damaged_at(8, "it is another part");
+        return input.damaged_at(8, "the file belongs to another part");
     }
     let mut mistaken = Vec::new();
     let each = |file: &str, at: u64, head: Head, value: &mut Vec<u8>| {
@@ -185,7 +186,7 @@ fn salvage_part(
     let read = read.and_then(|_| input.end());
     let had_mistakes = !mistaken.is_empty();
     for (name, error) in mistaken {
-        // The name may be what is not as it was written. Names that came late hold something else in their part.
+        // The name itself may be the damaged part. The parts contain outdated values of late names.
         if part.part == LATE || part_of(&name) == part.part {
             lose_if_absent(engine, &name);
         }
@@ -193,7 +194,7 @@ fn salvage_part(
     }
     read?;
     match (had_mistakes, part.part) {
-        (true, LATE) => input.damaged_at(0, "names that came late are not as they were written"),
+        (true, LATE) => input.damaged_at(0, "names that were written late are damaged"),
         (true, part) => {
             engine.doubt.add(doubt::bit(part));
             Ok(header.position)
@@ -202,12 +203,12 @@ fn salvage_part(
     }
 }
 
-/// What a name held is lost.
+/// Marks the value of a name as lost.
 pub(super) fn lose(engine: &Engine, head: &Head) {
     place(engine, head, Value::Lost(Lost::Value));
 }
 
-/// What a name held is lost, if there was such a name: unless it is there.
+/// Marks the value of a name as lost if the name does not exist.
 pub(super) fn lose_if_absent(engine: &Engine, name: &[u8]) {
     if engine.keyspace.get(name).is_none() {
         let _open = engine.gate.pass();
@@ -224,7 +225,7 @@ fn load_part(
     let mut input = Input::must_open(disk, &part.file_name())?;
     let header = input.header(PART)?;
     if header.version != PART || header.part as usize != part.part {
-        return input.damaged_at(8, "it is another part");
+        return input.damaged_at(8, "the file belongs to another part");
     }
     let names = input.records(header.version, |file, at, head, value| {
         loaded.numbers_below = loaded.numbers_below.max(head.number);
@@ -254,16 +255,16 @@ fn load_part(
     })?;
     let checksum = input.end()?;
     if (input.offset, names, checksum) != (part.bytes, part.names, part.checksum) {
-        return input.damaged_at(0, "it is not the file that the manifest names");
+        return input.damaged_at(0, "the file is not the one that the manifest names");
     }
     loaded.done.bytes += input.offset;
     loaded.done.names += names;
     Ok(())
 }
 
-/// The file that the value of a record stands for.
+/// Returns the file that the value of a record refers to.
 fn large(file: &str, offset: u64, head: &Head, value: &[u8]) -> Result<Large, SnapshotError> {
-    let damaged = SnapshotError::Damaged { file: file.into(), offset, what: "not the number of a file" };
+    let damaged = SnapshotError::Damaged { file: file.into(), offset, what: "invalid reference to a file" };
     let (numbers, []) = value.as_chunks::<8>() else { return Err(damaged) };
     match numbers.iter().map(|number| u64::from_le_bytes(*number)).collect::<Vec<u64>>()[..] {
         [sequence, number, bytes, checksum] => {
@@ -273,19 +274,19 @@ fn large(file: &str, offset: u64, head: &Head, value: &[u8]) -> Result<Large, Sn
     }
 }
 
-/// Reads a file of its own.
+/// Reads the file of a large value.
 fn read_value(disk: &dyn Disk, large: &Large, value: &mut Vec<u8>) -> Result<(), SnapshotError> {
     let mut input = Input::must_open(disk, &large.file_name())?;
     value.clear();
     input.append(usize::try_from(large.bytes).unwrap_or(usize::MAX), value)?;
     match input.end()? {
         checksum if checksum == large.checksum => Ok(()),
-        _ => input.damaged_at(0, "it differs from its checksum"),
+        _ => input.damaged_at(0, "the file does not match its checksum"),
     }
 }
 
-/// Reads a file of its own straight into the memory of the value: what fits once must not be needed twice. `None`: not of this form, or it is
-/// not as it was written; [`read_value`] tells what is wrong.
+/// Reads the file of a large value straight into the memory of the value, which therefore needs the memory
+/// only once. `None` if the form does not allow it or the file is damaged; [`read_value`] reports the error.
 fn stream_value(
     engine: &Engine,
     disk: &dyn Disk,
@@ -302,7 +303,7 @@ fn stream_value(
     Ok(is_whole.then_some(value))
 }
 
-/// The bytes of a file, for whoever knows no snapshots.
+/// The bytes of a file, as a plain reader.
 struct Reader<'a>(&'a mut Input);
 
 impl Read for Reader<'_> {
@@ -312,7 +313,7 @@ impl Read for Reader<'_> {
     }
 }
 
-/// Puts a value that was read in its place.
+/// Stores a value that was read under its name.
 pub(super) fn put(
     engine: &Engine,
     file: &str,

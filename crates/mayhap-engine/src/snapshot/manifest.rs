@@ -1,4 +1,4 @@
-//! The file that names all others.
+//! The manifest: the file that names all others.
 //!
 //! ```text
 //! "mayhapMF" │ version u32 │ parts u32 │ sequence u64 │ made ms u64 │ play from u64 │ parameters length u32 │ parameters, as a record
@@ -6,7 +6,7 @@
 //! │ xxh3 u64 of all before
 //! ```
 //!
-//! A part that nobody has a name in has no file. Part 64 is that of the names that came late. Large values are named by the parts.
+//! A part without names has no file. Part 64 has the late names. The parts name the files of large values.
 
 use std::io::Write;
 
@@ -17,27 +17,27 @@ use super::{SnapshotError, failed};
 use crate::disk::Disk;
 use crate::journal::PARTS;
 
-/// What it is called.
+/// The name of the manifest.
 pub const MANIFEST: &str = "MANIFEST";
-/// What it is called while it is written.
+/// Its name while it is written.
 pub(crate) const UNFINISHED: &str = "MANIFEST.new";
 
 const MAGIC: &[u8; 8] = b"mayhapMF";
 const VERSION: u32 = 1;
-/// The part of the names that came late.
+/// The part of the late names.
 pub(crate) const LATE: usize = PARTS;
-/// More than any manifest has.
+/// More bytes than any manifest has.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What a snapshot is.
+/// The contents of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// Counts the snapshots.
+    /// The number of the snapshot.
     pub(crate) sequence: u64,
     pub(crate) made_ms: u64,
-    /// The log is played from this number on.
+    /// The number of the log record from which on to replay.
     pub(crate) play_from: u64,
-    /// What new filters were like then: a record of the log. Nothing before the first snapshot.
+    /// The defaults for new filters at that time, as a record of the log. Empty before the first snapshot.
     pub(crate) parameters: Vec<u8>,
     pub(crate) parts: Vec<PartFile>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Manifest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartFile {
     pub(crate) part: usize,
-    /// The snapshot that wrote it.
+    /// The number of the snapshot that wrote it.
     pub(crate) sequence: u64,
     pub(crate) bytes: u64,
     pub(crate) names: u64,
@@ -60,7 +60,7 @@ impl PartFile {
     }
 }
 
-/// What the file of a part is called.
+/// The file name of a part.
 pub(super) fn file_name(part: usize, sequence: u64) -> String {
     match part {
         LATE => format!("part-late-{sequence:016}"),
@@ -88,17 +88,17 @@ impl Manifest {
         bytes
     }
 
-    /// Puts it in the place of the one before, and waits until it is safe. The files it names are.
+    /// Replaces the previous manifest and syncs. The files it names are already safe.
     pub(crate) fn write(&self, disk: &dyn Disk) -> Result<(), SnapshotError> {
-        let mut file = disk.create(UNFINISHED).map_err(failed("make the new manifest"))?;
+        let mut file = disk.create(UNFINISHED).map_err(failed("create the new manifest"))?;
         file.write_all(&self.to_bytes()).map_err(failed("write the manifest"))?;
         file.sync().map_err(failed("sync the manifest"))?;
         drop(file);
-        disk.rename(UNFINISHED, MANIFEST).map_err(failed("put the manifest in its place"))?;
+        disk.rename(UNFINISHED, MANIFEST).map_err(failed("rename the new manifest into place"))?;
         disk.sync_dir().map_err(failed("sync the folder of the snapshot"))
     }
 
-    /// The one on `disk`. `None`: there is none.
+    /// Reads the manifest on `disk`. `None` if there is none.
     pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Self>, SnapshotError> {
         const FIELDS: usize = 44;
         const PART: usize = 40;
@@ -116,13 +116,13 @@ impl Manifest {
         }
         let (parts, parameters) = (small(&bytes, 12) as usize, small(&bytes, 40) as usize);
         if parts > PARTS + 1 || parameters > MAX_BYTES {
-            return input.damaged_at(12, "longer than any manifest");
+            return input.damaged_at(12, "the manifest is too long");
         }
         input.append(parameters + parts * PART + 8, &mut bytes)?;
         input.end()?;
         let (fields, checksum) = bytes.split_at(bytes.len() - 8);
         if xxh3_64(fields).to_le_bytes() != checksum {
-            return input.damaged_at(0, "it differs from its checksum");
+            return input.damaged_at(0, "the manifest does not match its checksum");
         }
         let part = |bytes: &[u8]| PartFile {
             part: number(bytes, 0) as usize,
@@ -133,7 +133,7 @@ impl Manifest {
         };
         let parts: Vec<PartFile> = fields[FIELDS + parameters..].chunks(PART).map(part).collect();
         if parts.iter().any(|part| part.part > LATE) {
-            return input.damaged_at(FIELDS as u64, "a part of an unknown number");
+            return input.damaged_at(FIELDS as u64, "a part has an unknown number");
         }
         Ok(Some(Self {
             sequence: number(fields, 16),

@@ -1,30 +1,33 @@
-//! Everything on the disk, so that the log need not be played from its beginning.
+//! Snapshots: everything on the disk, so that the log need not be replayed from its beginning.
 //!
 //! ```text
-//! MANIFEST ─┬─▶ part-<part>-<sequence>   64 of them: all names whose hash says so, with what they hold
-//!           ├─▶ part-late-<sequence>     names that were made of others while it was written; they replace what the parts say of them
-//!           ├─▶ value-<sequence>-<number>  what one name holds, from 4 MiB on
-//!           └─▶ the number from which on the log is to be played
+//! MANIFEST ─┬─▶ part-<part>-<sequence>   64 of them: the names with that part of the hash, and their values
+//!           ├─▶ part-late-<sequence>     late names: those made from others while it was written; they replace names in parts
+//!           ├─▶ value-<sequence>-<number>  the value of one name, from 4 MiB on
+//!           └─▶ the number of the log record from which on to replay
 //! ```
 //!
-//! * Written in the background. Small values are copied with their name held for a moment, large ones piece by piece: nobody waits for
-//!   longer than a piece takes. Names are not all from the same moment: each has the number of the log at which it was written, and the log is
-//!   played on from there. [`replay`](crate::replay) tells why that is right.
-//! * Only what changed is written: a part in which nothing did keeps its file, and so does a large value.
-//! * The new manifest takes the place of the old one when everything that it names is safe, and the log as well. What none names is removed.
+//! * A snapshot is written in the background. A small value is copied while its name is locked for a moment,
+//!   a large one piece by piece: no request waits for longer than a piece takes. Names are not all from the
+//!   same moment. Each has the number of the log at which it was written, and the log is replayed from there.
+//!   [`replay`](crate::replay) explains why that is right.
+//! * Only changes are written: a part without a change keeps its file, and so does an unchanged large value.
+//! * The new manifest replaces the old one when everything that it names is safe, and the log as well. Files
+//!   that no manifest names are removed.
 //!
-//! An engine without a log [`save`]s everything in one file, [`FILE`], in the same form; it is read if there is no manifest.
+//! An engine without a log [`save`]s everything in one file, [`FILE`], in the same format. It is read if
+//! there is no manifest.
 //!
 //! ```text
 //! file    "mayhapSN" │ version u32 │ part u32 │ made ms u64 │ log position u64 │ xxh3 u64 │ records │ end
 //! record  1 u8 │ form u8 │ flags u8 │ 0 u8 │ made secs u32 │ deadline ms u64 │ number u64 │ name length u32 │ name
 //!         │ pieces of the value: length u32, bytes; the last has length 0 │ xxh3 u64 of the record
 //! end     255 u8 │ records u64 │ xxh3 u64 of the end
-//! flags   1 it has a deadline, 2 the value is the number, the length and the xxh3 of a file of its own, 4 it was written piece by piece
+//! flags   1 has a deadline, 2 the value is the number, the length and the xxh3 of a file of its own, 4 written piece by piece
 //! ```
 //!
-//! All numbers are little-endian. [`FILE`] has version 1, in which records have no number, and the parts of which names are lost in the place of
-//! the log position.
+//! All numbers are little-endian. [`FILE`] has version 1: its records have no number, and in place of the log
+//! position it has the parts that lost names.
 
 mod file;
 mod load;
@@ -47,34 +50,34 @@ pub(crate) use manifest::{Manifest, PartFile};
 pub use single::{load, save};
 pub(crate) use take::remove_stale;
 
-/// What the file of everything is called.
+/// The name of the single file with everything.
 pub const FILE: &str = "mayhap.snapshot";
-/// What it is called while it is written.
+/// Its name while it is written.
 pub const UNFINISHED: &str = "mayhap.snapshot.new";
 
-/// The last snapshot: what of it the next one can keep.
+/// The last snapshot: the files that the next one can keep.
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
     pub(crate) manifest: Manifest,
     /// The files of large values that the parts name, by name.
     pub(crate) large: HashMap<Box<[u8]>, Large>,
-    /// And those of names that came late.
+    /// The files of large values of late names.
     pub(crate) late: HashMap<Box<[u8]>, Large>,
-    /// And those of names that came late again: records name them still.
+    /// The files of late names that were written late again. Records still refer to them.
     pub(crate) superseded: Vec<Large>,
-    /// Counts the snapshots, those that failed included.
+    /// The number of snapshots, including failed ones.
     pub(crate) sequence: u64,
 }
 
-/// A large value that has a file of its own.
+/// A large value with a file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Large {
-    /// The snapshot that wrote it, and which of its files it is.
+    /// The number of the snapshot that wrote it, and the number of the file.
     pub(crate) file: (u64, u64),
     pub(crate) bytes: u64,
-    /// The xxh3 of all of them.
+    /// The xxh3 of all bytes.
     pub(crate) checksum: u64,
-    /// That of the entry when it was written.
+    /// The number of the entry when it was written.
     pub(crate) number: u64,
 }
 
@@ -87,71 +90,72 @@ impl Large {
 /// What was written or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Names with what they hold; of a snapshot in parts, those that were written.
+    /// The number of names with a value; for a snapshot in parts, those that were written.
     pub names: u64,
-    /// Names left out: expired when they were read.
+    /// The number of names that were skipped because they had expired.
     pub skipped: u64,
-    /// Bytes of all files, those that were kept included.
+    /// Size of all files in bytes, including kept ones.
     pub bytes: u64,
-    /// Bytes of those that were written.
+    /// Size of the written files in bytes.
     pub written_bytes: u64,
-    /// The log is played from this number on.
+    /// The number of the log record from which on to replay.
     pub play_from: u64,
 }
 
-/// Why everything could not be written, or read.
+/// Why a snapshot could not be written or read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The disk refused something.
+    /// The disk returned an error.
     Disk {
-        /// What it was to do.
+        /// The operation that failed.
         doing: &'static str,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
-    /// The log takes nothing now, or there is none, or there is one that [`save`] knows nothing of.
+    /// The log does not accept changes; or there is no log; or there is one, and [`save`] does not support
+    /// that.
     Log(Option<Refused>),
-    /// It is something else.
+    /// The file is not a snapshot.
     NotASnapshot {
         /// The file.
         file: String,
     },
-    /// A newer program wrote it.
+    /// A newer version of the program wrote it.
     Version {
         /// The file.
         file: String,
         /// Its version.
         got: u32,
-        /// The newest that is read.
+        /// The newest supported version.
         newest: u32,
     },
-    /// A file that the manifest names is not there.
+    /// A file that the manifest names is missing.
     Missing {
         /// The file.
         file: String,
     },
-    /// It is not as it was written.
+    /// The file is damaged.
     Damaged {
         /// The file.
         file: String,
-        /// Where that shows, in bytes from the beginning.
+        /// The position of the damage, in bytes from the beginning.
         offset: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// Large values were moved around faster than they could be written.
+    /// Large values were renamed and copied faster than they could be written.
     Restless {
-        /// Values that were written, and moved again.
+        /// The number of values that were written and then moved again.
         values: usize,
     },
-    /// What a name holds cannot be read, though its bytes are as they were written.
+    /// A value cannot be decoded, although its checksum is right.
     Value {
         /// The file.
         file: String,
-        /// Where the record begins.
+        /// The offset of the record.
         offset: u64,
-        /// Why.
+        /// The reason.
         source: StoredError,
     },
 }
@@ -166,24 +170,27 @@ impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk { doing, source } => write!(f, "cannot {doing}: {source}"),
-            Self::Log(Some(refused)) => write!(f, "the log takes nothing now: {refused}"),
-            Self::Log(None) => f.write_str("the snapshot and the log do not belong together"),
+            Self::Log(Some(refused)) => write!(f, "the log accepts no changes: {refused}"),
+            Self::Log(None) => f.write_str("the snapshot does not match the log"),
             Self::NotASnapshot { file } => {
-                write!(f, "{file} is not a snapshot: it begins otherwise, at byte 0")
+                write!(f, "{file} is not a snapshot: wrong magic number at byte 0")
             }
             Self::Version { file, got, newest } => {
                 write!(
                     f,
-                    "{file} is a snapshot of version {got}, as it says at byte 8, newest known is {newest}"
+                    "{file} has snapshot format version {got} at byte 8, the newest supported is {newest}"
                 )
             }
             Self::Restless { values } => {
-                write!(f, "large values are renamed and copied faster than they are written: {values} so far")
+                write!(
+                    f,
+                    "large values are renamed and copied faster than they can be written ({values} so far)"
+                )
             }
-            Self::Missing { file } => write!(f, "{file} is not there, which the manifest names"),
+            Self::Missing { file } => write!(f, "{file} is missing; the manifest names it"),
             Self::Damaged { file, offset, what } => write!(f, "{file} is damaged at byte {offset}: {what}"),
             Self::Value { file, offset, source } => {
-                write!(f, "value in the record at byte {offset} of {file} cannot be read: {source}")
+                write!(f, "{file}: the value in the record at byte {offset} cannot be read: {source}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Everything in one file, of an engine without a log.
+//! A single file with everything, for an engine without a log.
 
 use std::io;
 
@@ -11,35 +11,35 @@ use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::salvage::Damage;
 
-/// More memory than this is given back once a value was written.
+/// A value buffer larger than this is freed after use.
 const KEPT_BYTES: usize = 16 << 20;
-/// Names that are looked up together.
+/// The number of names that are looked up together.
 const AT_ONCE: u64 = 100;
 
-/// Writes everything to [`FILE`]. Requests go on meanwhile. If it fails, the file is what it was before.
+/// Writes everything to [`FILE`]. Requests continue meanwhile. If it fails, the previous file stays.
 ///
 /// # Errors
-/// [`SnapshotError::Disk`]; [`SnapshotError::Log`] for an engine that has a log: [`Engine::snapshot`] is for that.
+/// [`SnapshotError::Disk`]; [`SnapshotError::Log`] for an engine with a log: use [`Engine::snapshot`].
 pub fn save(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
     if engine.log().is_some() {
         return Err(SnapshotError::Log(None));
     }
     let done = write_all(engine, disk);
     if done.is_err() {
-        // It is of no use to anybody; if it cannot even be removed, the next one takes its place.
+        // The unfinished file is useless. If it cannot be removed, the next one replaces it.
         let _ = disk.remove(UNFINISHED);
     }
     done
 }
 
 fn write_all(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
-    let file = disk.create(UNFINISHED).map_err(failed("make the new snapshot"))?;
+    let file = disk.create(UNFINISHED).map_err(failed("create the new snapshot"))?;
     let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, engine.doubt.parts())
         .map_err(failed("write the snapshot"))?;
     write_records(engine, &mut out).map_err(failed("write the snapshot"))?;
     let names = out.names;
     let (bytes, _) = out.finish().map_err(failed("sync the snapshot"))?;
-    disk.rename(UNFINISHED, FILE).map_err(failed("put the snapshot in its place"))?;
+    disk.rename(UNFINISHED, FILE).map_err(failed("rename the new snapshot into place"))?;
     disk.sync_dir().map_err(failed("sync the folder of the snapshot"))?;
     Ok(Done { names, bytes, written_bytes: bytes, ..Done::default() })
 }
@@ -72,11 +72,11 @@ fn write_entry(engine: &Engine, entry: &Entry, buffer: &mut Vec<u8>, out: &mut O
     out.record(&head, buffer)
 }
 
-/// Reads [`FILE`] into an engine that is empty. `None`: there is no such file.
+/// Reads [`FILE`] into an empty engine. `None` if there is no such file.
 ///
 /// # Errors
-/// [`SnapshotError`]; the engine is empty then. A file that is damaged anywhere is refused as a whole, and the first damage named.
-/// [`SnapshotError::Log`] if there is a manifest: [`Engine::recover`] reads that.
+/// [`SnapshotError`]; the engine is empty then. A file with any damage is rejected as a whole, and the error
+/// names the first damage. [`SnapshotError::Log`] if there is a manifest: [`Engine::recover`] reads that.
 pub fn load(engine: &Engine, disk: &dyn Disk) -> Result<Option<Done>, SnapshotError> {
     if Input::open(disk, MANIFEST)?.is_some() {
         return Err(SnapshotError::Log(None));
@@ -91,7 +91,7 @@ pub fn load(engine: &Engine, disk: &dyn Disk) -> Result<Option<Done>, SnapshotEr
     done.map(Some)
 }
 
-/// Reads all of it but for those names whose deadlines are `over`.
+/// Reads everything except names whose deadlines are `over`.
 pub(super) fn read_all(
     engine: &Engine,
     input: &mut Input,
@@ -112,7 +112,7 @@ pub(super) fn read_all(
     Ok(Done { bytes: input.offset, ..done })
 }
 
-/// Reads whatever is as it was written.
+/// Reads everything that is undamaged.
 pub(super) fn salvage(
     engine: &Engine,
     input: &mut Input,
@@ -133,7 +133,7 @@ pub(super) fn salvage(
         Ok(())
     });
     if !mistaken.is_empty() {
-        // The name may be what is not as it was written.
+        // The name itself may be the damaged part.
         engine.doubt.add(doubt::ALL);
     }
     for (name, error) in mistaken {

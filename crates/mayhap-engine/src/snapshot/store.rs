@@ -1,4 +1,4 @@
-//! Storing what one name holds: small values at once, large ones piece by piece into files of their own.
+//! Stores the value of one name: small values in one step, large ones piece by piece into files of their own.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,41 +12,42 @@ use crate::disk::{Disk, DiskFile};
 use crate::engine::Engine;
 use crate::entry::Entry;
 
-/// From here on a value has a file of its own.
+/// The size in bytes from which on a value has a file of its own.
 pub(super) const LARGE_BYTES: u64 = 4 << 20;
-/// More memory than this is given back once a value was written.
+/// A value buffer larger than this is freed after use.
 const KEPT_BYTES: usize = 16 << 20;
-/// So often a large value that changes while it is copied is begun again. Then it is held until there is a copy in memory.
+/// The number of attempts to copy a large value that changes meanwhile. After that it is locked until it is
+/// copied in memory.
 const ATTEMPTS: u32 = 4;
-/// What encoding adds to the bytes of a value, about.
+/// An upper bound for the bytes that encoding adds to a value.
 const BESIDES_BYTES: u64 = 64 << 10;
 
-/// How the gate is.
+/// Whether the caller has closed the request gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gate {
+pub(super) enum GateState {
     Open,
     /// The caller has closed it.
     Closed,
 }
 
-/// What stores values.
+/// Stores values.
 pub(super) struct Store<'a> {
     pub(super) engine: &'a Engine,
     pub(super) disk: &'a dyn Disk,
     pub(super) sequence: u64,
-    /// Files of large values that were made so far.
+    /// Files of large values that were created so far.
     pub(super) files: Vec<Large>,
     pub(super) buffer: Vec<u8>,
-    pub(super) gate: Gate,
-    /// From here on a value has a file of its own.
+    pub(super) gate: GateState,
+    /// The size in bytes from which on a value has a file of its own.
     pub(super) large_bytes: u64,
-    /// Bytes that are copied at a time.
+    /// The size of a piece in bytes.
     pub(super) piece_bytes: usize,
 }
 
 impl<'a> Store<'a> {
-    /// Stores what `entry` holds, in a file of its own if it is large, unless `known` has it as it is. `None`: it holds nothing.
-    /// Otherwise: which file has it, if it is large?
+    /// Stores the value of `entry`, in a file of its own if it is large, unless `known` already has it.
+    /// Returns `None` if there is no value. Otherwise returns the file if the value is large.
     pub(super) fn store(
         &mut self,
         entry: &Entry,
@@ -70,7 +71,7 @@ impl<'a> Store<'a> {
             kept.map(|large| (large, Head::of(entry, value.form(), self.engine.expiries.get(entry))))
         };
         let stored = match is_large {
-            // Its bytes are those of the last time, and were written in the same way.
+            // The bytes are those of the last snapshot, and were written in the same way.
             Some((large, head)) => Some((large, Head { in_pieces: true, ..head })),
             None => self.store_large(entry)?,
         };
@@ -81,14 +82,14 @@ impl<'a> Store<'a> {
         Ok(Some(Some(large)))
     }
 
-    /// Does it get a file of its own?
+    /// Whether the value gets a file of its own.
     pub(super) fn is_large(&self, entry: &Entry) -> bool {
         let value = entry.read();
         value.as_ref().is_some_and(|value| value.memory_bytes() >= self.large_bytes)
     }
 
-    /// Memory for a copy of what `entry` holds, touched so that copying takes no longer than it must. Nothing if there is not as much: then it is
-    /// held until it is written.
+    /// Memory for a copy of the value of `entry`, already touched so that copying is fast. Empty if there is
+    /// not enough memory: then the value is locked until it is written.
     fn room(&self, entry: &Entry) -> Vec<u8> {
         let mut room = Vec::new();
         let bytes = entry.read().as_ref().map_or(0, Value::memory_bytes).saturating_add(BESIDES_BYTES);
@@ -103,17 +104,17 @@ impl<'a> Store<'a> {
     }
 
     fn pass(&self) -> Option<RwLockReadGuard<'a, ()>> {
-        (self.gate == Gate::Open).then(|| self.engine.gate.pass())
+        (self.gate == GateState::Open).then(|| self.engine.gate.pass())
     }
 
-    /// Copies a large value into a file of its own. `None`: it is gone.
+    /// Copies a large value into a file of its own. `None` if it is gone.
     fn store_large(&mut self, entry: &Entry) -> io::Result<Option<(Large, Head)>> {
         let mut attempt = 0;
         loop {
             attempt += 1;
             let number = self.files.len() as u64;
             let mut large = Large { file: (self.sequence, number), bytes: 0, checksum: 0, number: 0 };
-            // Remembered before it is made: whoever gives up removes it.
+            // Remembered before it is created, so that a failed snapshot removes it.
             self.files.push(large);
             let mut file = ValueFile::new(self.disk.create(&large.file_name())?);
             let copied = match attempt > ATTEMPTS {
@@ -136,10 +137,10 @@ impl<'a> Store<'a> {
     fn copy(&mut self, entry: &Entry, file: &mut ValueFile, hold: Hold) -> io::Result<Copied> {
         let engine = self.engine;
         let in_pieces = |value: Option<&Value>| value.is_none_or(Value::has_pieces);
-        // What is loaded is not shared with anybody, and stored at once.
+        // A value that is being loaded is not shared, and is stored in one step.
         let at_once = hold == Hold::All || !in_pieces(entry.read().as_ref());
         let room = if at_once { self.room(entry) } else { Vec::new() };
-        // Those who would have to wait do so where nobody waits for them.
+        // Requests that have to wait do so on threads where no other client waits.
         let _busy = at_once.then(|| engine.busy.add(&[entry.name()]));
         let in_memory = room.capacity() > 0;
         let mut buffer = if in_memory { room } else { std::mem::take(&mut self.buffer) };
@@ -153,7 +154,7 @@ impl<'a> Store<'a> {
                     engine.copying.begin(entry);
                     (head, copying, (hold == Hold::All).then(|| RwLockWriteGuard::downgrade(held)))
                 }
-                // A load that is under way.
+                // The value is being loaded.
                 None => {
                     buffer.clear();
                     value.store(&mut buffer)?;
@@ -179,7 +180,7 @@ impl<'a> Store<'a> {
             held = (hold == Hold::All && there_is_more).then_some(look);
             #[cfg(test)]
             if held.is_none() && engine.pauses.load(std::sync::atomic::Ordering::Relaxed) {
-                // Others get their turn, which makes a test of what they do.
+                // Lets other threads run between pieces, for tests.
                 std::thread::sleep(std::time::Duration::from_micros(20));
             }
             if !in_memory || !there_is_more {
@@ -194,25 +195,25 @@ impl<'a> Store<'a> {
     }
 }
 
-/// For how long a large value is held while it is copied.
+/// How long a large value is locked while it is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
-    /// For every piece anew.
+    /// For each piece separately.
     EachPiece,
-    /// Until all of it is copied.
+    /// Until everything is copied.
     All,
 }
 
-/// What became of a copy.
+/// The result of a copy.
 enum Copied {
     Whole(Head),
-    /// It was changed meanwhile.
+    /// The value was changed meanwhile.
     Spoiled,
-    /// There is nothing to copy.
+    /// There is no value.
     Gone,
 }
 
-/// A file of one value that is being written.
+/// The file of one value while it is written.
 struct ValueFile {
     out: BufWriter<Box<dyn DiskFile>>,
     bytes: u64,
@@ -230,7 +231,7 @@ impl ValueFile {
         self.out.write_all(bytes)
     }
 
-    /// Waits until it is safe. How many bytes are there, and what do they add up to?
+    /// Syncs the file. Returns its size and checksum.
     fn finish(self) -> io::Result<(u64, u64)> {
         let mut file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync()?;

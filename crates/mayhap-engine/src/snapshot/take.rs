@@ -1,4 +1,4 @@
-//! Writing a snapshot in parts.
+//! Writes a snapshot in parts.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -6,34 +6,35 @@ use std::io;
 
 use super::file::{Output, PART, PIECE_BYTES};
 use super::manifest::{self, LATE, file_name};
-use super::store::{Gate, LARGE_BYTES, Store};
+use super::store::{GateState, LARGE_BYTES, Store};
 use super::{Done, FILE, Large, MANIFEST, Manifest, PartFile, Saved, SnapshotError, UNFINISHED, failed};
 use crate::disk::Disk;
 use crate::engine::Engine;
 use crate::journal::{Journal, PARTS, part_of};
 use crate::record;
 
-/// Names that are looked up together.
+/// The number of names that are looked up together.
 const AT_ONCE: u64 = 100;
-/// So many names that came late are written with everybody at work. From then on everybody waits, for a while at a time: more are written in
-/// that time than can come between two of them.
+/// The number of late names that are written while requests run. After that, requests are stopped for short
+/// times, in which more names are written than can be added in between.
 const LATE_AT_WORK: usize = 10_000;
-/// How long everybody waits at a time.
+/// The time for which requests are stopped.
 const LATE_NS: u64 = 40_000_000;
-/// So many large values that came late are written. Whoever moves them around goes on for ever, and they are written with everybody at work.
+/// The maximum number of late large values. They are written while requests run, so a client that keeps
+/// moving them would never let the snapshot end.
 const LATE_LARGE: usize = 1_000;
 
 impl Engine {
-    /// Writes what changed since the last snapshot, and forgets the log before it. Requests go on meanwhile; one at a time is written. If it
-    /// fails, the one before it stands.
+    /// Writes the changes since the last snapshot, and removes the log before it. Requests continue
+    /// meanwhile. Only one snapshot is written at a time. If it fails, the previous one stays.
     ///
     /// # Errors
-    /// [`SnapshotError::Disk`]; [`SnapshotError::Log`] if there is no log, or it takes nothing.
+    /// [`SnapshotError::Disk`]; [`SnapshotError::Log`] if there is no log or it accepts no changes.
     pub fn snapshot(&self, disk: &dyn Disk) -> Result<Done, SnapshotError> {
         self.begin_snapshot(disk)?.finish()
     }
 
-    /// The same in steps, for tests that do something in between.
+    /// As [`snapshot`](Self::snapshot), in steps, for tests that act in between.
     ///
     /// # Errors
     /// As [`snapshot`](Self::snapshot).
@@ -45,8 +46,9 @@ impl Engine {
         let refused = |refused| SnapshotError::Log(Some(refused));
         journal.log.rotate().map_err(refused)?;
         let (play_from, changed, parameters) = {
-            // What takes long goes on meanwhile: it marks a part before its record gets a number, and remembers names that are made of others
-            // behind that. So what has a number below this one is marked, and who makes a name with a later one sees that it is wanted.
+            // Requests that take long continue. They mark a part before their record gets a number, and add
+            // late names after that. So every change with a number below this one is marked, and a request
+            // with a later number sees that late names are wanted.
             let _closed = self.gate.close_for_short();
             journal.begin_late();
             #[cfg(test)]
@@ -66,7 +68,7 @@ impl Engine {
                 sequence,
                 files: Vec::new(),
                 buffer: Vec::new(),
-                gate: Gate::Open,
+                gate: GateState::Open,
                 large_bytes: LARGE_BYTES,
                 piece_bytes: PIECE_BYTES,
             },
@@ -86,12 +88,13 @@ impl Engine {
         })
     }
 
-    /// Is there so much in the log since the last snapshot that another is due? More than 64 MiB, and than the snapshot itself.
+    /// Whether the log since the last snapshot is so long that another one is due: longer than 64 MiB and
+    /// than the snapshot.
     #[must_use]
     pub fn is_snapshot_due(&self) -> bool {
         const LEAST_BYTES: u64 = 64 << 20;
         let Some(journal) = self.journal.get() else { return false };
-        // Not while one is being written.
+        // Not while a snapshot is being written.
         let Some(saved) = self.saved.try_lock() else { return false };
         let bytes = saved.bytes();
         journal.log.bytes_since(saved.manifest.play_from) > bytes.max(LEAST_BYTES)
@@ -99,7 +102,7 @@ impl Engine {
 }
 
 impl Saved {
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     fn bytes(&self) -> u64 {
         let parts: u64 = self.manifest.parts.iter().map(|part| part.bytes).sum();
         parts + self.values().map(|large| large.bytes).sum::<u64>()
@@ -117,29 +120,29 @@ impl Saved {
     }
 }
 
-/// A snapshot that is being written. Dropped before it is finished, it has not been.
+/// A snapshot while it is written. If it is dropped before [`finish`](Self::finish), it has no effect.
 pub struct Snapshot<'a> {
     store: Store<'a>,
     journal: &'a Journal,
     saved: parking_lot::MutexGuard<'a, Saved>,
-    /// The parts that are written.
+    /// The parts to write.
     changed: [bool; PARTS],
     manifest: Manifest,
     outputs: Vec<Option<Output>>,
     late: Option<Output>,
     /// The large values of the parts.
     large: HashMap<Box<[u8]>, Large>,
-    /// The large values that came late.
+    /// The large values of late names.
     large_late: HashMap<Box<[u8]>, Large>,
-    /// Those that came late again.
+    /// The large values of names that were written late again.
     superseded: Vec<Large>,
-    /// The parts whose files were made.
+    /// The parts whose files were created.
     made: Vec<usize>,
-    /// Where the walk over all names goes on.
+    /// The cursor of the walk over all names.
     cursor: Option<u64>,
-    /// Names that a step writes.
+    /// The number of names per step.
     at_once: u64,
-    /// Did the manifest take its place, or might it have?
+    /// Whether the manifest was replaced, or may have been.
     written: bool,
 }
 
@@ -150,8 +153,8 @@ impl std::fmt::Debug for Snapshot<'_> {
 }
 
 impl Snapshot<'_> {
-    /// Values from this size on get files of their own, instead of from 4 MiB on, and are copied in pieces of so many bytes; a step is about
-    /// so many names: for tests.
+    /// Sets, for tests, the size from which on values get files of their own (4 MiB otherwise), the size of a
+    /// piece and the number of names per step.
     #[must_use]
     pub const fn with_sizes(mut self, large_bytes: u64, piece_bytes: usize, names: u64) -> Self {
         (self.store.large_bytes, self.store.piece_bytes) = (large_bytes, piece_bytes);
@@ -159,7 +162,7 @@ impl Snapshot<'_> {
         self
     }
 
-    /// Writes some names. Are there more?
+    /// Writes some names. Returns whether there are more.
     ///
     /// # Errors
     /// [`SnapshotError::Disk`].
@@ -190,16 +193,16 @@ impl Snapshot<'_> {
         Ok(self.cursor.is_some())
     }
 
-    /// Writes all that is left, and puts it in the place of the snapshot before.
+    /// Writes everything that is left, and replaces the previous snapshot.
     ///
     /// # Errors
-    /// [`SnapshotError::Disk`]; [`SnapshotError::Log`] if the log takes nothing any more.
+    /// [`SnapshotError::Disk`]; [`SnapshotError::Log`] if the log no longer accepts changes.
     pub fn finish(mut self) -> Result<Done, SnapshotError> {
         while self.step()? {}
         self.finish_late()?;
         let disk = self.store.disk;
         let mut done = Done { play_from: self.manifest.play_from, ..Done::default() };
-        // Parts in which nothing changed stay what they are, and so do the large values in them.
+        // Parts without a change keep their files, and so do the large values in them.
         let kept = |part: &&PartFile| part.part != LATE && !self.changed[part.part];
         self.manifest.parts.extend(self.saved.manifest.parts.iter().filter(kept));
         for (name, large) in &self.saved.large {
@@ -221,7 +224,8 @@ impl Snapshot<'_> {
         let values = self.large.values().chain(self.large_late.values()).chain(&self.superseded);
         done.written_bytes += values.filter(new).map(|large| large.bytes).sum::<u64>();
         disk.sync_dir().map_err(failed("sync the folder of the snapshot"))?;
-        // Names have numbers of the log: if it lost them, it would give them to others.
+        // Names have numbers of the log. If the log lost those records, it would give their numbers to
+        // others.
         self.journal.log.sync().map_err(|refused| SnapshotError::Log(Some(refused)))?;
         self.written = true;
         self.manifest.write(disk)?;
@@ -231,17 +235,17 @@ impl Snapshot<'_> {
         self.saved.superseded = std::mem::take(&mut self.superseded);
         self.changed = [false; PARTS];
         done.bytes = self.saved.bytes();
-        // What is left over now is removed the next time.
+        // Files that cannot be removed now are removed next time.
         let _ = self.journal.log.forget_before(done.play_from);
         let _ = remove_stale(disk, &self.saved);
         Ok(done)
     }
 
-    /// Writes the names that were made of others meanwhile.
+    /// Writes the late names: those made from others meanwhile.
     fn finish_late(&mut self) -> Result<(), SnapshotError> {
         let engine = self.store.engine;
         let now_ns = || engine.environment.monotonic_ns();
-        // Until when, if it is closed.
+        // The time until which the gate is closed, if it is.
         let mut closed = None;
         let (mut count, mut large) = (0, 0);
         while let Some(name) = self.journal.next_late() {
@@ -253,13 +257,13 @@ impl Snapshot<'_> {
                 return Err(SnapshotError::Restless { values: large });
             }
             if is_large || closed.as_ref().is_some_and(|(until_ns, _)| *until_ns <= now_ns()) {
-                self.store.gate = Gate::Open;
+                self.store.gate = GateState::Open;
                 closed = None;
             }
             if count >= LATE_AT_WORK && !is_large && closed.is_none() {
                 let gate = engine.gate.close();
                 closed = Some((now_ns() + LATE_NS, gate));
-                self.store.gate = Gate::Closed;
+                self.store.gate = GateState::Closed;
             }
             let late = match &mut self.late {
                 Some(late) => late,
@@ -282,7 +286,7 @@ impl Drop for Snapshot<'_> {
         if self.written {
             return;
         }
-        // They are of no use to anybody. What cannot be removed now is removed the next time.
+        // These files are useless. Those that cannot be removed now are removed next time.
         let files = self.made.iter().map(|&part| file_name(part, self.manifest.sequence));
         let files: Vec<String> = files.chain(self.store.files.iter().map(Large::file_name)).collect();
         for file in files {
@@ -298,21 +302,20 @@ fn begin(
     made: &mut Vec<usize>,
 ) -> Result<Output, SnapshotError> {
     made.push(part);
-    let file = disk
-        .create(&file_name(part, manifest.sequence))
-        .map_err(failed("make a new file of the snapshot"))?;
+    let file =
+        disk.create(&file_name(part, manifest.sequence)).map_err(failed("create a new snapshot file"))?;
     Output::begin(file, PART, part as u32, manifest.made_ms, manifest.play_from)
         .map_err(failed("write the snapshot"))
 }
 
-/// Removes the files of snapshots that nobody needs any more.
+/// Removes the files of snapshots that are no longer needed.
 pub(crate) fn remove_stale(disk: &dyn Disk, saved: &Saved) -> io::Result<()> {
     let named = saved.files();
     let has_manifest = saved.manifest.sequence > 0;
     for file in disk.list()? {
         let ours = file.starts_with("part-") || file.starts_with("value-");
         let unfinished = file == manifest::UNFINISHED || file == UNFINISHED;
-        // What the one file said is in the parts.
+        // The contents of the single file are in the parts now.
         let old = file == FILE && has_manifest;
         if ours && !named.contains(&file) || unfinished || old {
             disk.remove(&file)?;

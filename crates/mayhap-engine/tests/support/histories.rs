@@ -1,24 +1,25 @@
-//! Random histories, one for each seed, on all processors, until enough states were seen.
+//! Random histories, one per seed, on all processors, until enough states were seen.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-/// What histories saw.
+/// The situations that histories met.
 pub(crate) trait Sight: Default + Send {
-    /// States that were tried.
+    /// The number of states that were tried.
     fn states(&self) -> u64;
-    /// Adds what another one saw.
+    /// Adds the counts of another one.
     fn add(&mut self, other: Self);
 }
 
-/// A number that the environment has under this name.
+/// The number in this environment variable.
 pub(crate) fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// Runs histories until they saw as many states as `MAYHAP_CRASH_STATES` says, or `usual`, and tells what they saw and how many they were.
-/// Runs the one of `MAYHAP_CRASH_SEED` alone if there is such, and tells nothing.
+/// Runs histories until they saw as many states as `MAYHAP_CRASH_STATES` says, or `usual`. Returns the
+/// situations they met and their number. If `MAYHAP_CRASH_SEED` is set, runs only that one and returns
+/// nothing.
 pub(crate) fn see<S: Sight>(
     usual: u64,
     history: impl Fn(u64, &mut S) -> Result<(), String> + Sync,
@@ -35,7 +36,7 @@ pub(crate) fn see<S: Sight>(
                 while all.lock().unwrap().states() < wanted {
                     let mut seen = S::default();
                     if let Err(what) = history(seeds.fetch_add(1, Relaxed), &mut seen) {
-                        panic!("{what}; MAYHAP_CRASH_SEED runs this seed alone");
+                        panic!("{what}; MAYHAP_CRASH_SEED runs only this seed");
                     }
                     all.lock().unwrap().add(seen);
                 }

@@ -1,6 +1,6 @@
-//! An engine with a clock that the test turns, and requests as lines.
+//! An engine with a clock that the test controls, and requests as lines.
 
-// Every test binary compiles this module for itself, and uses a part of it.
+// Every test binary compiles this module and uses a part of it.
 #![allow(dead_code)]
 
 pub(crate) mod histories;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use mayhap_command::{Environment, Limits, Reply, Request, Scratch, table};
 use mayhap_engine::Engine;
 
-/// A clock that stands still unless it is told, and randomness that can be had again.
+/// A clock that stands still unless a test sets it, and reproducible random numbers.
 #[derive(Debug)]
 pub(crate) struct Played {
     now_ms: AtomicU64,
@@ -24,7 +24,7 @@ impl Played {
         Arc::new(Self { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) })
     }
 
-    /// One that tells the time that this one tells.
+    /// Another one with the same time.
     pub(crate) fn like(&self, seed: u64) -> Arc<Self> {
         Arc::new(Self { now_ms: AtomicU64::new(self.now_ms.load(Relaxed)), random: AtomicU64::new(seed) })
     }
@@ -47,14 +47,14 @@ impl Environment for Played {
     }
 }
 
-/// Splitmix64's last step.
+/// The last step of splitmix64.
 pub(crate) fn mix(state: u64) -> u64 {
     let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     state ^ state >> 31
 }
 
-/// Numbers that look random.
+/// Pseudorandom numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -69,7 +69,7 @@ pub(crate) fn engine() -> (Engine, Arc<Played>) {
     (Engine::new(Limits::default(), clock.clone()), clock)
 }
 
-/// The replies to requests, one a line, words with a blank between.
+/// Runs requests, one per line, with words separated by blanks, and returns the replies.
 pub(crate) fn run<L: AsRef<str>>(engine: &Engine, lines: &[L]) -> Vec<Reply> {
     let words: Vec<Vec<&[u8]>> =
         lines.iter().map(|line| line.as_ref().split(' ').map(str::as_bytes).collect()).collect();
@@ -82,12 +82,12 @@ pub(crate) fn run<L: AsRef<str>>(engine: &Engine, lines: &[L]) -> Vec<Reply> {
     replies
 }
 
-/// The reply to one request.
+/// Runs one request and returns its reply.
 pub(crate) fn one(engine: &Engine, line: &str) -> Reply {
     run(engine, &[line]).remove(0)
 }
 
-/// What a refusal says.
+/// The text of a refusal.
 pub(crate) fn text(reply: &Reply) -> String {
     match reply {
         Reply::Refused(refusal) => refusal.to_string(),

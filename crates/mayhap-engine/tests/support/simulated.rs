@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! write ─▶ unsynced ─ sync ─▶ safe          create, rename, remove ─▶ unsynced ─ sync_dir ─▶ safe
-//!              └── crash: of every 512-byte sector any version since the last sync, torn or whole; any length in between;
+//!              └── crash: of every 512-byte sector any version since the last sync, torn or complete; any length in between;
 //!                  of the names any subset of the changes
 //! ```
 //!
-//! A sync that fails leaves the bytes readable, and nothing makes them safe any more: only writing them again does.
-//! A sync makes safe what was written when it began: whatever a hook does meanwhile is not.
+//! A failed sync leaves the bytes readable, but they can no longer become safe: only writing them again does
+//! that. A sync makes the bytes safe that were written when it began, not those that a hook writes meanwhile.
 //! Everything random comes from the generator that the test passes in.
 
 use std::collections::BTreeMap;
@@ -18,23 +18,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use mayhap_engine::{AppendFile, Disk, DiskFile};
 use mayhap_testkit::rng::Rng;
 
-/// What is written whole, most of the time.
+/// The unit that is usually written as a whole.
 const SECTOR: usize = 512;
 
-/// Which promise a disk breaks, if any: what keeps quiet about such a disk has no teeth.
+/// The promise that a disk breaks, if any. A test that does not detect such a disk is useless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Spoiled {
     #[default]
     Not,
-    /// Says that bytes are safe, and does nothing.
+    /// Reports that bytes are safe, but does nothing.
     Sync,
-    /// Says that names are safe, and does nothing.
+    /// Reports that names are safe, but does nothing.
     SyncDir,
-    /// Says that the parts and values of a snapshot are safe, and does nothing: as if its manifest were put in its place before.
+    /// Reports that the parts and values of a snapshot are safe, but does nothing: as if the manifest were
+    /// replaced before.
     Parts,
-    /// Cuts nothing off.
+    /// Does not truncate.
     SetLen,
-    /// At a crash, bytes that were safe change.
+    /// Changes safe bytes at a crash.
     Rots,
 }
 
@@ -46,11 +47,11 @@ enum Change {
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// What everybody reads.
+    /// The bytes that are read.
     live: Arc<Vec<u8>>,
-    /// What survives for certain.
+    /// The bytes that survive for certain.
     safe: Arc<Vec<u8>>,
-    /// What happened to it since, in order.
+    /// The changes since, in order.
     unsynced: Vec<Change>,
     /// A sync failed: `live` has bytes that are neither safe nor unsynced.
     forgot: bool,
@@ -74,12 +75,13 @@ impl Inode {
         self.unsynced.push(change);
     }
 
-    /// What may be there after a crash. Where nothing was written yet there are zeros, or what another file had there.
+    /// The bytes that may be there after a crash. Where nothing was written yet there are zeros, or bytes of
+    /// another file.
     fn survivor(&self, others: &[Self], rng: &mut Rng) -> Arc<Vec<u8>> {
         if self.unsynced.is_empty() {
             return Arc::clone(&self.safe);
         }
-        // What the file was after each change.
+        // The file after each change.
         let mut versions = vec![Vec::clone(&self.safe)];
         for change in &self.unsynced {
             let mut next = versions.last().unwrap().clone();
@@ -97,9 +99,10 @@ impl Inode {
             }
             _ => versions.last().unwrap().len(),
         };
-        // Nothing that was safe and is there in all versions is ever cut off.
+        // Safe bytes that are in all versions are never cut off.
         let length = length.max(versions.iter().map(Vec::len).min().unwrap());
-        // Most crashes keep nearly all or nearly nothing; even chances for every sector would hardly ever keep a long frame.
+        // Most crashes keep nearly all or nearly nothing: with even chances per sector, a long frame would
+        // hardly ever survive.
         let keeps = [0, 5, 50, 95, 100][rng.below(5) as usize];
         let mut bytes = vec![0; length];
         let sector_of = |version: &[u8], from: usize, to: usize, out: &mut [u8]| {
@@ -117,7 +120,7 @@ impl Inode {
                 sector_of(&other.live, from, to, &mut bytes[from..to]);
             }
             if rng.below(8) == 0 {
-                // Torn: its first bytes are of another version.
+                // Torn: its first bytes are from another version.
                 let cut = from + rng.below((to - from) as u64) as usize;
                 let other = pick(rng);
                 sector_of(&versions[other], from, cut, &mut bytes[from..cut]);
@@ -127,7 +130,7 @@ impl Inode {
     }
 }
 
-/// A change of names: the file behind the first name, and a name that goes.
+/// A change of names: a name that gets a file, and a name that goes.
 #[derive(Clone, Debug)]
 struct Naming {
     set: Option<(String, usize)>,
@@ -145,24 +148,24 @@ impl Naming {
     }
 }
 
-/// A call that is to fail.
+/// A call that fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    /// How many calls go well before.
+    /// The number of calls before it that succeed.
     pub(crate) after: u64,
-    /// What it says.
+    /// Its error.
     pub(crate) error: io::ErrorKind,
 }
 
-/// A disk as it was before a call, and what `promises` said then.
+/// A disk as it was before a call, and the promises at that time.
 pub(crate) struct Shot {
     pub(crate) disk: Simulated,
     pub(crate) promised: u64,
 }
 
-/// What takes the pictures.
+/// Takes the pictures.
 struct Camera {
-    /// Of so many calls, one; which, is for the generator to say.
+    /// One of this many calls is chosen at random.
     one_in: u64,
     rng: Rng,
     promises: Box<dyn Fn() -> u64 + Send>,
@@ -178,7 +181,7 @@ struct Inside {
     fault: Option<Fault>,
     /// Bytes that still fit.
     room: Option<u64>,
-    /// A write takes at most so many bytes at once.
+    /// The maximum number of bytes per write.
     short: Option<usize>,
     spoiled: Spoiled,
     calls: u64,
@@ -195,7 +198,7 @@ impl fmt::Debug for Inside {
 }
 
 impl Inside {
-    /// The same files, with room, and without a fault to come.
+    /// The same files, with space and without a fault.
     fn sound_copy(&self) -> Self {
         Self {
             inodes: self.inodes.clone(),
@@ -241,7 +244,7 @@ impl Inside {
         let mut taken = bytes.len().min(self.short.unwrap_or(usize::MAX));
         if let Err(error) = self.call() {
             if error.kind() != io::ErrorKind::Interrupted {
-                // Some of the bytes arrive all the same.
+                // Some of the bytes arrive anyway.
                 let some = bytes[..taken / 2].to_vec();
                 self.inodes[inode].change(Change::Write { at, bytes: some });
             }
@@ -259,10 +262,10 @@ impl Inside {
     }
 }
 
-/// What others do while a sync goes on.
+/// Called in the middle of a sync.
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Default)]
 pub(crate) struct Simulated(Arc<Mutex<Inside>>, Arc<Mutex<Option<Hook>>>);
 
@@ -281,7 +284,7 @@ impl Simulated {
         Self(Arc::new(Mutex::new(inside)), Arc::default())
     }
 
-    /// Does something in the middle of the next sync of a file.
+    /// Calls a hook in the middle of the next sync of a file.
     pub(crate) fn during_sync(&self, hook: impl FnOnce() + Send + 'static) {
         *self.1.lock().unwrap() = Some(Box::new(hook));
     }
@@ -294,7 +297,7 @@ impl Simulated {
     pub(crate) fn crashed(&self, rng: &mut Rng) -> Self {
         let inside = self.inside();
         let mut names = inside.safe_names.clone();
-        // In order and up to somewhere, as a journal does it; or any of them, as nobody forbids.
+        // A prefix of the changes, as with a journal; or any subset, because nothing forbids it.
         let keeps = rng.below(inside.namings.len() as u64 + 1) as usize;
         let any = rng.below(2) == 0;
         for (at, naming) in inside.namings.iter().enumerate() {
@@ -316,61 +319,61 @@ impl Simulated {
         Self::from(after)
     }
 
-    /// Another disk as this one is now.
+    /// Another disk in the current state of this one.
     pub(crate) fn copied(&self) -> Self {
         let inside = self.inside();
         let (fault, room, short) = (inside.fault, inside.room, inside.short);
         Self::from(Inside { fault, room, short, ..inside.sound_copy() })
     }
 
-    /// Another disk with the same files, with room, and without a fault to come.
+    /// Another disk with the same files, with space and without a fault.
     pub(crate) fn sound_copy(&self) -> Self {
         Self::from(self.inside().sound_copy())
     }
 
-    /// From now on pictures are taken before one in so many calls, each with what `promises` says at that moment.
+    /// Takes pictures before one in `of` calls from now on, each with what `promises` returns at that moment.
     pub(crate) fn watch(&self, one_in: u64, rng: Rng, promises: impl Fn() -> u64 + Send + 'static) {
         self.inside().camera = Some(Camera { one_in, rng, promises: Box::new(promises), shots: Vec::new() });
     }
 
-    /// The pictures that were taken. There are no more from now on.
+    /// Takes the pictures, and stops taking more.
     pub(crate) fn shots(&self) -> Vec<Shot> {
         self.inside().camera.take().map(|camera| camera.shots).unwrap_or_default()
     }
 
-    /// Is there room, and no fault to come?
+    /// Whether there is space and no fault to come.
     pub(crate) fn is_sound(&self) -> bool {
         let inside = self.inside();
         inside.fault.is_none() && inside.room.is_none()
     }
 
-    /// The call after `fault.after` others fails.
+    /// Makes the call after `fault.after` others fail.
     pub(crate) fn fail(&self, fault: Option<Fault>) {
         self.inside().fault = fault;
     }
 
-    /// Only so many bytes fit from now on.
+    /// Limits the bytes that fit from now on.
     pub(crate) fn set_room(&self, room: Option<u64>) {
         self.inside().room = room;
     }
 
-    /// Writes take so many bytes at most.
+    /// Limits the number of bytes per write.
     pub(crate) fn set_short(&self, short: Option<usize>) {
         self.inside().short = short;
     }
 
-    /// Calls that were made.
+    /// The number of calls.
     pub(crate) fn calls(&self) -> u64 {
         self.inside().calls
     }
 
-    /// What a file has now.
+    /// The current bytes of a file.
     pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         let inside = self.inside();
         Vec::clone(&inside.inodes[inside.names[name]].live)
     }
 
-    /// Changes a file behind everybody's back.
+    /// Changes a file directly, without a call.
     pub(crate) fn tamper(&self, name: &str, tamper: impl FnOnce(&mut Vec<u8>)) {
         let mut inside = self.inside();
         let inode = inside.names[name];
@@ -381,7 +384,7 @@ impl Simulated {
     }
 }
 
-/// What is being read.
+/// A file while it is read.
 struct Bytes(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Bytes {
@@ -390,12 +393,12 @@ impl AsRef<[u8]> for Bytes {
     }
 }
 
-/// A file that is open.
+/// An open file.
 struct Open(Simulated, usize, Kind);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A part or a value of a snapshot.
+    /// Whether it is a part or a value of a snapshot.
     Part,
     Other,
 }
@@ -427,7 +430,8 @@ impl AppendFile for Open {
         let spoiled = inside.spoiled;
         let inode = &mut inside.inodes[self.1];
         if let Err(error) = called {
-            // The system gave up on these bytes: they are read until the power goes, and never written again.
+            // The system gave up on these bytes: they are read until the power fails, and never written
+            // again.
             inode.forgot |= !inode.unsynced.is_empty();
             inode.unsynced.clear();
             return Err(error);
@@ -479,7 +483,7 @@ impl Disk for Simulated {
         let kind = if is_part { Kind::Part } else { Kind::Other };
         let known = self.inside().names.get(name).copied();
         let Some(inode) = known else { return Ok(Box::new(self.new_file(name, kind)?)) };
-        // What is there is cut off, and goes on.
+        // An existing file is truncated and continues.
         let mut inside = self.inside();
         inside.call()?;
         inside.inodes[inode].change(Change::SetLen(0));

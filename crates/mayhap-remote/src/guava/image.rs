@@ -1,4 +1,4 @@
-//! A bitmap with Guava's placement in memory, before it goes to a server.
+//! A bitmap with Guava's bit positions in memory, before it is sent to a server.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use mayhap::{Bloom, BloomPlacement, BuildError, HashScheme, Item, ItemEncoding};
 
 use super::GuavaShape;
 
-/// A bitmap with Guava's placement in memory.
+/// A bitmap with Guava's bit positions in memory.
 ///
 /// ```
 /// use mayhap::ItemEncoding;
@@ -23,15 +23,15 @@ use super::GuavaShape;
 pub struct GuavaImage {
     shape: GuavaShape,
     scheme: HashScheme,
-    /// With room for the marker.
+    /// The bytes, with room for the marker.
     bytes: Vec<u8>,
 }
 
 impl GuavaImage {
-    /// One without items.
+    /// An empty bitmap.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no memory for it.
+    /// [`BuildError`] if there is not enough memory.
     pub fn empty(shape: GuavaShape, items: ItemEncoding) -> Result<Self, BuildError> {
         let len = shape.bits() as usize / 8 + 1;
         let mut bytes = Vec::new();
@@ -40,16 +40,16 @@ impl GuavaImage {
         Ok(Self { shape, scheme: guava::scheme(items), bytes })
     }
 
-    /// The bits of a filter of Guava's, such as [`guava::read`] reads.
+    /// The bits of one of Guava's own filters, such as [`guava::read`] returns.
     ///
     /// # Errors
-    /// [`WriteError`] for a filter that is not Guava's, or of more bits than a string of Redis has.
+    /// [`WriteError`] for a filter without Guava's layout, or with more bits than a Redis string can have.
     pub fn of(filter: &Bloom) -> Result<Self, WriteError> {
         let strategy = match filter.placement() {
             BloomPlacement::Guava32 => Strategy::Mitz32,
             _ => Strategy::Mitz64,
         };
-        // Refuses all that is not Guava's.
+        // Rejects every filter without Guava's layout.
         let mut words = Words { header: 6, word: [0; 8], filled: 0, bytes: Vec::new() };
         guava::write(filter, &mut words)?;
         let limit = u64::from(u32::MAX);
@@ -60,7 +60,7 @@ impl GuavaImage {
         Ok(Self { shape, scheme: *filter.scheme(), bytes: words.bytes })
     }
 
-    /// Records `item`. `true`: some bit changed, so it was certainly new.
+    /// Inserts `item`. `true`: a bit changed, so the item was certainly new.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         let mut changed = false;
         for position in self.shape.positions_of(self.scheme.hash(item)) {
@@ -71,13 +71,13 @@ impl GuavaImage {
         changed
     }
 
-    /// Its measurements.
+    /// The shape of the bitmap.
     #[must_use]
     pub const fn shape(&self) -> &GuavaShape {
         &self.shape
     }
 
-    /// The whole string, as Redis is to have it.
+    /// The complete string for Redis, with the marker if it is required.
     pub(super) fn bytes(&self, marked: bool) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let marker = self.shape.bits();
@@ -90,9 +90,9 @@ impl GuavaImage {
     }
 }
 
-/// What takes the words that Guava writes, in their order of bytes, and keeps them in that of Redis.
+/// A writer that takes the words in Guava's byte order and stores them in the byte order of Redis.
 struct Words {
-    /// Bytes of the header that are still to come.
+    /// The remaining bytes of the header.
     header: usize,
     word: [u8; 8],
     filled: usize,

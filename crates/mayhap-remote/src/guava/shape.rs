@@ -1,11 +1,11 @@
-//! The measurements of a bitmap with Guava's placement, and where its items go.
+//! The shape of a bitmap with Guava's bit positions, and the positions of its items.
 
 use mayhap::codec::guava::{self, Positions, Rounding, Strategy};
 use mayhap::{BuildError, Item, ItemEncoding, ItemHash};
 
 use crate::java_bitmap::LAST_BIT;
 
-/// How many bits, how many of them an item sets, and which.
+/// The number of bits, the number of bits that an item sets, and the strategy that selects them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuavaShape {
     bits: u64,
@@ -13,14 +13,15 @@ pub struct GuavaShape {
     strategy: Strategy,
 }
 
-/// What fits Guava's byte.
+/// The largest number of probes, which Guava stores in a byte.
 const MAX_PROBES: u32 = 255;
 
 impl GuavaShape {
-    /// As many bits as Guava's `optimalNumOfBits` says, and as many probes as its `optimalNumOfHashFunctions`: what is done by hand.
+    /// The number of bits of Guava's `optimalNumOfBits` and the probes of its `optimalNumOfHashFunctions`, as
+    /// programs use them by hand.
     ///
     /// # Errors
-    /// [`BuildError`] for a rate outside (0, 1), or more bits than a string of Redis has.
+    /// [`BuildError`] for a rate outside (0, 1), or more bits than a Redis string can have.
     pub fn sized(
         expected_insertions: u64,
         fpp: f64,
@@ -31,20 +32,20 @@ impl GuavaShape {
         Self::exactly(bits, probes, strategy)
     }
 
-    /// The same with its bits rounded up to whole words of 64, as in a `BloomFilter` of Guava's own.
+    /// The same shape with its bits rounded up to whole words of 64, as in Guava's own `BloomFilter`.
     ///
     /// # Errors
-    /// [`BuildError`] for more bits than a string of Redis has.
+    /// [`BuildError`] for more bits than a Redis string can have.
     pub fn in_words(self) -> Result<Self, BuildError> {
         Self::exactly(self.bits.next_multiple_of(64), self.probes, self.strategy)
     }
 
-    /// Exactly these numbers.
+    /// A shape with exactly these numbers.
     ///
     /// # Errors
-    /// [`BuildError`] for no bits, or 2^32 of them and more, and for probes outside 1 to 255.
+    /// [`BuildError`] for 0 bits, for 2^32 bits or more, and for probes outside 1 to 255.
     pub fn exactly(bits: u64, probes: u32, strategy: Strategy) -> Result<Self, BuildError> {
-        // The last of all bits is the marker's.
+        // The last bit of a string is left for the marker.
         if bits == 0 || bits > LAST_BIT {
             return Err(BuildError::BitsOutOfRange { got: bits, limit: LAST_BIT });
         }
@@ -54,25 +55,26 @@ impl GuavaShape {
         Ok(Self { bits, probes, strategy })
     }
 
-    /// Bits in the bitmap, the marker not among them.
+    /// The number of bits, without the marker.
     #[must_use]
     pub const fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// Bits an item sets.
+    /// The number of bits that an item sets.
     #[must_use]
     pub const fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// How they are drawn.
+    /// The strategy that selects the bits.
     #[must_use]
     pub const fn strategy(&self) -> Strategy {
         self.strategy
     }
 
-    /// Where the bits of `item` are, in the order Guava sets them: the offsets for SETBIT and GETBIT.
+    /// The positions of the bits of `item`, in the order in which Guava sets them: the offsets for SETBIT and
+    /// GETBIT.
     #[must_use]
     pub fn positions<I: Item + ?Sized>(&self, item: &I, items: ItemEncoding) -> Positions {
         self.positions_of(guava::scheme(items).hash(item))
@@ -90,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// The bits that the library looks at in a filter of Guava's.
+    /// The bits that the library reads in one of Guava's filters.
     fn librarys(shape: &GuavaShape, item: &str, items: ItemEncoding) -> Vec<u64> {
         let mut stream = vec![u8::from(shape.strategy == Strategy::Mitz64), shape.probes as u8];
         stream.extend(u32::try_from(shape.bits / 64).unwrap().to_be_bytes());
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_the_librarys() {
+    fn positions_match_the_library() {
         for strategy in [Strategy::Mitz32, Strategy::Mitz64] {
             for (bits, probes) in [(64, 1), (9_600, 7), (1 << 20, 33)] {
                 let shape = GuavaShape::exactly(bits, probes, strategy).unwrap();
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_that_redis_has_no_room_for_are_refused() {
+    fn shapes_that_do_not_fit_a_redis_string_are_rejected() {
         let exactly = |bits, probes| GuavaShape::exactly(bits, probes, Strategy::Mitz64);
         assert!(exactly(0, 1).is_err() && exactly(1 << 32, 1).is_err() && exactly(u64::MAX, 1).is_err());
         assert!(exactly(1, 0).is_err() && exactly(1, 256).is_err());

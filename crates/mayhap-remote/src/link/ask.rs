@@ -1,4 +1,4 @@
-//! Rounds of sending: whatever has no answer is in the next one.
+//! Sends requests in rounds: requests without an answer go to the next round.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,70 +9,71 @@ use futures_util::future::join_all;
 use redis::{Cmd, ServerError, Value};
 use tokio::time::{sleep, timeout};
 
-use super::heard::Heard;
 use super::node::{Lost, Node};
-use super::slots::{Place, parse_redirection, slot_of};
+use super::replica_ack::ReplicaAck;
+use super::slots::{NodeAddress, parse_redirection, slot_of};
 use super::topology::Topology;
-use super::{LEARNING, Link, LinkOptions};
+use super::{Link, LinkOptions, SLOT_MAP_TIMEOUT};
 use crate::{Access, RemoteError, Request};
 
-/// Requests of one pipeline.
+/// The maximum number of requests in one pipeline.
 const MOST_REQUESTS: usize = 1024;
-/// Bytes of one pipeline, unless a single request has more.
+/// The maximum number of bytes in one pipeline, unless a single request has more.
 const MOST_BYTES: usize = 1 << 20;
-/// Redirections that are followed at once; then there is something wrong, and time is given to it.
+/// The number of redirections that are followed without a wait. After that, something is wrong, and the
+/// request waits.
 const MOST_REDIRECTIONS: u32 = 8;
-/// The first wait before sending again, which doubles every time.
+/// The first wait before a retry. It doubles each time.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);
-/// How long replicas are waited for in one go.
+/// How long one `WAIT` waits for replicas.
 pub(super) const REPLICAS_MS: u64 = 1000;
 
-/// A request that has no answer yet.
+/// A request without an answer.
 #[derive(Clone)]
 struct Open {
-    /// Its place among all requests.
+    /// Its index in the list of requests.
     index: usize,
     slot: u16,
     access: Access,
-    /// The node that it is to be sent to behind an `ASKING`, whatever the map says.
+    /// The node to send it to after an `ASKING`, whatever the slot map says.
     asking: Option<Arc<Node>>,
     redirections: u32,
 }
 
-/// Requests that go to one node together.
+/// Requests that go to one node in one pipeline.
 struct Batch {
     node: Arc<Node>,
     open: Vec<Open>,
     commands: Vec<Cmd>,
 }
 
-/// What became of one request in one round.
+/// The outcome of one request in one round.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     /// It is answered.
     Done(Result<Value, RemoteError>),
-    /// Its slot is somebody else's for good.
-    Moved(u16, Place),
-    /// Its key is somebody else's already.
-    Ask(Place),
-    /// Not now.
+    /// Its slot belongs to another node, permanently.
+    Moved(u16, NodeAddress),
+    /// Its key is on another node already, during a migration.
+    Ask(NodeAddress),
+    /// Retry later.
     Later(String),
-    /// Nobody knows whether it was done, and it may not be done twice.
+    /// It may or may not have run, and must not run twice.
     Unsure(String),
 }
 
 impl Link {
-    /// What the servers answer, one result for each request, in order.
+    /// Sends requests and returns one result for each, in order.
     ///
-    /// Every request goes to the node that has its key, in one pipeline per node (several, if there are many requests), to all
-    /// nodes at once. Each has its own result: what goes wrong with one is no matter to the others. Requests that were moved,
-    /// came too early or whose connection was lost are sent again, those alone, until
-    /// [`patience`](LinkOptions::patience) ends.
+    /// Every request goes to the node that has its key. There is one pipeline per node, or several for many
+    /// requests, and all nodes work in parallel. Each request has its own result: an error of one does not
+    /// affect the others. If a request was redirected, came too early or lost its connection, it alone is
+    /// sent again, until [`patience`](LinkOptions::patience) ends.
     ///
-    /// So a request may run twice, unless it is one of [`Access::Once`]. For bits that are set that changes nothing, but an item may be called
-    /// *mayhap there already* because of its own first attempt.
+    /// So a request may run twice, unless it has [`Access::Once`]. For setting bits that changes nothing,
+    /// except that an item may be reported as *maybe before* because of its own first attempt.
     pub async fn ask(&self, requests: Vec<Request>) -> Vec<Result<Value, RemoteError>> {
         let mut results: Vec<Option<Result<Value, RemoteError>>> = vec![None; requests.len()];
         let one = |(index, request): (usize, &Request)| {
@@ -92,7 +93,7 @@ impl Link {
             let waited = since.elapsed();
             if waited >= self.patience() {
                 if !has_refreshed {
-                    // Who asks next may have to ask another node.
+                    // The key of the next request may be on another node.
                     let _ = self.refresh(round.version).await;
                 }
                 for open in &open {
@@ -100,7 +101,7 @@ impl Link {
                 }
                 break;
             }
-            // If nobody knows who has what, the next round will say so.
+            // If the slot map cannot be read, the next round reports that.
             let _ = self.refresh(round.version).await;
             has_refreshed = true;
             sleep(wait).await;
@@ -119,38 +120,38 @@ impl Link {
         let topology = self.topology();
         let mut round =
             Round { open: Vec::new(), error: None, is_progress: false, version: topology.version };
-        let (by_node, homeless) = batches(requests, open, &topology, self.options());
-        if let Some(first) = homeless.first() {
+        let (by_node, unassigned) = batches(requests, open, &topology, self.options());
+        if let Some(first) = unassigned.first() {
             round.error = Some(format!("no node has slot {}", first.slot));
-            round.open.extend(homeless);
+            round.open.extend(unassigned);
         }
         let sent = join_all(by_node.into_iter().map(|batches| self.send_in_time(requests, batches))).await;
         let mut moved: HashMap<u16, Arc<Node>> = HashMap::new();
-        for (mut open, fate, node) in sent.into_iter().flatten() {
-            let redirected = |place: &Place| self.node_at(place, false, &node);
+        for (mut open, outcome, node) in sent.into_iter().flatten() {
+            let redirected = |address: &NodeAddress| self.node_at(address, false, &node);
             open.asking = None;
-            match fate {
-                Fate::Done(result) => {
+            match outcome {
+                Outcome::Done(result) => {
                     round.is_progress = true;
                     results[open.index] = Some(result);
                     continue;
                 }
-                Fate::Moved(slot, place) => match redirected(&place) {
+                Outcome::Moved(slot, address) => match redirected(&address) {
                     Ok(node) => {
                         moved.insert(slot, node);
-                        round.redirect(&mut open, || format!("MOVED to {}", place.host));
+                        round.redirect(&mut open, || format!("MOVED to {}", address.host));
                     }
                     Err(error) => round.error = Some(error.to_string()),
                 },
-                Fate::Ask(place) => match redirected(&place) {
+                Outcome::Ask(address) => match redirected(&address) {
                     Ok(node) => {
                         open.asking = Some(node);
-                        round.redirect(&mut open, || format!("ASK {}", place.host));
+                        round.redirect(&mut open, || format!("ASK {}", address.host));
                     }
                     Err(error) => round.error = Some(error.to_string()),
                 },
-                Fate::Later(what) => round.error = Some(what),
-                Fate::Unsure(last) => {
+                Outcome::Later(what) => round.error = Some(what),
+                Outcome::Unsure(last) => {
                     results[open.index] = Some(Err(RemoteError::Unsure { last }));
                     continue;
                 }
@@ -159,130 +160,139 @@ impl Link {
         }
         if !moved.is_empty() {
             if !topology.is_cluster() {
-                // It was taken for a single server, and is one of a cluster.
-                round.error.get_or_insert_with(|| "MOVED, by a server in no cluster".into());
+                // The server was used as a single one, but is in a cluster.
+                round.error.get_or_insert_with(|| "MOVED, by a server outside a cluster".into());
             }
             self.change_topology(|known| moved.iter().for_each(|(&slot, node)| known.moved(slot, node)));
         }
         round
     }
 
-    /// [`send_all`](Self::send_all); if the link is hurried, for no longer than a second.
-    async fn send_in_time(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
+    /// [`send_all`](Self::send_all), with a limit of one second if the link is hurried.
+    async fn send_in_time(
+        &self,
+        requests: &[Request],
+        batches: Vec<Batch>,
+    ) -> Vec<(Open, Outcome, Arc<Node>)> {
         if !self.is_hurried() {
             return self.send_all(requests, batches).await;
         }
         let of_batch =
             |batch: &Batch| batch.open.iter().map(|open| (open.clone(), batch.node.clone())).collect();
         let all: Vec<(Open, Arc<Node>)> = batches.iter().flat_map::<Vec<_>, _>(of_batch).collect();
-        if let Ok(sent) = timeout(LEARNING, self.send_all(requests, batches)).await {
+        if let Ok(sent) = timeout(SLOT_MAP_TIMEOUT, self.send_all(requests, batches)).await {
             return sent;
         }
-        // All batches are of one node.
+        // All batches are for one node.
         if let Some((_, node)) = all.first() {
-            node.hang_up().await;
+            node.close_any().await;
         }
         let late = |(open, node): (Open, Arc<Node>)| {
-            let what = format!("{} does not answer within {} s", node.address(), LEARNING.as_secs());
-            let fate = open.not_heard(what);
-            (open, fate, node)
+            let what =
+                format!("{} does not answer within {} s", node.display_address(), SLOT_MAP_TIMEOUT.as_secs());
+            let outcome = open.unanswered(what);
+            (open, outcome, node)
         };
         all.into_iter().map(late).collect()
     }
 
-    /// Sends the batches of one node, one after the other; after one that is lost no more in this round, or each would wait as long.
-    async fn send_all(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Fate, Arc<Node>)> {
-        let mut fates = Vec::with_capacity(batches.iter().map(|batch| batch.open.len()).sum());
+    /// Sends the batches of one node, one after another. After a lost batch it sends no more in this round,
+    /// because each would wait as long.
+    async fn send_all(&self, requests: &[Request], batches: Vec<Batch>) -> Vec<(Open, Outcome, Arc<Node>)> {
+        let mut outcomes = Vec::with_capacity(batches.iter().map(|batch| batch.open.len()).sum());
         let mut lost: Option<String> = None;
         for Batch { node, open, commands } in batches {
             let of_batch = match &lost {
-                Some(what) => open.iter().map(|_| Fate::Later(what.clone())).collect(),
-                None => match self.send_batch(&node, &open, commands, self.heard(requests, &open)).await {
-                    Ok(fates) => fates,
+                Some(what) => open.iter().map(|_| Outcome::Later(what.clone())).collect(),
+                None => match self.send_batch(&node, &open, commands, self.ack(requests, &open)).await {
+                    Ok(outcomes) => outcomes,
                     Err(Lost { cause, is_sent }) => {
                         let what = lost.insert(cause.to_string());
-                        let fate = |open: &Open| match is_sent {
-                            true => open.not_heard(what.clone()),
-                            false => Fate::Later(what.clone()),
+                        let outcome = |open: &Open| match is_sent {
+                            true => open.unanswered(what.clone()),
+                            false => Outcome::Later(what.clone()),
                         };
-                        open.iter().map(fate).collect()
+                        open.iter().map(outcome).collect()
                     }
                 },
             };
-            fates.extend(open.into_iter().zip(of_batch).map(|(open, fate)| (open, fate, node.clone())));
+            outcomes
+                .extend(open.into_iter().zip(of_batch).map(|(open, outcome)| (open, outcome, node.clone())));
         }
-        fates
+        outcomes
     }
 
-    /// What becomes of each request of a batch.
+    /// Sends one batch and returns the outcome of each request.
     async fn send_batch(
         &self,
         node: &Node,
         open: &[Open],
         mut commands: Vec<Cmd>,
-        heard: Option<Heard>,
-    ) -> Result<Vec<Fate>, Lost> {
-        commands.extend(heard.iter().flat_map(Heard::commands));
+        ack: Option<ReplicaAck>,
+    ) -> Result<Vec<Outcome>, Lost> {
+        commands.extend(ack.iter().flat_map(ReplicaAck::commands));
         let (mut answers, number) = node.send(commands).await?;
-        let mut unheard = heard.as_ref().and_then(|heard| heard.judge(&mut answers));
-        // What may not be sent again can be heard of later: by the same connection, since a server that was lost meanwhile may have lost it.
+        let mut unacknowledged = ack.as_ref().and_then(|ack| ack.check(&mut answers));
+        // Requests that must not be sent again can be acknowledged later, but only on the same connection: if
+        // it was lost, the server may have lost the change.
         let (since, is_once) = (Instant::now(), open.iter().any(|open| open.access == Access::Once));
-        while let (true, Some(Fate::Later(_)), Some(heard)) = (is_once, &unheard, &heard) {
+        while let (true, Some(Outcome::Later(_)), Some(ack)) = (is_once, &unacknowledged, &ack) {
             if since.elapsed() >= self.patience() {
                 break;
             }
             sleep(FIRST_WAIT).await;
-            let Some(mut answers) = node.send_by(number, heard.commands().collect()).await else { break };
-            unheard = heard.judge(&mut answers);
+            let Some(mut answers) = node.send_by(number, ack.commands().collect()).await else { break };
+            unacknowledged = ack.check(&mut answers);
         }
         let mut answers = answers.into_iter();
-        let fates = open.iter().map(|open| {
+        let outcomes = open.iter().map(|open| {
             if open.asking.is_some() {
-                // What it says to the ASKING in front is no matter.
+                // Skip the reply to the ASKING before it.
                 answers.next();
             }
-            let fate = answers.next().map_or_else(|| open.not_heard("no answer".into()), fate);
-            match (&unheard, fate) {
-                (Some(Fate::Done(Err(error))), Fate::Done(Ok(_))) if open.access != Access::Once => {
-                    Fate::Done(Err(error.clone()))
+            let outcome = answers.next().map_or_else(|| open.unanswered("no answer".into()), outcome);
+            match (&unacknowledged, outcome) {
+                (Some(Outcome::Done(Err(error))), Outcome::Done(Ok(_))) if open.access != Access::Once => {
+                    Outcome::Done(Err(error.clone()))
                 }
-                (Some(Fate::Done(Err(error))), Fate::Done(Ok(_))) => Fate::Unsure(error.to_string()),
-                (Some(Fate::Later(what)), Fate::Done(Ok(_))) => open.not_heard(what.clone()),
-                (_, fate) => fate,
+                (Some(Outcome::Done(Err(error))), Outcome::Done(Ok(_))) => Outcome::Unsure(error.to_string()),
+                (Some(Outcome::Later(what)), Outcome::Done(Ok(_))) => open.unanswered(what.clone()),
+                (_, outcome) => outcome,
             }
         });
-        Ok(fates.collect())
+        Ok(outcomes.collect())
     }
 
-    /// What replicas must hear of if these requests change anything.
-    fn heard(&self, requests: &[Request], open: &[Open]) -> Option<Heard> {
+    /// The acknowledgement to request from replicas, if these requests change anything.
+    fn ack(&self, requests: &[Request], open: &[Open]) -> Option<ReplicaAck> {
         static TURN: AtomicUsize = AtomicUsize::new(0);
         let replicas = self.options().replicas;
         let changes = || open.iter().filter(|open| open.access.is_change());
         if replicas == 0 || changes().next().is_none() {
             return None;
         }
-        // Another one every time: the slot of one may be on its way, where nothing new can be written.
-        let beside = changes().nth(TURN.fetch_add(1, Ordering::Relaxed) % changes().count())?;
-        Some(Heard::new(requests[beside.index].key(), beside.asking.is_some(), replicas))
+        // Use another key each time: the slot of one may be migrating, and then no new key can be written
+        // there.
+        let changed = changes().nth(TURN.fetch_add(1, Ordering::Relaxed) % changes().count())?;
+        Some(ReplicaAck::new(requests[changed.index].key(), changed.asking.is_some(), replicas))
     }
 }
 
 impl Open {
-    /// What becomes of it if it may have run.
-    fn not_heard(&self, what: String) -> Fate {
-        if self.access == Access::Once { Fate::Unsure(what) } else { Fate::Later(what) }
+    /// The outcome if it may have run.
+    fn unanswered(&self, what: String) -> Outcome {
+        if self.access == Access::Once { Outcome::Unsure(what) } else { Outcome::Later(what) }
     }
 }
 
-/// What became of a round.
+/// The outcome of a round.
 struct Round {
-    /// What has no answer.
+    /// Requests without an answer.
     open: Vec<Open>,
-    /// Why something is not answered that no redirection will help.
+    /// The reason for a missing answer that no redirection explains.
     error: Option<String>,
     is_progress: bool,
-    /// Of the map that was used.
+    /// The version of the slot map that was used.
     version: u64,
 }
 
@@ -296,7 +306,7 @@ impl Round {
     }
 }
 
-/// One list of batches for each node, and the requests whose slot nobody has.
+/// One list of batches for each node, and the requests whose slot has no node.
 fn batches(
     requests: &[Request],
     open: Vec<Open>,
@@ -304,13 +314,13 @@ fn batches(
     options: &LinkOptions,
 ) -> (Vec<Vec<Batch>>, Vec<Open>) {
     let mut by_node: HashMap<*const Node, Vec<Batch>> = HashMap::new();
-    let mut homeless = Vec::new();
+    let mut unassigned = Vec::new();
     let mut bytes: HashMap<*const Node, usize> = HashMap::new();
     for open in open {
         let request = &requests[open.index];
         let by_map = || topology.node(open.slot, request.access(), options.read_from_replicas);
         let Some(node) = open.asking.as_ref().or_else(by_map).cloned() else {
-            homeless.push(open);
+            unassigned.push(open);
             continue;
         };
         let key = Arc::as_ptr(&node);
@@ -332,10 +342,10 @@ fn batches(
             batch.open.push(open);
         }
     }
-    (by_node.into_values().collect(), homeless)
+    (by_node.into_values().collect(), unassigned)
 }
 
-/// Bytes of a command, more or less.
+/// The approximate size of a command, in bytes.
 fn bytes_of(command: &Cmd) -> usize {
     command
         .args_iter()
@@ -343,31 +353,31 @@ fn bytes_of(command: &Cmd) -> usize {
         .sum()
 }
 
-/// Have fewer replicas than wanted heard of the changes?
+/// Returns a message if fewer than `replicas` replicas acknowledged the changes.
 pub(super) fn too_few(waited: Option<&Value>, replicas: u32) -> Option<String> {
     match waited {
-        Some(Value::Int(heard)) if *heard >= i64::from(replicas) => None,
-        Some(Value::Int(heard)) => Some(format!("{heard} of {replicas} replicas have it")),
-        _ => Some(format!("nobody knows whether {replicas} replicas have it")),
+        Some(Value::Int(ack)) if *ack >= i64::from(replicas) => None,
+        Some(Value::Int(ack)) => Some(format!("{ack} of {replicas} replicas have it")),
+        _ => Some(format!("it is unknown whether {replicas} replicas have it")),
     }
 }
 
-/// What a reply says is to be done.
-pub(super) fn fate(value: Value) -> Fate {
-    let Value::ServerError(error) = value else { return Fate::Done(Ok(value)) };
+/// The outcome that a reply means.
+pub(super) fn outcome(value: Value) -> Outcome {
+    let Value::ServerError(error) = value else { return Outcome::Done(Ok(value)) };
     let (code, text) = (error.code(), error.details().unwrap_or_default());
-    let done = || Fate::Done(Err(refused(&error)));
+    let done = || Outcome::Done(Err(refused(&error)));
     match code {
-        "MOVED" => parse_redirection(text).map_or_else(done, |(slot, place)| Fate::Moved(slot, place)),
-        "ASK" => parse_redirection(text).map_or_else(done, |(_, place)| Fate::Ask(place)),
+        "MOVED" => parse_redirection(text).map_or_else(done, |(slot, address)| Outcome::Moved(slot, address)),
+        "ASK" => parse_redirection(text).map_or_else(done, |(_, address)| Outcome::Ask(address)),
         "TRYAGAIN" | "LOADING" | "CLUSTERDOWN" | "READONLY" | "MASTERDOWN" => {
-            Fate::Later(format!("{code} {text}"))
+            Outcome::Later(format!("{code} {text}"))
         }
         _ => done(),
     }
 }
 
-/// A server's error reply.
+/// The error reply of a server, as an error.
 pub(super) fn refused(error: &ServerError) -> RemoteError {
     RemoteError::Refused {
         code: error.code().to_owned(),

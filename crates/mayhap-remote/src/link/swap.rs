@@ -1,4 +1,4 @@
-//! One value in place of another in one step, only if nobody else did that meanwhile.
+//! Replaces a value in one step, unless another client changed it.
 
 use std::time::Instant;
 
@@ -6,31 +6,33 @@ use redis::{Cmd, Value};
 use tokio::time::sleep;
 
 use super::Link;
-use super::ask::{FIRST_WAIT, Fate, LONGEST_WAIT, REPLICAS_MS, fate, too_few};
+use super::ask::{FIRST_WAIT, LONGEST_WAIT, Outcome, REPLICAS_MS, outcome, too_few};
 use super::node::{Node, send};
 use super::slots::slot_of;
 use crate::{Access, RemoteError};
 
-/// Longer values are nothing that is swapped here.
+/// The maximum length of a swapped value.
 pub(crate) const MOST_SWAPPED_BYTES: usize = 4096;
 
-/// What became of one try.
+/// The outcome of one attempt.
 enum Tried {
-    /// It is so now, and that was us.
+    /// The new value is there, and we wrote it.
     Swapped,
-    /// Something else is there.
+    /// The key holds another value.
     Other,
-    /// Not now, or not here.
-    Again(Fate),
+    /// Retry later, or at another node.
+    Again(Outcome),
 }
 
 impl Link {
-    /// Puts `to` in place of `from` at `key` (`None`: nothing there). `false`: something else is there.
+    /// Replaces `from` by `to` at `key`; `None` means no value. Returns `false` if the key holds something
+    /// else.
     ///
-    /// `to` must be unlike every value before it: who finds it there after a lost connection takes it for its own.
+    /// `to` must differ from every earlier value: after a lost connection, a client that finds it there
+    /// assumes that it wrote it.
     ///
     /// # Errors
-    /// The server refuses, or nobody answers.
+    /// The server refuses, or no server answers.
     pub(crate) async fn swap(
         &self,
         key: &[u8],
@@ -43,23 +45,25 @@ impl Link {
             let node = topology.node(slot, Access::Write, false).cloned();
             let tried = match &node {
                 Some(node) => self.try_swap(node, key, from, to).await,
-                None => Tried::Again(Fate::Later(format!("no node has slot {slot}"))),
+                None => Tried::Again(Outcome::Later(format!("no node has slot {slot}"))),
             };
             let what = match (tried, &node) {
                 (Tried::Swapped, _) => return Ok(true),
                 (Tried::Other, _) => return Ok(false),
-                (Tried::Again(Fate::Done(Err(error))), _) => return Err(error),
-                (Tried::Again(Fate::Done(Ok(value))), _) => {
+                (Tried::Again(Outcome::Done(Err(error))), _) => return Err(error),
+                (Tried::Again(Outcome::Done(Ok(value))), _) => {
                     return Err(RemoteError::reply("a transaction", &value));
                 }
-                (Tried::Again(Fate::Moved(slot, place)), Some(teller)) => {
-                    let node = self.node_at(&place, false, teller)?;
+                (Tried::Again(Outcome::Moved(slot, address)), Some(source)) => {
+                    let node = self.node_at(&address, false, source)?;
                     self.change_topology(|known| known.moved(slot, &node));
-                    format!("MOVED to {}", node.address())
+                    format!("MOVED to {}", node.display_address())
                 }
-                // A key on its way is waited for.
-                (Tried::Again(Fate::Ask(place) | Fate::Moved(_, place)), _) => format!("ASK {}", place.host),
-                (Tried::Again(Fate::Later(what) | Fate::Unsure(what)), _) => {
+                // Wait until the key has migrated.
+                (Tried::Again(Outcome::Ask(address) | Outcome::Moved(_, address)), _) => {
+                    format!("ASK {}", address.host)
+                }
+                (Tried::Again(Outcome::Later(what) | Outcome::Unsure(what)), _) => {
                     let _ = self.refresh(topology.version).await;
                     what
                 }
@@ -74,7 +78,7 @@ impl Link {
     }
 
     async fn try_swap(&self, node: &Node, key: &[u8], from: Option<&[u8]>, to: Option<&[u8]>) -> Tried {
-        let later = |error: &dyn std::fmt::Display| Tried::Again(Fate::Later(error.to_string()));
+        let later = |error: &dyn std::fmt::Display| Tried::Again(Outcome::Later(error.to_string()));
         let mut connection = match node.own_connection().await {
             Ok(connection) => connection,
             Err(error) => return later(&error),
@@ -87,9 +91,9 @@ impl Link {
         };
         let mut there = Vec::new();
         for answer in answers {
-            match fate(answer) {
-                Fate::Done(Ok(Value::BulkString(bytes))) => there = bytes,
-                Fate::Done(Ok(_)) => {}
+            match outcome(answer) {
+                Outcome::Done(Ok(Value::BulkString(bytes))) => there = bytes,
+                Outcome::Done(Ok(_)) => {}
                 other => return Tried::Again(other),
             }
         }
@@ -105,7 +109,7 @@ impl Link {
             Ok(answers) => answers,
             Err(error) => return later(&error),
         };
-        judge(answers, replicas)
+        check(answers, replicas)
     }
 }
 
@@ -121,19 +125,24 @@ fn transaction(key: &[u8], to: Option<&[u8]>, replicas: u32) -> Vec<Cmd> {
     commands
 }
 
-/// What the answers to a transaction say.
-fn judge(mut answers: Vec<Value>, replicas: u32) -> Tried {
-    let unheard = (replicas > 0).then(|| answers.pop()).and_then(|waited| too_few(waited.as_ref(), replicas));
-    // A refusal of what is in it comes before the EXEC that was aborted by it, and says why.
+/// The outcome of a transaction, from its replies.
+fn check(mut answers: Vec<Value>, replicas: u32) -> Tried {
+    let unacknowledged =
+        (replicas > 0).then(|| answers.pop()).and_then(|waited| too_few(waited.as_ref(), replicas));
+    // The error of a queued command comes before the EXEC that it aborts, and has the reason.
     for answer in answers {
-        match (fate(answer), &unheard) {
-            (Fate::Done(Ok(Value::Array(_))), None) => return Tried::Swapped,
-            (Fate::Done(Ok(Value::Array(_))), Some(what)) => return Tried::Again(Fate::Later(what.clone())),
-            // Changed since it was watched: the next look says by whom.
-            (Fate::Done(Ok(Value::Nil)), _) => return Tried::Again(Fate::Later("changed meanwhile".into())),
-            (Fate::Done(Ok(_)), _) => {}
+        match (outcome(answer), &unacknowledged) {
+            (Outcome::Done(Ok(Value::Array(_))), None) => return Tried::Swapped,
+            (Outcome::Done(Ok(Value::Array(_))), Some(what)) => {
+                return Tried::Again(Outcome::Later(what.clone()));
+            }
+            // The value changed after the WATCH. The next attempt reads the new value.
+            (Outcome::Done(Ok(Value::Nil)), _) => {
+                return Tried::Again(Outcome::Later("changed by another client".into()));
+            }
+            (Outcome::Done(Ok(_)), _) => {}
             (other, _) => return Tried::Again(other),
         }
     }
-    Tried::Again(Fate::Later("no answer".into()))
+    Tried::Again(Outcome::Later("no answer".into()))
 }

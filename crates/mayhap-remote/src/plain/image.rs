@@ -1,12 +1,12 @@
-//! A plain filter in memory: filled here, sent whole.
+//! A plain filter in memory, which is filled here and sent whole.
 
 use mayhap::ItemHash;
 
 use super::PlainShape;
 use super::shape::{READY, mask};
-use crate::route::Place;
+use crate::route::ItemRoute;
 
-/// The bytes of a plain filter, all of it.
+/// All bytes of a plain filter.
 #[derive(Clone, Debug)]
 pub struct PlainImage {
     shape: PlainShape,
@@ -14,27 +14,27 @@ pub struct PlainImage {
 }
 
 impl PlainImage {
-    /// An empty one: nothing but ready bits.
+    /// An empty filter: only the ready bits are set.
     #[must_use]
     pub fn new(shape: PlainShape) -> Self {
         Self { shape, bytes: empty(&shape, shape.bytes()) }
     }
 
-    /// Its measurements.
+    /// The shape of the filter.
     #[must_use]
     pub fn shape(&self) -> &PlainShape {
         &self.shape
     }
 
-    /// The string as the server has it.
+    /// The bytes of the string on the server.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// `true`: something changed, so it was certainly new.
-    pub(crate) fn insert(&mut self, place: Place) -> bool {
-        let (first, positions) = self.shape.bits_of(place);
+    /// Inserts an item. `true`: a bit changed, so the item was certainly new.
+    pub(crate) fn insert(&mut self, route: ItemRoute) -> bool {
+        let (first, positions) = self.shape.bits_of(route);
         let mut changed = false;
         for position in positions {
             let bit = first + position;
@@ -45,32 +45,33 @@ impl PlainImage {
         changed
     }
 
-    /// Adds the item of this hash, by the keyed scheme with the filter's key. `true`: it was certainly new.
+    /// Inserts the item with this hash, which is of the keyed scheme with the filter's key. `true`: it was
+    /// certainly new.
     pub fn insert_hash(&mut self, hash: ItemHash) -> bool {
         self.insert(hash.into())
     }
 
-    /// `false`: no item of this hash was ever added.
+    /// `false`: no item with this hash was ever inserted.
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
         self.may_contain(hash.into())
     }
 
-    fn may_contain(&self, place: Place) -> bool {
-        let (first, _) = self.shape.bits_of(place);
+    fn may_contain(&self, route: ItemRoute) -> bool {
+        let (first, _) = self.shape.bits_of(route);
         let from = (first / 8) as usize;
-        self.shape.covers(&self.bytes[from..from + self.shape.block_bytes()], place) != Some(false)
+        self.shape.covers(&self.bytes[from..from + self.shape.block_bytes()], route) != Some(false)
     }
 }
 
-/// The first `bytes` of an empty filter; whole blocks.
+/// The first `bytes` bytes of an empty filter; whole blocks.
 pub(crate) fn empty(shape: &PlainShape, bytes: u64) -> Vec<u8> {
     let mut string = vec![0; bytes as usize];
     string.iter_mut().step_by(shape.block_bytes()).for_each(|byte| *byte = READY);
     string
 }
 
-/// These bytes of a filter, without its ready bits; whole blocks.
+/// Clears the ready bits in these bytes of a filter; whole blocks.
 pub(crate) fn without_ready_bits(shape: &PlainShape, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.iter_mut().step_by(shape.block_bytes()).for_each(|byte| *byte &= !READY);
     bytes
@@ -90,39 +91,40 @@ mod tests {
             let key = SecretKey::new([seed; 16]);
             let mut image = PlainImage::new(shape);
             (0..items).for_each(|i| {
-                image.insert(Place::of(&key, &member(i)));
+                image.insert(ItemRoute::of(&key, &member(i)));
             });
-            assert!((0..items).all(|i| image.may_contain(Place::of(&key, &member(i)))));
+            assert!((0..items).all(|i| image.may_contain(ItemRoute::of(&key, &member(i)))));
             let wrong =
-                (0..non_members).filter(|&i| image.may_contain(Place::of(&key, &non_member(i)))).count();
+                (0..non_members).filter(|&i| image.may_contain(ItemRoute::of(&key, &non_member(i)))).count();
             wrong as u64
         };
         SEEDS.map(of_seed).iter().sum()
     }
 
-    /// The model is within 2 %, on either side, of full filters; one a tenth too full is caught.
+    /// The model is within 2 % of full filters, on either side. A filter that is a tenth too full is caught.
     fn judge(shape: PlainShape, capacity: u64, non_members: u64) {
         let rate = shape.expected_fpr(capacity);
         let promised = band_with_model_error(SEEDS.len() as u64 * non_members, rate, 1e-6, 0.02);
         let wrong = wrong_answers(shape, capacity, non_members);
         assert!(promised.contains(&wrong), "{shape:?}: {wrong} not in {promised:?}");
-        let spoiled = wrong_answers(shape, capacity * 115 / 100, non_members);
-        assert!(!promised.contains(&spoiled), "{shape:?}: too full, but {spoiled} is in {promised:?}");
+        let overfull = wrong_answers(shape, capacity * 115 / 100, non_members);
+        assert!(!promised.contains(&overfull), "{shape:?}: too full, but {overfull} is in {promised:?}");
     }
 
     #[test]
-    fn small_blocks_keep_one_in_a_hundred() {
+    fn small_blocks_keep_a_rate_of_one_percent() {
         judge(PlainShape::for_capacity(20_000, 0.01).unwrap(), 20_000, 50_000);
     }
 
     #[test]
-    fn small_blocks_keep_one_in_a_thousand() {
+    fn small_blocks_keep_a_rate_of_a_tenth_of_a_percent() {
         judge(PlainShape::for_capacity(20_000, 0.001).unwrap(), 20_000, 250_000);
     }
 
     #[test]
-    fn large_blocks_are_as_the_model_says_judged_with_fewer_probes() {
-        // At 1e-4 too few answers would be wrong to judge by: the same blocks, with five probes in place of thirteen.
+    fn large_blocks_match_the_model_with_fewer_probes() {
+        // At 1e-4 there are too few false positives to judge: use the same blocks with 5 probes instead of
+        // 13.
         let full = PlainShape::for_capacity(20_000, 1e-4).unwrap();
         let shape = PlainShape::given(full.block_bits(), full.blocks(), 5).unwrap();
         assert_eq!(shape.block_bits(), 4096);
@@ -130,11 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn fill_tells_how_many_items_there_are() {
+    fn items_are_estimated_from_the_fill() {
         let shape = PlainShape::for_capacity(20_000, 0.01).unwrap();
         let (mut image, key) = (PlainImage::new(shape), SecretKey::new([7; 16]));
         (0..20_000).for_each(|i| {
-            image.insert(Place::of(&key, &member(i)));
+            image.insert(ItemRoute::of(&key, &member(i)));
         });
         let ones = image.bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
         let items = shape.items_from_ones(ones);
@@ -148,8 +150,8 @@ mod tests {
         let key = SecretKey::new(*b"0123456789abcdef");
         let mut image = PlainImage::new(shape);
         assert_eq!(image.as_bytes().iter().filter(|&&byte| byte == 0x80).count(), 2);
-        assert!(image.insert(Place::of(&key, b"ada")) && image.insert(Place::of(&key, b"grace")));
-        assert!(!image.insert(Place::of(&key, b"ada")));
+        assert!(image.insert(ItemRoute::of(&key, b"ada")) && image.insert(ItemRoute::of(&key, b"grace")));
+        assert!(!image.insert(ItemRoute::of(&key, b"ada")));
         let set: Vec<usize> = (0..1024).filter(|bit| image.bytes[bit / 8] & mask(*bit as u64) != 0).collect();
         assert_eq!(set, [0, 31, 221, 225, 408, 458, 499, 512, 606, 639, 693, 762, 944, 967]);
     }

@@ -1,26 +1,26 @@
-//! How large a plain filter is, and how often it is wrong.
+//! The shape of a plain filter, and its false-positive rate.
 
 use mayhap::sizing::classic;
 
 use crate::plan::PlanError;
-use crate::route::Place;
+use crate::route::ItemRoute;
 
-/// Bits of a small block, the one for rates from 0.1 % on.
+/// Bits of a small block, for rates of 0.1 % and above.
 const SMALL_BITS: u32 = 512;
 /// Bits of a large block.
 const LARGE_BITS: u32 = 4096;
-/// From this rate on small blocks do.
+/// The lowest rate for small blocks.
 const SMALL_FROM: f64 = 1e-3;
-/// The lowest rate: below, no number of probes in one block keeps it at a sensible price.
+/// The lowest rate. Below it, no number of probes in one block keeps the rate at a reasonable size.
 pub(crate) const MIN_RATE: f64 = 1e-9;
 /// The highest rate.
 pub(crate) const MAX_RATE: f64 = 0.5;
-/// The most probes.
+/// The maximum number of probes.
 const MOST_PROBES: u32 = 40;
-/// A string of Redis has no more bytes.
+/// The maximum size of a Redis string, in bytes.
 pub(crate) const MOST_BYTES: u64 = 512 << 20;
 
-/// The measurements of a plain filter: blocks, their size, and the probes of an item.
+/// The shape of a plain filter: the number of blocks, their size, and the probes of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainShape {
     block_bits: u32,
@@ -29,10 +29,10 @@ pub struct PlainShape {
 }
 
 impl PlainShape {
-    /// The number of this layout: what decides where bits land.
+    /// The number of this layout, which decides the positions of bits.
     pub const LAYOUT: u32 = 1;
 
-    /// The smallest that keeps `target_fpr` with `capacity` items.
+    /// The smallest shape that keeps `target_fpr` with `capacity` items.
     ///
     /// # Errors
     /// A rate outside 1e-9 to 0.5, a capacity of 0, or more bytes than a string can have.
@@ -44,7 +44,7 @@ impl PlainShape {
             return Err(PlanError::Capacity { got: capacity, most: mayhap::sizing::MAX_CAPACITY });
         }
         let block_bits = if target_fpr >= SMALL_FROM { SMALL_BITS } else { LARGE_BITS };
-        // Past this an estimate is enough to refuse it, and nothing has to be searched for.
+        // Above this, an estimate is enough to reject it without a search.
         let least_bytes = capacity as f64 * -target_fpr.log2() * 1.44 / 8.0;
         if least_bytes > MOST_BYTES as f64 {
             return Err(PlanError::ShardTooLarge { bytes: least_bytes as u64, limit: MOST_BYTES });
@@ -64,7 +64,7 @@ impl PlainShape {
         })
     }
 
-    /// One of these measurements. `None`: there is none such.
+    /// A shape with these numbers. `None` if they are invalid.
     pub(crate) fn given(block_bits: u32, blocks: u64, probes: u32) -> Option<Self> {
         let is_size = block_bits == SMALL_BITS || block_bits == LARGE_BITS;
         let fits = blocks >= 1 && blocks <= MOST_BYTES / u64::from(block_bits.max(8) / 8);
@@ -72,7 +72,7 @@ impl PlainShape {
         (is_size && fits && can_probe).then_some(Self { block_bits, blocks, probes })
     }
 
-    /// Bits of a block, one of which is the ready bit.
+    /// The number of bits of a block, including the ready bit.
     #[must_use]
     pub const fn block_bits(&self) -> u32 {
         self.block_bits
@@ -84,57 +84,58 @@ impl PlainShape {
         self.blocks
     }
 
-    /// Bits that an item sets, some of them mayhap the same.
+    /// The number of bits that an item sets. Some of them may coincide.
     #[must_use]
     pub const fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// Bytes of a block.
+    /// The number of bytes of a block.
     #[must_use]
     pub const fn block_bytes(&self) -> usize {
         self.block_bits as usize / 8
     }
 
-    /// Bytes of the string.
+    /// The number of bytes of the string.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.blocks * self.block_bytes() as u64
     }
 
-    /// How often it is wrong with `items` in it: the mean over the number of items a block happens to get.
+    /// The false-positive rate with `items` items: the mean over the binomial number of items in a block.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         Model::new(self.block_bits, self.probes).mean(items, self.blocks)
     }
 
-    /// How many items are in, by the bits that are set; ready bits among them.
+    /// The estimated number of items, from the number of bits that are set, including the ready bits.
     #[must_use]
     pub fn items_from_ones(&self, ones: u64) -> u64 {
         let bits = self.blocks * u64::from(self.block_bits - 1);
         classic::items_from_fill(bits, self.probes, ones.saturating_sub(self.blocks).min(bits))
     }
 
-    /// How often it is wrong if all blocks are as full as the mean of them, by the [items](Self::items_from_ones) that its bits
-    /// tell of: never more than it is in truth.
+    /// The false-positive rate if all blocks had the mean fill, given the [estimated
+    /// items](Self::items_from_ones). Never more than the true rate.
     pub(crate) fn fill_fpr(&self, items: u64) -> f64 {
         let bits = (self.blocks * u64::from(self.block_bits - 1)) as f64;
         let clear = (-f64::from(self.probes) * items as f64 / bits).exp();
         (1.0 - clear).powi(self.probes as i32)
     }
 
-    /// The first bit of an item's block, and the positions in it, none of which is 0: that is the ready bit's.
-    pub(crate) fn bits_of(&self, place: Place) -> (u64, impl Iterator<Item = u64>) {
-        let positions = place.positions(u64::from(self.block_bits - 1)).take(self.probes as usize);
-        (place.block(self.blocks) * u64::from(self.block_bits), positions.map(|position| position + 1))
+    /// The first bit of an item's block, and the positions in the block. None of them is 0, which is the
+    /// ready bit.
+    pub(crate) fn bits_of(&self, route: ItemRoute) -> (u64, impl Iterator<Item = u64>) {
+        let positions = route.positions(u64::from(self.block_bits - 1)).take(self.probes as usize);
+        (route.block(self.blocks) * u64::from(self.block_bits), positions.map(|position| position + 1))
     }
 
-    /// Does this block have an item? `None`: it is no block of a filter that is ready.
-    pub(crate) fn covers(&self, block: &[u8], place: Place) -> Option<bool> {
+    /// Does this block have all bits of an item? `None`: it is not a block of a ready filter.
+    pub(crate) fn covers(&self, block: &[u8], route: ItemRoute) -> Option<bool> {
         if block.len() != self.block_bytes() || block[0] & READY == 0 {
             return None;
         }
-        let (_, mut positions) = self.bits_of(place);
+        let (_, mut positions) = self.bits_of(route);
         Some(positions.all(|bit| block[bit as usize / 8] & mask(bit) != 0))
     }
 }
@@ -147,7 +148,7 @@ pub(super) const fn mask(bit: u64) -> u8 {
     READY >> (bit % 8)
 }
 
-/// The fewest blocks that keep `rate`, if any number of them in a string does.
+/// The smallest number of blocks that keeps `rate`, if a string can have that many.
 fn fewest_blocks(capacity: u64, rate: f64, block_bits: u32, probes: u32) -> Option<u64> {
     let model = Model::new(block_bits, probes);
     let keeps = |blocks| model.mean(capacity, blocks) <= rate;
@@ -167,7 +168,7 @@ fn fewest_blocks(capacity: u64, rate: f64, block_bits: u32, probes: u32) -> Opti
     Some(enough)
 }
 
-/// The rates of blocks by the items in them, each computed once.
+/// The false-positive rates of blocks by the number of items in them, each computed once.
 struct Model {
     bits: u64,
     probes: u32,
@@ -179,9 +180,9 @@ impl Model {
         Self { bits: u64::from(block_bits - 1), probes, rates: std::cell::RefCell::default() }
     }
 
-    /// Of a block with `items`.
+    /// The rate of a block with `items` items.
     fn rate(&self, items: u64) -> f64 {
-        /// More items than bits: such a block says *mayhap* to nearly everything, and its neighbours are like it.
+        /// More items than bits. Such a block answers *maybe* to nearly every item, and so do fuller ones.
         const KEPT: u64 = 1 << 13;
         let items = items.min(KEPT);
         let mut rates = self.rates.borrow_mut();
@@ -193,23 +194,23 @@ impl Model {
 
     /// The mean over the blocks, each of which gets a binomial number of the items.
     fn mean(&self, items: u64, blocks: u64) -> f64 {
-        /// Past so many items on average all blocks are full, however they differ.
+        /// Above this mean number of items, all blocks are full.
         const ALL_FULL: u64 = 1 << 14;
-        /// Terms that are so much smaller than the largest add nothing that could be noticed.
-        const NOTHING: f64 = 1e-17;
+        /// Terms that are smaller than the largest by this factor are too small to matter.
+        const NEGLIGIBLE: f64 = 1e-17;
         if items == 0 || blocks <= 1 || items / blocks > ALL_FULL {
             return self.rate(items / blocks.max(1));
         }
         let others = blocks as f64 - 1.0;
         let middle = items / blocks;
-        // Relative to the term in the middle; the ratio of neighbours is known exactly.
+        // Relative to the term in the middle. The ratio of two neighbours is exact.
         let (mut weights, mut sum) = (1.0, self.rate(middle));
         let mut weight = 1.0;
         for load in middle..items {
             weight *= (items - load) as f64 / ((load + 1) as f64 * others);
             weights += weight;
             sum += weight * self.rate(load + 1);
-            if weight < NOTHING {
+            if weight < NEGLIGIBLE {
                 break;
             }
         }
@@ -218,7 +219,7 @@ impl Model {
             weight *= load as f64 * others / (items - load + 1) as f64;
             weights += weight;
             sum += weight * self.rate(load - 1);
-            if weight < NOTHING {
+            if weight < NEGLIGIBLE {
                 break;
             }
         }
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_numbers() {
+    fn invalid_shapes_are_rejected_with_the_numbers() {
         let refused = |capacity, rate| PlainShape::for_capacity(capacity, rate).unwrap_err();
         assert!(matches!(refused(10, 0.0), PlanError::Rate { .. }));
         assert!(matches!(refused(10, f64::NAN), PlanError::Rate { .. }));
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_the_binomial_one() {
-        // With one probe per block of one bit, a block is wrong if it has any item at all.
+        // With blocks of one bit and one probe, a block gives a false positive if it has any item.
         let model = Model { bits: 1, probes: 1, rates: std::cell::RefCell::default() };
         for (items, blocks) in [(1_u64, 7_u64), (100, 10), (5000, 977)] {
             let empty = (1.0 - 1.0 / blocks as f64).powf(items as f64);

@@ -1,4 +1,4 @@
-//! What the real programs did, from the library's `tests/vectors`.
+//! Results of the real programs, from the library's `tests/vectors`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,22 @@ pub(crate) fn unhex(hex: &str) -> Vec<u8> {
 }
 
 pub(crate) fn text<'a>(case: &'a Value, field: &str) -> &'a str {
-    case[field].as_str().unwrap_or_else(|| panic!("{field} is no text in {case}"))
+    case[field].as_str().unwrap_or_else(|| panic!("{field} is not a text in {case}"))
 }
 
 pub(crate) fn number(case: &Value, field: &str) -> u64 {
     let value = &case[field];
-    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is no number"))
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .unwrap_or_else(|| panic!("{field} is not a number"))
 }
 
 pub(crate) fn float(case: &Value, field: &str) -> f64 {
     text(case, field).parse().unwrap()
 }
 
-/// `<name>_hex` in the case, or the file that `<name>_file` names.
+/// `<name>_hex` in the case, or the contents of the file in `<name>_file`.
 pub(crate) fn bytes(case: &Value, name: &str, folder: &str) -> Vec<u8> {
     match case[format!("{name}_hex")].as_str() {
         Some(hex) => unhex(hex),
@@ -87,7 +90,7 @@ fn generated(generator: &Value) -> Vec<Given> {
     }
 }
 
-/// The items of a case; `listed` says what one in its list is.
+/// The items of a case. `listed` converts an entry of its list.
 pub(crate) fn items(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<Given> {
     match case["items"].as_array() {
         Some(items) => items.iter().map(listed).collect(),
@@ -95,7 +98,7 @@ pub(crate) fn items(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<Given
     }
 }
 
-/// Every probe of a case with the answer the real program gave.
+/// Every probe of a case, with the answer of the real program.
 pub(crate) fn probes(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<(Given, bool)> {
     if let Some(probes) = case["probes"].as_array() {
         let answer =

@@ -1,10 +1,10 @@
-//! Guava's placement by hand.
+//! Guava's bit positions by hand.
 
 use mayhap::ItemEncoding;
 use mayhap::codec::guava as codec;
 use mayhap::hash::named::murmur3;
 use mayhap_remote::guava::{GuavaBitmap, GuavaImage, GuavaShape, Rounding, Strategy};
-use mayhap_remote::{Added, Answer, Link, RemoteError};
+use mayhap_remote::{Answer, Inserted, Link, RemoteError};
 use mayhap_testkit::host::{Talk, Wire};
 use serde_json::Value;
 
@@ -18,11 +18,11 @@ fn encoding(case: &Value) -> ItemEncoding {
         "integerFunnel" => ItemEncoding::I32Le,
         "longFunnel" => ItemEncoding::I64Le,
         "byteArrayFunnel" => ItemEncoding::Bytes,
-        other => panic!("funnel {other} is not known"),
+        other => panic!("unknown funnel {other}"),
     }
 }
 
-/// Numbers are decimal text in the list, and byte arrays hex.
+/// In the list, numbers are decimal text and byte arrays are hex.
 fn given(case: &Value, item: &Value) -> Given {
     let item = item.as_str().unwrap();
     match text(case, "funnel") {
@@ -33,7 +33,7 @@ fn given(case: &Value, item: &Value) -> Given {
     }
 }
 
-/// The bits of a stream of Guava's in the order of Redis: bit i of the words is bit i of the string.
+/// The bits of a Guava stream in the order of Redis: bit i of the words is bit i of the string.
 fn in_redis_order(stream: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; stream.len() - 6];
     for (word, eight) in stream[6..].chunks(8).enumerate() {
@@ -61,9 +61,9 @@ async fn check_case(case: &Value, rounding: Rounding, link: &Link, talk: &mut Ta
     talk.must(&["FLUSHALL"]);
     let bitmap = GuavaBitmap::new(link, name, shape, encoding(case));
     bitmap.create().await.unwrap();
-    let added = bitmap.add(&items).await;
-    assert!(added.all_in(), "{name}: {:?}", added.error());
-    assert_eq!(added.count(Added::New) as u64, number(case, "puts_that_changed_bits"), "{name}");
+    let added = bitmap.insert(&items).await;
+    assert!(added.all_inserted(), "{name}: {:?}", added.error());
+    assert_eq!(added.count(Inserted::New) as u64, number(case, "puts_that_changed_bits"), "{name}");
     assert_eq!(talk.must(&["GET", name]).bytes(), in_redis_order(&stream), "{name}");
     assert_eq!(bitmap.estimated_items().await.unwrap(), number(case, "approximate_element_count"), "{name}");
 
@@ -73,21 +73,21 @@ async fn check_case(case: &Value, rounding: Rounding, link: &Link, talk: &mut Ta
     marked.replace_with(&image).await.unwrap();
     assert_eq!(marked.estimated_items().await.unwrap(), number(case, "approximate_element_count"), "{name}");
     for bitmap in [&bitmap, &marked] {
-        assert_eq!(bitmap.ask(&only_items(&probes)).await.as_slice(), expected(&probes), "{name}");
-        assert_eq!(bitmap.ask(&items).await.count(Answer::Mayhap), items.len(), "{name}");
+        assert_eq!(bitmap.may_contain(&only_items(&probes)).await.as_slice(), expected(&probes), "{name}");
+        assert_eq!(bitmap.may_contain(&items).await.count(Answer::Maybe), items.len(), "{name}");
     }
 
-    // With the other strategy it forgets: the tests above could have failed.
+    // With the other strategy it does not find its members, so the checks above can fail.
     if items.len() > 5 {
         let other = if strategy == Strategy::Mitz32 { Strategy::Mitz64 } else { Strategy::Mitz32 };
         let other = GuavaShape::exactly(shape.bits(), shape.probes(), other).unwrap();
         let spoiled = GuavaBitmap::new(link, name, other, encoding(case));
-        assert!(spoiled.ask(&items).await.count(Answer::Absent) > 0, "{name}");
+        assert!(spoiled.may_contain(&items).await.count(Answer::No) > 0, "{name}");
     }
 }
 
 #[tokio::test]
-async fn every_case_of_the_real_guava_is_filled_and_asked() {
+async fn every_case_of_the_real_guava_is_inserted_and_looked_up() {
     let Some((_host, link, mut talk)) = server().await else { return };
     let mut counted = 0;
     for (file, rounding) in
@@ -101,7 +101,8 @@ async fn every_case_of_the_real_guava_is_filled_and_asked() {
     assert!(counted > 32, "{counted} cases");
 }
 
-/// The offsets as they are computed by hand in Java: `h1 + i * h2` in 32 bits, flipped where that is negative, modulo the bits as they are.
+/// The offsets as Java programs compute them by hand: `h1 + i * h2` in 32 bits, flipped if that is negative,
+/// modulo the unrounded number of bits.
 fn by_hand(item: &str, bits: u64, probes: u32) -> Vec<u64> {
     let hash64 = murmur3::x64_128(item.as_bytes(), 0)[0] as i64;
     let (hash1, hash2) = (hash64 as i32, (hash64 >> 32) as i32);
@@ -110,7 +111,7 @@ fn by_hand(item: &str, bits: u64, probes: u32) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn what_java_sets_by_hand_is_found_and_the_other_way_round() {
+async fn java_and_mayhap_find_each_others_items() {
     let Some((_host, link, mut talk)) = server().await else { return };
     let shape = GuavaShape::sized(1_000, 0.03, Rounding::Until33, Strategy::Mitz32).unwrap();
     assert_ne!(shape.bits() % 64, 0, "by hand bits are not rounded up");
@@ -119,30 +120,30 @@ async fn what_java_sets_by_hand_is_found_and_the_other_way_round() {
         talk.must(&["SETBIT", "java", &offset.to_string(), "1"]);
     }
     let java = GuavaBitmap::new(&link, "java", shape, ItemEncoding::Utf8);
-    assert_eq!(java.ask(&items).await.count(Answer::Mayhap), items.len());
+    assert_eq!(java.may_contain(&items).await.count(Answer::Maybe), items.len());
     let non_members: Vec<String> = (0..1_000).map(|i| format!("non-member:{i}")).collect();
-    let answers = java.ask(&non_members).await;
+    let answers = java.may_contain(&non_members).await;
     assert_eq!(answers.count(Answer::NotReady), 0);
-    assert!((5..90).contains(&answers.count(Answer::Mayhap)), "{}", answers.count(Answer::Mayhap));
+    assert!((5..90).contains(&answers.count(Answer::Maybe)), "{}", answers.count(Answer::Maybe));
 
     let ours = GuavaBitmap::new(&link, "ours", shape, ItemEncoding::Utf8);
     ours.create().await.unwrap();
-    assert!(ours.add(&items).await.all_in());
+    assert!(ours.insert(&items).await.all_inserted());
     let (ours, java) = (talk.must(&["GET", "ours"]), talk.must(&["GET", "java"]));
     assert!(ours.bytes().starts_with(java.bytes()), "the same bits");
-    assert!(ours.bytes()[java.bytes().len()..].iter().all(|&byte| byte == 0), "and none besides");
+    assert!(ours.bytes()[java.bytes().len()..].iter().all(|&byte| byte == 0), "and no others");
 }
 
 #[tokio::test]
-async fn a_bitmap_that_is_gone_is_not_ready_and_no_addition_makes_one() {
+async fn a_missing_bitmap_is_not_ready_and_no_insertion_creates_it() {
     let Some((_host, link, mut talk)) = server().await else { return };
     let shape = GuavaShape::sized(1_000, 0.01, Rounding::Until33, Strategy::Mitz64).unwrap();
     let named = GuavaBitmap::new(&link, "seen", shape, ItemEncoding::Utf8);
     let marked = GuavaBitmap::new(&link, "seen", shape, ItemEncoding::Utf8).with_marker();
     for bitmap in [&named, &marked] {
-        assert_eq!(bitmap.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
-        let added = bitmap.add(&["ada"]).await;
-        assert_eq!(added.as_slice(), [Added::NotReady]);
+        assert_eq!(bitmap.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady]);
+        let added = bitmap.insert(&["ada"]).await;
+        assert_eq!(added.as_slice(), [Inserted::NotReady]);
         assert!(added.error().unwrap().to_string().starts_with("seen is not ready"));
         assert_eq!(talk.ask("EXISTS seen"), Wire::Integer(0));
     }
@@ -150,21 +151,21 @@ async fn a_bitmap_that_is_gone_is_not_ready_and_no_addition_makes_one() {
 
     marked.create().await.unwrap();
     assert!(matches!(marked.create().await, Err(RemoteError::Taken { .. })));
-    assert_eq!(marked.add(&["ada"]).await.as_slice(), [Added::New]);
-    assert_eq!(marked.ask(&["ada", "grace"]).await.as_slice(), [Answer::Mayhap, Answer::Absent]);
+    assert_eq!(marked.insert(&["ada"]).await.as_slice(), [Inserted::New]);
+    assert_eq!(marked.may_contain(&["ada", "grace"]).await.as_slice(), [Answer::Maybe, Answer::No]);
 
-    // Evicted, and made again by somebody's SETBIT: only the marker tells.
+    // Evicted, and created again by another client's SETBIT: only the marker shows it.
     talk.must(&["DEL", "seen"]);
     talk.must(&["SETBIT", "seen", "5", "1"]);
-    assert_eq!(marked.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
-    assert_eq!(marked.add(&["ada"]).await.as_slice(), [Added::NotReady]);
-    assert_eq!(named.ask(&["ada"]).await.as_slice(), [Answer::Absent], "which is why there is a marker");
+    assert_eq!(marked.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady]);
+    assert_eq!(marked.insert(&["ada"]).await.as_slice(), [Inserted::NotReady]);
+    assert_eq!(named.may_contain(&["ada"]).await.as_slice(), [Answer::No], "the reason for the marker");
     marked.mark_ready().await.unwrap();
-    assert_eq!(marked.ask(&["ada"]).await.as_slice(), [Answer::Absent]);
+    assert_eq!(marked.may_contain(&["ada"]).await.as_slice(), [Answer::No]);
     marked.delete().await.unwrap();
     talk.must(&["SADD", "seen", "ada"]);
     for bitmap in [&named, &marked] {
-        assert_eq!(bitmap.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
-        assert_eq!(bitmap.add(&["ada"]).await.as_slice(), [Added::NotReady]);
+        assert_eq!(bitmap.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady]);
+        assert_eq!(bitmap.insert(&["ada"]).await.as_slice(), [Inserted::NotReady]);
     }
 }

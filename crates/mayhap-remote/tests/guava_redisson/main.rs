@@ -1,4 +1,4 @@
-//! The layouts that programs in Java keep in a Redis, on a real one: Redisson's, and Guava's by hand.
+//! The layouts of Java programs on a real Redis: Redisson's, and Guava's by hand.
 
 mod cases;
 mod guava;
@@ -8,7 +8,7 @@ mod swap;
 use mayhap_remote::{Answer, Link, LinkOptions};
 use mayhap_testkit::host::{Host, HostOptions, Talk};
 
-/// A server, and both ways to talk to it. `None`: there is no such program here.
+/// A server, and two ways to talk to it. `None` if no server program is installed.
 async fn server() -> Option<(Host, Link, Talk)> {
     let host = Host::start(&HostOptions::new())?;
     let link = Link::open([host.url()], LinkOptions::default()).await.unwrap();
@@ -16,9 +16,9 @@ async fn server() -> Option<(Host, Link, Talk)> {
     Some((host, link, talk))
 }
 
-/// What a filter says that is right for every probe.
+/// The correct answer of a filter for every probe.
 fn expected(probes: &[(cases::Given, bool)]) -> Vec<Answer> {
-    probes.iter().map(|&(_, there)| if there { Answer::Mayhap } else { Answer::Absent }).collect()
+    probes.iter().map(|&(_, there)| if there { Answer::Maybe } else { Answer::No }).collect()
 }
 
 fn only_items(probes: &[(cases::Given, bool)]) -> Vec<cases::Given> {

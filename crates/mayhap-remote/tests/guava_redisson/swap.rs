@@ -22,7 +22,8 @@ fn filled(capacity: u64, items: &[String]) -> Bloom {
     filter
 }
 
-/// Asks for the users over and over while `rebuild` is run some times; how many answers were anything but *mayhap*.
+/// Looks up the users again and again while `rebuild` runs several times. Returns the number of answers other
+/// than *maybe*.
 async fn wrong_answers<F: Future<Output = ()>>(
     link: &Link,
     rounds: usize,
@@ -36,8 +37,8 @@ async fn wrong_answers<F: Future<Output = ()>>(
             tokio::spawn(async move {
                 let filter = RedissonFilter::open(&link, "users", ItemEncoding::Utf8).await.unwrap();
                 while !done.load(Ordering::Relaxed) {
-                    let answers = filter.ask(&users()).await;
-                    wrong.fetch_add(200 - answers.count(Answer::Mayhap), Ordering::Relaxed);
+                    let answers = filter.may_contain(&users()).await;
+                    wrong.fetch_add(200 - answers.count(Answer::Maybe), Ordering::Relaxed);
                     asked.fetch_add(1, Ordering::Relaxed);
                 }
             })
@@ -57,7 +58,7 @@ async fn wrong_answers<F: Future<Output = ()>>(
     wrong.load(Ordering::Relaxed)
 }
 
-/// Every other generation has other measurements.
+/// Every other generation has another shape.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_never_see_half_of_a_new_generation() {
     let Some((_host, link, mut talk)) = server().await else { return };
@@ -70,28 +71,28 @@ async fn readers_never_see_half_of_a_new_generation() {
     let names = talk.must(&["KEYS", "*"]).list().iter().map(Wire::text).collect::<Vec<_>>();
     assert!(names.iter().all(|name| !name.contains(":loading:") || name.ends_with(":done")), "{names:?}");
 
-    // What people do instead shows.
+    // The usual way, to delete and fill again, is noticed.
     let link_of_builder = &link;
     let wrong = wrong_answers(&link, 3, |round| async move {
         filter.delete().await.unwrap();
         let size = 1_000 + 50_000 * (round as u64 % 3);
         let made = RedissonFilter::try_init(link_of_builder, "users", size, 0.001, ItemEncoding::Utf8).await;
         for user in users() {
-            assert!(made.as_ref().unwrap().add(&[user]).await.all_in());
+            assert!(made.as_ref().unwrap().insert(&[user]).await.all_inserted());
         }
     });
     assert!(wrong.await > 0);
 }
 
 #[tokio::test]
-async fn a_generation_takes_over_name_config_and_expiry() {
+async fn a_new_generation_takes_over_name_config_and_expiry() {
     let Some((_host, link, mut talk)) = server().await else { return };
     let filter = RedissonFilter::open(&link, "users", ItemEncoding::Utf8).await.unwrap();
     let first = filled(100, &users()[..50]);
     filter.replace_with(&first).await.unwrap();
     assert_eq!(talk.must(&["GET", "users"]).bytes(), redisson::bitmap(&first).unwrap());
     talk.must(&["PEXPIRE", "users", "500000"]);
-    // More than one piece, and more than one batch of them.
+    // More than one piece, and more than one batch of pieces.
     let large = filled(5_000_000, &users());
     let mut watched = Vec::new();
     let watch = |bytes| {
@@ -106,9 +107,10 @@ async fn a_generation_takes_over_name_config_and_expiry() {
         assert!((1..=500_000).contains(&talk.must(&["PTTL", name]).integer()), "{name}");
     }
     assert_eq!(filter.config().await.unwrap(), redisson::config(&large).unwrap());
-    assert_eq!(filter.ask(&users()).await.count(Answer::Mayhap), 200);
+    assert_eq!(filter.may_contain(&users()).await.count(Answer::Maybe), 200);
 
-    // One that was stopped, one that is not Redisson's and one of other items leave everything as it is.
+    // A transfer that was stopped, a filter without Redisson's layout and one with other items change
+    // nothing.
     let stopped = filter.replace_watched(&first, |_| ControlFlow::Break(())).await;
     assert!(matches!(stopped, Err(RemoteError::Stopped)));
     let ours = Bloom::for_capacity(10, 0.01, 0).unwrap();
@@ -118,7 +120,7 @@ async fn a_generation_takes_over_name_config_and_expiry() {
     assert!(refused.contains("its items are kryo5, not utf8"), "{refused}");
     assert!(talk.must(&["GET", "users"]).bytes() == expected);
 
-    // An empty one has no bitmap.
+    // An empty filter has no bitmap.
     filter.replace_with(&filled(100, &[])).await.unwrap();
     assert_eq!(talk.ask("EXISTS users"), Wire::Integer(0));
     assert_eq!(talk.ask("HGET {users}:config expectedInsertions"), Wire::Bulk(b"100".to_vec()));
@@ -127,7 +129,7 @@ async fn a_generation_takes_over_name_config_and_expiry() {
 }
 
 #[tokio::test]
-async fn it_stays_in_its_slot_of_a_cluster() {
+async fn a_new_generation_stays_in_its_slot_of_a_cluster() {
     let Some(cluster) = Cluster::start(3, 0, &HostOptions::new()) else { return };
     let link = Link::open(cluster.urls(), LinkOptions::default()).await.unwrap();
     let shape = GuavaShape::sized(1_000, 0.01, Rounding::Since33, Strategy::Mitz64).unwrap();
@@ -139,31 +141,31 @@ async fn it_stays_in_its_slot_of_a_cluster() {
     for name in ["users", "seen", "{tag}:users", "a{b", "three", "four"] {
         let bitmap = GuavaBitmap::new(&link, &format!("g:{name}"), shape, ItemEncoding::Utf8);
         bitmap.replace_with(&image).await.unwrap();
-        assert_eq!(bitmap.ask(&users()).await.count(Answer::Mayhap), 200, "{name}");
+        assert_eq!(bitmap.may_contain(&users()).await.count(Answer::Maybe), 200, "{name}");
         owners.push(cluster.owner(0, cluster.slot(name)));
         if name == "a{b" {
-            // Redisson keeps its config in another slot then.
+            // Then Redisson keeps its config in another slot.
             continue;
         }
         let filter = RedissonFilter::open(&link, name, ItemEncoding::Utf8).await.unwrap();
         filter.replace_with(&filled(1_000, &users())).await.unwrap();
-        assert!(filter.add(&["one more"]).await.all_in(), "{name}");
-        assert_eq!(filter.ask(&users()).await.count(Answer::Mayhap), 200, "{name}");
+        assert!(filter.insert(&["one more"]).await.all_inserted(), "{name}");
+        assert_eq!(filter.may_contain(&users()).await.count(Answer::Maybe), 200, "{name}");
     }
-    // While its slot moves, key by key.
+    // While its slot migrates, key by key.
     let users_filter = RedissonFilter::open(&link, "users", ItemEncoding::Utf8).await.unwrap();
     let slot = cluster.slot("users");
     let from = cluster.owner(0, slot);
     let to = (from + 1) % 3;
-    let all_there = async || users_filter.ask(&users()).await.count(Answer::Mayhap) == 200;
+    let all_there = async || users_filter.may_contain(&users()).await.count(Answer::Maybe) == 200;
     cluster.begin_move(slot, from, to);
     assert!(all_there().await, "before the first key");
     cluster.move_names(slot, from, to);
-    assert!(all_there().await, "behind the last one");
-    assert!(users_filter.add(&["on the way"]).await.all_in());
+    assert!(all_there().await, "after the last key");
+    assert!(users_filter.insert(&["on the way"]).await.all_inserted());
     cluster.end_move(slot, to);
     assert!(all_there().await, "when it is done");
-    assert_eq!(users_filter.ask(&["on the way"]).await.as_slice(), [Answer::Mayhap]);
+    assert_eq!(users_filter.may_contain(&["on the way"]).await.as_slice(), [Answer::Maybe]);
     owners.sort_unstable();
     owners.dedup();
     assert!(owners.len() > 1, "names on more than one node");

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mayhap_remote::{Added, Answer, Backend, FilterPlan, Link, LinkOptions, ShardedFilter};
+use mayhap_remote::{Answer, Backend, FilterPlan, Inserted, Link, LinkOptions, ShardedFilter};
 use mayhap_testkit::host::{Cluster, HostOptions};
 use mayhap_testkit::items::member;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use super::support::{BACKENDS, members, must_have, promised, wrong_answers};
+use super::support::{BACKENDS, false_positives, members, must_have, promised};
 
 const SHARDS: u32 = 64;
 const NON_MEMBERS: u64 = 150_000;
@@ -18,12 +18,12 @@ const NON_MEMBERS: u64 = 150_000;
 /// One cluster at a time: six servers are enough for a small machine.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Items of the long form by the variable; the short form has enough to judge by.
+/// The number of items: by the variable for a long run. The default is enough to judge by.
 fn items() -> u64 {
     std::env::var("MAYHAP_CLUSTER_ITEMS").map_or(100_000, |text| text.parse().expect("a number of items"))
 }
 
-/// The backends of the long form by the variable, such as `bf,mf`; the short form has all.
+/// The backends: by the variable for a long run, such as `bf,mf`. The default is all.
 fn backends() -> Vec<Backend> {
     let named = std::env::var("MAYHAP_CLUSTER_BACKENDS").ok();
     let is_named = |backend: &Backend| {
@@ -45,18 +45,18 @@ async fn open(cluster: &Cluster, replicas: u32) -> Link {
     link
 }
 
-/// Adds so many members in large batches.
+/// Inserts this many members in large batches.
 async fn fill(filter: &ShardedFilter, items: u64) -> Duration {
     const BATCH: u64 = 20_000;
     let begun = Instant::now();
     for from in (0..items).step_by(BATCH as usize) {
-        let added = filter.add(&members(from..items.min(from + BATCH))).await;
-        assert!(added.all_in(), "{:?}", added.error());
+        let added = filter.insert(&members(from..items.min(from + BATCH))).await;
+        assert!(added.all_inserted(), "{:?}", added.error());
     }
     begun.elapsed()
 }
 
-/// Looks at some of the members, spread over all of them.
+/// Looks up some of the members, spread over all of them.
 async fn sample(filter: &ShardedFilter, items: u64) {
     let step = (items / 100_000).max(1) as usize;
     let some: Vec<Vec<u8>> = (0..items).step_by(step).map(member).collect();
@@ -75,11 +75,11 @@ async fn one_filter_over_many_nodes() {
         let batched = fill(&filter, items).await.as_secs_f64() / items as f64;
         sample(&filter, items).await;
         let report = filter.info().await.unwrap();
-        let wrong = wrong_answers(&filter, NON_MEMBERS).await;
+        let wrong = false_positives(&filter, NON_MEMBERS).await;
         let band = promised(backend, NON_MEMBERS, report.expected_fpr());
         assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
         assert!(wrong as f64 <= NON_MEMBERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
-        // The fullest shard has room, by what sizing allows for: at 10^8 items that is 0.5 %.
+        // The fullest shard has room: sizing allows for this spread. At 10^8 items the slack is 0.5 %.
         let measures = report.measures();
         let room = measures.shard_capacity() as f64 * f64::from(SHARDS) / items as f64 - 1.0;
         // A plain shard's items are estimated from its bits.
@@ -89,8 +89,8 @@ async fn one_filter_over_many_nodes() {
         let few = 2000;
         let begun = Instant::now();
         for item in members(items..items + few) {
-            let added = filter.add(&[item]).await;
-            assert_ne!(added.as_slice(), [Added::NotReady], "{:?}", added.error());
+            let added = filter.insert(&[item]).await;
+            assert_ne!(added.as_slice(), [Inserted::NotReady], "{:?}", added.error());
         }
         let one_by_one = begun.elapsed().as_secs_f64() / few as f64;
         println!(
@@ -111,7 +111,7 @@ async fn one_filter_over_many_nodes() {
     }
 }
 
-/// Lookups go to replicas if they may; what was added a while ago is there.
+/// With permission, lookups go to replicas, and find items that were inserted a while ago.
 async fn ask_replicas(cluster: &Cluster, items: u64) {
     let mut options = LinkOptions::default();
     options.read_from_replicas = true;
@@ -119,7 +119,7 @@ async fn ask_replicas(cluster: &Cluster, items: u64) {
     let filter = ShardedFilter::open(&link, Backend::Plain.name()).await.unwrap();
     let asked =
         |node: usize| cluster.nodes[node].talk().ask("INFO commandstats").text().contains("cmdstat_getrange");
-    assert!(!(3..6).any(asked), "nobody asked them before");
+    assert!(!(3..6).any(asked), "no lookup went to them before");
     sample(&filter, items).await;
     assert!((3..6).all(asked));
 }
@@ -131,21 +131,21 @@ async fn lose_a_shard(cluster: &Cluster, filter: &ShardedFilter) {
     let key = String::from_utf8(keys[0].clone()).unwrap();
     let owner = cluster.owner(0, cluster.slot(&key));
     cluster.nodes[owner].talk().must(&["DEL", &key]);
-    let answers = filter.ask(&some).await;
+    let answers = filter.may_contain(&some).await;
     for (of, answer) in keys.iter().zip(answers.iter()) {
-        assert_eq!(answer, if *of == keys[0] { Answer::NotReady } else { Answer::Mayhap });
+        assert_eq!(answer, if *of == keys[0] { Answer::NotReady } else { Answer::Maybe });
     }
     assert_eq!(filter.info().await.unwrap().missing().count(), 1);
 }
 
-/// Adds and asks until told to stop.
+/// Inserts and looks up until stopped.
 struct Traffic {
-    /// Items that were in before.
+    /// Items that were inserted before.
     from: u64,
     stop: AtomicBool,
-    /// All items below this are in.
+    /// All items below this number are inserted.
     added: AtomicU64,
-    absent: AtomicU64,
+    false_negatives: AtomicU64,
     not_ready: AtomicU64,
     failed: AtomicU64,
 }
@@ -155,7 +155,7 @@ fn traffic(filter: &ShardedFilter, from: u64) -> (Arc<Traffic>, Vec<JoinHandle<(
         from,
         stop: false.into(),
         added: from.into(),
-        absent: 0.into(),
+        false_negatives: 0.into(),
         not_ready: 0.into(),
         failed: 0.into(),
     });
@@ -164,8 +164,8 @@ fn traffic(filter: &ShardedFilter, from: u64) -> (Arc<Traffic>, Vec<JoinHandle<(
     let write = tokio::spawn(async move {
         while !writing.stop.load(Ordering::Relaxed) {
             let from = writing.added.load(Ordering::Relaxed);
-            let added = writer.add(&members(from..from + 50)).await;
-            match added.all_in() {
+            let added = writer.insert(&members(from..from + 50)).await;
+            match added.all_inserted() {
                 true => drop(writing.added.fetch_add(50, Ordering::Release)),
                 false => drop(writing.failed.fetch_add(1, Ordering::Relaxed)),
             }
@@ -178,8 +178,8 @@ fn traffic(filter: &ShardedFilter, from: u64) -> (Arc<Traffic>, Vec<JoinHandle<(
             turn = (turn + 997) % added.max(1);
             let items: Vec<Vec<u8>> =
                 (added.saturating_sub(25)..added).chain(turn..added.min(turn + 25)).map(member).collect();
-            let answers = reader.ask(&items).await;
-            reading.absent.fetch_add(answers.count(Answer::Absent) as u64, Ordering::Relaxed);
+            let answers = reader.may_contain(&items).await;
+            reading.false_negatives.fetch_add(answers.count(Answer::No) as u64, Ordering::Relaxed);
             reading.not_ready.fetch_add(answers.count(Answer::NotReady) as u64, Ordering::Relaxed);
         }
     });
@@ -187,7 +187,7 @@ fn traffic(filter: &ShardedFilter, from: u64) -> (Arc<Traffic>, Vec<JoinHandle<(
 }
 
 impl Traffic {
-    /// Waits until so many more are in.
+    /// Waits until this many more items are inserted.
     async fn run(&self, more: u64) {
         let (goal, begun) = (self.added.load(Ordering::Relaxed) + more, Instant::now());
         while self.added.load(Ordering::Relaxed) < goal {
@@ -196,16 +196,16 @@ impl Traffic {
         }
     }
 
-    /// Nothing may have been lost, and nothing unanswered.
+    /// Fails if an item was lost or a request was not answered.
     async fn end(&self, all: Vec<JoinHandle<()>>, filter: &ShardedFilter, what: &str) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         for one in all {
             one.await.unwrap();
         }
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        assert_eq!(count(&self.absent), 0, "{what}: an item that was added is absent");
+        assert_eq!(count(&self.false_negatives), 0, "{what}: false negatives");
         assert_eq!(count(&self.not_ready), 0, "{what}: not ready");
-        assert_eq!(count(&self.failed), 0, "{what}: additions failed");
+        assert_eq!(count(&self.failed), 0, "{what}: insertions failed");
         let added = count(&self.added);
         sample(filter, self.from).await;
         must_have(filter, &members(self.from..added)).await;
@@ -217,7 +217,7 @@ impl Traffic {
 async fn answers_are_right_while_slots_move_and_masters_die() {
     let _alone = ALONE.lock().await;
     let Some(mut cluster) = cluster() else { return };
-    // What a master has acknowledged alone dies with it; what a replica has as well does not.
+    // A change that only the master has is lost with it. A change that a replica has as well is not.
     let link = open(&cluster, 1).await;
     let (mut filters, items) = (Vec::new(), items());
     for backend in backends() {
@@ -230,13 +230,13 @@ async fn answers_are_right_while_slots_move_and_masters_die() {
     if let Some(filter) = filters.last() {
         kill_a_master(&mut cluster, filter, items).await;
     }
-    // The others were on the same servers, and were not asked meanwhile.
+    // The other filters were on the same servers, without requests in between.
     for filter in &filters {
         sample(filter, items).await;
     }
 }
 
-/// Moves the slot of a shard, step by step, and the descriptor's as well.
+/// Moves the slot of a shard, step by step, and the slot of the descriptor as well.
 async fn move_a_shard(cluster: &Cluster, filter: &ShardedFilter, backend: Backend, items: u64) {
     let (traffic, all) = traffic(filter, items);
     let shard = filter.shard_keys(&members(0..1)).await.unwrap().remove(0);
@@ -249,14 +249,14 @@ async fn move_a_shard(cluster: &Cluster, filter: &ShardedFilter, backend: Backen
         cluster.begin_move(slot, from, to);
         traffic.run(500).await;
         assert!(cluster.move_names(slot, from, to) >= 1);
-        // Now every request about it is sent to the old place, told to ask the other, and asked there.
+        // Now every request about it goes to the old node, is redirected with ASK, and runs at the new one.
         traffic.run(500).await;
         cluster.end_move(slot, to);
         traffic.run(500).await;
     }
     let added = traffic.end(all, filter, "moving").await;
     println!(
-        "{}: {} items added and asked for while two slots moved, {items} before",
+        "{}: {} items inserted and looked up while two slots moved, {items} before",
         backend.name(),
         added - items
     );
@@ -273,13 +273,13 @@ async fn kill_a_master(cluster: &mut Cluster, filter: &ShardedFilter, items: u64
     let begun = Instant::now();
     cluster.nodes[dead].kill();
     cluster.wait_until("it took over", |cluster| cluster.owner(replica, slot) == replica);
-    // The new master has no replica of its own: additions go on once the dead one is back as that.
+    // The new master has no replica: insertions succeed after the dead node is back as its replica.
     cluster.nodes[dead].restart();
     traffic.run(1000).await;
     let took = begun.elapsed();
     let added = traffic.end(all, filter, "failover").await;
     println!(
-        "{} items while a master died, {items} before; additions went on after {:.1} s",
+        "{} items while a master died, {items} before; insertions succeeded after {:.1} s",
         added - items,
         took.as_secs_f64()
     );

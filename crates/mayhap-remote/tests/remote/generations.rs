@@ -1,4 +1,4 @@
-//! Generations take the place of one another while everybody adds and asks.
+//! Generations replace one another while clients insert and look up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,16 +15,16 @@ use super::support::{add_all, host, link, members, must_have, shard_key};
 
 const LEASE: Duration = Duration::from_millis(60);
 
-/// What everybody does at the same time, and what they know together.
+/// The state that all clients of a test share.
 #[derive(Default)]
 struct Crowd {
     stop: AtomicBool,
-    /// Items are numbers; those below this are in, or on their way.
+    /// Items are numbers. Those below this are inserted, or being inserted.
     next: AtomicU64,
-    /// What was acknowledged.
+    /// Acknowledged items.
     added: Mutex<Vec<u64>>,
     asked: AtomicU64,
-    absent: AtomicU64,
+    false_negatives: AtomicU64,
     not_ready: AtomicU64,
     refused: AtomicU64,
 }
@@ -38,20 +38,20 @@ impl Crowd {
         self.added.lock().unwrap().clone()
     }
 
-    /// Adds ever new items, some at a time.
+    /// Inserts new items, a few at a time.
     async fn add(self: Arc<Self>, filter: ShardedFilter, batch: u64) {
         while !self.is_over() {
             let from = self.next.fetch_add(batch, Ordering::Relaxed);
             let items = members(from..from + batch);
-            let added = filter.add(&items).await;
-            match added.all_in() {
+            let added = filter.insert(&items).await;
+            match added.all_inserted() {
                 true => self.added.lock().unwrap().extend(from..from + batch),
                 false => drop(self.refused.fetch_add(batch, Ordering::Relaxed)),
             }
         }
     }
 
-    /// Asks about items that were acknowledged before: the latest, and any others.
+    /// Looks up items that were acknowledged before: the latest, and random ones.
     async fn ask(self: Arc<Self>, filter: ShardedFilter, seed: u64) {
         let mut random = seed;
         while !self.is_over() {
@@ -64,16 +64,16 @@ impl Crowd {
                 });
                 latest.chain(any).map(member).collect()
             };
-            let answers = filter.ask(&items).await;
+            let answers = filter.may_contain(&items).await;
             self.asked.fetch_add(items.len() as u64, Ordering::Relaxed);
-            self.absent.fetch_add(answers.count(Answer::Absent) as u64, Ordering::Relaxed);
+            self.false_negatives.fetch_add(answers.count(Answer::No) as u64, Ordering::Relaxed);
             self.not_ready.fetch_add(answers.count(Answer::NotReady) as u64, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Writers and readers, each with what it knows for itself.
+/// Writers and readers, each with its own cached descriptor.
 async fn crowd(link: &Link, name: &str) -> (Arc<Crowd>, Vec<JoinHandle<()>>) {
     let crowd = Arc::new(Crowd::default());
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ async fn crowd(link: &Link, name: &str) -> (Arc<Crowd>, Vec<JoinHandle<()>>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_while_generations_change() {
+async fn no_item_is_lost_while_generations_change() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     let plan = |backend, shards| FilterPlan::new(backend, 400_000, 0.01).shards(shards).lease(LEASE);
@@ -104,10 +104,10 @@ async fn nothing_is_lost_while_generations_change() {
     ];
     for (turn, (backend, shards, options)) in turns.into_iter().enumerate() {
         let mut build = filter.begin_build(&plan(backend, shards), options).await.unwrap();
-        // Everything that was acknowledged before the build began is among this; some of what came later is not.
+        // This has every item that was acknowledged before the build began, and not all of the later ones.
         let source: Vec<Vec<u8>> = crowd.snapshot().into_iter().map(member).collect();
         for batch in source.chunks(5000) {
-            build.add(batch).await.unwrap();
+            build.insert(batch).await.unwrap();
         }
         assert_eq!(build.commit().await.unwrap(), turn as u64 + 2);
     }
@@ -117,19 +117,19 @@ async fn nothing_is_lost_while_generations_change() {
     }
     let added: Vec<Vec<u8>> = crowd.snapshot().into_iter().map(member).collect();
     let asked = crowd.asked.load(Ordering::Relaxed);
-    println!("{} items added, {asked} asked about, in 5 changes of generation", added.len());
+    println!("{} items inserted, {asked} looked up, in 5 changes of generation", added.len());
     assert!(added.len() > 2000 && asked > 2000, "{} {asked}", added.len());
-    assert_eq!(crowd.absent.load(Ordering::Relaxed), 0, "an item that was added is absent");
+    assert_eq!(crowd.false_negatives.load(Ordering::Relaxed), 0, "false negatives");
     assert_eq!(crowd.not_ready.load(Ordering::Relaxed), 0, "there was a gap");
-    assert_eq!(crowd.refused.load(Ordering::Relaxed), 0, "an addition failed");
+    assert_eq!(crowd.refused.load(Ordering::Relaxed), 0, "an insertion failed");
     must_have(&filter, &added).await;
     let report = filter.info().await.unwrap();
     assert_eq!((report.generation(), report.building().len(), report.retiring().len()), (6, 0, 0));
-    // The descriptor and four shards, and nothing of what was before.
+    // The descriptor and four shards, and nothing of the earlier generations.
     assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5);
 }
 
-/// The twin of the above that must show: a builder that forgets its source.
+/// The counterpart, which must find false negatives: a builder that does not insert its source.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_build_without_its_source_is_caught() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
@@ -145,11 +145,11 @@ async fn a_build_without_its_source_is_caught() {
     for one in all {
         one.await.unwrap();
     }
-    assert!(crowd.absent.load(Ordering::Relaxed) > 0);
+    assert!(crowd.false_negatives.load(Ordering::Relaxed) > 0);
 }
 
 #[tokio::test]
-async fn one_builds_at_a_time_and_the_dead_are_overtaken() {
+async fn only_one_client_builds_and_a_dead_builder_is_overtaken() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let plan = FilterPlan::new(Backend::Plain, 10_000, 0.01).shards(4).lease(LEASE);
@@ -161,45 +161,48 @@ async fn one_builds_at_a_time_and_the_dead_are_overtaken() {
     let second = filter.begin_build(&plan, options.clone()).await;
     assert!(matches!(second, Err(RemoteError::Building { expires_ms }) if expires_ms <= 400), "{second:?}");
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // What is added now goes to a build that nobody will finish, too.
+    // Items that are inserted now also go to a build that will never be finished.
     add_all(&filter, &members(1000..1100)).await;
     let mut third = filter.begin_build(&plan, options).await.unwrap();
     assert_eq!((dead.generation(), third.generation()), (2, 3));
     let overtaken = dead.commit().await;
     assert!(matches!(overtaken, Err(RemoteError::Overtaken { generation: 2 })), "{overtaken:?}");
     add_all(&filter, &members(1100..1200)).await;
-    third.add(&members(0..1100)).await.unwrap();
+    third.insert(&members(0..1100)).await.unwrap();
     third.commit().await.unwrap();
     must_have(&filter, &members(0..1200)).await;
     assert_eq!(filter.info().await.unwrap().generation(), 3);
-    assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5, "nothing is left of the dead one");
+    assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5, "the dead build is removed");
 }
 
 #[tokio::test]
-async fn a_build_that_is_given_up_leaves_nothing() {
+async fn an_aborted_build_leaves_nothing() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = PlainFilter::create(&link, "seen", 10_000, 0.01).await.unwrap();
-    assert!(filter.add(&members(0..1000)).await.all_in());
+    assert!(filter.insert(&members(0..1000)).await.all_inserted());
     let mut build = filter.begin_build(20_000, 1e-4, BuildOptions::default()).await.unwrap();
-    build.add(&members(0..500)).await.unwrap();
+    build.insert(&members(0..500)).await.unwrap();
     let report = filter.info().await.unwrap();
     assert_eq!((report.generation(), report.building()), (1, &[2][..]));
     build.abort().await.unwrap();
     must_have(filter.as_sharded(), &members(0..1000)).await;
     assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 2);
-    // The next one has another number: whoever still knew the one that was given up finds nothing.
+    // The next build has another number: a client that still knows the aborted one finds nothing.
     let mut build = filter.begin_build(20_000, 1e-4, BuildOptions::default()).await.unwrap();
-    build.add(&members(0..1000)).await.unwrap();
+    build.insert(&members(0..1000)).await.unwrap();
     assert_eq!(build.commit().await.unwrap(), 3);
     must_have(filter.as_sharded(), &members(0..1000)).await;
     let non_members: Vec<Vec<u8>> = (0..2000).map(non_member).collect();
-    assert!(filter.ask(&non_members).await.count(Answer::Absent) > 1990, "one in ten thousand");
+    assert!(
+        filter.may_contain(&non_members).await.count(Answer::No) > 1990,
+        "the rate is one in ten thousand"
+    );
     assert_eq!(filter.info().await.unwrap().measures().plain().unwrap().block_bits(), 4096);
 }
 
 #[tokio::test]
-async fn a_shard_that_is_lost_on_the_way_is_never_put_in_place() {
+async fn a_generation_with_a_lost_shard_never_serves() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in super::support::BACKENDS {
@@ -209,7 +212,7 @@ async fn a_shard_that_is_lost_on_the_way_is_never_put_in_place() {
         let mut options = BuildOptions::default();
         options.image_bytes = 0;
         let mut build = filter.begin_build(&plan, options).await.unwrap();
-        build.add(&members(0..1000)).await.unwrap();
+        build.insert(&members(0..1000)).await.unwrap();
         let key = shard_key(&host, &format!("{{{}:0002}}:g2", backend.name()));
         host.talk().must(&["DEL", &key]);
         let committed = build.commit().await;
@@ -220,22 +223,22 @@ async fn a_shard_that_is_lost_on_the_way_is_never_put_in_place() {
 }
 
 #[tokio::test]
-async fn what_a_dead_builder_left_is_removed() {
+async fn the_generation_of_a_dead_builder_is_removed() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     let plan = FilterPlan::new(Backend::Bloom, 10_000, 0.01).shards(4).lease(LEASE);
     let filter = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
-    assert!(!filter.bury_dead_build().await.unwrap());
+    assert!(!filter.remove_dead_build().await.unwrap());
     let mut options = BuildOptions::default();
     options.expiry = Duration::from_millis(300);
     drop(filter.begin_build(&plan, options).await.unwrap());
-    let early = filter.bury_dead_build().await;
+    let early = filter.remove_dead_build().await;
     assert!(matches!(early, Err(RemoteError::Building { .. })), "{early:?}");
-    // A shard of it is lost: no item of that shard can be put where it must be.
+    // One of its shards is lost: items of that shard cannot be inserted.
     host.talk().must(&["DEL", &shard_key(&host, "{seen:0001}:g2")]);
-    assert!(!filter.add(&members(0..100)).await.all_in());
+    assert!(!filter.insert(&members(0..100)).await.all_inserted());
     tokio::time::sleep(Duration::from_millis(400)).await;
-    assert!(filter.bury_dead_build().await.unwrap());
+    assert!(filter.remove_dead_build().await.unwrap());
     add_all(&filter, &members(0..100)).await;
     must_have(&filter, &members(0..100)).await;
     assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5);

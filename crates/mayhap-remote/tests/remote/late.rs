@@ -1,4 +1,5 @@
-//! What comes late: bytes that a network held back, clients that were away, filters that are made anew while somebody knows the old one.
+//! Late events: bytes that a network held back, clients that were stopped, and filters that are created again
+//! while a client still knows the old one.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mayhap_remote::{Added, Answer, Backend, FilterPlan, Link, LinkOptions, RemoteError, ShardedFilter};
+use mayhap_remote::{Answer, Backend, FilterPlan, Inserted, Link, LinkOptions, RemoteError, ShardedFilter};
 use mayhap_testkit::host::{Host, HostOptions};
 use tokio::time::sleep;
 
@@ -17,24 +18,24 @@ fn plan(lease_ms: u64) -> FilterPlan {
     FilterPlan::new(Backend::Plain, 10_000, 0.01).shards(4).lease(Duration::from_millis(lease_ms))
 }
 
-/// A network between clients and a server that can hold back what clients send.
+/// A network between clients and a server. It can hold back what clients send.
 #[derive(Debug, Default)]
 struct Network {
-    /// All of it.
+    /// Hold back all data.
     holds_all: AtomicBool,
-    /// What comes on the connection on which the next `SETRANGE` is sent, that included.
+    /// Hold back the connection that sends the next `SETRANGE`, including that command.
     waits_for_one: AtomicBool,
     holds_one: AtomicBool,
 }
 
 impl Network {
-    /// Where clients connect to, and what is held.
+    /// The address for clients, and the switches.
     fn before(host: &Host) -> (String, Arc<Self>) {
         let network = Arc::new(Self::default());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("redis://{}", listener.local_addr().unwrap());
         let (server, held) = (host.port(), network.clone());
-        // Ends with the process: a test has no more than one.
+        // It ends with the process: a test has at most one.
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else { continue };
@@ -47,7 +48,7 @@ impl Network {
         (url, network)
     }
 
-    /// To the server, also after the client is gone: what was sent is on its way.
+    /// Forwards to the server, even after the client is gone: sent data still arrives.
     fn carry(&self, mut from: TcpStream, mut to: TcpStream) {
         let (mut buffer, mut is_the_one) = (vec![0; 1 << 16], false);
         while let Ok(bytes @ 1..) = from.read(&mut buffer) {
@@ -70,7 +71,7 @@ impl Network {
 fn carry_back(mut from: TcpStream, mut to: TcpStream) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-        // A client that is gone hears nothing.
+        // The client may be gone.
         let _ = to.write_all(&buffer[..bytes]);
     }
     let _ = to.shutdown(Shutdown::Both);
@@ -82,16 +83,16 @@ async fn link_with(url: &str, change: impl FnOnce(&mut LinkOptions)) -> Link {
     Link::open([url], options).await.unwrap()
 }
 
-/// A string that is made empty once more, after items came to it, would have lost them and say that it is complete.
+/// If a string were emptied once more after insertions, it would have lost items and still look complete.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shard_that_is_made_late_wipes_out_nothing() {
+async fn a_late_shard_creation_erases_nothing() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let (url, network) = Network::before(&host);
     let slow = link_with(&url, |options| options.answering = Duration::from_millis(300)).await;
     network.waits_for_one.store(true, SeqCst);
     let first = ShardedFilter::create(&slow, "seen", &plan(60)).await;
     assert!(network.holds_one.load(SeqCst), "nothing was held");
-    // Whether or not it could be made: somebody makes it, and it is used.
+    // Whether or not it was created: another client creates and uses it.
     let direct = link(&host.url()).await;
     let filter = match &first {
         Ok(filter) => filter.clone(),
@@ -103,31 +104,33 @@ async fn a_shard_that_is_made_late_wipes_out_nothing() {
     must_have(&filter, &members(0..1000)).await;
 }
 
-/// It knows the filter that was, and its bits go to keys of that: the one that is must have the item before it is acknowledged.
+/// A late writer knows the old filter and sets bits at its keys. The new filter must have the item before it
+/// is acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_adds_late_adds_to_what_serves_then() {
+async fn a_late_insertion_goes_to_the_serving_filter() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let (url, network) = Network::before(&host);
     let direct = link(&host.url()).await;
     let filter = ShardedFilter::create(&direct, "seen", &plan(100)).await.unwrap();
     let late = ShardedFilter::open(&link(&url).await, "seen").await.unwrap();
     network.holds_all.store(true, SeqCst);
-    let adding = tokio::spawn(async move { late.add(&members(0..50)).await });
+    let adding = tokio::spawn(async move { late.insert(&members(0..50)).await });
     sleep(Duration::from_millis(30)).await;
     filter.delete().await.unwrap();
     let again = ShardedFilter::create(&direct, "seen", &plan(100)).await.unwrap();
     assert_eq!(again.info().await.unwrap().generation(), 1, "the same number as before");
     network.holds_all.store(false, SeqCst);
     let added = adding.await.unwrap();
-    assert!(added.all_in(), "{:?}", added.error());
+    assert!(added.all_inserted(), "{:?}", added.error());
     must_have(&again, &members(0..50)).await;
-    // Nor is anything left of the one before but what serves: a descriptor and four shards.
+    // And of the old filter nothing is left: there are a descriptor and four shards.
     assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 5);
 }
 
-/// Who may still use the old one hears no *absent* from it about items of the new one, and adds nothing to it that is acknowledged.
+/// A client that may still use the old filter gets no *no* from it for items of the new one, and its
+/// insertions into the old one are not acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_filter_made_anew_waits_for_those_who_know_the_old_one() {
+async fn a_filter_created_again_waits_for_clients_of_the_old_one() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     for lose in ["delete", "evict"] {
@@ -143,7 +146,7 @@ async fn a_filter_made_anew_waits_for_those_who_know_the_old_one() {
             }
         };
         sleep(Duration::from_millis(30)).await;
-        // Anew, while both may still use what they know.
+        // Created again, while both clients may still use the old descriptor.
         let making = tokio::spawn({
             let link = link.clone();
             async move { ShardedFilter::create(&link, "seen", &plan(400)).await.unwrap() }
@@ -151,16 +154,16 @@ async fn a_filter_made_anew_waits_for_those_who_know_the_old_one() {
         let mut acknowledged = Vec::new();
         while !making.is_finished() {
             let next = 1000 + 10 * acknowledged.len() as u64;
-            let added = writer.add(&members(next..next + 10)).await;
-            acknowledged.push((Instant::now(), next, added.all_in()));
+            let added = writer.insert(&members(next..next + 10)).await;
+            acknowledged.push((Instant::now(), next, added.all_inserted()));
             sleep(Duration::from_millis(10)).await;
         }
         assert!(acknowledged.iter().any(|(.., is_in)| *is_in), "the old one was used for a while");
         let (made_at, again) = (Instant::now(), making.await.unwrap());
         add_all(&again, &members(200..300)).await;
-        assert_eq!(reader.ask(&members(200..300)).await.count(Answer::Absent), 0, "{lose}");
-        let added = writer.add(&members(300..400)).await;
-        if added.all_in() {
+        assert_eq!(reader.may_contain(&members(200..300)).await.count(Answer::No), 0, "{lose}");
+        let added = writer.insert(&members(300..400)).await;
+        if added.all_inserted() {
             must_have(&again, &members(300..400)).await;
         }
         for (at, next, is_in) in acknowledged {
@@ -178,9 +181,10 @@ async fn a_filter_made_anew_waits_for_those_who_know_the_old_one() {
     }
 }
 
-/// Many who ask at once, of a server that says nothing, hear so after the time that one of them would have waited.
+/// If many callers wait for a server that does not answer, all of them fail after the time that one would
+/// have waited.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_waits_for_the_patience_of_others() {
+async fn callers_do_not_wait_one_after_another() {
     const CALLERS: u32 = 20;
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let (url, network) = Network::before(&host);
@@ -197,7 +201,7 @@ async fn nobody_waits_for_the_patience_of_others() {
         let filter = filter.clone();
         async move {
             let begun = Instant::now();
-            let answers = filter.ask(&members(number..number + 1)).await;
+            let answers = filter.may_contain(&members(number..number + 1)).await;
             assert_eq!(answers.count(Answer::NotReady), 1);
             assert!(matches!(answers.error(), Some(RemoteError::Patience { .. })), "{:?}", answers.error());
             begun.elapsed()
@@ -210,7 +214,7 @@ async fn nobody_waits_for_the_patience_of_others() {
         longest = longest.max(one.await.unwrap());
     }
     network.holds_all.store(false, SeqCst);
-    // In line they would wait for twenty times that; a busy machine takes its time, too.
+    // One after another they would wait 20 times as long. A busy machine needs some time, too.
     assert!(longest < alone * CALLERS / 2, "{longest:?}, and {alone:?} alone");
-    assert_ne!(filter.add(&members(0..1)).await.as_slice(), [Added::NotReady]);
+    assert_ne!(filter.insert(&members(0..1)).await.as_slice(), [Inserted::NotReady]);
 }

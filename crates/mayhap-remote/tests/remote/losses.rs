@@ -1,4 +1,4 @@
-//! Builds that lose something on the way, are given up, or die: nothing wrong is put in place, and nothing is left behind.
+//! Builds that lose data, are aborted, or die: no incomplete generation serves, and no keys are left.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use mayhap_remote::{Backend, BuildOptions, FilterPlan, Link, RemoteError, Sharde
 use mayhap_testkit::host::{Host, HostOptions};
 use tokio::time::{sleep, timeout};
 
-use super::support::{BACKENDS, add_all, host, link, members, must_have, shard_key, wrong_answers};
+use super::support::{BACKENDS, add_all, false_positives, host, link, members, must_have, shard_key};
 
 const LEASE: Duration = Duration::from_millis(60);
 
@@ -20,7 +20,7 @@ fn short_lived() -> BuildOptions {
     options
 }
 
-/// All that is on the server.
+/// The number of keys on the server.
 fn keys(host: &Host) -> i64 {
     host.talk().must(&["DBSIZE"]).integer()
 }
@@ -33,13 +33,13 @@ async fn a_filter(link: &Link) -> ShardedFilter {
 }
 
 #[tokio::test]
-async fn a_lost_shard_is_not_made_again_by_its_image() {
+async fn an_image_does_not_restore_a_lost_shard() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = a_filter(&link).await;
     let mut build = filter.begin_build(&plan(Backend::Plain, 10_000, 4), Default::default()).await.unwrap();
-    build.add(&members(0..1000)).await.unwrap();
-    // Acknowledged, and in no image.
+    build.insert(&members(0..1000)).await.unwrap();
+    // Acknowledged, but in no image.
     add_all(&filter, &members(1000..1400)).await;
     let key = shard_key(&host, "{seen:0002}:g2");
     host.talk().must(&["DEL", &key]);
@@ -54,21 +54,21 @@ async fn a_lost_shard_is_not_made_again_by_its_image() {
     assert_eq!(keys(&host), 5);
 }
 
-/// Has the server refuse what needs more memory than so much from now on.
+/// From now on the server rejects commands that need more than this much additional memory.
 fn allow_bytes(host: &Host, more: u64) {
     let used: u64 = host.talk().info("used_memory").parse().unwrap();
     host.talk().must(&["CONFIG", "SET", "maxmemory", &(used + more).to_string()]);
 }
 
 #[tokio::test]
-async fn a_build_that_cannot_be_made_leaves_nothing() {
+async fn a_build_that_fails_early_leaves_nothing() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
-    // A server that has no such filters.
+    // A server without these filters.
     let created = ShardedFilter::create(&link, "seen", &plan(Backend::Bloom, 10_000, 4)).await;
     assert!(matches!(created, Err(RemoteError::Refused { .. })), "{created:?}");
     assert_eq!(keys(&host), 0);
-    // No room for the first generation, and for one beside another.
+    // No memory for the first generation, and for a second one.
     let large = plan(Backend::Plain, 16_000_000, 16);
     allow_bytes(&host, 8 << 20);
     let created = ShardedFilter::create(&link, "seen", &large).await;
@@ -77,13 +77,13 @@ async fn a_build_that_cannot_be_made_leaves_nothing() {
     let filter = a_filter(&link).await;
     let begun = filter.begin_build(&large, BuildOptions::default()).await;
     assert!(matches!(&begun, Err(error) if error.code() == Some("OOM")), "{begun:?}");
-    assert_eq!(keys(&host), 5, "neither shards nor the lock");
+    assert_eq!(keys(&host), 5, "neither shards nor the lock are left");
     add_all(&filter, &members(1000..1100)).await;
-    // At once, and without waiting for anybody's lock.
+    // Immediately, without waiting for a lock.
     host.talk().must(&["CONFIG", "SET", "maxmemory", "0"]);
     let mut build = filter.begin_build(&large, BuildOptions::default()).await.unwrap();
-    build.add(&members(0..1100)).await.unwrap();
-    // No room for the images: it can still be given up.
+    build.insert(&members(0..1100)).await.unwrap();
+    // No memory for the images: the build can still be aborted.
     allow_bytes(&host, 2 << 20);
     let committed = build.commit().await;
     assert!(matches!(&committed, Err(error) if error.code() == Some("OOM")), "{committed:?}");
@@ -93,7 +93,7 @@ async fn a_build_that_cannot_be_made_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_builds_that_died_early_is_found_and_removed() {
+async fn keys_of_builds_that_died_early_are_found_and_removed() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = a_filter(&link).await;
@@ -113,22 +113,22 @@ async fn what_is_left_of_builds_that_died_early_is_found_and_removed() {
 }
 
 #[tokio::test]
-async fn a_first_build_that_came_to_nothing_is_no_dead_end() {
+async fn a_failed_first_build_does_not_block_the_name() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in BACKENDS {
         let plan = plan(backend, 10_000, 4);
         let begin = || ShardedFilter::begin(&link, "seen", &plan, short_lived());
-        // Given up: there is nothing.
+        // Aborted: nothing is left.
         begin().await.unwrap().abort().await.unwrap();
         assert_eq!(keys(&host), 0, "{backend:?}");
-        // Died: somebody may still be at it, until the lock expires.
+        // Died: until the lock expires, the builder may still be alive.
         drop(begin().await.unwrap());
         let early = begin().await;
         assert!(matches!(early, Err(RemoteError::Building { .. })), "{early:?}");
         sleep(Duration::from_millis(400)).await;
         drop(begin().await.unwrap());
-        // The lock is gone: at once.
+        // The lock is gone: the next build begins immediately.
         host.talk().must(&["DEL", "{seen}:build"]);
         let filter = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
         add_all(&filter, &members(0..1000)).await;
@@ -140,7 +140,7 @@ async fn a_first_build_that_came_to_nothing_is_no_dead_end() {
 }
 
 #[tokio::test]
-async fn a_filter_with_far_too_many_items_says_so() {
+async fn an_overfull_filter_reports_its_rate() {
     const NON_MEMBERS: u64 = 20_000;
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
@@ -151,7 +151,7 @@ async fn a_filter_with_far_too_many_items_says_so() {
         for items in [4000, 10_000, 60_000] {
             add_all(&filter, &members(1900..items)).await;
             let report = filter.info().await.unwrap();
-            let observed = wrong_answers(&filter, NON_MEMBERS).await as f64 / NON_MEMBERS as f64;
+            let observed = false_positives(&filter, NON_MEMBERS).await as f64 / NON_MEMBERS as f64;
             let expected = report.expected_fpr();
             assert!((expected - observed).abs() < 0.05, "{backend:?}, {items}: {expected}, but {observed}");
             assert!(report.over_capacity(), "{backend:?}, {items}");
@@ -160,14 +160,14 @@ async fn a_filter_with_far_too_many_items_says_so() {
 }
 
 #[tokio::test]
-async fn a_commit_that_was_dropped_can_be_tried_again_or_given_up() {
+async fn a_dropped_commit_can_be_retried_or_aborted() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = a_filter(&link).await;
     let large = plan(Backend::Plain, 20_000_000, 64);
     for is_given_up in [true, false] {
         let mut build = filter.begin_build(&large, BuildOptions::default()).await.unwrap();
-        build.add(&members(0..1000)).await.unwrap();
+        build.insert(&members(0..1000)).await.unwrap();
         let mut dropped = 0;
         for after_ms in 1..12 {
             dropped += usize::from(timeout(Duration::from_millis(after_ms), build.commit()).await.is_err());
@@ -185,7 +185,7 @@ async fn a_commit_that_was_dropped_can_be_tried_again_or_given_up() {
 }
 
 #[tokio::test]
-async fn a_lost_shard_is_named_and_a_lost_descriptor_is_nobodys_doing() {
+async fn errors_name_a_lost_shard_and_a_lost_descriptor() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in BACKENDS {
@@ -193,11 +193,11 @@ async fn a_lost_shard_is_named_and_a_lost_descriptor_is_nobodys_doing() {
         let build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
         let (old, new) = (shard_key(&host, "{seen:0001}:g1"), shard_key(&host, "{seen:0001}:g2"));
         host.talk().must(&["DEL", &new]);
-        let added = filter.add(&members(0..100)).await;
+        let added = filter.insert(&members(0..100)).await;
         let named = matches!(added.error(), Some(RemoteError::Shard { key, .. }) if *key == new);
         assert!(named, "{backend:?}: {:?}", added.error());
         host.talk().must(&["DEL", &old]);
-        let asked = filter.ask(&members(0..100)).await;
+        let asked = filter.may_contain(&members(0..100)).await;
         let named = matches!(asked.error(), Some(RemoteError::Shard { key, .. }) if *key == old);
         assert!(named, "{backend:?}: {:?}", asked.error());
         build.abort().await.unwrap();
@@ -212,9 +212,9 @@ async fn a_lost_shard_is_named_and_a_lost_descriptor_is_nobodys_doing() {
     }
 }
 
-/// What lies beside a shard is sent in pieces, and joined only if all of them are still there.
+/// An image is sent in pieces, and joined only if all of them are still there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_that_is_lost_on_its_way_is_sent_again_or_refused() {
+async fn a_lost_image_is_sent_again_or_fails_the_build() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = a_filter(&link).await;
@@ -223,9 +223,9 @@ async fn an_image_that_is_lost_on_its_way_is_sent_again_or_refused() {
     let (mut lost, mut put, mut refused) = (0, 0, 0);
     for round in 0..6 {
         let mut build = filter.begin_build(&large, BuildOptions::default()).await.unwrap();
-        build.add(&members(0..20_000)).await.unwrap();
+        build.insert(&members(0..20_000)).await.unwrap();
         let beside = shard_key(&host, &format!("{{seen:0000}}:g{}", build.generation())) + ":image";
-        // In the last round whatever is sent is removed.
+        // In the last round everything that is sent is removed.
         let most = if round == 5 { i64::MAX } else { round };
         let mut talk = host.talk();
         let spoiler = tokio::task::spawn_blocking(move || {
@@ -250,17 +250,17 @@ async fn an_image_that_is_lost_on_its_way_is_sent_again_or_refused() {
         }
         lost += spoiler.await.unwrap();
     }
-    println!("{lost} lost; {put} put in place, {refused} refused");
+    println!("{lost} lost; {put} committed, {refused} failed");
     assert!(lost > 6 && put > 0 && refused > 0);
 }
 
 #[tokio::test]
-async fn a_builder_that_was_away_leaves_a_filter_alone_that_began_anew() {
+async fn a_builder_that_was_stopped_does_not_touch_a_filter_created_again() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let small = plan(Backend::Plain, 10_000, 4);
     let mut away = ShardedFilter::begin(&link, "seen", &small, short_lived()).await.unwrap();
-    away.add(&members(5000..9000)).await.unwrap();
+    away.insert(&members(5000..9000)).await.unwrap();
     sleep(Duration::from_millis(400)).await;
     let next = ShardedFilter::begin(&link, "seen", &small, short_lived()).await.unwrap();
     next.abort().await.unwrap();
@@ -276,12 +276,12 @@ async fn a_builder_that_was_away_leaves_a_filter_alone_that_began_anew() {
     assert!(away.abort().await.is_err());
     must_have(&filter, &members(0..1000)).await;
     assert_eq!(host.talk().must(&["BITCOUNT", &key]).integer(), before);
-    assert_eq!(keys(&host), 5, "not even a lock");
+    assert_eq!(keys(&host), 5, "no lock is left either");
 }
 
-/// A shard that somebody else made in the place of a lost one has none of what was added to it before.
+/// A shard that another client created in place of a lost one has none of the earlier items.
 #[tokio::test]
-async fn a_shard_that_somebody_else_made_again_is_never_put_in_place() {
+async fn a_shard_recreated_by_another_client_never_serves() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for (backend, remake) in [
@@ -291,7 +291,7 @@ async fn a_shard_that_somebody_else_made_again_is_never_put_in_place() {
     ] {
         let filter = ShardedFilter::create(&link, "seen", &plan(backend, 10_000, 4)).await.unwrap();
         let mut build = filter.begin_build(&plan(backend, 10_000, 4), short_lived()).await.unwrap();
-        build.add(&members(0..1000)).await.unwrap();
+        build.insert(&members(0..1000)).await.unwrap();
         let key = shard_key(&host, "{seen:0001}:g2");
         host.talk().must(&["DEL", &key]);
         let words: Vec<&str> = remake.iter().map(|word| if word.is_empty() { &key } else { *word }).collect();
@@ -308,7 +308,7 @@ async fn a_shard_that_somebody_else_made_again_is_never_put_in_place() {
 }
 
 #[tokio::test]
-async fn nothing_is_removed_under_a_builder() {
+async fn delete_fails_during_a_build() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = link(&host.url()).await;
     let filter = a_filter(&link).await;
@@ -316,7 +316,7 @@ async fn nothing_is_removed_under_a_builder() {
         filter.begin_build(&plan(Backend::Plain, 10_000, 4), BuildOptions::default()).await.unwrap();
     let refused = filter.clone().delete().await;
     assert!(matches!(refused, Err(RemoteError::Building { .. })), "{refused:?}");
-    build.add(&members(0..1000)).await.unwrap();
+    build.insert(&members(0..1000)).await.unwrap();
     build.commit().await.unwrap();
     must_have(&filter, &members(0..1000)).await;
     filter.delete().await.unwrap();

@@ -1,4 +1,4 @@
-//! Our own server: all backends, over TLS and with a password as well.
+//! Our own server: all backends, also over TLS and with a password.
 
 use std::fs;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use mayhap_server::{Running, Server, Settings};
 use mayhap_testkit::real::Folder;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-use super::support::{BACKENDS, add_all, link, members, must_have, promised, wrong_answers};
+use super::support::{BACKENDS, add_all, false_positives, link, members, must_have, promised};
 
 const CAPACITY: u64 = 20_000;
 const NON_MEMBERS: u64 = 150_000;
 
-/// Ends with the test.
+/// A server that stops at the end of the test.
 struct Ended(Option<Running>);
 
 impl Ended {
@@ -42,7 +42,7 @@ fn plan(backend: Backend) -> FilterPlan {
 }
 
 #[tokio::test]
-async fn our_server_keeps_them_all() {
+async fn our_server_supports_all_backends() {
     let server = Ended::start(Settings { port: Some(0), ..Settings::default() });
     let url = format!("redis://{}", server.running().addresses()[0]);
     for protocol in ["resp2", "resp3"] {
@@ -56,11 +56,11 @@ async fn our_server_keeps_them_all() {
             let report = filter.info().await.unwrap();
             assert_eq!(report.missing().count(), 0, "{report:?}");
             let band = promised(backend, NON_MEMBERS, report.expected_fpr());
-            let wrong = wrong_answers(&filter, NON_MEMBERS).await;
+            let wrong = false_positives(&filter, NON_MEMBERS).await;
             assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
             for next in BACKENDS {
                 let mut build = filter.begin_build(&plan(next), BuildOptions::default()).await.unwrap();
-                build.add(&items).await.unwrap();
+                build.insert(&items).await.unwrap();
                 build.commit().await.unwrap();
                 must_have(&filter, &items).await;
             }
@@ -69,7 +69,7 @@ async fn our_server_keeps_them_all() {
     }
 }
 
-/// A certificate for loopback, its key, and the authority's that signed it.
+/// A certificate for loopback, its key, and the certificate of the authority that signed it.
 fn certificates(folder: &Folder) -> Vec<u8> {
     let key = KeyPair::generate().unwrap();
     let mut parameters = CertificateParams::new(Vec::new()).unwrap();
@@ -100,7 +100,7 @@ async fn links_are_encrypted_and_log_in() {
     let address = server.running().tls_addresses()[0];
     let mut options = LinkOptions::default();
     (options.patience, options.connecting) = (Duration::from_secs(1), Duration::from_secs(2));
-    // Of nobody known to the system: not trusted.
+    // The system does not know the authority: the certificate is not trusted.
     let non_member = Link::open([format!("rediss://:secret@{address}")], options.clone()).await;
     assert!(matches!(non_member, Err(RemoteError::Connect { .. })), "{non_member:?}");
     options.certificates = Some(TlsCertificates { client_tls: None, root_cert: Some(authority) });

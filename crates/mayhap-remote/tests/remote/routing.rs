@@ -1,4 +1,4 @@
-//! The same load through our own routing and through the client library's.
+//! The same load through our own routing and through that of the client library.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,8 @@ const KEYS: u64 = 64;
 const BATCH: u64 = 2000;
 const ROUNDS: usize = 9;
 
-/// A pipeline of the library's cluster connection goes to one node, so its load is sent as so many commands at once.
+/// A pipeline of the library's cluster connection goes to one node, so its load is sent as this many parallel
+/// commands.
 async fn by_library(connection: &redis::cluster_async::ClusterConnection) -> Duration {
     let begun = Instant::now();
     let all = (0..BATCH).map(|number| {

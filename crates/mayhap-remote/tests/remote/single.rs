@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use mayhap_remote::{
-    Added, Answer, Backend, FilterPlan, Link, LinkOptions, PlainFilter, RemoteError, Request, ShardedFilter,
+    Answer, Backend, FilterPlan, Inserted, Link, LinkOptions, PlainFilter, RemoteError, Request,
+    ShardedFilter,
 };
 use mayhap_testkit::host::{Host, HostOptions};
 use mayhap_testkit::items::non_member;
 use redis::Value;
 
 use super::support::{
-    BACKENDS, add_all, host, impatient, link, members, must_have, promised, shard_key, wrong_answers,
+    BACKENDS, add_all, false_positives, host, impatient, link, members, must_have, promised, shard_key,
 };
 
 const CAPACITY: u64 = 40_000;
@@ -22,7 +23,7 @@ fn plan(backend: Backend) -> FilterPlan {
 }
 
 #[tokio::test]
-async fn nothing_is_lost_and_non_members_are_as_rare_as_promised() {
+async fn members_are_found_and_false_positives_match_the_model() {
     let Some(host) = host() else { return };
     for protocol in ["resp2", "resp3"] {
         let link = link(&format!("{}?protocol={protocol}", host.url())).await;
@@ -32,12 +33,12 @@ async fn nothing_is_lost_and_non_members_are_as_rare_as_promised() {
             let items = members(0..CAPACITY);
             let new = add_all(&filter, &items).await;
             assert!(new as u64 > CAPACITY * 98 / 100, "{backend:?}: {new} new");
-            assert_eq!(add_all(&filter, &items[..5000]).await, 0, "all of them are there");
+            assert_eq!(add_all(&filter, &items[..5000]).await, 0, "none of them is new");
             must_have(&filter, &items).await;
             let report = filter.info().await.unwrap();
             assert_eq!(report.missing().count(), 0);
             let band = promised(backend, NON_MEMBERS, report.expected_fpr());
-            let wrong = wrong_answers(&filter, NON_MEMBERS).await;
+            let wrong = false_positives(&filter, NON_MEMBERS).await;
             assert!(band.contains(&wrong), "{backend:?}: {wrong} not in {band:?}");
             assert!(wrong as f64 <= NON_MEMBERS as f64 * 0.01 * 1.1, "{backend:?}: {wrong}");
             let opened = ShardedFilter::open(&link, &name).await.unwrap();
@@ -54,35 +55,35 @@ async fn a_filter_that_is_too_full_is_caught() {
     add_all(&filter, &members(0..CAPACITY)).await;
     let band = promised(Backend::Plain, NON_MEMBERS, filter.info().await.unwrap().expected_fpr());
     add_all(&filter, &members(CAPACITY..CAPACITY * 5 / 4)).await;
-    let wrong = wrong_answers(&filter, NON_MEMBERS).await;
+    let wrong = false_positives(&filter, NON_MEMBERS).await;
     assert!(!band.contains(&wrong), "{wrong} is in {band:?}");
-    // A Bloom filter of the server says so itself, of every item that has no place.
+    // A Bloom filter of the server returns an error for every item that it rejects.
     let filter = ShardedFilter::create(&link, "full", &plan(Backend::Bloom)).await.unwrap();
-    let added = filter.add(&members(0..CAPACITY * 2)).await;
-    assert!(added.count(Added::Full) > 0 && added.count(Added::NotReady) == 0, "{:?}", added.error());
+    let added = filter.insert(&members(0..CAPACITY * 2)).await;
+    assert!(added.count(Inserted::Full) > 0 && added.count(Inserted::NotReady) == 0, "{:?}", added.error());
     assert!(matches!(added.error(), Some(RemoteError::Full { .. })));
-    let answers = filter.ask(&members(0..CAPACITY * 2)).await;
+    let answers = filter.may_contain(&members(0..CAPACITY * 2)).await;
     for (added, answer) in added.iter().zip(answers.iter()) {
-        assert!(added == Added::Full || answer == Answer::Mayhap);
+        assert!(added == Inserted::Full || answer == Answer::Maybe);
     }
 }
 
-/// Spoils one shard; exactly its items must be not ready.
-async fn spoil(filter: &ShardedFilter, items: &[Vec<u8>], key: &[u8], what: &str) {
+/// Checks that exactly the items of one damaged shard are not ready.
+async fn check_lost_shard(filter: &ShardedFilter, items: &[Vec<u8>], key: &[u8], what: &str) {
     let keys = filter.shard_keys(items).await.unwrap();
-    let answers = filter.ask(items).await;
-    let mut spoiled = 0;
+    let answers = filter.may_contain(items).await;
+    let mut lost = 0;
     for (of, answer) in keys.iter().zip(answers.iter()) {
-        let wanted = if of == key { Answer::NotReady } else { Answer::Mayhap };
+        let wanted = if of == key { Answer::NotReady } else { Answer::Maybe };
         assert_eq!(answer, wanted, "{what}: {}", String::from_utf8_lossy(of));
-        spoiled += usize::from(of == key);
+        lost += usize::from(of == key);
     }
-    assert!(spoiled > 50, "{what}");
+    assert!(lost > 50, "{what}");
     assert!(answers.error().is_some());
 }
 
 #[tokio::test]
-async fn exactly_the_items_of_a_shard_that_is_gone_are_not_ready() {
+async fn exactly_the_items_of_a_lost_shard_are_not_ready() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     let mut talk = host.talk();
@@ -92,81 +93,81 @@ async fn exactly_the_items_of_a_shard_that_is_gone_are_not_ready() {
         add_all(&filter, &items).await;
         let key = filter.shard_keys(&items[..1]).await.unwrap().remove(0);
         talk.must(&[b"DEL".as_slice(), &key]);
-        spoil(&filter, &items, &key, "removed").await;
-        // An addition says so, and makes no shard that would then answer.
-        let added = filter.add(&items).await;
+        check_lost_shard(&filter, &items, &key, "removed").await;
+        // An insertion reports it, and creates no shard that would answer.
+        let added = filter.insert(&items).await;
         let keys = filter.shard_keys(&items).await.unwrap();
         for (of, added) in keys.iter().zip(added.iter()) {
-            assert_eq!(added == Added::NotReady, *of == key);
+            assert_eq!(added == Inserted::NotReady, *of == key);
         }
-        spoil(&filter, &items, &key, "after an addition").await;
+        check_lost_shard(&filter, &items, &key, "after an insertion").await;
         let stray: &[&[u8]] = match backend {
             Backend::Bloom => &[b"BF.ADD", &key, b"stray"],
             Backend::Mayhap => &[b"MF.RESERVE", &key, b"CAPACITY", b"1000", b"FPR", b"0.01"],
             _ => &[b"SETBIT", &key, b"100000", b"1"],
         };
         talk.must(stray);
-        spoil(&filter, &items, &key, "made again by somebody").await;
+        check_lost_shard(&filter, &items, &key, "created again by another client").await;
         talk.must(&[b"DEL".as_slice(), &key]);
         talk.must(&[b"RPUSH".as_slice(), &key, b"a list"]);
-        spoil(&filter, &items, &key, "something else").await;
+        check_lost_shard(&filter, &items, &key, "something else").await;
         let report = filter.info().await.unwrap();
         assert_eq!(report.missing().count(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_string_that_is_too_short_is_not_ready_where_it_ends() {
+async fn a_string_that_is_too_short_is_not_ready_after_its_end() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     let filter = PlainFilter::create(&link, "seen", CAPACITY, 0.01).await.unwrap();
     let items = members(0..4000);
-    assert!(filter.add(&items).await.all_in());
+    assert!(filter.insert(&items).await.all_inserted());
     let mut talk = host.talk();
     let key = shard_key(&host, "{seen:0000}:g1");
     let half = talk.must(&["GETRANGE", &key, "0", "19999"]);
     talk.must(&[b"SET".as_slice(), key.as_bytes(), half.bytes()]);
-    let answers = filter.ask(&items).await;
-    assert_eq!(answers.count(Answer::Absent), 0);
-    // 20 000 of some 50 000 bytes.
-    let there = answers.count(Answer::Mayhap);
+    let answers = filter.may_contain(&items).await;
+    assert_eq!(answers.count(Answer::No), 0);
+    // 20 000 of about 50 000 bytes.
+    let there = answers.count(Answer::Maybe);
     assert!((1300..=1900).contains(&there), "{there}");
-    // One that was lost and made again by an addition is one bit in zeros.
+    // A string that was lost and created again by an insertion has one bit among zeros.
     talk.must(&["DEL", &key]);
-    assert_eq!(filter.add(&items).await.count(Added::NotReady), items.len());
-    assert_eq!(filter.ask(&items).await.count(Answer::NotReady), items.len());
+    assert_eq!(filter.insert(&items).await.count(Inserted::NotReady), items.len());
+    assert_eq!(filter.may_contain(&items).await.count(Answer::NotReady), items.len());
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_makes_nothing_absent() {
+async fn no_item_is_denied_when_the_server_is_down() {
     let Some(mut host) = Host::start(&HostOptions::new()) else { return };
     let link = impatient(&host.url()).await;
     let filter = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
-    assert!(filter.add(&["ada"]).await.all_in());
+    assert!(filter.insert(&["ada"]).await.all_inserted());
     host.kill();
-    let answers = filter.ask(&["ada", "alan"]).await;
+    let answers = filter.may_contain(&["ada", "alan"]).await;
     assert_eq!(answers.count(Answer::NotReady), 2);
     assert!(matches!(answers.error(), Some(RemoteError::Patience { .. })), "{:?}", answers.error());
-    assert_eq!(filter.add(&["ada"]).await.as_slice(), [Added::NotReady]);
-    // It forgot everything: then the filter is missing, and still nothing is absent.
+    assert_eq!(filter.insert(&["ada"]).await.as_slice(), [Inserted::NotReady]);
+    // The server lost everything: the filter is missing, and there is still no *no*.
     host.restart();
-    let answers = filter.ask(&["ada", "alan"]).await;
+    let answers = filter.may_contain(&["ada", "alan"]).await;
     assert_eq!(answers.count(Answer::NotReady), 2);
     assert!(matches!(answers.error(), Some(RemoteError::Missing { .. })), "{:?}", answers.error());
     let again = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
-    assert_eq!(again.ask(&["ada"]).await.as_slice(), [Answer::Absent]);
+    assert_eq!(again.may_contain(&["ada"]).await.as_slice(), [Answer::No]);
 }
 
 #[tokio::test]
-async fn what_has_a_filters_name_is_not_believed() {
+async fn foreign_values_at_the_filters_name_are_rejected() {
     let Some(host) = Host::start(&HostOptions::new()) else { return };
     let link = impatient(&host.url()).await;
     let filter = PlainFilter::create(&link, "seen", 1000, 0.01).await.unwrap();
-    assert!(filter.add(&["ada"]).await.all_in());
+    assert!(filter.insert(&["ada"]).await.all_inserted());
     let mut talk = host.talk();
     let good = talk.must(&["GET", "seen"]).text();
     let huge = "a".repeat(100_000);
-    let spoiled = [
+    let lost = [
         "",
         "hello",
         &huge,
@@ -176,13 +177,15 @@ async fn what_has_a_filters_name_is_not_believed() {
         &good[..good.len() / 2],
         "mayhap-remote 1\n",
     ];
-    for text in spoiled {
+    for text in lost {
         talk.must(&["SET", "seen", text]);
         let opened = PlainFilter::open(&link, "seen").await;
         match opened {
             Err(RemoteError::Descriptor { .. } | RemoteError::Missing { .. }) => {}
-            // Sixty-five thousand shards that are not there: nothing that answers.
-            Ok(filter) => assert_eq!(filter.ask(&["ada"]).await.as_slice(), [Answer::NotReady], "{text}"),
+            // 65 536 shards that do not exist: no answer.
+            Ok(filter) => {
+                assert_eq!(filter.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady], "{text}")
+            }
             Err(error) => panic!("{text}: {error}"),
         }
     }
@@ -192,11 +195,11 @@ async fn what_has_a_filters_name_is_not_believed() {
     assert!(matches!(opened, Err(RemoteError::Refused { .. })), "{opened:?}");
     let created = PlainFilter::create(&link, "seen", 1000, 0.01).await;
     assert!(matches!(created, Err(RemoteError::Refused { .. })), "{created:?}");
-    assert_eq!(talk.must(&["LLEN", "seen"]).integer(), 1, "it is left alone");
+    assert_eq!(talk.must(&["LLEN", "seen"]).integer(), 1, "the value is not changed");
 }
 
 #[tokio::test]
-async fn filters_are_made_once_and_removed_whole() {
+async fn filters_are_created_once_and_removed_completely() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in BACKENDS {
@@ -209,7 +212,7 @@ async fn filters_are_made_once_and_removed_whole() {
         must_have(&other, &members(0..100)).await;
         filter.delete().await.unwrap();
         assert_eq!(host.talk().must(&["DBSIZE"]).integer(), 0, "{backend:?}");
-        assert_eq!(other.ask(&["ada"]).await.as_slice(), [Answer::NotReady]);
+        assert_eq!(other.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady]);
         let gone = ShardedFilter::open(&link, "seen").await;
         assert!(matches!(gone, Err(RemoteError::Missing { .. })), "{gone:?}");
     }
@@ -253,13 +256,13 @@ async fn addresses_are_checked() {
     }
     let mut options = LinkOptions::default();
     options.connecting = Duration::from_millis(500);
-    let nobody = Link::open(["redis://127.0.0.1:1"], options).await;
-    assert!(matches!(nobody, Err(RemoteError::Connect { .. })), "{nobody:?}");
-    assert!(!format!("{:?}", nobody.err()).contains("secret"));
+    let unreachable = Link::open(["redis://127.0.0.1:1"], options).await;
+    assert!(matches!(unreachable, Err(RemoteError::Connect { .. })), "{unreachable:?}");
+    assert!(!format!("{:?}", unreachable.err()).contains("secret"));
 }
 
 #[tokio::test]
-async fn a_filter_can_be_filled_before_it_answers() {
+async fn a_filter_can_be_filled_before_it_serves() {
     let Some(host) = host() else { return };
     let link = link(&host.url()).await;
     for backend in BACKENDS {
@@ -267,7 +270,7 @@ async fn a_filter_can_be_filled_before_it_answers() {
         let mut build =
             ShardedFilter::begin(&link, backend.name(), &plan(backend), Default::default()).await.unwrap();
         for batch in items.chunks(10_000) {
-            build.add(batch).await.unwrap();
+            build.insert(batch).await.unwrap();
         }
         let early = ShardedFilter::open(&link, backend.name()).await;
         assert!(matches!(early, Err(RemoteError::Missing { .. })), "{early:?}");
@@ -277,6 +280,6 @@ async fn a_filter_can_be_filled_before_it_answers() {
         let keys: HashSet<Vec<u8>> = filter.shard_keys(&items).await.unwrap().into_iter().collect();
         assert_eq!(keys.len(), 8);
         let few: Vec<Vec<u8>> = (0..500).map(non_member).collect();
-        assert!(filter.ask(&few).await.count(Answer::Absent) > 450);
+        assert!(filter.may_contain(&few).await.count(Answer::No) > 450);
     }
 }

@@ -1,7 +1,8 @@
-//! HTTP connections: how many there may be, and how long they may take.
+//! HTTP connections: limits on their number and on their time.
 //!
-//! A request has `request-timeout` in total, from its first byte to its answer. The answer, and the wait for the next request, have
-//! as long again. The first request counts from the moment the connection is accepted.
+//! A request has `request-timeout` in total, from its first byte to its answer. Writing the answer and
+//! waiting for the next request together have the same time again. The first request counts from the moment
+//! the connection is accepted.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,9 +25,9 @@ use tokio::time::Instant;
 
 use crate::shared::Shared;
 
-/// After an accept that failed, for want of file descriptors as a rule.
+/// The pause after a failed accept, which usually means that file descriptors have run out.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Bytes of a request's head, and of what is read ahead.
+/// The limit for the head of a request and for read-ahead, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 43\r\nconnection: close\r\n\r\n\
 {\"error\":\"max number of clients reached\"}\r\n";
@@ -38,7 +39,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router, shared: Arc<Sh
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if !shared.clients().enter_http(shared.settings().http_max_clients) => {
-                    // As much as the socket takes: no client keeps us here.
+                    // One attempt to write: a slow client must not block the loop.
                     let _ = stream.try_write(FULL);
                 }
                 Ok((stream, address)) => {
@@ -52,7 +53,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router, shared: Arc<Sh
     }
 }
 
-/// One of the connections there may be. Dropping it makes room.
+/// One of the `http-max-clients` connections. Dropping it makes room for another.
 struct Place(Arc<Shared>);
 
 impl Drop for Place {
@@ -85,29 +86,29 @@ async fn serve(stream: TcpStream, address: SocketAddr, router: Router, place: Pl
     tokio::select! {
         _ = connection => {}
         () = clock.over() => {
-            tracing::debug!(%address, "closed: HTTP takes too long");
+            tracing::debug!(%address, "HTTP connection closed: request-timeout exceeded");
             place.0.clients().http_overdue();
         }
     }
 }
 
-/// Where a connection came to.
+/// The local address of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local(pub(super) SocketAddr);
 
-/// When a connection is closed.
+/// The deadline of a connection.
 struct Clock {
     started: Instant,
     patience: Option<Duration>,
-    /// In milliseconds after `started`.
+    /// Milliseconds after `started`.
     due_ms: AtomicU64,
-    /// Is it between two requests?
+    /// Whether the connection is between two requests.
     waits: AtomicBool,
 }
 
 impl Clock {
     fn start(patience: Option<Duration>) -> Self {
-        // The first request counts from here, so it does not begin with its first byte.
+        // The first request counts from here, not from its first byte.
         let clock = Self {
             started: Instant::now(),
             patience,
@@ -123,20 +124,20 @@ impl Clock {
         self.due_ms.store(u64::try_from(due.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Something of a request came. Only the first byte after an answer gives more time.
+    /// Bytes of a request arrived. Only the first byte after an answer extends the deadline.
     fn begins(&self) {
         if self.waits.swap(false, Ordering::Relaxed) {
             self.wind();
         }
     }
 
-    /// The answer is there: it is written, and the next request may come.
+    /// The answer is ready: it is written, and the next request may come.
     fn waits(&self) {
         self.waits.store(true, Ordering::Relaxed);
         self.wind();
     }
 
-    /// Returns when the time is up; never, if there is no limit.
+    /// Returns when the deadline has passed. Never returns if there is no limit.
     async fn over(&self) {
         if self.patience.is_none() {
             return std::future::pending().await;
@@ -151,7 +152,7 @@ impl Clock {
     }
 }
 
-/// A stream that tells the clock when something came.
+/// A stream that reports arriving bytes to the clock.
 struct Watched {
     stream: TcpStream,
     clock: Arc<Clock>,

@@ -1,4 +1,4 @@
-//! `/api/v1/filters`: the list, one of them, and what it answers.
+//! `/api/v1/filters`: the list of filters, one filter, and its answers.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mayhap::figures;
 use mayhap_command::{Refusal, Reply, Request, Scratch, Touch, table};
 use mayhap_engine::Detail;
 use percent_encoding::percent_decode_str;
@@ -18,11 +19,11 @@ use super::{Problem, permit};
 use crate::shared::Shared;
 use crate::users::User;
 
-/// Filters on a page unless another number is asked for.
+/// The default number of filters on a page.
 const COUNT: u64 = 50;
-/// The most on a page.
+/// The maximum number of filters on a page.
 const MOST: u64 = 1_000;
-/// Items in a probe.
+/// The maximum number of items in a probe.
 const MOST_ITEMS: usize = 10_000;
 const PREFIX: &str = "/api/v1/filters/";
 const PROBE: &str = "/probe";
@@ -46,7 +47,7 @@ pub(super) async fn list(
     let page = shared.engine().page(query.cursor.unwrap_or(0), count, pattern);
     let seen = page.details.iter().filter(|detail| user.may_touch(&detail.name, Touch::Read));
     let filters: Vec<Value> = seen.map(describe).collect();
-    // Cursors use all 64 bits, and JavaScript's numbers have 53.
+    // A string: cursors have 64 bits, JavaScript's numbers only 53.
     let next = (page.next != 0).then(|| page.next.to_string());
     Ok(Json(json!({ "filters": filters, "next": next, "total": shared.engine().totals().names })))
 }
@@ -68,7 +69,7 @@ pub(super) struct Probe {
     items: Vec<Item>,
 }
 
-/// Text, or any bytes.
+/// An item: text, or any bytes.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Item {
@@ -76,7 +77,7 @@ enum Item {
     Bytes { base64: String },
 }
 
-/// What a filter answers about some items: `no`, `mayhap` or `not-ready`.
+/// Returns the answers of a filter for some items: `no`, `mayhap` or `not-ready`.
 pub(super) async fn probe(
     State(shared): State<Arc<Shared>>,
     Extension(user): Extension<Arc<User>>,
@@ -84,10 +85,11 @@ pub(super) async fn probe(
     Json(probe): Json<Probe>,
 ) -> Result<Json<Value>, Problem> {
     let path = uri.path().strip_suffix(PROBE);
-    let path = path.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "POST goes to …/probe"))?;
+    let path =
+        path.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "POST needs a path that ends in /probe"))?;
     let name = name(path);
     if probe.items.is_empty() || probe.items.len() > MOST_ITEMS {
-        let what = format!("{} items, a probe has from 1 to {MOST_ITEMS}", probe.items.len());
+        let what = format!("{} items: a probe must have 1 to {MOST_ITEMS} items", probe.items.len());
         return Err(Problem::new(StatusCode::BAD_REQUEST, what));
     }
     let items: Result<Vec<Vec<u8>>, _> = probe
@@ -109,7 +111,7 @@ pub(super) async fn probe(
         "MBbloomCF" | "mayhapCF-" => "cf.mexists",
         _ => "mf.mexists",
     };
-    let cannot = || Problem::new(StatusCode::CONFLICT, "this type answers no questions about items");
+    let cannot = || Problem::new(StatusCode::CONFLICT, "this type does not answer lookups of items");
     let command = table::find(command.as_bytes()).ok_or_else(cannot)?;
     let mut words: Vec<&[u8]> = vec![command.name.as_bytes(), &name];
     words.extend(items.iter().map(Vec::as_slice));
@@ -150,15 +152,16 @@ fn answers(reply: &Reply) -> Option<Vec<&'static str>> {
 }
 
 fn missing() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "there is no filter of this name")
+    Problem::new(StatusCode::NOT_FOUND, "there is no filter with this name")
 }
 
-/// The bytes of a name, as the path has them.
+/// Decodes the name in a path.
 fn name(path: &str) -> Vec<u8> {
     percent_decode_str(path.strip_prefix(PREFIX).unwrap_or_default()).collect()
 }
 
-/// Names are bytes: those that are no text are shown with what cannot be shown replaced, and whole in base64.
+/// Describes a name, which may be any bytes. A name that is not UTF-8 is shown with replacement characters,
+/// and in full as base64.
 fn describe(detail: &Detail) -> Value {
     let described = &detail.description;
     let mut value = json!({
@@ -175,6 +178,8 @@ fn describe(detail: &Detail) -> Value {
         "expected_fpr": described.expected_fpr,
         "health": described.health.name(),
         "memory_bytes": described.memory_bytes,
+        "bits_per_item": figures::bits_per(described.memory_bytes, described.capacity),
+        "bits_per_inserted": figures::bits_per(described.memory_bytes, described.items),
         "total_bytes": detail.total_bytes,
         "layers": described.layers,
         "generation": described.generation,

@@ -1,5 +1,5 @@
-//! Which host a request means, and which page sent it: a page of another site must not read or probe a server of this machine, also
-//! where it makes its own name point here (DNS rebinding).
+//! Checks the host that a request names and the page that sent it. A web page of another site must not read
+//! or probe a server on this machine, even if it makes its own name resolve to this machine (DNS rebinding).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,23 +26,30 @@ fn check(request: &Request, local: Option<Local>, shared: &Shared) -> Result<(),
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => Some(host.to_str().unwrap_or_default()),
-        // No browser is that old.
+        // HTTP/1.0 needs no Host header. No browser is that old.
         (None, _) if request.version() == Version::HTTP_10 => None,
-        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "a request needs one Host header")),
+        _ => {
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "a request must have exactly one Host header"));
+        }
     };
     for named in host.into_iter().chain(request.uri().authority().map(axum::http::uri::Authority::as_str)) {
         if !is_ours(named, local, shared) {
-            let what = format!("{named:?} is not a name of this server; http-hosts allows more names");
+            let what = format!(
+                "{named:?} is not a host name of this server; add it to the setting http-hosts to allow it"
+            );
             return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, what));
         }
     }
     if is_of_another_site(headers, host) {
-        return Err(Problem::new(StatusCode::FORBIDDEN, "a page of another origin may not ask"));
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "requests from pages of another origin are not allowed",
+        ));
     }
     Ok(())
 }
 
-/// Is `host` what clients may call this server?
+/// Whether clients may address this server as `host`.
 fn is_ours(host: &str, local: Option<Local>, shared: &Shared) -> bool {
     let Some((name, port)) = split(host) else { return false };
     let is_listed = |listed: &String| {
@@ -60,12 +67,12 @@ fn is_ours(host: &str, local: Option<Local>, shared: &Shared) -> bool {
     }
     let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() else { return false };
     let bound = &shared.settings().http_bind;
-    // An address is no name that points elsewhere tomorrow; ports and addresses may be translated on the way.
+    // An IP address cannot be rebound as a name can. Ports and addresses may be translated on the way.
     let anywhere = bound.iter().any(IpAddr::is_unspecified);
     anywhere || is_port && (ip.is_loopback() || ip == local.ip() || bound.contains(&ip))
 }
 
-/// The name, and the port if there is one. `None`: it is no host.
+/// Splits a host into its name and optional port. `None` if it is not a valid host.
 fn split(host: &str) -> Option<(&str, Option<u16>)> {
     let (name, port) = match host.rsplit_once(':') {
         // `[::1]` without a port.
@@ -76,7 +83,7 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     Some((name.strip_suffix('.').unwrap_or(name), port))
 }
 
-/// Does the browser say that a page of another origin asks?
+/// Whether the browser reports that a page of another origin sent the request.
 fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     let is_foreign = |site: &header::HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
     let is_other = |origin: &header::HeaderValue| {

@@ -1,4 +1,4 @@
-//! `/api/v1/plan`: which filter, how large.
+//! `/api/v1/plan`: advice on which filter to use and how large it is.
 
 use axum::http::StatusCode;
 use axum::response::Json;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Problem;
 
-/// What is asked of a filter.
+/// The requirements for a filter.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
@@ -18,7 +18,7 @@ pub(super) struct Asked {
     memory_limit_bytes: Option<u64>,
     #[serde(default)]
     growth: Option<AskedGrowth>,
-    /// Items are removed again, without an end.
+    /// Items are added and removed continuously.
     #[serde(default)]
     deletes: bool,
     #[serde(default)]
@@ -36,7 +36,7 @@ enum AskedGrowth {
     Window,
 }
 
-/// The advice for what is asked.
+/// Returns the advice for these requirements.
 pub(super) async fn plan(Json(asked): Json<Asked>) -> Result<Json<Value>, Problem> {
     let mut needs = Needs::new(asked.items, asked.target_fpr);
     needs.memory_limit_bytes = asked.memory_limit_bytes;

@@ -13,7 +13,7 @@ use crate::process::Process;
 use crate::shared::Shared;
 use crate::users::User;
 
-/// How the server is.
+/// Returns figures of the server.
 pub(super) async fn show(
     State(shared): State<Arc<Shared>>,
     Extension(user): Extension<Arc<User>>,

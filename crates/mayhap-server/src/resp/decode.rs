@@ -1,24 +1,24 @@
-//! Bytes to requests. Nothing is copied: a request is a row of spans of the buffer it came in.
+//! Decodes requests. Nothing is copied: a request is a list of spans of the buffer it arrived in.
 //!
-//! The decoder remembers how far it came, so that a request that arrives in a thousand pieces is read once. It allocates for
-//! words that arrived, never for those a length promises.
+//! The decoder remembers its position, so a request that arrives in a thousand pieces is read only once. It
+//! allocates for words that have arrived, never for those that a length announces.
 
 use std::fmt;
 use std::ops::Range;
 
-/// How long a line may be: a header, or an inline request.
+/// The maximum length of a line: a header or an inline request.
 const MAX_LINE: usize = 64 * 1024;
 
-/// What a request may hold.
+/// Limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Words of one request.
+    /// The maximum number of words in a request.
     pub words: usize,
-    /// Bytes of one word (`proto-max-bulk-len`).
+    /// The maximum number of bytes in a word (`proto-max-bulk-len`).
     pub word_bytes: usize,
-    /// Bytes of a request with all its words.
+    /// The maximum number of bytes in a request.
     pub request_bytes: usize,
-    /// Is the client known? A stranger may send ten words, and 16 KiB of them.
+    /// Whether the client is authenticated. Otherwise it may send ten words of together 16 KiB.
     pub authenticated: bool,
 }
 
@@ -29,43 +29,45 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long a line may be.
+    /// The maximum length of a line.
     const fn line_bytes(&self) -> usize {
-        if self.authenticated { MAX_LINE } else { STRANGER_BYTES }
+        if self.authenticated { MAX_LINE } else { UNAUTHENTICATED_BYTES }
     }
 }
 
-/// Words a stranger may send in a request.
-const STRANGER_WORDS: i64 = 10;
-/// Bytes of one word of a stranger.
-const STRANGER_WORD_BYTES: i64 = 16 * 1024;
-/// Bytes of a stranger's request: a word of that length, and what belongs to it.
-pub(crate) const STRANGER_BYTES: usize = 17 * 1024;
-/// Words and requests whose places are kept for the next ones: those of a large pipeline are not.
+/// The maximum number of words in a request of an unauthenticated client.
+const UNAUTHENTICATED_WORDS: i64 = 10;
+/// The maximum number of bytes in a word of an unauthenticated client.
+const UNAUTHENTICATED_WORD_BYTES: i64 = 16 * 1024;
+/// The maximum number of bytes in a request of an unauthenticated client: a word of maximum length, and the
+/// rest of the request.
+pub(crate) const UNAUTHENTICATED_BYTES: usize = 17 * 1024;
+/// The number of words and requests whose memory is kept for the next ones. That of a large pipeline is
+/// freed.
 const KEEP_PLACES: usize = 256;
 
-/// Why the bytes are no request. The connection is closed after the client was told.
+/// Why the bytes are not a request. The client gets the error, then the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// No end of line for too long, in an inline request.
+    /// An inline request is longer than a line may be.
     InlineTooLong,
-    /// An inline request whose quotes do not close.
+    /// The quotes of an inline request are not closed.
     UnbalancedQuotes,
-    /// No end of line for too long, behind `*`.
+    /// The line after `*` is too long.
     CountTooLong,
-    /// Not a number of words, or too many.
+    /// The number of words is invalid or too large.
     InvalidCount,
-    /// A stranger sends too many words.
-    StrangerCount,
-    /// No end of line for too long, behind `$`.
+    /// An unauthenticated client sent too many words.
+    UnauthenticatedCount,
+    /// The line after `$` is too long.
     LengthTooLong,
-    /// A word that does not begin with `$`.
+    /// A word does not begin with `$`.
     ExpectedDollar(u8),
-    /// Not a length, or too long.
+    /// The length of a word is invalid or too large.
     InvalidLength,
-    /// A stranger sends too long a word, or too many long ones.
-    StrangerLength,
+    /// An unauthenticated client sent a word that is too long, or too many bytes in all.
+    UnauthenticatedLength,
     /// All words together are too long.
     RequestTooLong,
 }
@@ -78,13 +80,13 @@ impl fmt::Display for ProtocolError {
             Self::UnbalancedQuotes => f.write_str("unbalanced quotes in request"),
             Self::CountTooLong => f.write_str("too big mbulk count string"),
             Self::InvalidCount => f.write_str("invalid multibulk length"),
-            Self::StrangerCount => f.write_str("unauthenticated multibulk length"),
+            Self::UnauthenticatedCount => f.write_str("unauthenticated multibulk length"),
             Self::LengthTooLong => f.write_str("too big bulk count string"),
             // The line of an error ends at the first line break.
             Self::ExpectedDollar(b'\r' | b'\n') => f.write_str("expected '$', got ' '"),
             Self::ExpectedDollar(got) => write!(f, "expected '$', got '{}'", char::from(*got)),
             Self::InvalidLength => f.write_str("invalid bulk length"),
-            Self::StrangerLength => f.write_str("unauthenticated bulk length"),
+            Self::UnauthenticatedLength => f.write_str("unauthenticated bulk length"),
             Self::RequestTooLong => f.write_str("too big request"),
         }
     }
@@ -92,53 +94,53 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// One whole request: where it begins in the buffer, and which words are its.
+/// One complete request: its position in the buffer and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The offset of its first byte.
     pub start: usize,
-    /// The offset behind its last byte.
+    /// The offset after its last byte.
     pub end: usize,
     /// Its words, by index into [`Decoder::words`].
     pub words: Range<usize>,
 }
 
-/// Where a word is.
+/// The position of a word.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,
     end: usize,
-    /// Inline words with quotes are not in the buffer as they are meant: they are in [`Decoder::unquoted`].
+    /// A quoted inline word, which is not in the buffer as it is but in [`Decoder::unquoted`].
     unquoted: bool,
 }
 
-/// Reads requests off a buffer that grows at its end and is cut at its front.
+/// Reads requests from a buffer that grows at its end and is cut at its front.
 #[derive(Debug, Default)]
 pub struct Decoder {
     spans: Vec<Span>,
     frames: Vec<Frame>,
-    /// Inline words that were quoted.
+    /// The quoted inline words, unquoted.
     unquoted: Vec<u8>,
-    /// The next byte to look at.
+    /// The next byte to read.
     at: usize,
-    /// Where the request under way begins.
+    /// The start of the current request.
     start: usize,
     /// Its first span.
     first: usize,
-    /// Its words that are still to come.
+    /// The number of words that are still missing.
     missing: usize,
-    /// The length of the word under way, whose header was read.
+    /// The length of the current word, if its header was read.
     length: Option<usize>,
-    /// How far behind `at` no end of line was found.
+    /// The number of bytes after `at` that contain no end of line.
     searched: usize,
 }
 
 impl Decoder {
-    /// Reads whole requests, `most` at the most, out of `buffer`. What was read before is not read again, as long as the buffer
-    /// only grew or was cut by [`cut`](Self::cut).
+    /// Reads at most `most` complete requests from `buffer`. Bytes that were read before are not read again;
+    /// between calls the buffer may only grow or be cut by [`cut`](Self::cut).
     ///
     /// # Errors
-    /// The bytes behind the last frame are no request. The frames before it are good.
+    /// The bytes after the last frame are not a request. The frames before are valid.
     pub fn read(&mut self, buffer: &[u8], limits: &Limits, most: usize) -> Result<(), ProtocolError> {
         while self.frames.len() < most && self.at < buffer.len() {
             if self.missing == 0 {
@@ -166,13 +168,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// The whole requests that were read.
+    /// The complete requests.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// All words of [`frames`](Self::frames), in order: `buffer` is the one that was read.
+    /// All words of [`frames`](Self::frames), in order. `buffer` is the buffer that was read.
     pub fn words<'a>(&'a self, buffer: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let end = self.frames.last().map_or(0, |frame| frame.words.end);
         self.spans[..end].iter().map(move |span| match span.unquoted {
@@ -181,27 +183,28 @@ impl Decoder {
         })
     }
 
-    /// Where the words of `frame` are, from its start on. `None` if one of them is quoted: then it is not in the buffer as it is
-    /// meant.
+    /// The positions of the words of `frame`, relative to its start. `None` if one of them is quoted, because
+    /// the buffer does not contain its unquoted form.
     #[must_use]
     pub fn spans(&self, frame: &Frame) -> Option<Vec<Range<usize>>> {
         let span = |span: &Span| (!span.unquoted).then(|| span.start - frame.start..span.end - frame.start);
         self.spans[frame.words.clone()].iter().map(span).collect()
     }
 
-    /// How many bytes the whole requests take: as many may be cut off the front.
+    /// The number of bytes of the complete requests, which may be cut off the front.
     #[must_use]
     pub const fn whole(&self) -> usize {
         if self.missing > 0 { self.start } else { self.at }
     }
 
-    /// How many bytes are missing, at the least, before another call makes sense: more than 1 in the midst of a long word.
+    /// The minimum number of bytes that must arrive before another call makes sense. More than 1 inside a
+    /// long word.
     #[must_use]
     pub fn wanted(&self, buffered: usize) -> usize {
         self.length.map_or(1, |length| (self.at + length + 2).saturating_sub(buffered)).max(1)
     }
 
-    /// Bytes it keeps about what it read.
+    /// The memory of the decoder in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<Span>()
@@ -209,15 +212,16 @@ impl Decoder {
             + self.unquoted.capacity()
     }
 
-    /// Gives back what only a large pipeline needed. There may be ten thousand decoders.
+    /// Frees memory that only a large pipeline needed. There may be ten thousand decoders.
     fn shrink(&mut self) {
         self.spans.shrink_to(self.spans.len().max(KEEP_PLACES));
         self.frames.shrink_to(KEEP_PLACES);
         self.unquoted.shrink_to(KEEP_PLACES);
     }
 
-    /// Forgets the first `done` frames, of which the caller takes care, and all that follow them too: those will be read again.
-    /// Says how many bytes the caller must cut off the front of the buffer before it calls [`read`](Self::read) again.
+    /// Drops all frames. The caller has handled the first `done` of them; the others will be read again.
+    /// Returns the number of bytes that the caller must cut off the front of the buffer before it calls
+    /// [`read`](Self::read) again.
     pub fn cut(&mut self, done: usize) -> usize {
         if let Some(next) = self.frames.get(done) {
             let cut = next.start;
@@ -252,20 +256,20 @@ impl Decoder {
         cut
     }
 
-    /// `*3`: how many words follow. `false`: the line is not there yet.
+    /// Reads `*3`, the number of words. Returns `false` if the line is not complete.
     fn count(&mut self, buffer: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
         let Some(line) = self.line(buffer, limits, ProtocolError::CountTooLong)? else { return Ok(false) };
         let most = i64::try_from(limits.words).unwrap_or(i64::MAX);
         let count =
             number(&buffer[line]).filter(|count| *count <= most).ok_or(ProtocolError::InvalidCount)?;
-        if !limits.authenticated && count > STRANGER_WORDS {
-            return Err(ProtocolError::StrangerCount);
+        if !limits.authenticated && count > UNAUTHENTICATED_WORDS {
+            return Err(ProtocolError::UnauthenticatedCount);
         }
         self.missing = usize::try_from(count).unwrap_or(0);
         Ok(true)
     }
 
-    /// `$3` and three bytes. `false`: they are not all there yet.
+    /// Reads `$3` and three bytes. Returns `false` if they are not complete.
     fn word_in(&mut self, buffer: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
         let length = match self.length {
             Some(length) => length,
@@ -281,14 +285,14 @@ impl Decoder {
                 let length = number(&buffer[line])
                     .filter(|length| (0..=most).contains(length))
                     .ok_or(ProtocolError::InvalidLength)?;
-                if !limits.authenticated && length > STRANGER_WORD_BYTES {
-                    return Err(ProtocolError::StrangerLength);
+                if !limits.authenticated && length > UNAUTHENTICATED_WORD_BYTES {
+                    return Err(ProtocolError::UnauthenticatedLength);
                 }
                 let length = usize::try_from(length).map_err(|_| ProtocolError::InvalidLength)?;
-                // Before any of it is waited for.
+                // Checked before waiting for the bytes.
                 let bytes = (self.at - self.start).saturating_add(length);
-                if !limits.authenticated && bytes > STRANGER_BYTES {
-                    return Err(ProtocolError::StrangerLength);
+                if !limits.authenticated && bytes > UNAUTHENTICATED_BYTES {
+                    return Err(ProtocolError::UnauthenticatedLength);
                 }
                 if bytes > limits.request_bytes {
                     return Err(ProtocolError::RequestTooLong);
@@ -306,8 +310,8 @@ impl Decoder {
         Ok(true)
     }
 
-    /// The line at `at`, without its marker and its end, of which only the `\r` is looked at, as in Redis. `None`: its end is not
-    /// there yet.
+    /// Returns the line at `at`, without its marker and its end. As in Redis, only the `\r` of the end is
+    /// checked. `None` if the line is not complete.
     fn line(
         &mut self,
         buffer: &[u8],
@@ -334,7 +338,7 @@ impl Decoder {
         }
     }
 
-    /// Words on a line, as a person types them. `false`: the line is not there yet.
+    /// Reads an inline request, as a person types it. Returns `false` if the line is not complete.
     fn inline(&mut self, buffer: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
         let from = self.at + self.searched;
         let Some(end) = buffer[from..].iter().position(|byte| *byte == b'\n') else {
@@ -353,14 +357,14 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Splits a line into words by Redis's rules: blanks, `"…"` with escapes, `'…'` with `\'` alone.
+    /// Splits a line into words by Redis's rules: blanks, `"…"` with escapes, `'…'` with only `\'`.
     fn split(&mut self, line: &[u8], offset: usize) -> Result<(), ProtocolError> {
         let mut at = 0;
         loop {
             while line.get(at).is_some_and(|byte| is_blank(*byte)) {
                 at += 1;
             }
-            // A zero byte ends the line where lines are C strings.
+            // A zero byte ends the line, as in a C string.
             if line.get(at).is_none_or(|byte| *byte == 0) {
                 return Ok(());
             }
@@ -379,13 +383,13 @@ impl Decoder {
     }
 }
 
-/// What separates words: C's `isspace`.
+/// Whether the byte separates words, as C's `isspace`.
 const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
 }
 
-/// Appends the word at `at`, which has quotes, to `word`. Gives the offset behind it; `None`: a quote does not close, or something
-/// follows its end without a blank.
+/// Appends the quoted word at `at` to `word` and returns the offset after it. `None` if a quote is not
+/// closed, or if its end is not followed by a blank.
 fn unquote(line: &[u8], mut at: usize, word: &mut Vec<u8>) -> Option<usize> {
     loop {
         match line.get(at).copied() {
@@ -403,7 +407,8 @@ fn unquote(line: &[u8], mut at: usize, word: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// Appends what stands between quotes, `at` being behind the first one. Gives the offset behind the second.
+/// Appends the text up to the closing quote; `at` is after the opening quote. Returns the offset after the
+/// closing quote.
 fn quoted(line: &[u8], mut at: usize, quote: u8, word: &mut Vec<u8>) -> Option<usize> {
     loop {
         let (byte, taken) = match line.get(at..)? {
@@ -443,7 +448,8 @@ const fn hex(digit: u8) -> u8 {
     }
 }
 
-/// Digits with a sign and nothing else, as [`mayhap_command::args::integer`] has them, but short ones are read quickly.
+/// Parses digits with an optional sign, as [`mayhap_command::args::integer`] does, but faster for short
+/// numbers.
 fn number(digits: &[u8]) -> Option<i64> {
     match digits {
         [digit @ b'0'..=b'9'] => Some(i64::from(digit - b'0')),
@@ -458,7 +464,7 @@ mod tests {
 
     type Words = Vec<Vec<u8>>;
 
-    /// All requests of `pieces`, fed one behind the other as a connection feeds them, and the error at their end.
+    /// Feeds `pieces` one after another, as a connection does. Returns all requests and the error at the end.
     fn decode(pieces: &[&[u8]], limits: &Limits) -> (Vec<Words>, Option<ProtocolError>) {
         let mut decoder = Decoder::default();
         let mut buffer = Vec::new();
@@ -537,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_named_in_redis_words() {
+    fn protocol_errors_have_the_words_of_redis() {
         let long = vec![b'1'; MAX_LINE + 1];
         let too_long = |start: &str| [start.as_bytes(), &long].concat();
         for (bytes, text) in [
@@ -562,21 +568,24 @@ mod tests {
     }
 
     #[test]
-    fn strangers_may_send_little() {
+    fn unauthenticated_clients_have_small_limits() {
         let limits = Limits { authenticated: false, ..Limits::default() };
-        assert_eq!(decode(&[b"*11\r\n"], &limits).1, Some(ProtocolError::StrangerCount));
-        assert_eq!(decode(&[b"*1\r\n$16385\r\n"], &limits).1, Some(ProtocolError::StrangerLength));
+        assert_eq!(decode(&[b"*11\r\n"], &limits).1, Some(ProtocolError::UnauthenticatedCount));
+        assert_eq!(decode(&[b"*1\r\n$16385\r\n"], &limits).1, Some(ProtocolError::UnauthenticatedLength));
         assert_eq!(decode(&[b"*10\r\n$16384\r\n"], &limits).1, None);
-        // All of it together, and without an end of the line.
+        // All words together, and a line without an end.
         let word = [&b"*2\r\n$16000\r\n"[..], &[b'a'; 16_000], b"\r\n$16000\r\n"].concat();
-        assert_eq!(decode(&[&word], &limits).1, Some(ProtocolError::StrangerLength));
-        assert_eq!(decode(&[&[b'a'; STRANGER_BYTES + 1]], &limits).1, Some(ProtocolError::InlineTooLong));
-        let digits = [&b"*"[..], &[b'1'; STRANGER_BYTES]].concat();
+        assert_eq!(decode(&[&word], &limits).1, Some(ProtocolError::UnauthenticatedLength));
+        assert_eq!(
+            decode(&[&[b'a'; UNAUTHENTICATED_BYTES + 1]], &limits).1,
+            Some(ProtocolError::InlineTooLong)
+        );
+        let digits = [&b"*"[..], &[b'1'; UNAUTHENTICATED_BYTES]].concat();
         assert_eq!(decode(&[&digits], &limits).1, Some(ProtocolError::CountTooLong));
     }
 
     #[test]
-    fn all_words_together_have_a_limit_and_a_large_pipeline_leaves_nothing_behind() {
+    fn all_words_together_have_a_limit_and_the_memory_of_a_large_pipeline_is_freed() {
         let limits = Limits { request_bytes: 100, ..Limits::default() };
         assert_eq!(decode(&[b"*2\r\n$40\r\n", &[b'a'; 40], b"\r\n$40\r\n"], &limits).1, None);
         let error = decode(&[b"*2\r\n$40\r\n", &[b'a'; 40], b"\r\n$50\r\n"], &limits).1;
@@ -589,20 +598,20 @@ mod tests {
     }
 
     #[test]
-    fn a_length_allocates_nothing_and_what_was_read_is_not_read_again() {
+    fn a_length_allocates_nothing_and_bytes_are_read_only_once() {
         let mut decoder = Decoder::default();
         let mut buffer = b"*1048576\r\n$536870912\r\nabc".to_vec();
         decoder.read(&buffer, &Limits::default(), usize::MAX).unwrap();
         assert_eq!(decoder.spans.capacity(), 0);
         assert_eq!(decoder.wanted(buffer.len()), 536_870_912 + 2 - 3);
-        // The header is behind it: were it read again, this would be an error.
+        // The header was cut off: reading it again would be an error.
         buffer[0] = b'!';
         decoder.read(&buffer, &Limits::default(), usize::MAX).unwrap();
         assert_eq!((decoder.frames().len(), decoder.cut(0)), (0, 0));
     }
 
     #[test]
-    fn frames_that_were_not_taken_come_again() {
+    fn frames_that_were_not_handled_are_read_again() {
         let buffer = b"a\r\nb\r\n*1\r\n$1\r\nc\r\n*2\r\n$1\r\nd\r\n";
         let mut decoder = Decoder::default();
         decoder.read(buffer, &Limits::default(), usize::MAX).unwrap();

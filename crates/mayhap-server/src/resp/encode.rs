@@ -1,4 +1,4 @@
-//! Replies to bytes, in both protocols.
+//! Encodes replies in both protocols.
 
 use std::io::Write as _;
 
@@ -7,15 +7,15 @@ use mayhap_command::{Refusal, Reply, number};
 /// The protocol a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Strings, integers, lists.
+    /// RESP2: strings, integers, lists.
     #[default]
     Resp2,
-    /// Booleans, doubles, maps, sets and more.
+    /// RESP3: also booleans, doubles, maps, sets and more.
     Resp3,
 }
 
 impl Protocol {
-    /// As `HELLO` counts them.
+    /// The version number in `HELLO`.
     #[must_use]
     pub const fn number(self) -> i64 {
         match self {
@@ -25,12 +25,12 @@ impl Protocol {
     }
 }
 
-/// For a string of more bytes it is asked first whether there is memory for them.
+/// For longer strings, the encoder first checks that there is enough memory.
 const LONG_BYTES: usize = 64 << 10;
-/// More than the length and the ends of lines.
+/// An upper bound for the length and the line ends of a string.
 const BESIDES_BYTES: usize = 64;
 
-/// Appends `reply` to `out`. A long string for which there is no memory is replaced by an error.
+/// Appends `reply` to `out`. A long string is replaced by an error if there is not enough memory for it.
 pub fn reply(reply_: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
     let modern = protocol == Protocol::Resp3;
     match reply_ {
@@ -87,7 +87,7 @@ pub fn reply(reply_: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
 /// Appends an error: `-` and its text, code included.
 pub fn error(text: &impl std::fmt::Display, out: &mut Vec<u8>) {
     let mut message = Vec::new();
-    // Writing to memory does not fail.
+    // Writing to a vector does not fail.
     let _ = write!(message, "{text}");
     line(b'-', &message, out);
 }
@@ -102,7 +102,7 @@ fn boolean(yes: bool, protocol: Protocol, out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// A line holds no line breaks: they become blanks, as in Redis.
+/// Appends a line. Line breaks in it are replaced by blanks, as in Redis.
 fn line(marker: u8, text: &[u8], out: &mut Vec<u8>) {
     out.push(marker);
     let from = out.len();
@@ -116,7 +116,7 @@ fn line(marker: u8, text: &[u8], out: &mut Vec<u8>) {
 }
 
 fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
-    // What is short fits, or nothing works any more.
+    // If there is no memory for a short string, nothing works.
     if bytes.len() > LONG_BYTES && out.try_reserve(bytes.len() + BESIDES_BYTES).is_err() {
         return error(&Refusal::InsufficientMemory, out);
     }
@@ -135,7 +135,7 @@ fn header(marker: u8, number: i64, out: &mut Vec<u8>) {
         out.extend_from_slice(&[marker, b'0' + digit as u8, b'\r', b'\n']);
         return;
     }
-    // A sign, 19 digits, and what is around them.
+    // A sign, 19 digits, the marker and the end of the line.
     let mut text = [0; 24];
     let mut at = text.len() - 2;
     text[at..].copy_from_slice(b"\r\n");

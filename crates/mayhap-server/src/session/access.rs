@@ -1,4 +1,4 @@
-//! `ACL`: who may do what, and what this session's user may.
+//! `ACL`: users, and the permissions of the session's user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::users::category::{self, CATEGORIES};
 use crate::users::refusals::{Reason, Refused};
 use crate::users::{ChangeError, DEFAULT, Denied, User, Users, hex, line};
 
-/// Bits of a password that `ACL GENPASS` makes, unless another number is asked for.
+/// The default number of bits for `ACL GENPASS`.
 const BITS: i64 = 256;
 const MOST_BITS: i64 = 4_096;
-/// Entries of `ACL LOG` unless another number is asked for.
+/// The default number of entries of `ACL LOG`.
 const ENTRIES: usize = 10;
 
-/// The reply of a command that lists names, without those that are not open to `user`.
+/// Removes names that `user` may not see from the reply of a command that lists names.
 pub(crate) fn conceal(user: &User, command: &Command, reply: Reply) -> Reply {
     let Run::Keyspace(which @ (Keyspace::Scan | Keyspace::List | Keyspace::Random)) = command.run else {
         return reply;
@@ -36,7 +36,7 @@ pub(crate) fn conceal(user: &User, command: &Command, reply: Reply) -> Reply {
     match (which, reply) {
         (Keyspace::List, Reply::Array(names)) => Reply::Array(names.into_iter().filter(is_open).collect()),
         (Keyspace::Scan, Reply::Array(mut page)) => {
-            // The cursor, and the names.
+            // A page is the cursor and the names.
             if let Some(Reply::Array(names)) = page.get_mut(1) {
                 names.retain(is_open);
             }
@@ -48,7 +48,7 @@ pub(crate) fn conceal(user: &User, command: &Command, reply: Reply) -> Reply {
 }
 
 impl Session {
-    /// Are the users what they were? If not, takes this session's as it is now, or ends the session if it is gone.
+    /// If users have changed, looks up the session's user again. Ends the session if that user is gone.
     pub(crate) fn refresh(&mut self) {
         if self.shared.users().epoch() != self.epoch {
             self.take_user_again();
@@ -73,26 +73,26 @@ impl Session {
         self.settle();
     }
 
-    /// Begins as the default user, who need not say a password if there is none.
+    /// Begins as the default user, authenticated if that user needs no password.
     pub(super) fn become_default(&mut self) {
         self.user = self.shared.users().default_user();
         self.authenticated = self.user.is_open();
     }
 
-    /// From now on the requests are this user's.
+    /// Makes this user the user of the session.
     pub(super) fn become_user(&mut self, user: Arc<User>) {
         self.user = user;
         self.authenticated = true;
     }
 
-    /// May this be run by this session's user, or by anybody at all?
+    /// Checks that the command is enabled and that the session's user may run it.
     pub(super) fn permit(&self, command: &'static Command, words: &[&[u8]]) -> Result<(), Refusal> {
         if let Some(why) = self.shared.users().off().why(command) {
             let command = command.name.to_ascii_uppercase();
             return Err(SessionRefusal::Off { command, why }.into());
         }
-        // Whoever is a stranger may say who he is.
-        if is_for_strangers(command) {
+        // Commands for authentication are always allowed.
+        if needs_no_authentication(command) {
             return Ok(());
         }
         let denied = match self.user.may(&Request { command, words }) {
@@ -111,25 +111,26 @@ impl Session {
         .into())
     }
 
-    /// The same for this session's user.
+    /// As [`conceal`], for the session's user.
     pub(crate) fn conceal(&self, command: &Command, reply: Reply) -> Reply {
         conceal(&self.user, command, reply)
     }
 
-    /// Whose session it is.
+    /// The user of the session.
     pub(crate) const fn user(&self) -> &Arc<User> {
         &self.user
     }
 
-    /// For `ACL LOG`.
+    /// Adds an entry to `ACL LOG`.
     fn log_refused(&self, reason: Reason, object: Vec<u8>, user: Vec<u8>) {
         let in_transaction = self.transaction.is_open();
         let refused = Refused { reason, in_transaction, object, user };
         self.shared.users().refusals().add(refused, self.client.line(), System.now_ms());
     }
 
-    /// The user of this name, if the password is right. The answer waits where there were many wrong ones.
-    pub(super) fn enter(
+    /// Returns the user with this name if the password is right. After many wrong passwords the reply is
+    /// delayed.
+    pub(super) fn authenticate(
         &mut self,
         command: &[u8],
         name: &[u8],
@@ -137,18 +138,18 @@ impl Session {
     ) -> Result<Arc<User>, Refusal> {
         let users = self.shared.users();
         let now = std::time::Instant::now();
-        // However they come, a connection has no more guesses than these.
+        // A connection has no more attempts than these, whichever command they come in.
         let may_guess = self.wrong_passwords < LAST;
-        if let Some(user) = users.enter(name, password).filter(|_| may_guess) {
+        if let Some(user) = users.authenticate(name, password).filter(|_| may_guess) {
             let wait = users.back_off().right(self.client.source(), now);
-            // Who was wrong a moment ago, in the same transaction, waits for that.
+            // A wrong password earlier in the same transaction may already require a longer wait.
             self.wait = self.wait.max(wait);
             return Ok(user);
         }
         self.wrong_passwords = self.wrong_passwords.saturating_add(1);
         let wait = users.back_off().wrong(self.client.source(), self.wrong_passwords, now);
         self.wait = self.wait.max(wait);
-        // Some say the password where the name should be.
+        // A user may have typed the password in place of the name: do not log it.
         let name = if users.get(name).is_some() { name } else { b"(unknown)" };
         tracing::warn!(
             client = self.client.id,
@@ -161,18 +162,19 @@ impl Session {
         Err(SessionRefusal::WrongPass.into())
     }
 
-    /// How long the answer has to wait, if it has to; once.
+    /// Takes the delay of the reply, if there is one.
     pub(super) fn take_wait(&mut self) -> Option<Duration> {
         let wait = std::mem::take(&mut self.wait);
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// The same for a reply that is written already but has not left, and whether the connection ends with it.
+    /// As [`take_wait`](Self::take_wait), for a reply that is written but not sent. Also returns whether to
+    /// close the connection after it.
     pub(crate) fn take_pause(&mut self) -> Option<(Duration, bool)> {
         self.take_wait().map(|wait| (wait, self.wrong_passwords >= LAST))
     }
 
-    /// `ACL subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `ACL subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn acl(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
         let users = self.shared.users();
         Ok(Answer::Reply(match words[1].to_ascii_lowercase().as_slice() {
@@ -205,7 +207,7 @@ impl Session {
             b"load" => {
                 users.load().map_err(|error| SessionRefusal::UsersFile(error.to_string()))?;
                 tracing::info!(client = self.client.id, users = users.all().len(), "users loaded");
-                // Those whose users are gone see it when they are woken.
+                // Sessions whose user is gone notice it when they wake up.
                 self.shared.clients().wake_all();
                 Reply::Ok
             }
@@ -213,7 +215,7 @@ impl Session {
         }))
     }
 
-    /// `ACL DELUSER name …`: their connections are closed.
+    /// `ACL DELUSER name …`: closes the connections of these users.
     fn remove_users(&self, names: &[&[u8]]) -> Result<Answer, Refusal> {
         if names.contains(&DEFAULT) {
             return Err(SessionRefusal::DefaultUser.into());
@@ -256,8 +258,8 @@ impl Session {
     }
 }
 
-/// May it be run by somebody who has not said who he is?
-pub(super) fn is_for_strangers(command: &Command) -> bool {
+/// Whether unauthenticated clients may run this command.
+pub(super) fn needs_no_authentication(command: &Command) -> bool {
     matches!(command.run, Run::Server(Server::Auth | Server::Hello | Server::Quit | Server::Reset))
 }
 
@@ -318,7 +320,7 @@ fn generate(words: &[&[u8]]) -> Result<Reply, Refusal> {
     if !(1..=MOST_BITS).contains(&bits) {
         return Err(SessionRefusal::PasswordBits.into());
     }
-    // Four bits for each digit.
+    // Four bits per digit.
     let digits = usize::try_from(bits).unwrap_or_default().div_ceil(4);
     let mut bytes = vec![0; digits.div_ceil(2)];
     System.random(&mut bytes);

@@ -1,4 +1,4 @@
-//! `CLIENT`: what a connection says about itself and about others.
+//! `CLIENT`: the properties of this connection, and the list of all connections.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use mayhap_command::{Refusal, Reply, args};
 use super::handshake::{client_name, is_printable};
 use super::{Answer, Answers, Session, help, is, shown};
 use crate::client::Client;
-use crate::shared::Pause;
+use crate::shared::ClientPause;
 use crate::users::Users;
 
 impl Session {
-    /// `CLIENT subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `CLIENT subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn client(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
         let subcommand = words[1].to_ascii_lowercase();
         Ok(Answer::Reply(match subcommand.as_slice() {
@@ -33,7 +33,7 @@ impl Session {
             b"kill" => return self.kill(&words[2..]),
             b"no-evict" | b"no-touch" if is(words[2], "on") || is(words[2], "off") => Reply::Ok,
             b"reply" => return self.set_answers(words[2]),
-            // Nothing is tracked.
+            // There is no client tracking.
             b"getredir" => Reply::Integer(-1),
             b"pause" => self.pause(&words[2..])?,
             b"unpause" => {
@@ -51,9 +51,9 @@ impl Session {
         let millis = args::integer(words[0]).ok_or(Refusal::BadTimeout)?;
         let millis = u64::try_from(millis).map_err(|_| Refusal::NegativeTimeout)?;
         let pause = match words[1..] {
-            [] => Pause::All,
-            [which] if is(which, "all") => Pause::All,
-            [which] if is(which, "write") => Pause::Writes,
+            [] => ClientPause::All,
+            [which] if is(which, "all") => ClientPause::All,
+            [which] if is(which, "write") => ClientPause::Writes,
             _ => return Err(Refusal::Syntax),
         };
         self.shared.pause(pause, Duration::from_millis(millis));
@@ -130,8 +130,8 @@ impl Session {
         Ok(if ours { Answer::Last(reply) } else { self.once_closed(others, reply) })
     }
 
-    /// Answers when these connections are closed, so that who is told of it does not meet one that is about to go. Each is closed by its
-    /// own thread, at once unless that has much to do.
+    /// Replies after these connections are closed, so that the client does not see one of them afterwards.
+    /// Each is closed by its own worker thread, soon unless that thread is busy. Waits at most 200 ms.
     pub(super) fn once_closed(&self, ids: Vec<u64>, reply: Reply) -> Answer {
         const PATIENCE: Duration = Duration::from_millis(200);
         if ids.is_empty() {
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// Which connections `CLIENT KILL` closes.
+/// The connections that `CLIENT KILL` closes.
 #[derive(Debug)]
 struct Filter<'a> {
     id: Option<i64>,
@@ -207,7 +207,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// All connections are of the type `normal`; the others Redis knows have none here.
+/// All connections have the type `normal`. Redis's other types exist, but have no connections here.
 fn is_normal(kind: &[u8]) -> Result<bool, Refusal> {
     match kind.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(true),
@@ -216,7 +216,7 @@ fn is_normal(kind: &[u8]) -> Result<bool, Refusal> {
     }
 }
 
-/// `CLIENT UNBLOCK client-id [TIMEOUT|ERROR]`: nobody waits.
+/// `CLIENT UNBLOCK client-id [TIMEOUT|ERROR]`: no client is ever blocked.
 fn unblock(words: &[&[u8]]) -> Result<Reply, Refusal> {
     match words {
         [_] => {}
@@ -230,7 +230,7 @@ fn unblock(words: &[&[u8]]) -> Result<Reply, Refusal> {
     Ok(Reply::Integer(0))
 }
 
-/// Lines for a person. What clients sent may be in them, so they are bytes unless they are text.
+/// Lines for a person. They may contain text from clients, so they are bytes if they are not UTF-8.
 fn text(lines: impl IntoIterator<Item = Vec<u8>>) -> Reply {
     let mut bytes = Vec::new();
     for line in lines {

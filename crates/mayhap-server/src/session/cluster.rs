@@ -1,15 +1,15 @@
-//! `CLUSTER`: there is none, said in the words clients look for.
+//! `CLUSTER`: replies that the server is not a cluster, in the words clients look for.
 
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Refusal, Reply};
 
 use super::{Session, is};
 
-/// Slots of a cluster.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
 
 impl Session {
-    /// `CLUSTER subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `CLUSTER subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn cluster(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         if is(words[1], "keyslot") {
             Ok(Reply::Integer(i64::from(slot(words[2]))))
@@ -26,17 +26,18 @@ impl Session {
     }
 }
 
-/// The slot of a name: of what stands between the first `{` and the `}` behind it, if anything does.
+/// Returns the slot of a name: that of the text between the first `{` and the next `}`, or of the whole name
+/// if that is empty.
 fn slot(name: &[u8]) -> u16 {
     let tag = name.iter().position(|byte| *byte == b'{').and_then(|open| {
-        let behind = &name[open + 1..];
-        let close = behind.iter().position(|byte| *byte == b'}')?;
-        (close > 0).then(|| &behind[..close])
+        let after = &name[open + 1..];
+        let close = after.iter().position(|byte| *byte == b'}')?;
+        (close > 0).then(|| &after[..close])
     });
     crc16(tag.unwrap_or(name)) % SLOTS
 }
 
-/// CRC-16/XMODEM, by which clusters of Redis spread names.
+/// CRC-16/XMODEM, which assigns names to slots in Redis Cluster.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| match crc & 0x8000 {
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_of_redis_clusters() {
+    fn slots_match_the_cluster_specification() {
         // From the cluster specification: the checksum of 123456789 is 31C3.
         assert_eq!(crc16(b"123456789"), 0x31C3);
         assert_eq!(slot(b"foo"), 12_182);

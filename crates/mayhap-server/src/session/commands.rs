@@ -1,4 +1,4 @@
-//! `COMMAND`: the table of commands, as clients read it.
+//! `COMMAND`: the table of commands in the format of Redis.
 
 use mayhap_command::run::Server;
 use mayhap_command::server::{SessionRefusal, Subcommand, subcommand, subcommands};
@@ -8,7 +8,7 @@ use mayhap_command::{Access, Command, Family, Flags, Names, Refusal, Reply, Run,
 use super::{help, is, list, map};
 use crate::users::category;
 
-/// `COMMAND [subcommand …]`; if there is one it is known and the number of words fits.
+/// Runs `COMMAND [subcommand …]`. If there is a subcommand, it exists and the number of words is right.
 pub(super) fn command(words: &[&[u8]]) -> Result<Reply, Refusal> {
     let Some(which) = words.get(1) else { return Ok(Reply::Array(table::all().map(entry).collect())) };
     let rest = &words[2..];
@@ -45,7 +45,7 @@ enum Found {
     Subcommand(&'static Command, &'static Subcommand),
 }
 
-/// What `client` and `client|list` name.
+/// Finds a command by a name such as `client` or `client|list`.
 fn find(name: &[u8]) -> Option<Found> {
     let mut parts = name.splitn(2, |byte| *byte == b'|');
     let command = table::find(parts.next()?)?;
@@ -62,7 +62,7 @@ impl Found {
         }
     }
 
-    /// The name, and what `COMMAND DOCS` says of it.
+    /// The name and the entry in `COMMAND DOCS`.
     fn docs(self) -> (Reply, Reply) {
         let (name, summary, syntax, command) = match self {
             Self::Command(command) => (command.name.to_owned(), command.summary, command.syntax, command),
@@ -93,7 +93,7 @@ fn named(pairs: Vec<(&'static str, Reply)>) -> Reply {
     Reply::Map(pairs.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect())
 }
 
-/// The arguments of a command, and what they are made of.
+/// The arguments of a command, with nested arguments.
 fn arguments_docs(arguments: &[Argument]) -> Reply {
     let docs = |argument: &Argument| {
         let mut pairs =
@@ -130,7 +130,7 @@ const fn group(family: Family) -> &'static str {
     }
 }
 
-/// The ten things `COMMAND` says of a command.
+/// The ten fields of a command in `COMMAND`.
 fn entry(command: &'static Command) -> Reply {
     let subs = match command.run {
         Run::Server(server) => subcommands(server).map(|row| sub_entry(command, row)).collect(),
@@ -176,7 +176,7 @@ fn entry_of(
     ])
 }
 
-/// The hints for clients that know of several servers: as Redis has them, for what there is here.
+/// The tips for clients of several servers, as in Redis, as far as they apply here.
 fn tips(name: &str, command: &Command) -> &'static [&'static str] {
     match name {
         "ping" | "flushall" | "flushdb" | "config|set" | "config|resetstat" | "config|rewrite" => {
@@ -217,8 +217,9 @@ fn flag_words(command: &Command) -> Vec<&'static str> {
     }
     match command.run {
         Run::Server(server) => {
-            let for_strangers = matches!(server, Server::Auth | Server::Hello | Server::Quit | Server::Reset);
-            words.extend(server_words(command.flags, for_strangers));
+            let needs_no_authentication =
+                matches!(server, Server::Auth | Server::Hello | Server::Quit | Server::Reset);
+            words.extend(server_words(command.flags, needs_no_authentication));
         }
         _ if command.flags.fast => words.push("fast"),
         _ => {}
@@ -229,7 +230,7 @@ fn flag_words(command: &Command) -> Vec<&'static str> {
     words
 }
 
-fn server_words(flags: Flags, for_strangers: bool) -> Vec<&'static str> {
+fn server_words(flags: Flags, needs_no_authentication: bool) -> Vec<&'static str> {
     let mut words = Vec::new();
     if flags.admin {
         words.push("admin");
@@ -238,13 +239,13 @@ fn server_words(flags: Flags, for_strangers: bool) -> Vec<&'static str> {
     if flags.fast {
         words.push("fast");
     }
-    if for_strangers {
+    if needs_no_authentication {
         words.push("no_auth");
     }
     words
 }
 
-/// What is done to the names.
+/// The flags that describe what happens to the names.
 fn access_words(command: &Command) -> Vec<&'static str> {
     match command.flags.access {
         _ if matches!(command.name, "del" | "unlink") => vec!["RM", "delete"],
@@ -253,14 +254,14 @@ fn access_words(command: &Command) -> Vec<&'static str> {
     }
 }
 
-/// Where the names are, once more.
+/// The key specifications: where the names are.
 fn key_specs(command: &Command) -> Vec<Reply> {
     let Names { first, last, step } = command.names;
     if first == 0 {
         return Vec::new();
     }
     let first = i64::try_from(first).unwrap_or(i64::MAX);
-    // Behind the first one; negative: from the end.
+    // Relative to the first one; negative: counted from the end.
     let last = if last >= 0 { last - first } else { last };
     vec![map([
         ("flags", Reply::Set(simple(access_words(command)))),
@@ -285,7 +286,7 @@ fn key_specs(command: &Command) -> Vec<Reply> {
     ])]
 }
 
-/// The names in a request, and its command.
+/// Returns the names in a request, and its command.
 fn keys<'a>(request: &[&'a [u8]]) -> Result<(&'static Command, Vec<&'a [u8]>), Refusal> {
     let command = request.first().and_then(|name| table::find(name)).ok_or(SessionRefusal::InvalidCommand)?;
     let Names { first, last, step } = command.names;

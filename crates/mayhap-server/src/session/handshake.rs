@@ -1,4 +1,4 @@
-//! `HELLO`, `AUTH`, `PING`, `SELECT`, `RESET`: who are you, how do we speak, are you there.
+//! `HELLO`, `AUTH`, `PING`, `SELECT`, `RESET`.
 
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Refusal, Reply, args};
@@ -9,7 +9,7 @@ use crate::resp::Protocol;
 use crate::users::DEFAULT;
 
 impl Session {
-    /// `HELLO [protover [AUTH username password] [SETNAME clientname]]`. Nothing is changed unless all of it can be.
+    /// `HELLO [protover [AUTH username password] [SETNAME clientname]]`. Changes everything or nothing.
     pub(super) fn hello(&mut self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         let protocol = match words.get(1) {
             None => self.protocol,
@@ -22,10 +22,10 @@ impl Session {
         let mut name = None;
         let mut user = None;
         let mut rest = words.get(2..).unwrap_or_default();
-        while let [option, behind @ ..] = rest {
-            rest = match behind {
+        while let [option, after @ ..] = rest {
+            rest = match after {
                 [name, password, rest @ ..] if is(option, "auth") => {
-                    user = Some(self.enter(words[0], name, password)?);
+                    user = Some(self.authenticate(words[0], name, password)?);
                     rest
                 }
                 [given, rest @ ..] if is(option, "setname") => {
@@ -65,12 +65,12 @@ impl Session {
             [_, user, password] => (*user, *password),
             _ => return Err(Refusal::Syntax),
         };
-        let user = self.enter(words[0], user, password)?;
+        let user = self.authenticate(words[0], user, password)?;
         self.become_user(user);
         Ok(Reply::Ok)
     }
 
-    /// `RESET`: as when the connection was opened.
+    /// `RESET`: returns the session to its initial state.
     pub(super) fn reset(&mut self) -> Reply {
         self.protocol = Protocol::default();
         self.become_default();
@@ -99,7 +99,7 @@ pub(super) fn select(words: &[&[u8]]) -> Result<Reply, Refusal> {
     }
 }
 
-/// A connection's name, which a line of `CLIENT LIST` must be able to hold.
+/// Checks the name of a connection, which must fit into a line of `CLIENT LIST`.
 pub(super) fn client_name(name: &[u8]) -> Result<Vec<u8>, Refusal> {
     match is_printable(name) {
         true => Ok(name.to_vec()),
@@ -107,7 +107,7 @@ pub(super) fn client_name(name: &[u8]) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// Nothing but characters that show, and few enough for a line.
+/// Whether the text is printable and short enough for a line.
 pub(super) fn is_printable(text: &[u8]) -> bool {
     text.len() <= 64 * 1024 && text.iter().all(|byte| (b'!'..=b'~').contains(byte))
 }

@@ -1,10 +1,10 @@
-//! `… HELP`, from the table.
+//! `… HELP`, from the table of commands.
 
 use mayhap_command::Reply;
 use mayhap_command::run::Server;
 use mayhap_command::server::subcommands;
 
-/// What `CLIENT HELP` and the like print: the subcommands with what they do.
+/// Returns the text of `CLIENT HELP` and the like: all subcommands with a summary.
 pub(crate) fn of(name: &str, server: Server) -> Reply {
     let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
     for row in subcommands(server) {

@@ -1,31 +1,34 @@
-//! Which requests might keep a worker, and so all its connections, busy for many milliseconds. They are run on threads of their own.
+//! Finds requests that might keep a worker, and so all its connections, busy for many milliseconds. They run
+//! on threads of their own.
 
 use mayhap_command::run::Keyspace;
 use mayhap_command::{Access, Request, Run, args};
 use mayhap_engine::Engine;
 
-/// A request with more bytes than this keeps a worker busy for long.
+/// A request of more bytes takes long.
 pub(super) const LARGE_BYTES: usize = 1 << 20;
-/// As many items take long wherever they go.
+/// A request of more words takes long, whatever the filter.
 const MANY_WORDS: usize = 4_096;
-/// As many take long in a filter so large that most of its memory was never touched: the system clears it page by page.
+/// A request of more words takes long in a filter of at least [`LARGE_FILTER_BYTES`]: most of its memory may
+/// be untouched, and the system clears such memory page by page.
 const SOME_WORDS: usize = 32;
-/// From this size on, such a filter takes long: all of a smaller one is cleared in less than a tenth of a second.
+/// The size of a filter from which on untouched memory matters. A smaller filter is cleared in less than 100
+/// ms.
 const LARGE_FILTER_BYTES: u64 = 1 << 30;
-/// From this size on, whatever goes over all of a value takes long.
+/// The size of a value from which on operations on all of it take long.
 const LARGE_VALUE_BYTES: u64 = 1 << 20;
 
-/// A pattern of more bytes may have a run that takes more than a few steps for every byte of a name.
+/// A longer pattern may need more than a few steps for every byte of a name.
 const LONG_PATTERN_BYTES: usize = 256;
 
-/// Might this request of so many bytes take long?
+/// Whether this request of `bytes` bytes might take long.
 pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -> bool {
     let words = request.words;
     bytes > LARGE_BYTES
         || words.len() > MANY_WORDS
         || engine.is_busy(request)
         || match request.command.run {
-            // Who only asks touches nothing that has to be cleared.
+            // Lookups touch no memory that has to be cleared.
             Run::Items(_) => {
                 words.len() > SOME_WORDS
                     && request.command.flags.access == Access::Write
@@ -35,7 +38,7 @@ pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -
             Run::Keyspace(which) => match which {
                 Keyspace::List | Keyspace::Flush => true,
                 Keyspace::Dump | Keyspace::Copy => engine.bytes_of(request.name()) >= LARGE_VALUE_BYTES,
-                // Decoding takes longer than the bytes would let one think: some kinds are built anew.
+                // Decoding is slow for its size: some kinds are rebuilt.
                 Keyspace::Restore => bytes > 64 << 10,
                 Keyspace::Scan => asks_for_many(words),
                 _ => false,
@@ -47,7 +50,7 @@ pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -
                 | "cf.scandump" | "bf.debug" | "cf.debug" => {
                     engine.bytes_of(request.name()) >= LARGE_VALUE_BYTES
                 }
-                // What is between the end and there has to be made.
+                // Bytes between the end and the offset have to be allocated.
                 "setbit" | "setrange" | "bitfield" => {
                     names_far_place(request, engine.bytes_of(request.name()))
                 }
@@ -60,12 +63,12 @@ pub(super) fn takes_long(request: &Request<'_>, bytes: usize, engine: &Engine) -
         }
 }
 
-/// The size of the filter, or of the one it may become with these items.
+/// The size of the filter, or the size it may grow to with these items.
 fn reaches(engine: &Engine, request: &Request<'_>) -> u64 {
     engine.reach_of(request.name())
 }
 
-/// `SCAN … COUNT n MATCH pattern`: more than is quickly walked over, or a pattern that is not quickly compared?
+/// Whether `SCAN … COUNT n MATCH pattern` visits many names or has a pattern that is slow to match.
 fn asks_for_many(words: &[&[u8]]) -> bool {
     let many = |word: &&[u8]| {
         args::integer(word).is_some_and(|count| count > 10_000) || word.len() > LONG_PATTERN_BYTES
@@ -73,12 +76,12 @@ fn asks_for_many(words: &[&[u8]]) -> bool {
     words.get(2..).is_some_and(|options| options.iter().any(many))
 }
 
-/// Is there an offset far behind the end of a string of so many bytes?
+/// Whether a word is an offset far beyond the end of a string of `bytes` bytes.
 fn names_far_place(request: &Request<'_>, bytes: u64) -> bool {
     let near = bytes.saturating_add(LARGE_VALUE_BYTES);
     let per_byte = if request.command.name == "setrange" { 1 } else { 8 };
     let far = |word: &&[u8]| match word.strip_prefix(b"#") {
-        // Fields of 64 bits at the most.
+        // A field has at most 64 bits.
         Some(fields) => args::integer(fields).is_some_and(|field| field.unsigned_abs() > near / 8),
         None => args::integer(word).is_some_and(|offset| offset.unsigned_abs() / per_byte > near),
     };

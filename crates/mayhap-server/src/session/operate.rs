@@ -1,4 +1,4 @@
-//! What an operator asks for: `SAVE`, `SHUTDOWN`, `DEBUG`, `MODULE`, `ROLE`, `TIME`.
+//! Commands for operators: `SAVE`, `SHUTDOWN`, `DEBUG`, `MODULE`, `ROLE`, `TIME`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,13 +12,13 @@ use crate::shared::Ending;
 
 use super::{Answer, Session, help, is, list, map};
 
-/// The longest `DEBUG SLEEP`.
+/// The maximum time of `DEBUG SLEEP`.
 const LONGEST_SLEEP: f64 = 10.0;
 /// The version of the module whose commands are built in.
 const MODULE_VERSION: i64 = 80_200;
 
 impl Session {
-    /// `SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]`: the connection is closed without a word when it works.
+    /// `SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]`: closes the connection without a reply on success.
     pub(super) fn shutdown(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
         let has = |option: &str| words[1..].iter().any(|word| is(word, option));
         let known =
@@ -33,7 +33,7 @@ impl Session {
             };
         }
         let saving = self.shared.saving();
-        // What was changed is in the log, whatever is said here; a snapshot makes the next start faster.
+        // All changes are in the log whatever the option. A snapshot makes the next start faster.
         let can_end = match has("save") && saving.folder().is_some() {
             true => saving.save(self.shared.engine()).map(drop),
             false => saving.can_end(self.shared.engine()),
@@ -41,12 +41,12 @@ impl Session {
         if can_end.is_err() && !has("nosave") && !has("force") {
             return Err(SessionRefusal::ShutdownFailed.into());
         }
-        let ending = if has("nosave") || has("force") { Ending::AtAnyPrice } else { Ending::IfSaved };
+        let ending = if has("nosave") || has("force") { Ending::Forced } else { Ending::IfSaved };
         self.shared.stop(ending);
         Ok(Answer::Silence)
     }
 
-    /// `DEBUG subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `DEBUG subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn debug(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
         match words[1].to_ascii_lowercase().as_slice() {
             b"sleep" => {
@@ -55,7 +55,7 @@ impl Session {
                 let shared = Arc::clone(&self.shared);
                 Ok(Answer::Job(Box::new(move || {
                     let begun = std::time::Instant::now();
-                    // In pieces, for the server may stop meanwhile.
+                    // In short steps, because the server may stop in between.
                     while begun.elapsed() < pause && !shared.is_stopping() {
                         std::thread::sleep(
                             (pause - begun.elapsed().min(pause)).min(Duration::from_millis(50)),
@@ -85,7 +85,7 @@ impl Session {
             }
             match shared.engine().reload() {
                 Ok(names) => {
-                    tracing::info!(names, "reloaded");
+                    tracing::info!(names, "all values reloaded (DEBUG RELOAD)");
                     Reply::Ok
                 }
                 Err(error) => Refusal::from(SessionRefusal::ReloadFailed(error.to_string())).into(),
@@ -93,7 +93,7 @@ impl Session {
         })))
     }
 
-    /// `MODULE subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `MODULE subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn module(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         match words[1].to_ascii_lowercase().as_slice() {
             b"list" => Ok(modules()),
@@ -123,7 +123,7 @@ impl Session {
         Ok(Reply::simple("Background saving started"))
     }
 
-    /// `BGREWRITEAOF`: a snapshot is what makes the log short.
+    /// `BGREWRITEAOF`: writes a snapshot, which shortens the log.
     pub(super) fn rewrite_log(&self) -> Result<Reply, Refusal> {
         let begun = self.shared.saving().save_in_background(self.shared.engine());
         begun.map_err(|error| refused(&error))?;
@@ -144,7 +144,7 @@ fn refused(error: &SaveError) -> Refusal {
     }
 }
 
-/// One module, so that clients see that Bloom filters are there.
+/// One module, which shows clients that Bloom filters are available.
 pub(super) fn modules() -> Reply {
     Reply::Array(vec![map([
         ("name", Reply::bulk("bf")),
@@ -154,7 +154,7 @@ pub(super) fn modules() -> Reply {
     ])])
 }
 
-/// `REPLICAOF NO ONE`, and nothing else.
+/// `REPLICAOF NO ONE`. Everything else is refused.
 pub(super) fn replica_of(words: &[&[u8]]) -> Result<Reply, Refusal> {
     if is(words[1], "no") && is(words[2], "one") {
         return Ok(Reply::Ok);

@@ -1,4 +1,4 @@
-//! Requests without what nobody else may see: passwords, and the keys of filters.
+//! Removes secrets from requests before others see them: passwords, and the keys of filters.
 
 use mayhap_command::Command;
 
@@ -6,7 +6,7 @@ use super::is;
 
 const REDACTED: &[u8] = b"(redacted)";
 
-/// The words of a request as others may see them.
+/// The words of a request with secrets replaced.
 pub(super) fn redacted<'w>(command: &Command, words: &[&'w [u8]]) -> Vec<&'w [u8]> {
     let mut shown = words.to_vec();
     let mut hide = |from: usize, to: usize| {
@@ -16,30 +16,30 @@ pub(super) fn redacted<'w>(command: &Command, words: &[&'w [u8]]) -> Vec<&'w [u8
     match command.name {
         "auth" => hide(1, usize::MAX),
         "hello" => {
-            for at in behind(words, "auth") {
+            for at in positions_after(words, "auth") {
                 hide(at, at + 2);
             }
         }
         "acl" if words.get(1).is_some_and(|word| is(word, "setuser")) => hide(3, usize::MAX),
         "config" => {
-            for at in behind(words, "requirepass") {
+            for at in positions_after(words, "requirepass") {
                 hide(at, at + 1);
             }
         }
         "mf.reserve" | "mf.build" => {
-            for at in behind(words, "key") {
+            for at in positions_after(words, "key") {
                 hide(at, at + 1);
             }
         }
-        // A filter's key is in its bytes.
+        // The bytes of a filter contain its key.
         "restore" | "mf.load" | "bf.loadchunk" | "cf.loadchunk" => hide(3, 4),
         _ => {}
     }
     shown
 }
 
-/// The places behind every such word.
-fn behind<'w>(words: &'w [&[u8]], wanted: &'w str) -> impl Iterator<Item = usize> + 'w {
+/// The positions after each word `name`.
+fn positions_after<'w>(words: &'w [&[u8]], wanted: &'w str) -> impl Iterator<Item = usize> + 'w {
     words.iter().enumerate().skip(1).filter(move |(_, word)| is(word, wanted)).map(|(at, _)| at + 1)
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_password_and_no_key_is_shown() {
+    fn passwords_and_keys_are_redacted() {
         for line in [
             "AUTH secret",
             "AUTH ada secret",

@@ -7,7 +7,7 @@ use mayhap_command::{Refusal, Reply, args};
 use super::{Session, help};
 
 impl Session {
-    /// `SLOWLOG subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `SLOWLOG subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn slow_log(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         let log = self.shared.slow_log();
         match words[1].to_ascii_lowercase().as_slice() {
@@ -32,7 +32,7 @@ impl Session {
         }
     }
 
-    /// `LATENCY subcommand …`; there is such a subcommand and the number of words fits.
+    /// Runs `LATENCY subcommand …`. The subcommand exists and the number of words is right.
     pub(super) fn latency(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
         let latency = self.shared.latency();
         Ok(match words[1].to_ascii_lowercase().as_slice() {

@@ -13,27 +13,27 @@ use crate::durable;
 use super::long::{LARGE_BYTES, takes_long};
 use super::{Answer, Session, Tools};
 
-/// What a session has queued and what it watches.
+/// The queued requests and the watched names of a session.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
     open: bool,
-    /// Was a request refused since it was opened?
+    /// Whether a request was refused since `MULTI`.
     spoiled: bool,
     queue: Queue,
     watch: Option<Watch>,
-    /// Was a name that an earlier `WATCH` named changed?
+    /// Whether a name of an earlier `WATCH` was changed.
     disturbed: bool,
 }
 
-/// Requests that wait for `EXEC`: all their words in one piece of memory.
+/// Requests that wait for `EXEC`, with all their words in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     bytes: Vec<u8>,
-    /// Where each word ends.
+    /// The end of each word in `bytes`.
     ends: Vec<usize>,
-    /// The commands, and how many words each has.
+    /// The commands, with the number of words of each.
     commands: Vec<(&'static Command, usize)>,
-    /// Why those that are not allowed any more are not, once `EXEC` has asked.
+    /// The refusals of requests that are no longer allowed at `EXEC`.
     refused: Vec<Option<Refusal>>,
 }
 
@@ -42,34 +42,34 @@ impl Transaction {
         self.open
     }
 
-    /// How many requests wait, if it is open.
+    /// The number of queued requests, if it is open.
     pub(super) fn queued(&self) -> Option<usize> {
         self.open.then_some(self.queue.commands.len())
     }
 
-    /// How many names are watched.
+    /// The number of watched names.
     pub(super) fn watched(&self) -> usize {
         self.watch.as_ref().map_or(0, |watch| watch.names().count())
     }
 
-    /// Bytes it takes.
+    /// Its memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.queue.bytes.capacity()
             + self.queue.ends.capacity() * size_of::<usize>()
             + self.queue.commands.capacity() * size_of::<(&Command, usize)>()
     }
 
-    /// A request was refused: if it is open, `EXEC` will do nothing.
+    /// Records that a request was refused. If the transaction is open, `EXEC` will fail.
     pub(super) const fn spoil(&mut self) {
         self.spoiled |= self.open;
     }
 
-    /// Forgets everything.
+    /// Drops the queue and the watched names.
     pub(super) fn end(&mut self) {
         *self = Self::default();
     }
 
-    /// Keeps a request for `EXEC`, as long as all of them take no more than `limit` bytes.
+    /// Queues a request for `EXEC`, unless all of them together exceed `limit` bytes.
     pub(super) fn queue(
         &mut self,
         command: &'static Command,
@@ -104,23 +104,23 @@ impl Queue {
         self.ends.iter().map(word).collect()
     }
 
-    /// All requests, of these words.
+    /// All requests, made from these words.
     fn requests<'a>(&self, words: &'a [&'a [u8]]) -> Vec<Request<'a>> {
         let mut rest = words;
         let request = |(command, count): &(&'static Command, usize)| {
-            let (words, behind) = rest.split_at(*count);
-            rest = behind;
+            let (words, after) = rest.split_at(*count);
+            rest = after;
             Request { command, words }
         };
         self.commands.iter().map(request).collect()
     }
 
-    /// Why the request of this number is not allowed any more, if it is not.
+    /// The refusal of the request with this number, if it is no longer allowed.
     fn refusal(&self, number: usize) -> Option<&Refusal> {
         self.refused.get(number)?.as_ref()
     }
 
-    /// Those of `requests` that are for the engine, and still allowed.
+    /// The requests for the engine that are still allowed.
     fn of_engine<'a>(&self, requests: &[Request<'a>]) -> Vec<Request<'a>> {
         let is_wanted = |(number, request): &(usize, &Request<'a>)| {
             !matches!(request.command.run, Run::Server(_)) && self.refusal(*number).is_none()
@@ -156,12 +156,12 @@ impl Session {
         let before = self.transaction.watch.take();
         let mut names: Vec<&[u8]> = words[1..].to_vec();
         names.extend(before.iter().flat_map(Watch::names));
-        // The new one sees what comes; what came until now, the old one has seen.
+        // The new watch sees changes from now on; the old one has seen those before.
         if let Some(watch) = self.shared.engine().try_watch(&names) {
             self.watches(before.as_ref(), watch);
             return Ok(Reply::Ok.into());
         }
-        // Something takes long, and whoever else is served by this thread need not wait for it.
+        // The engine is busy for long. Other clients of this thread must not wait for it.
         let names: Vec<Vec<u8>> = names.into_iter().map(<[u8]>::to_vec).collect();
         let (engine, place) = (Arc::clone(self.shared.engine()), Arc::new(Mutex::new(None)));
         self.later = Some(Later::Watch { before, place: Arc::clone(&place) });
@@ -184,7 +184,7 @@ impl Session {
         Reply::Ok
     }
 
-    /// Why a request that was queued may not be run any more, if so.
+    /// The refusal of a queued request that is no longer allowed.
     fn no_longer(&self, request: &Request<'_>) -> Option<Refusal> {
         if self.user.is_unlimited() {
             return None;
@@ -196,8 +196,9 @@ impl Session {
         }
     }
 
-    /// `EXEC`. Requests for the engine are run in one go with nobody else running any; those about the server or the connection,
-    /// which touch no filter, right behind them. The replies come in the order of the requests.
+    /// `EXEC`. Requests for the engine run together, and no other request runs in between. Requests about the
+    /// server or the connection touch no filter and run after them. The replies are in the order of the
+    /// requests.
     pub(super) fn exec(&mut self, tools: &mut Tools<'_>) -> Result<Answer, Refusal> {
         if !self.transaction.open {
             return Err(SessionRefusal::ExecWithoutMulti.into());
@@ -210,7 +211,7 @@ impl Session {
             return Ok(Reply::NullArray.into());
         }
         let Transaction { mut queue, watch, .. } = transaction;
-        // What was allowed when it was queued may no longer be.
+        // Permissions may have changed since the requests were queued.
         self.refresh();
         queue.refused = {
             let words = queue.words();
@@ -236,7 +237,7 @@ impl Session {
                 self.unsynced = unsynced.or(self.unsynced);
                 Ok(self.answer_rest(&queue, replies))
             }
-            // Whoever else is served by this thread need not wait for it.
+            // Other clients of this thread must not wait for it.
             Outcome::Busy => {
                 let (engine, queue) = (Arc::clone(engine), Arc::new(queue));
                 self.later = Some(Later::Exec(Arc::clone(&queue)));
@@ -257,7 +258,7 @@ impl Session {
         }
     }
 
-    /// What is left to be done when the job of a transaction has ended with `reply`.
+    /// Finishes a transaction or `WATCH` after its job has ended with `reply`.
     pub(super) fn end_transaction(&mut self, later: Later, reply: Reply) -> Reply {
         match (later, reply) {
             (Later::Watch { before, place }, reply) => {
@@ -274,7 +275,8 @@ impl Session {
         }
     }
 
-    /// Answers those requests of a transaction that are not for the engine, and puts all replies in the order of the requests.
+    /// Answers the requests of a transaction that are not for the engine, and puts all replies in the order
+    /// of the requests.
     fn answer_rest(&mut self, queue: &Queue, replies: Vec<Reply>) -> Answer {
         let words = queue.words();
         let mut from_engine = replies.into_iter();
@@ -305,30 +307,30 @@ impl Session {
     }
 }
 
-/// What is to be done when the job of a transaction has ended.
+/// The work after the job of a transaction has ended.
 #[derive(Debug)]
 pub(super) enum Later {
-    /// The requests that are not for the engine are answered.
+    /// Answer the requests that are not for the engine.
     Exec(Arc<Queue>),
-    /// What is watched from now on is in this place.
+    /// Replace the watch.
     Watch {
-        /// What was watched before.
+        /// The previous watch.
         before: Option<Watch>,
-        /// The new one.
+        /// Where the job puts the new watch.
         place: Arc<Mutex<Option<Watch>>>,
     },
 }
 
-/// What became of the part that is for the engine.
+/// The outcome of the requests for the engine.
 enum Outcome {
-    /// The replies, and what of the log must be safe before they may leave.
+    /// The replies, and the number below which log records must be safe before they may leave.
     Done(Vec<Reply>, Option<u64>),
     Disturbed,
-    /// Not run yet: it has to wait, or takes long itself.
+    /// Not run: it has to wait, or it takes long.
     Busy,
 }
 
-/// Has the engine run its part.
+/// Runs the requests for the engine.
 fn run(
     engine: &Engine,
     requests: &[Request<'_>],
@@ -351,7 +353,7 @@ fn run(
     }
 }
 
-/// The room for the replies of one transaction, which are all kept until the last is there.
+/// The space for the replies of one transaction, which are all in memory until the last one is complete.
 #[derive(Debug)]
 struct Room {
     limit: usize,
@@ -363,10 +365,10 @@ impl Room {
         Self { limit, taken: 0 }
     }
 
-    /// Takes room for a reply; one that does not fit behind the others is left out, and an error stands in its place.
+    /// Takes space for a reply. A reply that does not fit is replaced by an error.
     fn take(&mut self, reply: &mut Reply) {
         let bytes = reply.bytes();
-        // What is short is never left out: it may be all that says what became of a change.
+        // Never replace a short reply: it may be the only report of what a change did.
         const SHORT: usize = 1 << 10;
         if bytes > SHORT && self.taken > 0 && self.taken.saturating_add(bytes) > self.limit {
             *reply = Refusal::from(SessionRefusal::RepliesTooLarge { limit: self.limit }).into();
@@ -380,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_of_a_transaction_that_do_not_fit_are_left_out() {
+    fn replies_of_a_transaction_that_do_not_fit_are_replaced() {
         let mut room = Room::of(5_000);
         let taken = |room: &mut Room, mut reply: Reply| {
             room.take(&mut reply);
@@ -390,7 +392,7 @@ mod tests {
         assert!(!taken(&mut room, Reply::Bulk(vec![0; 4_000])));
         assert!(!taken(&mut room, Reply::Array(vec![Reply::Bulk(vec![0; 2_000]); 2])));
         assert!(taken(&mut room, Reply::Integer(1)));
-        // Alone, it may be as long as any reply.
+        // A single reply may have any length.
         assert!(taken(&mut Room::of(5_000), Reply::Bulk(vec![0; 9_000])));
     }
 }

@@ -1,17 +1,17 @@
-//! Why settings are refused.
+//! Errors of settings.
 
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// Where a value came from.
+/// The place a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A flag, as it is written.
+    /// A flag, as it is written on the command line.
     Flag(String),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// A key of a file.
+    /// A key in a file.
     File {
         /// The key.
         key: String,
@@ -29,45 +29,45 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why settings are refused.
+/// Why settings are rejected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// A value that makes no sense.
+    /// A value is invalid.
     BadValue {
-        /// Where it came from.
+        /// The place it came from.
         origin: Origin,
         /// The value.
         value: String,
-        /// What could stand there.
+        /// The values that are allowed.
         allowed: &'static str,
     },
-    /// A key that is none.
+    /// The file has an unknown key.
     UnknownKey {
         /// The key.
         key: String,
         /// The file.
         path: PathBuf,
-        /// What was probably meant.
+        /// The known key with the most similar name, if one is similar.
         meant: Option<&'static str>,
     },
-    /// A file that is no TOML.
+    /// The file is not valid TOML.
     NotToml {
         /// The file.
         path: PathBuf,
-        /// Where it goes wrong, in lines from 1.
+        /// The line of the error, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// A file that cannot be read.
+    /// The file cannot be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file without a password in its first line.
+    /// The first line of the password file is empty.
     NoPassword {
         /// The file.
         path: PathBuf,
@@ -86,7 +86,7 @@ impl fmt::Display for SettingsError {
             Self::UnknownKey { key, path, meant: None } => {
                 write!(
                     f,
-                    "{}: unknown key {key:?}, `mayhap serve --print-config` shows all there are",
+                    "{}: unknown key {key:?}, `mayhap serve --print-config` lists all keys",
                     path.display()
                 )
             }

@@ -1,4 +1,4 @@
-//! Settings from a file and from the environment, and back to a file.
+//! Reads settings from a file and from the environment, and writes them to a file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,21 +10,21 @@ use super::Settings;
 use super::error::{Origin, SettingsError};
 use super::table::{Setting, Shape, Shown};
 
-/// The variable that names the file.
+/// The environment variable that names the settings file.
 pub const CONFIG_VARIABLE: &str = "MAYHAP_CONFIG";
-/// The variable that is a password.
+/// The environment variable that holds the password.
 pub const PASSWORD_VARIABLE: &str = "MAYHAP_PASSWORD";
 
 impl Settings {
-    /// Takes what the file at `path` says.
+    /// Applies the settings in the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, is no TOML, has an unknown key or a value that makes no sense.
+    /// The file cannot be read, is not TOML, has an unknown key or an invalid value.
     pub fn apply_file(&mut self, path: &Path) -> Result<(), SettingsError> {
         let unreadable = |source| SettingsError::Unreadable { path: path.to_owned(), source };
         let text = fs::read_to_string(path).map_err(unreadable)?;
         self.apply_text(&text, path)?;
-        // As it was named, but wherever the program may go.
+        // An absolute path: the working directory of the process may change later.
         self.config_file = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         Ok(())
     }
@@ -55,10 +55,10 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes what the variables of the environment say; `variable` looks one up.
+    /// Applies the settings in environment variables. `variable` looks one up.
     ///
     /// # Errors
-    /// A value that makes no sense.
+    /// A value is invalid.
     pub fn apply_environment(
         &mut self,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -81,17 +81,17 @@ impl Settings {
             let refused = || SettingsError::BadValue {
                 origin: Origin::Variable(PASSWORD_VARIABLE.into()),
                 value: String::new(),
-                allowed: "a text that is not empty",
+                allowed: "a non-empty text",
             };
             self.password = Some(password.ok_or_else(refused)?.into());
         }
         Ok(())
     }
 
-    /// Takes what a flag says.
+    /// Applies a flag of the command line.
     ///
     /// # Errors
-    /// Values that make no sense.
+    /// A value is invalid.
     pub fn apply_flag(&mut self, setting: Setting, values: &[&str]) -> Result<(), SettingsError> {
         setting.set(self, values).ok_or_else(|| SettingsError::BadValue {
             origin: Origin::Flag(format!("--{}", setting.name())),
@@ -100,10 +100,10 @@ impl Settings {
         })
     }
 
-    /// Reads the password file, if one is named; when all else is known.
+    /// Reads the password file, if the settings name one. Call it after all other settings are applied.
     ///
     /// # Errors
-    /// It cannot be read, or has no password.
+    /// The file cannot be read, or its first line is empty.
     pub fn read_password(&mut self) -> Result<(), SettingsError> {
         let Some(path) = &self.password_file else { return Ok(()) };
         let unreadable = |source| SettingsError::Unreadable { path: path.clone(), source };
@@ -114,7 +114,8 @@ impl Settings {
         Ok(())
     }
 
-    /// As a file that can be given back. Passwords are never in it.
+    /// Returns the settings as a TOML file that [`apply_file`](Self::apply_file) reads. It never contains
+    /// passwords.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::from("# Settings of `mayhap serve`; docs/server.md explains them.\n");
@@ -123,7 +124,9 @@ impl Settings {
             if matches!(setting, Setting::Own(_)) {
                 text.push_str(&format!("\n# {help}\n"));
             } else if name == "bf-error-rate" {
-                text.push_str("\n# What new filters are like, as CONFIG SET has it\n");
+                text.push_str(
+                    "\n# Defaults for new filters; CONFIG SET changes them while the server runs\n",
+                );
             }
             match setting.get(self) {
                 Shown::Nothing => text.push_str(&format!("# {name} = \"\"\n")),
@@ -141,7 +144,7 @@ impl Settings {
     }
 }
 
-/// The texts a value of a file is made of.
+/// Returns the texts of a value in the file.
 fn values_of(value: &Value, shape: Shape) -> Option<Vec<String>> {
     match (value, shape) {
         (Value::String(text), Shape::One | Shape::Many) => Some(vec![text.clone()]),
@@ -155,7 +158,7 @@ fn values_of(value: &Value, shape: Shape) -> Option<Vec<String>> {
     }
 }
 
-/// The setting whose name is nearest to `key`, if any is near.
+/// Returns the setting whose name is most similar to `key`, if one is similar.
 fn meant(key: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '_'], "");
     let key = plain(key);
@@ -163,7 +166,7 @@ fn meant(key: &str) -> Option<&'static str> {
     near.filter(|(distance, name)| *distance <= name.len() / 4).min().map(|(_, name)| name)
 }
 
-/// How many letters have to be changed, put in, taken out, or swapped with their neighbour.
+/// The number of letters to change, insert, delete or swap with their neighbour to turn `one` into `other`.
 fn distance(one: &str, other: &str) -> usize {
     let letters = |text: &str| text.chars().take(64).collect::<Vec<char>>();
     let (one, other) = (letters(one), letters(other));
@@ -211,18 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_is_allowed() {
+    fn errors_name_the_wrong_key_or_value_and_what_is_allowed() {
         for (text, error) in [
             (
                 "port = 70000",
-                "m.toml: port: \"70000\" is not allowed, it must be a port from 0 (any that is free) to 65535, or off",
+                "m.toml: port: \"70000\" is not allowed, it must be a port from 0 (any free port) to 65535, or off",
             ),
             ("prot = 7", "m.toml: unknown key \"prot\", did you mean \"port\"?"),
             ("max_memory = 7", "m.toml: unknown key \"max_memory\", did you mean \"max-memory\"?"),
-            (
-                "colour = 7",
-                "m.toml: unknown key \"colour\", `mayhap serve --print-config` shows all there are",
-            ),
+            ("colour = 7", "m.toml: unknown key \"colour\", `mayhap serve --print-config` lists all keys"),
             (
                 "log-level = \"loud\"",
                 "m.toml: log-level: \"loud\" is not allowed, it must be error, warn, info, debug or trace",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_read_but_never_shown() {
+    fn passwords_from_the_environment_are_never_shown() {
         let mut settings = Settings::default();
         let variables = |name: &str| match name {
             "MAYHAP_BIND" => Some("127.0.0.1, ::1".into()),

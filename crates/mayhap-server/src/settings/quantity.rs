@@ -2,7 +2,8 @@
 
 use crate::machine;
 
-/// Bytes: a whole number, and a unit if there is one. `K`, `M`, `G` and `T` alone are the binary ones.
+/// Parses a number of bytes: a whole number with an optional unit. `K`, `M`, `G` and `T` alone are binary
+/// units.
 #[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
@@ -21,7 +22,7 @@ pub fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// Bytes as Redis's `CONFIG SET` reads them: `1k` is 1000, `1kb` is 1024, whatever the case.
+/// Parses a number of bytes as Redis's `CONFIG SET` does: `1k` is 1000, `1kb` is 1024; case does not matter.
 #[must_use]
 pub fn redis_bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
@@ -38,12 +39,12 @@ pub fn redis_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// An amount of memory: so many bytes, or a share of what there is for this process.
+/// An amount of memory: a number of bytes, or a share of the memory that this process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// Bytes.
     Bytes(u64),
-    /// Percent of what the machine, or the control group, has.
+    /// Percent of the memory of the machine or of the control group.
     Percent(u8),
 }
 
@@ -59,7 +60,8 @@ impl Memory {
         }
     }
 
-    /// How many bytes that is; 0, which stands for any amount, of a system that does not say what it has.
+    /// Returns the number of bytes. 0 means no limit; it is also the result for a share if the system does
+    /// not report its memory.
     #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
@@ -68,17 +70,17 @@ impl Memory {
         }
     }
 
-    /// As [`read`](Self::read) takes it.
+    /// The text that [`read`](Self::read) parses.
     #[must_use]
-    pub fn say(self) -> String {
+    pub fn to_text(self) -> String {
         match self {
-            Self::Bytes(bytes) => say_bytes(bytes),
+            Self::Bytes(bytes) => format_bytes(bytes),
             Self::Percent(percent) => format!("{percent}%"),
         }
     }
 }
 
-/// Seconds: a whole number, of `s`, `m` or `h` if it says so.
+/// Parses a number of seconds: a whole number with an optional unit `s`, `m` or `h`.
 #[must_use]
 pub fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
@@ -91,9 +93,9 @@ pub fn seconds(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// `bytes` with the largest unit that leaves a whole number.
+/// Formats `bytes` with the largest unit that leaves a whole number.
 #[must_use]
-pub fn say_bytes(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
     fits.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
@@ -109,11 +111,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_and_said_alike() {
+    fn bytes_are_parsed_and_formatted_alike() {
         for (text, amount) in [("0", 0), ("4GiB", 4 << 30), ("64M", 64 << 20), ("1MB", 1_000_000), ("7B", 7)]
         {
             assert_eq!(bytes(text), Some(amount), "{text}");
-            assert_eq!(bytes(&say_bytes(amount)), Some(amount), "{text}");
+            assert_eq!(bytes(&format_bytes(amount)), Some(amount), "{text}");
         }
         for text in ["", "-1", "1.5G", "4 GiB", "GiB", "1gb", "18446744073709551616", "16777216TiB"] {
             assert_eq!(bytes(text), None, "{text}");
@@ -130,7 +132,7 @@ mod tests {
             [("0", Memory::Bytes(0)), ("2GiB", Memory::Bytes(2 << 30)), ("80%", Memory::Percent(80))]
         {
             assert_eq!(Memory::read(text), Some(memory), "{text}");
-            assert_eq!(memory.say(), text);
+            assert_eq!(memory.to_text(), text);
         }
         for text in ["0%", "101%", "%", "-1%", "1.5%", ""] {
             assert_eq!(Memory::read(text), None, "{text}");

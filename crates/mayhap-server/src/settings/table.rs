@@ -1,4 +1,4 @@
-//! Every setting, once.
+//! The table of all settings. Flags, variables, keys of the file, help texts and the manual are made from it.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,75 +11,75 @@ use crate::logging::{Format, Level};
 use crate::tls::ClientCertificates;
 use crate::users;
 
-/// One setting: a flag `--name`, a variable `MAYHAP_NAME`, a key `name` of the file.
+/// One setting. It is a flag `--name`, a variable `MAYHAP_NAME` and a key `name` of the file.
 #[derive(Clone, Copy, Debug)]
 pub enum Setting {
-    /// One of the server.
+    /// A setting of the server itself.
     Own(&'static Row),
-    /// One that decides what new filters are like.
+    /// A default for new filters.
     Parameter(&'static Parameter),
 }
 
-/// What there is to know of a setting of the server.
+/// A row of the table: everything about one setting of the server.
 #[derive(Debug)]
 pub struct Row {
-    /// As the file and the flag have it.
+    /// The name, as in the file and in the flag.
     pub name: &'static str,
-    /// What the help calls its value.
+    /// The placeholder for the value in help texts.
     pub value_name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// What it may be.
+    /// The values that are allowed, for error messages.
     pub allowed: &'static str,
     /// How many values it takes.
     pub shape: Shape,
-    /// What it is.
+    /// Returns the current value.
     pub get: fn(&Settings) -> Shown,
-    /// Sets it; `None` if the values make no sense, and then nothing changed.
+    /// Sets the value. Returns `None` and changes nothing if it is invalid.
     pub set: fn(&mut Settings, &[&str]) -> Option<()>,
 }
 
 /// How many values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One.
+    /// One value.
     One,
-    /// Any number; in a variable with commas between them.
+    /// Any number, separated by commas in a variable.
     Many,
-    /// Yes or no; as a flag it takes none.
+    /// A boolean. The flag has no value.
     Switch,
 }
 
-/// A value, as the file writes it.
+/// A value as it is written to the file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
-    /// There is none.
+    /// The setting has no value.
     Nothing,
     /// A number.
     Number(i64),
-    /// A number that is not whole.
+    /// A number with a fractional part.
     Fraction(f64),
     /// A text.
     Text(String),
-    /// Several.
+    /// Several texts.
     Texts(Vec<String>),
-    /// Yes or no.
+    /// A boolean.
     Switch(bool),
 }
 
 impl Setting {
-    /// All of them, in the order of the manual.
+    /// All settings, in the order of the manual.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter().map(Self::Own).chain(parameters::ALL.iter().map(Self::Parameter))
     }
 
-    /// The one of this name.
+    /// Returns the setting with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::all().find(|setting| setting.name() == name)
     }
 
-    /// Its name.
+    /// The name of the setting.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,13 +88,13 @@ impl Setting {
         }
     }
 
-    /// The variable of the environment.
+    /// The name of the environment variable.
     #[must_use]
     pub fn variable(self) -> String {
         format!("MAYHAP_{}", self.name().to_ascii_uppercase().replace('-', "_"))
     }
 
-    /// What the help calls its value.
+    /// The placeholder for the value in help texts.
     #[must_use]
     pub const fn value_name(self) -> &'static str {
         match self {
@@ -108,11 +108,11 @@ impl Setting {
     pub const fn help(self) -> &'static str {
         match self {
             Self::Own(row) => row.help,
-            Self::Parameter(_) => "For new filters, as CONFIG SET has it",
+            Self::Parameter(parameter) => parameter_help(parameter.name),
         }
     }
 
-    /// What it may be.
+    /// The values that are allowed, for error messages.
     #[must_use]
     pub const fn allowed(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl Setting {
         }
     }
 
-    /// What it is in `settings`.
+    /// Returns the value in `settings`.
     #[must_use]
     pub fn get(self, settings: &Settings) -> Shown {
         match self {
@@ -146,7 +146,7 @@ impl Setting {
         }
     }
 
-    /// Sets it. `None` if the values make no sense, and then nothing changed.
+    /// Sets the value. Returns `None` and changes nothing if it is invalid.
     pub fn set(self, settings: &mut Settings, values: &[&str]) -> Option<()> {
         match (self, values) {
             (Self::Own(row), [_]) => (row.set)(settings, values),
@@ -178,7 +178,7 @@ fn addresses(values: &[&str]) -> Option<Vec<IpAddr>> {
     values.iter().map(address).collect()
 }
 
-/// Host names; several may stand in one value.
+/// Parses host names. One value may hold several, separated by commas.
 fn hosts(values: &[&str]) -> Option<Vec<String>> {
     let words = values.iter().flat_map(|value| value.split(',')).map(str::trim);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
@@ -214,24 +214,61 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Commands and categories; several may stand in one value.
+/// Parses names of commands and categories. One value may hold several, separated by commas.
 fn commands(values: &[&str]) -> Option<Vec<String>> {
     let words = values.iter().flat_map(|value| value.split(',')).map(|word| word.trim().to_ascii_lowercase());
     words.map(|word| users::off::is_known(&word).then_some(word)).collect()
 }
 
 const COMMANDS: &str = "names of commands and categories, for example debug or @dangerous";
-const PORTS: &str = "a port from 0 (any that is free) to 65535, or off";
+const PORTS: &str = "a port from 0 (any free port) to 65535, or off";
 const ADDRESSES: &str = "an IP address of this machine, for example 127.0.0.1, ::1 or 0.0.0.0 (all)";
 const SECONDS: &str = "a number of seconds, for example 60, 5m or 1h";
 const BYTES: &str = "a number of bytes, for example 512MiB or 4GiB";
 
-/// Those of the server itself.
+/// The help for a default of new filters.
+const fn parameter_help(name: &str) -> &'static str {
+    match name.as_bytes() {
+        b"bf-error-rate" => {
+            "Target false-positive rate of new BF filters, between 0 and 1; a rate above 0.25 counts as 0.25"
+        }
+        b"bf-initial-size" => "Capacity of new BF filters, in items",
+        b"bf-expansion-factor" => {
+            "Growth of new BF filters: each new layer has this many times the capacity of the last; 0: filters do not grow"
+        }
+        b"bf-growth" => {
+            "How new BF filters divide their false-positive rate among layers: redisbloom (the same layers as RedisBloom) or compact (less memory; RedisBloom can still read the dumps)"
+        }
+        b"bf-hash" => {
+            "Hash of new BF filters: redisbloom (public seed; RedisBloom can read the dumps) or keyed (secret key for each filter; clients cannot construct false positives)"
+        }
+        b"cf-bucket-size" => {
+            "Slots per bucket of new CF filters, from 1 to 255, at most half of cf-initial-size"
+        }
+        b"cf-initial-size" => "Capacity of new CF filters, in items",
+        b"cf-max-iterations" => {
+            "Evictions that an insert into a new CF filter tries before the filter grows or is full, from 1 to 65535"
+        }
+        b"cf-expansion-factor" => {
+            "Growth of new CF filters: each new sub-filter has this many times the capacity of the last; 0: filters do not grow"
+        }
+        b"cf-max-expansions" => {
+            "Sub-filters that a CF filter may have, from 1 to 65536; applies to existing filters as well"
+        }
+        b"cf-eviction" => {
+            "How CF filters make room: redisbloom (the same sub-filters as RedisBloom) or thorough (fills more than four fifths before growing); applies to existing filters as well"
+        }
+        b"cf-hash" => "Hash of new CF filters: redisbloom or keyed, as in bf-hash",
+        _ => "Default for new filters",
+    }
+}
+
+/// The settings of the server itself.
 pub static ROWS: &[Row] = &[
     Row {
         name: "port",
         value_name: "PORT",
-        help: "The port for Redis clients; 0: any that is free; off: none",
+        help: "Port for Redis clients; 0: any free port; off: no TCP",
         allowed: PORTS,
         shape: Shape::One,
         get: |settings| show_port(settings.port),
@@ -243,7 +280,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "bind",
         value_name: "ADDR",
-        help: "An address to listen on; may be given more than once",
+        help: "Address to listen on for Redis clients, with or without TLS; may be given more than once",
         allowed: ADDRESSES,
         shape: Shape::Many,
         get: |settings| show_addresses(&settings.bind),
@@ -255,7 +292,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-port",
         value_name: "PORT",
-        help: "The port for Redis clients that use TLS; 0: any that is free; off: none",
+        help: "Port for Redis clients that use TLS; 0: any free port; off: no TLS",
         allowed: PORTS,
         shape: Shape::One,
         get: |settings| show_port(settings.tls_port),
@@ -267,7 +304,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-cert",
         value_name: "FILE",
-        help: "The server's certificate and those behind it, in PEM",
+        help: "PEM file with the certificate of the server, followed by intermediate certificates",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.tls_cert.as_ref()),
@@ -279,7 +316,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-key",
         value_name: "FILE",
-        help: "The private key of the certificate, in PEM",
+        help: "PEM file with the private key of tls-cert",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.tls_key.as_ref()),
@@ -291,7 +328,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-client-ca",
         value_name: "FILE",
-        help: "The authorities whose certificates clients are asked for, in PEM; without it they are asked for none",
+        help: "PEM file with the certificate authorities that sign client certificates; without it clients are not asked for a certificate",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.tls_client_ca.as_ref()),
@@ -303,7 +340,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-client-certs",
         value_name: "WORD",
-        help: "Whether a client must have such a certificate: required or optional",
+        help: "Whether a client must present a certificate that tls-client-ca signed: required or optional",
         allowed: "required or optional",
         shape: Shape::One,
         get: |settings| Shown::Text(settings.tls_clients.name().into()),
@@ -315,7 +352,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "tls-handshake",
         value_name: "SECS",
-        help: "How long a client may take to begin with TLS",
+        help: "Seconds that a client may take for the TLS handshake before it is disconnected, from 1 to 3600",
         allowed: "a number of seconds from 1 to 3600",
         shape: Shape::One,
         get: |settings| show_number(settings.tls_handshake_secs),
@@ -328,7 +365,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "unix-socket",
         value_name: "PATH",
-        help: "A socket file to listen on as well",
+        help: "Path of a Unix socket to listen on, in addition to TCP",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.unix_socket.as_ref()),
@@ -340,7 +377,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "http-port",
         value_name: "PORT",
-        help: "The port for /health, /ready, /metrics and /api; 0: any that is free; off: none",
+        help: "Port for /health, /ready, /metrics and /api; 0: any free port; off: no HTTP",
         allowed: PORTS,
         shape: Shape::One,
         get: |settings| show_port(settings.http_port),
@@ -352,7 +389,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "http-bind",
         value_name: "ADDR",
-        help: "An address HTTP listens on; may be given more than once",
+        help: "Address to listen on for HTTP; may be given more than once",
         allowed: ADDRESSES,
         shape: Shape::Many,
         get: |settings| show_addresses(&settings.http_bind),
@@ -364,7 +401,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "http-hosts",
         value_name: "HOST",
-        help: "A name clients may use for the HTTP server in Host, besides its addresses and localhost; may be given more than once",
+        help: "Host name that HTTP requests may have in their Host header, besides the addresses of the server and localhost; may be given more than once",
         allowed: "a host name, with a port or without, for example filters.example.org",
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.http_hosts.clone()),
@@ -376,7 +413,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "http-max-clients",
         value_name: "N",
-        help: "HTTP connections at the same time, besides max-clients",
+        help: "Maximum number of open HTTP connections; they do not count towards max-clients",
         allowed: "a number from 1 to 1000000",
         shape: Shape::One,
         get: |settings| show_number(settings.http_max_clients),
@@ -388,7 +425,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "dir",
         value_name: "DIR",
-        help: "The folder for the data, which is made if need be",
+        help: "Data folder; created if it does not exist",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.dir.as_ref()),
@@ -400,7 +437,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "fsync",
         value_name: "WHEN",
-        help: "When changes are safe from a power loss: always (before the reply), everysec or no (when the system likes)",
+        help: "When changes reach the disk: always (before the reply), everysec (within a second) or no (when the operating system writes them)",
         allowed: "always, everysec or no",
         shape: Shape::One,
         get: |settings| Shown::Text(settings.fsync.name().into()),
@@ -412,7 +449,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "save-interval",
         value_name: "SECS",
-        help: "How often a snapshot is written when something changed; 0: only when the log has become long",
+        help: "Seconds between snapshots, if there were changes; 0: only when the log has grown past 64 MiB and past the size of the last snapshot",
         allowed: SECONDS,
         shape: Shape::One,
         get: |settings| show_number(settings.save_interval_secs),
@@ -424,7 +461,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "workers",
         value_name: "N",
-        help: "Threads that serve connections; 0: one for each processor",
+        help: "Number of threads that serve connections; 0: one per processor",
         allowed: "a number from 0 to 1024",
         shape: Shape::One,
         get: |settings| show_number(settings.workers),
@@ -436,10 +473,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-memory",
         value_name: "BYTES",
-        help: "What all filters together may take, in bytes or as a share of the memory there is; 0: any amount",
+        help: "Memory limit for all filters together, in bytes or as a share of the memory of the machine or container; 0: no limit",
         allowed: "a number of bytes, for example 512MiB or 4GiB, or a share from 1% to 100%",
         shape: Shape::One,
-        get: |settings| Shown::Text(settings.max_memory.say()),
+        get: |settings| Shown::Text(settings.max_memory.to_text()),
         set: |settings, values| {
             settings.max_memory = quantity::Memory::read(values[0])?;
             Some(())
@@ -448,10 +485,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-filter-memory",
         value_name: "BYTES",
-        help: "What one filter may take",
+        help: "Memory limit for one filter, in bytes",
         allowed: BYTES,
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.max_filter_bytes)),
+        get: |settings| Shown::Text(quantity::format_bytes(settings.max_filter_bytes)),
         set: |settings, values| {
             settings.max_filter_bytes = quantity::bytes(values[0]).filter(|bytes| *bytes > 0)?;
             Some(())
@@ -460,7 +497,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-clients",
         value_name: "N",
-        help: "Connections at the same time",
+        help: "Maximum number of open Redis connections (Redis: maxclients)",
         allowed: "a number from 1 to 1000000",
         shape: Shape::One,
         get: |settings| show_number(settings.max_clients),
@@ -472,10 +509,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-word",
         value_name: "BYTES",
-        help: "The longest item, name or value in a request (proto-max-bulk-len)",
+        help: "Maximum length of one item, name or value in a request, in bytes (Redis: proto-max-bulk-len)",
         allowed: "a number of bytes from 1MiB to 2GiB",
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.request_limits.word_bytes as u64)),
+        get: |settings| Shown::Text(quantity::format_bytes(settings.request_limits.word_bytes as u64)),
         set: |settings, values| {
             let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=2 << 30).contains(bytes))?;
             settings.request_limits.word_bytes = usize::try_from(bytes).ok()?;
@@ -485,7 +522,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-words",
         value_name: "N",
-        help: "The most items, names and values in a request",
+        help: "Maximum number of items, names and values in one request",
         allowed: "a number from 1024 to 16777216",
         shape: Shape::One,
         get: |settings| show_number(settings.request_limits.words),
@@ -497,10 +534,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-request",
         value_name: "BYTES",
-        help: "The longest request with all its words, and the longest transaction (client-query-buffer-limit)",
+        help: "Maximum length of one request or transaction, in bytes (Redis: client-query-buffer-limit)",
         allowed: "a number of bytes from 1MiB to 16GiB",
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.request_limits.request_bytes as u64)),
+        get: |settings| Shown::Text(quantity::format_bytes(settings.request_limits.request_bytes as u64)),
         set: |settings, values| {
             let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=16 << 30).contains(bytes))?;
             settings.request_limits.request_bytes = usize::try_from(bytes).ok()?;
@@ -510,10 +547,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-unread",
         value_name: "BYTES",
-        help: "Replies a client may leave unread before no more of its requests are read",
+        help: "Bytes of replies that a client may leave unread; above it, no more of its requests are read until it catches up",
         allowed: "a number of bytes from 64KiB to 1TiB",
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.output_limit as u64)),
+        get: |settings| Shown::Text(quantity::format_bytes(settings.output_limit as u64)),
         set: |settings, values| {
             let bytes = quantity::bytes(values[0]).filter(|bytes| (64 << 10..=1 << 40).contains(bytes))?;
             settings.output_limit = usize::try_from(bytes).ok()?;
@@ -523,10 +560,10 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max-buffers",
         value_name: "BYTES",
-        help: "Half requests, transactions and unread replies of all clients; past it who has most is closed",
+        help: "Memory limit for all client buffers (partial requests, transactions, unread replies), in bytes; above it, the largest client is disconnected",
         allowed: "a number of bytes from 1MiB to 1TiB",
         shape: Shape::One,
-        get: |settings| Shown::Text(quantity::say_bytes(settings.buffers_limit as u64)),
+        get: |settings| Shown::Text(quantity::format_bytes(settings.buffers_limit as u64)),
         set: |settings, values| {
             let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=1 << 40).contains(bytes))?;
             settings.buffers_limit = usize::try_from(bytes).ok()?;
@@ -536,7 +573,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "request-timeout",
         value_name: "SECS",
-        help: "Close a connection whose request stops arriving for this many seconds; over HTTP, one whose request has not arrived or that has asked for nothing since; 0 disables",
+        help: "Close connections whose request makes no progress for this many seconds; over HTTP, a whole request must arrive, and the next one must begin, within this time; 0: no limit",
         allowed: SECONDS,
         shape: Shape::One,
         get: |settings| show_number(settings.request_timeout_secs),
@@ -548,7 +585,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "idle-timeout",
         value_name: "SECS",
-        help: "A connection is closed that asks for nothing for so long (timeout); 0: none is",
+        help: "Close connections that send no request for this many seconds (Redis: timeout); 0: never",
         allowed: SECONDS,
         shape: Shape::One,
         get: |settings| show_number(settings.idle_timeout_secs),
@@ -560,7 +597,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "password-file",
         value_name: "FILE",
-        help: "The first line of this file is the password; MAYHAP_PASSWORD is one, too",
+        help: "File whose first line is the password of the default user; MAYHAP_PASSWORD sets it as well",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.password_file.as_ref()),
@@ -572,7 +609,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "users",
         value_name: "FILE",
-        help: "A file of users, as Redis's aclfile; ACL SAVE writes it",
+        help: "File with users, in the format of Redis's aclfile; ACL SAVE writes it",
         allowed: "a path",
         shape: Shape::One,
         get: |settings| show_path(settings.users.as_ref()),
@@ -584,7 +621,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "user",
         value_name: "RULES",
-        help: "A user: a name and rules as in ACL SETUSER; may be given more than once",
+        help: "A user: a name, then rules as in ACL SETUSER; may be given more than once",
         allowed: "a name and rules, for example ada on #HASH ~a:* +@read, where HASH is the SHA-256 of the password",
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.user.clone()),
@@ -596,7 +633,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "enable",
         value_name: "COMMAND",
-        help: "A command that is off unless it is named here: debug; may be given more than once",
+        help: "Command to enable that is disabled by default (debug); may be given more than once",
         allowed: COMMANDS,
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.enable.clone()),
@@ -608,7 +645,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "disable",
         value_name: "COMMAND",
-        help: "A command, or a category such as @dangerous, that nobody may run; may be given more than once",
+        help: "Command, or category such as @dangerous, to disable for all users; may be given more than once",
         allowed: COMMANDS,
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.disable.clone()),
@@ -620,7 +657,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "unprotected",
         value_name: "",
-        help: "Listen beyond this machine even without a password",
+        help: "Allow listening on addresses that other machines can reach without a password",
         allowed: "true or false",
         shape: Shape::Switch,
         get: |settings| Shown::Switch(settings.unprotected),
@@ -632,7 +669,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "slow-log",
         value_name: "MICROS",
-        help: "Requests that take so many microseconds are in SLOWLOG; -1: none is",
+        help: "Record requests that take at least this many microseconds in SLOWLOG; 0: all requests; -1: none",
         allowed: "a number of microseconds, or -1",
         shape: Shape::One,
         get: |settings| Shown::Number(settings.slow_log_us),
@@ -644,7 +681,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "slow-log-entries",
         value_name: "N",
-        help: "Requests SLOWLOG keeps",
+        help: "Maximum number of requests in SLOWLOG; the oldest are dropped",
         allowed: "a number from 0 to 100000",
         shape: Shape::One,
         get: |settings| show_number(settings.slow_log_entries),
@@ -656,7 +693,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "latency-threshold",
         value_name: "MILLIS",
-        help: "What takes so many milliseconds is an event of LATENCY; 0: nothing is",
+        help: "Record operations that take at least this many milliseconds in LATENCY; 0: none",
         allowed: "a number of milliseconds",
         shape: Shape::One,
         get: |settings| show_number(settings.latency_ms),
@@ -668,7 +705,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "log-level",
         value_name: "LEVEL",
-        help: "How much is logged: error, warn, info, debug or trace",
+        help: "Lowest level of log lines: error, warn, info, debug or trace",
         allowed: "error, warn, info, debug or trace",
         shape: Shape::One,
         get: |settings| Shown::Text(settings.log_level.name().into()),
@@ -680,7 +717,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "log-format",
         value_name: "FORMAT",
-        help: "How the log looks: text or json",
+        help: "Format of the log: text, or json (one object per line)",
         allowed: "text or json",
         shape: Shape::One,
         get: |settings| Shown::Text(settings.log_format.name().into()),
@@ -695,9 +732,9 @@ pub static ROWS: &[Row] = &[
 mod tests {
     use super::*;
 
-    /// What a setting shows is what it takes, and nonsense changes nothing.
+    /// Every setting accepts the value it shows, and an invalid value changes nothing.
     #[test]
-    fn every_setting_takes_back_what_it_shows() {
+    fn every_setting_accepts_the_value_it_shows() {
         let mut settings = Settings::of_program();
         settings.unix_socket = Some("there".into());
         settings.password_file = Some("secret".into());
@@ -723,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_there_once() {
+    fn setting_names_are_unique() {
         let mut names: Vec<&str> = Setting::all().map(Setting::name).collect();
         let count = names.len();
         names.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which commands: one bit for each, and one for each subcommand.
+//! Sets of commands: one bit per command and per subcommand.
 
 use mayhap_command::server::{SUBCOMMANDS, Subcommand, subcommand};
 use mayhap_command::{Command, Run, table};
@@ -13,7 +13,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// What these words of a request ask for.
+    /// The command or subcommand that these words of a request run.
     pub(crate) fn of(command: &'static Command, words: &[&[u8]]) -> Self {
         let word = words.get(1).copied().unwrap_or_default();
         match command.run {
@@ -25,7 +25,7 @@ impl Act {
         }
     }
 
-    /// What `config` and `config|get` name.
+    /// Finds one by a name such as `config` or `config|get`.
     pub(crate) fn find(name: &[u8]) -> Option<Self> {
         let mut parts = name.splitn(2, |byte| *byte == b'|');
         let command = table::find(parts.next()?)?;
@@ -36,7 +36,7 @@ impl Act {
         }
     }
 
-    /// As rules and refusals name it.
+    /// The name in rules and refusals.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Command(command) => command.name.to_owned(),
@@ -45,7 +45,7 @@ impl Act {
     }
 }
 
-/// Some of the commands.
+/// A set of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acts {
     commands: Vec<bool>,
@@ -53,12 +53,12 @@ pub(crate) struct Acts {
 }
 
 impl Acts {
-    /// All, or none.
+    /// The set of all commands, or the empty set.
     pub(crate) fn all(yes: bool) -> Self {
         Self { commands: vec![yes; table::all().count()], subcommands: vec![yes; SUBCOMMANDS.len()] }
     }
 
-    /// Are there none missing?
+    /// Whether all commands are in the set.
     pub(crate) fn is_all(&self) -> bool {
         self.commands.iter().chain(&self.subcommands).all(|yes| *yes)
     }
@@ -74,7 +74,7 @@ impl Acts {
         }
     }
 
-    /// Puts it in or takes it out, a command with all its subcommands.
+    /// Adds or removes a command, with all its subcommands.
     pub(crate) fn set(&mut self, act: Act, yes: bool) {
         match act {
             Act::Command(command) => {
@@ -95,7 +95,7 @@ impl Acts {
         }
     }
 
-    /// Puts in all of a category that it allows, or takes out all that are in it.
+    /// Adds all commands that a category allows, or removes all commands in it.
     pub(crate) fn set_category(&mut self, category: &'static str, yes: bool) {
         for command in table::all() {
             let subs = SUBCOMMANDS

@@ -1,8 +1,9 @@
-//! Wrong passwords make whoever sends them wait.
+//! Delays replies after wrong passwords.
 //!
-//! Every wrong password of an address is a strike, and one is forgotten every few seconds. The first few cost next to nothing; from then on
-//! every answer about a password, the right one's as well, comes the later the more strikes there are: who guesses on many connections at
-//! once learns nothing from what comes early. Nothing waits but the answer: no thread does.
+//! Every wrong password from an address is a strike. One strike is forgotten every five seconds. The first
+//! few strikes cost next to nothing. After that, the reply to every password, including the right one, is
+//! delayed, and longer for more strikes: a client that guesses on many connections in parallel learns nothing
+//! from early replies. Only the reply waits; no thread is blocked.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,22 +11,23 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Strikes that nobody else at the address is to wait for.
+/// Strikes of other clients at the same address that cause no delay.
 const FREE: u32 = 3;
-/// After the first strike; each further one doubles it.
+/// The delay after the first strike. Each further strike doubles it.
 const SHORTEST: Duration = Duration::from_millis(25);
-/// The longest wait.
+/// The maximum delay.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How long it takes for a strike to be forgotten.
+/// The time after which one strike is forgotten.
 const FORGIVEN: Duration = Duration::from_secs(5);
-/// More strikes are not counted: all is forgotten in some minutes.
+/// The maximum number of strikes, so that all are forgotten within minutes.
 const MOST: u32 = 20;
-/// Addresses that are remembered at once.
+/// The maximum number of addresses with strikes.
 const ADDRESSES: usize = 4_096;
 /// Wrong passwords after which a connection is closed.
 pub(crate) const LAST: u32 = 10;
 
-/// Where wrong passwords come from: an address, a network of version 6 that somebody has for himself, or the Unix socket.
+/// The source of wrong passwords: an IPv4 address, an IPv6 network (which usually has a single owner), or the
+/// Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Source(Option<IpAddr>);
 
@@ -41,7 +43,7 @@ impl Source {
     }
 }
 
-/// Who has to wait.
+/// The strikes of all sources.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff {
     strikes: Mutex<HashMap<Source, Strikes>>,
@@ -50,7 +52,7 @@ pub(crate) struct BackOff {
 #[derive(Clone, Copy, Debug)]
 struct Strikes {
     count: u32,
-    /// When one was last added or forgotten.
+    /// When a strike was last added or forgotten.
     since: Instant,
 }
 
@@ -66,7 +68,7 @@ impl Strikes {
 }
 
 impl BackOff {
-    /// A wrong password came, the connection's `own`-th: how long its answer is to wait.
+    /// Records a wrong password, the `own`-th of its connection, and returns the delay of its reply.
     pub(crate) fn wrong(&self, source: Source, own: u32, now: Instant) -> Duration {
         let mut all = self.strikes.lock();
         if all.len() >= ADDRESSES && !all.contains_key(&source) {
@@ -78,14 +80,14 @@ impl BackOff {
         wait(strikes.count.max(own))
     }
 
-    /// The right password came: how long its answer is to wait.
+    /// Returns the delay of the reply to a right password.
     pub(crate) fn right(&self, source: Source, now: Instant) -> Duration {
         let count = self.strikes.lock().get(&source).map_or(0, |strikes| strikes.at(now).count);
         if count > FREE { wait(count) } else { Duration::ZERO }
     }
 }
 
-/// Forgets whoever has nothing to wait for any more, and those who waited longest if that is not enough.
+/// Forgets sources without strikes, then the oldest ones if there is still no room.
 fn make_room(all: &mut HashMap<Source, Strikes>, now: Instant) {
     all.retain(|_, strikes| strikes.at(now).count > 0);
     while all.len() >= ADDRESSES {
@@ -113,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_to_a_limit_and_are_forgiven() {
+    fn delays_double_up_to_a_limit_and_strikes_are_forgotten() {
         let (back_off, now) = (BackOff::default(), Instant::now());
         let (guesser, other) = (from("10.0.0.1"), from("10.0.0.2"));
         let waits: Vec<u128> = (1..=9).map(|own| back_off.wrong(guesser, own, now).as_millis()).collect();
         assert_eq!(waits, [25, 50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
-        // Who guesses on connection after connection gains nothing, and neither does the right password among the wrong ones.
+        // New connections do not help a client that guesses, and the right password is delayed as well.
         assert_eq!(back_off.wrong(guesser, 1, now), LONGEST);
         assert_eq!(back_off.right(guesser, now), LONGEST);
         assert_eq!((back_off.right(other, now), back_off.wrong(other, 1, now)), (Duration::ZERO, SHORTEST));
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_mistakes_cost_others_at_the_address_nothing() {
+    fn a_few_strikes_do_not_delay_other_clients_of_the_address() {
         let (back_off, now) = (BackOff::default(), Instant::now());
         let here = from("::1");
         for _ in 0..FREE {
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_version_6_is_one_source_and_memory_is_bounded() {
+    fn an_ipv6_network_is_one_source_and_memory_is_bounded() {
         assert_eq!(from("2001:db8::1"), from("2001:db8::ffff"));
         assert_ne!(from("2001:db8::1"), from("2001:db8:0:1::1"));
         assert_eq!(from("::ffff:10.0.0.1"), from("10.0.0.1"));

@@ -4,7 +4,7 @@ use mayhap_command::run::{Keyspace, Server};
 use mayhap_command::server::Subcommand;
 use mayhap_command::{Access, Command, Family, Flags, Run, table};
 
-/// Those that commands are in, in Redis's order, and ours behind them.
+/// The categories with commands, in Redis's order, followed by our own.
 pub(crate) const CATEGORIES: [&str; 15] = [
     "keyspace",
     "read",
@@ -23,7 +23,7 @@ pub(crate) const CATEGORIES: [&str; 15] = [
     "dump",
 ];
 
-/// Those that Redis has besides: rules may name them, and no command is in them.
+/// Further categories of Redis. Rules may name them, but no command is in them.
 const EMPTY: [&str; 14] = [
     "set",
     "sortedset",
@@ -41,20 +41,21 @@ const EMPTY: [&str; 14] = [
     "json",
 ];
 
-/// The category of this name, however it is spelled. `all` is none.
+/// Returns the category with this name, ignoring case. `all` is not a category.
 pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
     CATEGORIES.into_iter().chain(EMPTY).find(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Does it give what a name holds as bytes? A filter's secret key is among them. So that nobody gets them by a general rule, such a
-/// command is allowed by its own name, by `+@dump` and by `+@all`, and by no other category; every category it is in takes it away.
+/// Whether the command returns the bytes of a value. They contain the secret key of a filter. To keep general
+/// rules from granting it, such a command is allowed only by its own name, by `+@dump` and by `+@all`. Every
+/// category it belongs to removes it.
 pub(crate) fn dumps(command: &Command) -> bool {
     matches!(command.run, Run::Keyspace(Keyspace::Dump))
         || command.tells_key()
         || matches!(command.name, "bf.scandump" | "cf.scandump")
 }
 
-/// The categories of a command, without the `@`: those that take it away.
+/// The categories of a command, without the `@`, that remove it.
 pub(crate) fn of_command(command: &Command) -> impl Iterator<Item = &'static str> {
     let access = match command.flags.access {
         _ if command.changes() => Some("write"),
@@ -68,7 +69,7 @@ pub(crate) fn of_command(command: &Command) -> impl Iterator<Item = &'static str
     );
     let family = match command.family {
         _ if transaction => Some("transaction"),
-        // Servers have no category of their own.
+        // Server commands have no category of their own.
         Family::Server => None,
         Family::Bitmap if !command.name.contains("bit") => Some("string"),
         family => Some(family.name()),
@@ -83,7 +84,8 @@ pub(crate) fn of_subcommand(command: &Command, row: &Subcommand) -> impl Iterato
     in_order(of_flags(row.flags).chain([command.family.name()]).collect())
 }
 
-/// Those that allow a command: what `COMMAND INFO` shows, `ACL CAT` lists and `+@category` gives. A dump is in one of them alone.
+/// The categories that allow a command: those that `COMMAND INFO` shows, `ACL CAT` lists and `+@category`
+/// grants. A dump command is only in one of them.
 pub(crate) fn shown(command: &Command) -> impl Iterator<Item = &'static str> {
     let only_dump = dumps(command);
     of_command(command).filter(move |category| !only_dump || *category == "dump")
@@ -94,7 +96,7 @@ pub(crate) fn commands(category: &'static str) -> impl Iterator<Item = &'static 
     table::all().filter(move |command| shown(command).any(|one| one == category))
 }
 
-/// In the order of [`CATEGORIES`], as Redis lists them.
+/// Sorts into the order of [`CATEGORIES`], as Redis lists them.
 fn in_order(unordered: Vec<&'static str>) -> impl Iterator<Item = &'static str> {
     CATEGORIES.into_iter().filter(move |category| unordered.contains(category))
 }

@@ -1,4 +1,5 @@
-//! A file of users, as Redis has it: `user NAME rule …`, one to a line. Lines that begin with `#` are ours, for people.
+//! The file of users in Redis's format: `user NAME rule …`, one per line. Lines that begin with `#` are
+//! comments, which only this server accepts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,43 +14,43 @@ use super::user::{DEFAULT, RuleError, User};
 /// All users, by name.
 pub(crate) type ByName = BTreeMap<Vec<u8>, Arc<User>>;
 
-/// Why there are no such users.
+/// Why users could not be loaded or saved.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum UsersError {
     /// The file cannot be read or written.
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A line that does not begin with `user` and a name.
+    /// A line does not begin with `user` and a name.
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
     },
-    /// A user is there twice.
+    /// A user is defined twice.
     Twice {
-        /// Where.
+        /// The file and line, or the setting.
         place: String,
         /// The name.
         name: String,
     },
-    /// A rule that is none. Which one it was is not told if it might be a password.
+    /// A rule is invalid. It is not shown if it might contain a password.
     Rule {
-        /// Where.
+        /// The file and line, or the setting.
         place: String,
         /// The rule.
         rule: String,
-        /// What is wrong with it.
+        /// The reason.
         source: RuleError,
     },
-    /// Users in a file and in the settings.
+    /// Users are both in a file and in the settings.
     Both,
-    /// The server is open to other machines, and this user to everybody there.
+    /// Other machines can reach the server, and this user has no password.
     Open {
         /// The user.
         name: String,
@@ -61,15 +62,19 @@ impl fmt::Display for UsersError {
         match self {
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Line { path, line } => {
-                write!(f, "{}: line {line}: it must begin with the word user and a name", path.display())
+                write!(f, "{}: line {line}: a line must begin with the word user and a name", path.display())
             }
-            Self::Twice { place, name } => write!(f, "{place}: user {name} is there twice"),
+            Self::Twice { place, name } => write!(f, "{place}: user {name} is defined twice"),
             Self::Rule { place, rule, source } => write!(f, "{place}: {rule}: {source}"),
             Self::Both => {
-                f.write_str("users are either in the file that --users names or in --user, not in both")
+                f.write_str("users must be either in the file of --users or in --user, not in both")
             }
             Self::Open { name } => {
-                write!(f, "user {name} has no password, and the server is open to other machines")
+                write!(
+                    f,
+                    "user {name} has no password, and the server is open to other machines: give the user a \
+                     password, or allow this with --unprotected"
+                )
             }
         }
     }
@@ -77,7 +82,7 @@ impl fmt::Display for UsersError {
 
 impl error::Error for UsersError {}
 
-/// A rule as messages show it: passwords are not.
+/// A rule as messages show it, without passwords.
 pub(crate) fn shown(rule: &[u8]) -> String {
     match rule.first() {
         Some(b'>' | b'<') => format!("{}(redacted)", char::from(rule[0])),
@@ -85,12 +90,12 @@ pub(crate) fn shown(rule: &[u8]) -> String {
     }
 }
 
-/// May a user be called this?
+/// Whether this is a valid name of a user.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && !name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == 0)
 }
 
-/// The user that words make: a name, and rules.
+/// Makes a user from words: a name, then rules.
 pub(crate) fn user_of<'w>(
     mut words: impl Iterator<Item = &'w [u8]>,
     place: &str,
@@ -107,7 +112,7 @@ pub(crate) fn user_of<'w>(
     Ok(Some(user))
 }
 
-/// The users of a file. The default user is among them, whether or not the file has it.
+/// Parses the users of a file. Adds the default user if the file does not have it.
 pub(crate) fn read(path: &Path) -> Result<ByName, UsersError> {
     let bytes = fs::read(path).map_err(|source| UsersError::File { path: path.to_owned(), source })?;
     let mut users = ByName::new();
@@ -126,7 +131,7 @@ pub(crate) fn read(path: &Path) -> Result<ByName, UsersError> {
     Ok(with_default(users))
 }
 
-/// The users of the settings.
+/// Makes the users in the settings.
 pub(crate) fn of_lines(lines: &[String]) -> Result<ByName, UsersError> {
     let mut users = ByName::new();
     for line in lines {
@@ -148,7 +153,7 @@ fn insert(users: &mut ByName, user: User, place: impl Fn() -> String) -> Result<
 }
 
 fn with_default(mut users: ByName) -> ByName {
-    users.entry(DEFAULT.to_vec()).or_insert_with(|| Arc::new(User::everybody()));
+    users.entry(DEFAULT.to_vec()).or_insert_with(|| Arc::new(User::unrestricted()));
     users
 }
 
@@ -157,13 +162,13 @@ pub(crate) fn line(user: &User) -> Vec<u8> {
     [b"user ", user.name(), b" ", &user.rules()].concat()
 }
 
-/// Writes all users: beside the file, for its owner's eyes only, and then in its place.
+/// Writes all users to a temporary file that only the owner can read, then renames it.
 pub(crate) fn write(path: &Path, users: &ByName) -> Result<(), UsersError> {
     let failed = |source| UsersError::File { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let aside = path.with_file_name(name);
-    // A file that is there already might be open to others.
+    // An existing temporary file might be readable by others.
     match fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
@@ -180,7 +185,7 @@ pub(crate) fn write(path: &Path, users: &ByName) -> Result<(), UsersError> {
     written.and_then(|()| sync_folder(path)).map_err(failed)
 }
 
-/// The new name is safe only when the folder is.
+/// Syncs the folder, without which the new name may be lost.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()

@@ -1,17 +1,18 @@
-//! Commands that nobody may run, whoever he is.
+//! Commands that are disabled for all users.
 
 use mayhap_command::{Command, Run, table};
 
 use super::category;
 
-/// Off unless they are enabled. `RESTORE` is not among them: what it loads passes the checks of every other filter that is loaded. `FLUSHALL`,
-/// `KEYS`, `SHUTDOWN` and `CONFIG SET` are what programs and people expect to work; `disable` or a user's `-@dangerous` takes them away.
+/// Commands that are disabled by default. `RESTORE` is not among them: its payload passes the same checks as
+/// every other loaded filter. `FLUSHALL`, `KEYS`, `SHUTDOWN` and `CONFIG SET` are enabled because programs
+/// and people expect them; `disable` or `-@dangerous` for a user removes them.
 pub(crate) const UNLESS_ENABLED: [&str; 1] = ["debug"];
 
-/// Commands that nobody may run.
+/// Commands that are disabled for all users.
 #[derive(Clone, Debug)]
 pub(crate) struct Off {
-    /// By the number of the command.
+    /// The reason for each command, by its number.
     off: Vec<Option<&'static str>>,
     of_engine: bool,
 }
@@ -20,7 +21,8 @@ const BY_DEFAULT: &str = "The server allows it with --enable.";
 const BY_WORD: &str = "The server was told to --disable it.";
 
 impl Off {
-    /// What is off, given the names of commands and the categories, with their `@`, that are to be enabled and disabled.
+    /// Computes the disabled commands. `enable` and `disable` hold names of commands, and categories with
+    /// their `@`.
     pub(crate) fn new(enable: &[String], disable: &[String]) -> Self {
         let why = |command: &'static Command| match () {
             () if disable.iter().any(|word| names(word, command)) => Some(BY_WORD),
@@ -37,18 +39,19 @@ impl Off {
         Self { off, of_engine }
     }
 
-    /// Is any command off that the engine runs?
+    /// Whether a command of the engine is disabled.
     pub(crate) const fn any_of_engine(&self) -> bool {
         self.of_engine
     }
 
-    /// Why it is off, if it is.
+    /// The reason why a command is disabled, if it is.
     pub(crate) fn why(&self, command: &'static Command) -> Option<&'static str> {
         table::number(command).and_then(|number| self.off.get(number).copied()).flatten()
     }
 }
 
-/// Is it a command, or a category that can be turned off? Those a client needs to come in are not.
+/// Whether the word is a command or a category that can be disabled. Commands that clients need to
+/// authenticate cannot.
 pub(crate) fn is_known(word: &str) -> bool {
     match word.strip_prefix('@') {
         Some(category) => {
@@ -62,8 +65,9 @@ pub(crate) fn is_known(word: &str) -> bool {
 fn names(word: &str, command: &Command) -> bool {
     match word.strip_prefix('@') {
         Some(category) => {
-            let for_strangers = matches!(command.name, "auth" | "hello" | "quit" | "reset");
-            category::of_command(command).any(|one| one.eq_ignore_ascii_case(category)) && !for_strangers
+            let needs_no_authentication = matches!(command.name, "auth" | "hello" | "quit" | "reset");
+            category::of_command(command).any(|one| one.eq_ignore_ascii_case(category))
+                && !needs_no_authentication
         }
         None => command.name.eq_ignore_ascii_case(word),
     }

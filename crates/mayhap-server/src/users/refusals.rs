@@ -1,18 +1,18 @@
-//! `ACL LOG`: what was refused lately, and to whom.
+//! `ACL LOG`: recent refusals.
 
 use std::collections::VecDeque;
 
 use mayhap_command::Reply;
 use parking_lot::Mutex;
 
-/// Entries that are kept.
+/// The maximum number of entries.
 const MOST: usize = 128;
-/// The same within so many milliseconds is one entry.
+/// Equal refusals within this many milliseconds are one entry.
 const TOGETHER_MS: u64 = 60_000;
-/// Bytes that are kept of a name.
+/// The maximum number of bytes of a name.
 const LONGEST: usize = 128;
 
-/// Why it was refused.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Auth,
@@ -20,12 +20,12 @@ pub(crate) enum Reason {
     Name,
 }
 
-/// What is refused, without any secret.
+/// A refused request, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) reason: Reason,
     pub(crate) in_transaction: bool,
-    /// The command, or the name.
+    /// The command or the name.
     pub(crate) object: Vec<u8>,
     pub(crate) user: Vec<u8>,
 }
@@ -37,11 +37,11 @@ struct Entry {
     refused: Refused,
     created_ms: u64,
     updated_ms: u64,
-    /// As `CLIENT LIST` has it.
+    /// The client, as in `CLIENT LIST`.
     client: Vec<u8>,
 }
 
-/// What was refused lately.
+/// Recent refusals.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     kept: Mutex<(u64, VecDeque<Entry>)>,
@@ -73,7 +73,7 @@ impl Refusals {
         self.kept.lock().1.clear();
     }
 
-    /// The latest, as `ACL LOG` has them.
+    /// The latest entries, as in `ACL LOG`.
     pub(crate) fn get(&self, most: usize, now_ms: u64) -> Reply {
         let kept = self.kept.lock();
         let show = |entry: &Entry| {

@@ -1,26 +1,28 @@
-//! Passwords: what is kept of them, and how they are compared.
+//! Passwords: how they are stored and compared.
 //!
-//! What is kept is the SHA-256 of a password, as Redis keeps it, so that files of users move both ways. A slow hash would make one that
-//! was stolen harder to guess from, but only for passwords that people choose, and everybody could have the server work hard by
-//! sending wrong ones. So: passwords from `ACL GENPASS`, a file of users that only its owner reads, and wrong guesses that have to wait.
+//! Only the SHA-256 of a password is stored, as in Redis, so that files of users can be exchanged. A slow
+//! hash would make it harder to guess a password from a stolen hash, but only for passwords that people
+//! choose, and any client could put load on the server by sending wrong passwords. Instead: use passwords
+//! from `ACL GENPASS`, keep the file of users readable by its owner only, and delay replies to wrong guesses.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-/// What is kept of a password. It can be compared in one way only, which takes as long for wrong ones as for the right one.
+/// The hash of a password. There is only one way to compare it, which takes the same time for right and wrong
+/// passwords.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// What is kept of `password`.
+    /// Hashes `password`.
     #[must_use]
     pub fn of(password: &[u8]) -> Self {
         Self(Sha256::digest(password).into())
     }
 
-    /// From 64 digits, in lower case.
+    /// Parses 64 hexadecimal digits in lower case.
     #[must_use]
     pub fn from_hex(digits: &[u8]) -> Option<Self> {
         let digit = |digit: u8| match digit {
@@ -38,7 +40,7 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// As 64 digits.
+    /// Formats it as 64 hexadecimal digits.
     #[must_use]
     pub fn to_hex(self) -> String {
         hex(&self.0)
@@ -59,20 +61,19 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
-/// Tells nothing.
+/// Does not show the hash.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
 }
 
-/// A password on its way from a file or the environment to where its hash is kept. It shows itself to nobody, and there is no way to
-/// compare it.
+/// A password between a file or the environment and its hash. It is never shown and cannot be compared.
 #[derive(Clone)]
 pub struct Password(String);
 
 impl Password {
-    /// What is kept of it.
+    /// The hash of the password.
     #[must_use]
     pub fn secret(&self) -> Secret {
         Secret::of(self.0.as_bytes())
@@ -91,14 +92,14 @@ impl From<&str> for Password {
     }
 }
 
-/// Tells nothing.
+/// Does not show the password.
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Password")
     }
 }
 
-/// Bytes as digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_what_redis_keeps() {
+    fn hashes_are_those_of_redis() {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Secret::of(b"abc").to_hex(), abc);
         assert_eq!(Secret::from_hex(abc.as_bytes()), Some(Secret::of(b"abc")));
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_counts_and_none_is_shown() {
+    fn every_bit_is_compared_and_none_is_shown() {
         let secret = Secret::of(b"abc");
         for bit in 0..256 {
             let mut other = secret;

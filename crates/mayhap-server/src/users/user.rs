@@ -1,4 +1,4 @@
-//! One user: the way in, and what is open behind it.
+//! One user: passwords and permissions.
 
 use std::fmt;
 
@@ -11,30 +11,30 @@ use super::acts::{Act, Acts};
 use super::category;
 use super::secret::{Password, Secret};
 
-/// The user that connections are of before they say who they are.
+/// The user of connections before they authenticate.
 pub const DEFAULT: &[u8] = b"default";
 
 /// One user.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// Never that of another user, of the same name even.
+    /// A unique id. A user that is deleted and created again has a new one.
     pub(crate) id: u64,
     name: Vec<u8>,
     on: bool,
-    /// Any password will do.
+    /// Whether any password is accepted.
     open: bool,
     secrets: Vec<Secret>,
     acts: Acts,
-    /// The rules that made `acts` what they are.
+    /// The rules that led to `acts`.
     rules: Vec<String>,
     names: Vec<Pattern>,
-    /// There are no channels; what is said of them is kept for the server the file goes to next.
+    /// There are no channels here. Rules about them are kept for other servers that read the file.
     channels: Vec<Vec<u8>>,
-    /// Is everything allowed?
+    /// Whether everything is allowed.
     unlimited: bool,
 }
 
-/// Names, and what may be done to them.
+/// A pattern of names, and the access it allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pattern {
     glob: Vec<u8>,
@@ -47,7 +47,7 @@ impl Pattern {
         self.glob == b"*" && self.read && self.write
     }
 
-    /// As a rule.
+    /// The pattern as a rule.
     fn rule(&self) -> Vec<u8> {
         let before: &[u8] = match (self.read, self.write) {
             (true, true) => b"~",
@@ -58,24 +58,24 @@ impl Pattern {
     }
 }
 
-/// What a user may not do.
+/// A missing permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// This command, with its subcommand behind a `|`.
+    /// For this command, with its subcommand after a `|`.
     Command(String),
-    /// Something with this name.
+    /// For this name.
     Name(Vec<u8>),
 }
 
-/// Why a rule is none. `Display` has Redis's words.
+/// Why a rule is invalid. `Display` has Redis's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// Not a rule.
+    /// The text is not a rule.
     Syntax,
     /// There is no such command, subcommand or category.
     Unknown,
-    /// Not the hash of a password.
+    /// The text is not the hash of a password.
     Hash,
     /// There is no such password.
     NoSuchPassword,
@@ -83,7 +83,7 @@ pub enum RuleError {
     AllNames,
     /// All channels are allowed already.
     AllChannels,
-    /// Sets of rules behind each other are not offered.
+    /// Selectors (rules in parentheses) are not supported.
     Selector,
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for RuleError {
 }
 
 impl User {
-    /// A user who is off, has no password and may do nothing.
+    /// A new user: off, without a password and without any permission.
     #[must_use]
     pub fn new(name: &[u8]) -> Self {
         Self {
@@ -135,12 +135,12 @@ impl User {
         }
     }
 
-    /// The default user as long as nothing else is said: may do everything without a password.
+    /// The initial default user: may do everything, without a password.
     #[must_use]
-    pub fn everybody() -> Self {
+    pub fn unrestricted() -> Self {
         let mut user = Self::new(DEFAULT);
         for rule in ["on", "nopass", "allkeys", "allchannels", "allcommands"] {
-            // They are rules.
+            // These rules are valid.
             let _ = user.apply(rule.as_bytes());
         }
         user
@@ -152,46 +152,46 @@ impl User {
         &self.name
     }
 
-    /// The name, for people.
+    /// The name as text.
     #[must_use]
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// May somebody be this user?
+    /// Whether the user is enabled.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.on
     }
 
-    /// May anybody be this user?
+    /// Whether clients can log in as this user without a password.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.on && self.open
     }
 
-    /// Is every command allowed, with every name?
+    /// Whether every command is allowed, on every name.
     #[must_use]
     pub const fn is_unlimited(&self) -> bool {
         self.unlimited
     }
 
-    /// Is `given` one of the passwords? Takes as long whichever it is, and if it is none.
+    /// Whether `given` is one of the passwords. Takes the same time for every password, right or wrong.
     #[must_use]
-    pub fn knows(&self, given: &Secret) -> bool {
+    pub fn has_password(&self, given: &Secret) -> bool {
         self.secrets.iter().fold(Choice::from(0), |found, secret| found | secret.ct_eq(given)).into()
     }
 
-    /// The password, and no other; none: any will do.
+    /// Sets the only password. `None`: any password is accepted.
     pub fn set_password(&mut self, password: Option<&Password>) {
         self.secrets = password.map(Password::secret).into_iter().collect();
         self.open = password.is_none();
     }
 
-    /// May this user do that?
+    /// Checks that the user may run this request.
     ///
     /// # Errors
-    /// The first thing that is not allowed.
+    /// The first missing permission.
     pub fn may(&self, request: &Request<'_>) -> Result<(), Denied> {
         if self.unlimited {
             return Ok(());
@@ -213,7 +213,8 @@ impl User {
         }
     }
 
-    /// May this user do that to the name? What is read and what is written may be allowed by different rules.
+    /// Whether the user may access the name in this way. Reading and writing may be allowed by different
+    /// rules.
     #[must_use]
     pub fn may_touch(&self, name: &[u8], touch: Touch) -> bool {
         let any = |wanted: fn(&Pattern) -> bool| {
@@ -227,16 +228,16 @@ impl User {
         }
     }
 
-    /// Are all names open?
+    /// Whether all names are allowed.
     #[must_use]
     pub fn has_all_names(&self) -> bool {
         self.names.iter().any(Pattern::is_everything)
     }
 
-    /// Changes the user as one rule says.
+    /// Applies one rule.
     ///
     /// # Errors
-    /// It is none; nothing changed.
+    /// The rule is invalid. Nothing was changed.
     pub fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         match rule.to_ascii_lowercase().as_slice() {
             b"on" => self.on = true,
@@ -261,7 +262,7 @@ impl User {
                 self.acts = Acts::all(false);
                 self.rules = vec!["-@all".to_owned()];
             }
-            // What RESTORE is given is always looked at closely.
+            // The payload of RESTORE is always fully checked.
             b"sanitize-payload" | b"skip-sanitize-payload" | b"clearselectors" => {}
             b"reset" => *self = Self { id: self.id, ..Self::new(&self.name) },
             _ => self.apply_marked(rule)?,
@@ -270,7 +271,7 @@ impl User {
         Ok(())
     }
 
-    /// A rule that begins with a mark.
+    /// Applies a rule that begins with a special character.
     fn apply_marked(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         let (&mark, rest) = rule.split_first().ok_or(RuleError::Syntax)?;
         match mark {
@@ -307,14 +308,14 @@ impl User {
     }
 
     fn add(&mut self, secret: Secret) {
-        if !self.knows(&secret) {
+        if !self.has_password(&secret) {
             self.secrets.push(secret);
         }
         self.open = false;
     }
 
     fn take(&mut self, secret: &Secret) -> Result<(), RuleError> {
-        if !self.knows(secret) {
+        if !self.has_password(secret) {
             return Err(RuleError::NoSuchPassword);
         }
         self.secrets.retain(|one| one != secret);
@@ -349,14 +350,14 @@ impl User {
             let category = category::find(name).ok_or(RuleError::Unknown)?;
             self.acts.set_category(category, yes);
             let rule = format!("{sign}@{category}");
-            // What `-@read` took away, `+@read` does not give back all of: dumps.
+            // After `-@read`, `+@read` does not restore everything: dump commands stay denied.
             self.forget_rules(|one| one[1..] == rule[1..] && (!yes || one == rule));
             rule
         } else {
             let act = Act::find(what).ok_or(RuleError::Unknown)?;
             self.acts.set(act, yes);
             let name = act.name();
-            // A rule about a command says the last word about its subcommands, too.
+            // A rule about a command overrides earlier rules about its subcommands.
             self.forget_rules(|one| {
                 one[1..].strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|'))
             });
@@ -366,12 +367,12 @@ impl User {
         Ok(())
     }
 
-    /// Forgets rules that a later one makes void.
+    /// Removes rules that a later one overrides.
     fn forget_rules(&mut self, is_void: impl Fn(&str) -> bool) {
         self.rules.retain(|rule| !is_void(rule));
     }
 
-    /// `on` and the like, as `ACL GETUSER` has them.
+    /// The flags, such as `on`, as in `ACL GETUSER`.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
         let mut flags = vec![if self.on { "on" } else { "off" }];
         if self.open {
@@ -384,23 +385,23 @@ impl User {
         self.secrets.iter().map(|secret| secret.to_hex())
     }
 
-    /// The rules about commands, as one text.
+    /// The rules about commands, as text.
     pub(crate) fn command_rules(&self) -> String {
         self.rules.join(" ")
     }
 
-    /// The rules about names, as one text.
+    /// The rules about names, as text.
     pub(crate) fn name_rules(&self) -> Vec<u8> {
         self.names.iter().map(Pattern::rule).collect::<Vec<_>>().join(&b' ')
     }
 
-    /// The rules about channels, as one text.
+    /// The rules about channels, as text.
     pub(crate) fn channel_rules(&self) -> Vec<u8> {
         let rules = self.channels.iter().map(|channel| [b"&", channel.as_slice()].concat());
         rules.collect::<Vec<_>>().join(&b' ')
     }
 
-    /// All rules that make such a user, one behind the other: what stands behind its name in a file of users.
+    /// All rules that make this user, as they follow its name in a file of users.
     #[must_use]
     pub fn rules(&self) -> Vec<u8> {
         let mut rules: Vec<Vec<u8>> = self.flags().iter().map(|flag| flag.as_bytes().to_vec()).collect();
@@ -415,7 +416,7 @@ impl User {
     }
 }
 
-/// What stands in a line of a file of users has no blanks in it.
+/// Whether a rule can stand in a line of a file: it has no blanks.
 fn is_clean(pattern: &[u8]) -> Result<(), RuleError> {
     match pattern.iter().any(|byte| byte.is_ascii_whitespace() || *byte == 0) {
         true => Err(RuleError::Syntax),
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_their_subcommands() {
+    fn rules_apply_to_commands_and_their_subcommands() {
         let ada = user("+@all -config +config|get -flushall ~*");
         assert_eq!(may(&ada, "CONFIG GET port"), Ok(()));
         assert_eq!(may(&ada, "CONFIG SET port 1"), command("config|set"));
@@ -476,9 +477,9 @@ mod tests {
         }
     }
 
-    /// They carry the filter's key.
+    /// Dumps contain the key of the filter.
     #[test]
-    fn dumps_need_a_right_of_their_own() {
+    fn dump_commands_need_their_own_permission() {
         let lines = ["DUMP f", "MF.DUMP f 0", "MF.EXPLAIN f x", "BF.SCANDUMP f 0", "CF.SCANDUMP f 0"];
         for line in lines {
             for without in [
@@ -505,9 +506,9 @@ mod tests {
         assert!(category::commands("read").all(|command| !dumping.contains(&command.name)));
     }
 
-    /// `COMMAND INFO`, `ACL CAT` and what a rule allows.
+    /// In `COMMAND INFO`, in `ACL CAT` and in rules.
     #[test]
-    fn categories_are_the_same_wherever_they_are_named() {
+    fn categories_agree_everywhere() {
         for category in category::CATEGORIES {
             let user = user(&format!("~* +@{category}"));
             for command in table::all() {
@@ -522,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_and_written_by_rules_of_their_own() {
+    fn reading_and_writing_names_have_separate_rules() {
         let ada = user("+@all ~both:* %R~in:* %W~out:*");
         assert_eq!(may(&ada, "COPY in:a out:b"), Ok(()));
         assert_eq!(may(&ada, "COPY out:b in:a"), name("out:b"));
@@ -537,18 +538,18 @@ mod tests {
         assert_eq!(may(&ada, "EXISTS in:a other"), name("other"));
         assert_eq!(may(&ada, "BF.ADD in:f x"), name("in:f"));
         assert_eq!(may(&ada, "BF.EXISTS out:f x"), name("out:f"));
-        // What is read may be allowed by one rule and what is written by another.
+        // Reading may be allowed by one rule and writing by another.
         let two = user("+@all %R~a %W~a");
         assert_eq!(may(&two, "SETBIT a 1 1"), Ok(()));
         assert_eq!(two.name_rules(), b"~a");
-        // All names are concerned.
+        // The command concerns all names.
         assert_eq!(may(&ada, "FLUSHALL"), name("*"));
         assert_eq!(may(&user("+@all %R~* %W~*"), "FLUSHDB"), Ok(()));
     }
 
-    /// Every command of the table that has names refuses a foreign one, wherever it stands.
+    /// Every command with names refuses a name that the user may not access, at every position.
     #[test]
-    fn no_command_touches_a_foreign_name() {
+    fn no_command_touches_a_denied_name() {
         let ada = user("+@all ~mine:*");
         let mut tried = 0;
         for row in table::all().filter(|row| row.names.first > 0) {
@@ -578,14 +579,14 @@ mod tests {
     }
 
     #[test]
-    fn passwords_come_and_go() {
+    fn passwords_are_added_and_removed() {
         let mut ada = user("on >one >two >one");
         assert_eq!(ada.hashes().count(), 2);
-        assert!(ada.knows(&Secret::of(b"one")) && ada.knows(&Secret::of(b"two")));
-        assert!(!ada.knows(&Secret::of(b"three")) && !ada.is_open());
+        assert!(ada.has_password(&Secret::of(b"one")) && ada.has_password(&Secret::of(b"two")));
+        assert!(!ada.has_password(&Secret::of(b"three")) && !ada.is_open());
         assert_eq!(ada.apply(b"<three"), Err(RuleError::NoSuchPassword));
         ada.apply(b"<one").unwrap();
-        assert!(!ada.knows(&Secret::of(b"one")) && ada.knows(&Secret::of(b"two")));
+        assert!(!ada.has_password(&Secret::of(b"one")) && ada.has_password(&Secret::of(b"two")));
         ada.apply(b"nopass").unwrap();
         assert!(ada.is_open() && ada.hashes().count() == 0);
         ada.apply(b">three").unwrap();
@@ -596,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_changes_nothing() {
+    fn an_invalid_rule_changes_nothing() {
         for (rule, error) in [
             ("", RuleError::Syntax),
             ("yes", RuleError::Syntax),
@@ -621,7 +622,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a file of users says makes the same user again.
+        /// The rules in a file of users make the same user again.
         #[test]
         fn rules_make_the_same_user_again(picks in proptest::collection::vec(0_usize..34, 0..24)) {
             const RULES: [&str; 34] = [
@@ -632,7 +633,7 @@ mod tests {
             ];
             let mut ada = User::new(b"ada");
             for pick in picks {
-                // Some exclude each other.
+                // Some rules exclude each other.
                 let _ = ada.apply(RULES[pick].as_bytes());
             }
             let mut again = User::new(b"ada");

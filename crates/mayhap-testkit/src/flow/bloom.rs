@@ -5,18 +5,18 @@ use crate::host::Wire;
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "BF counts and grows at the same items", run: counts_and_growth },
-    Case { name: "BF denies no member while it grows", run: no_member_is_denied },
-    Case { name: "BF.INFO has its fields in order, and sizes to the byte", run: fields_and_sizes },
-    Case { name: "BF of one item, many items, and by BF.INSERT are alike", run: three_ways_to_add },
-    Case { name: "BF that does not grow is full at its capacity", run: nonscaling },
+    Case { name: "BF finds every member while it grows", run: no_member_is_denied },
+    Case { name: "BF.INFO has its fields in order, and exact sizes", run: fields_and_sizes },
+    Case { name: "BF.ADD, BF.MADD and BF.INSERT make the same filter", run: three_ways_to_add },
+    Case { name: "BF without scaling is full at its capacity", run: nonscaling },
     Case { name: "BF.SCANDUMP and BF.LOADCHUNK make the same filter", run: chunks_make_the_same_filter },
-    Case { name: "BF.LOADCHUNK refuses damaged headers", run: damaged_headers },
+    Case { name: "BF.LOADCHUNK rejects damaged headers", run: damaged_headers },
     Case { name: "BF survives DUMP, RESTORE and a reload", run: reload },
-    Case { name: "BF keeps to the rate it was asked for", run: rate },
-    Case { name: "BF.RESERVE of a name that is taken, and after it is deleted", run: names },
+    Case { name: "BF keeps its error rate", run: rate },
+    Case { name: "BF.RESERVE of an existing name, and after it is deleted", run: names },
 ];
 
-/// Numbers that its own tests pin down: any other hash has others.
+/// Numbers pinned by RedisBloom's own tests: another hash gives other numbers.
 fn counts_and_growth(flow: &mut Flow) {
     for (name, reserve, items, counted) in [
         ("a", "0.01 10", 100, Some(99)),
@@ -85,9 +85,9 @@ fn three_ways_to_add(flow: &mut Flow) {
     flow.with_items("BF.INSERT insert CAPACITY 7 ERROR 0.5 ITEMS", 0..300);
     let due = flow.ask("BF.DEBUG one");
     assert_eq!(flow.ask("BF.DEBUG many"), due);
-    assert_eq!(flow.ask("BF.DEBUG insert"), due, "the options of a filter that is there are ignored");
+    assert_eq!(flow.ask("BF.DEBUG insert"), due, "the options for an existing filter are ignored");
     assert_eq!(flow.chunks("BF.SCANDUMP", "many"), flow.chunks("BF.SCANDUMP", "one"));
-    // A second time nothing is new.
+    // The second time no item is new.
     assert_eq!(flow.count_yes("BF.MADD one", 0..300), 0);
     flow.refused("BF.INSERT missing NOCREATE ITEMS x", "ERR not found");
 }
@@ -98,12 +98,12 @@ fn nonscaling(flow: &mut Flow) {
         flow.ok(&format!("BF.RESERVE {name} 0.001 50 {options}"));
         let reply = flow.with_items(&format!("BF.MADD {name}"), 0..100);
         let (last, added) = reply.list().split_last().unwrap();
-        assert_eq!(*last, Wire::Refused(FULL.into()), "the list ends with it");
+        assert_eq!(*last, Wire::Refused(FULL.into()), "the error is the last reply of the list");
         assert_eq!(added.iter().filter(|reply| flow.yes(reply)).count(), 50);
         assert_eq!(flow.ask(&format!("BF.CARD {name}")).integer(), 50);
         flow.refused(&format!("BF.ADD {name} another"), FULL);
         let again = flow.ask(&format!("BF.ADD {name} 7"));
-        assert!(!flow.yes(&again), "what is in is no new item");
+        assert!(!flow.yes(&again), "a member is not new");
         assert_eq!(flow.number(&format!("BF.INFO {name}"), "Number of filters"), 1);
     }
     flow.refused("BF.RESERVE d 0.01 50 NONSCALING EXPANSION 2", "Nonscaling filters cannot expand");
@@ -125,7 +125,7 @@ fn chunks_make_the_same_filter(flow: &mut Flow) {
         let layers = flow.number(&format!("BF.INFO {name}"), "Number of filters") as usize;
         assert_eq!((chunks[0].1.len(), chunks.len()), (20 + 53 * layers, 1 + layers));
         let (header, rest) = chunks.split_first().unwrap();
-        // In order; from the last one to the first, each twice.
+        // In order; then from the last to the first, each twice.
         for (copy, backwards) in [("copy", false), ("backwards", true)] {
             flow.load("BF.LOADCHUNK", copy, header);
             let mut order: Vec<_> = rest.iter().collect();
@@ -142,7 +142,7 @@ fn chunks_make_the_same_filter(flow: &mut Flow) {
             assert_eq!(flow.chunks("BF.SCANDUMP", copy), chunks, "{name}");
             assert_eq!(flow.count_yes(&format!("BF.MEXISTS {copy}"), 0..items.max(1)), items as usize);
         }
-        // They go on alike.
+        // Both continue in the same way.
         for target in [name, "copy"] {
             flow.with_items(&format!("BF.MADD {target}"), 10_000..10_080);
         }
@@ -155,7 +155,7 @@ fn chunks_make_the_same_filter(flow: &mut Flow) {
     flow.refused("BF.LOADCHUNK empty 1 x", "ERR received bad data");
 }
 
-/// Offsets in a header, and in each of its layers, as the reference has them.
+/// Offsets in a header, and in each of its layers, as in the reference.
 fn damaged_headers(flow: &mut Flow) {
     const LAYER: usize = 53;
     flow.ok("BF.RESERVE f 0.01 10");
@@ -202,7 +202,7 @@ fn damaged_headers(flow: &mut Flow) {
     for length in [0, 1, 19, 20, 20 + LAYER, header.len() - 1] {
         refuse(&header[..length], &format!("{length} bytes"));
     }
-    refuse(&[&header[..], &[0]].concat(), "one byte more");
+    refuse(&[&header[..], &[0]].concat(), "one extra byte");
     let said = flow.with_bytes("BF.LOADCHUNK whole 1", &header);
     assert_eq!(said, Wire::Simple("OK".into()));
 }
@@ -220,7 +220,7 @@ fn reload(flow: &mut Flow) {
 }
 
 fn rate(flow: &mut Flow) {
-    // What is asked for, and for the lowest three deviations more.
+    // The requested rate; for the lowest one, plus three deviations.
     for (reserve, most) in [("0.1 1000", 1_000), ("0.01 1000", 100), ("0.001 1000", 20)] {
         flow.ok(&format!("BF.RESERVE f {reserve}"));
         flow.with_items("BF.MADD f", 0..1_000);

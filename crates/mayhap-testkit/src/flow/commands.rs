@@ -1,14 +1,14 @@
-//! What `COMMAND INFO` says, and requests with too few or too many words.
+//! The replies of `COMMAND INFO`, and requests with too few or too many words.
 
 use super::{Case, Flow};
 use crate::host::Wire;
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "commands have RedisBloom's arity, flags and keys", run: table },
-    Case { name: "requests of too few or too many words are refused", run: arity },
+    Case { name: "requests with too few or too many words are rejected", run: arity },
 ];
 
-/// What a command does to memory and names.
+/// The flags of a command.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     /// `write denyoom`.
@@ -56,7 +56,7 @@ fn table(flow: &mut Flow) {
         assert_eq!(has("readonly"), sort == Sort::Reads, "{name}: {flags:?}");
         assert_eq!(has("write"), sort != Sort::Reads, "{name}: {flags:?}");
         assert_eq!(has("denyoom"), sort == Sort::Writes, "{name}: {flags:?}");
-        assert_eq!([3, 4, 5].map(|at| row[at].integer()), [1; 3], "{name}: where its key stands");
+        assert_eq!([3, 4, 5].map(|at| row[at].integer()), [1; 3], "{name}: position of its key");
     }
 }
 

@@ -5,20 +5,20 @@ use crate::host::Wire;
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "CF grows at the same items", run: growth },
-    Case { name: "CF grows only so often", run: most_expansions },
+    Case { name: "CF stops growing at the maximum of expansions", run: most_expansions },
     Case { name: "CF adds, counts and deletes copies", run: copies },
-    Case { name: "CF.ADDNX and CF.INSERTNX add what is not there", run: new_only },
-    Case { name: "CF that does not grow is full", run: full },
+    Case { name: "CF.ADDNX and CF.INSERTNX add only new items", run: new_only },
+    Case { name: "CF without expansion becomes full", run: full },
     Case { name: "CF deletes, and compacts by itself", run: deletions },
-    Case { name: "CF.COMPACT gives sub-filters back and loses nothing", run: compact },
-    Case { name: "CF.INFO has its fields in order, and sizes to the byte", run: fields_and_sizes },
+    Case { name: "CF.COMPACT removes sub-filters and loses no item", run: compact },
+    Case { name: "CF.INFO has its fields in order, and exact sizes", run: fields_and_sizes },
     Case { name: "CF.SCANDUMP and CF.LOADCHUNK make the same filter", run: chunks_make_the_same_filter },
-    Case { name: "CF.LOADCHUNK refuses damaged headers", run: damaged_headers },
+    Case { name: "CF.LOADCHUNK rejects damaged headers", run: damaged_headers },
     Case { name: "CF survives DUMP, RESTORE and a reload", run: reload },
-    Case { name: "CF of names that hold nothing, or something else", run: names },
+    Case { name: "CF on missing names and names of another type", run: names },
 ];
 
-/// Numbers that its own tests pin down: any other hash, or order of moves, has others.
+/// Numbers pinned by RedisBloom's own tests: another hash, or another order of moves, gives other numbers.
 fn growth(flow: &mut Flow) {
     for (reserve, filters) in [
         ("64 BUCKETSIZE 1", 18),
@@ -50,7 +50,7 @@ fn most_expansions(flow: &mut Flow) {
         flow.refused(line, "Maximum expansions reached");
     }
     assert_eq!(flow.number("CF.INFO cf", "Number of filters"), 32);
-    // One request is asked once, before the first of its items.
+    // The limit is checked once per request, before the first of its items.
     flow.ok("CF.RESERVE many 4");
     assert_eq!(flow.count_yes("CF.INSERT many ITEMS", 0..300), 300);
     assert!(flow.number("CF.INFO many", "Number of filters") > 32);
@@ -60,7 +60,7 @@ fn most_expansions(flow: &mut Flow) {
 fn copies(flow: &mut Flow) {
     flow.ok("CF.RESERVE cf 1000");
     assert_eq!(flow.ask("CF.COUNT cf x").integer(), 0);
-    // So many fit into both buckets of one sub-filter: with more than one, a deletion compacts.
+    // This many copies fit into both buckets of one sub-filter: with more than one sub-filter, a deletion compacts.
     const COPIES: i64 = 4;
     for copy in 1..=COPIES {
         let added = flow.ask("CF.ADD cf x");
@@ -86,7 +86,7 @@ fn new_only(flow: &mut Flow) {
         assert_eq!(flow.yes(&added), due, "{line}");
     }
     assert_eq!(flow.ask("CF.COUNT cf x").integer(), 2);
-    // Numbers in both protocols.
+    // Integers in both protocols.
     let reply = flow.ask("CF.INSERTNX cf ITEMS x y y z");
     assert_eq!(reply, Wire::Array([0, 1, 0, 1].map(Wire::Integer).into()));
     assert_eq!(flow.count_yes("CF.INSERT cf ITEMS", 0..10), 10);
@@ -107,11 +107,11 @@ fn full(flow: &mut Flow) {
     assert!((8..=16).contains(&fits) && reply.list().len() == 64, "{fits}");
     assert_eq!(flow.number("CF.INFO cf", "Number of items inserted"), fits as i64);
     assert_eq!(flow.number("CF.INFO cf", "Number of filters"), 1);
-    // One of the others does not fit either.
+    // At least one of these does not fit either.
     let said: Vec<Wire> = (100..200).map(|item| flow.ask(&format!("CF.ADD cf {item}"))).collect();
     assert!(said.contains(&Wire::Refused("Filter is full".into())), "{said:?}");
     let reply = flow.with_items("CF.INSERTNX cf ITEMS", 200..300);
-    assert!(reply.list().contains(&Wire::Integer(-1)), "a number in both protocols");
+    assert!(reply.list().contains(&Wire::Integer(-1)), "an integer in both protocols");
 }
 
 fn deletions(flow: &mut Flow) {
@@ -125,7 +125,7 @@ fn deletions(flow: &mut Flow) {
             flow.number("CF.INFO cf", "Number of items deleted"),
         );
         assert_eq!(left, 999 - i64::from(item));
-        // Past a tenth of what is left it compacts, and counts from 0 again.
+        // When the deletions exceed a tenth of the remaining items, it compacts and counts from 0 again.
         let tables = flow.number("CF.INFO cf", "Number of filters");
         assert!(tables == 1 || deleted * 10 <= left, "{deleted} deleted, {left} left");
         if item % 100 == 99 {
@@ -140,7 +140,7 @@ fn compact(flow: &mut Flow) {
     flow.ok("CF.RESERVE cf 64");
     flow.with_items("CF.INSERT cf ITEMS", 0..1_000);
     let before = flow.number("CF.INFO cf", "Number of filters");
-    // Not so many that it compacts by itself.
+    // Too few to compact by itself.
     for item in 0..80 {
         flow.ask(&format!("CF.DEL cf {item}"));
     }
@@ -189,7 +189,7 @@ fn fields_and_sizes(flow: &mut Flow) {
         assert_eq!(fields, due, "{reserve}");
         flow.ask("DEL cf");
     }
-    // Sixteen bytes for each sub-filter, and a byte for each slot; the buckets are those of the first.
+    // Sixteen bytes for each sub-filter, and a byte for each slot; the number of buckets is that of the first.
     flow.ok("CF.RESERVE cf 64");
     flow.with_items("CF.INSERT cf ITEMS", 0..1_000);
     let filters = flow.number("CF.INFO cf", "Number of filters");
@@ -218,7 +218,7 @@ fn chunks_make_the_same_filter(flow: &mut Flow) {
             assert_eq!(flow.chunks("CF.SCANDUMP", copy), chunks, "{reserve}");
             assert_eq!(flow.count_yes(&format!("CF.MEXISTS {copy}"), 0..items), items as usize);
         }
-        // They go on alike.
+        // Both continue in the same way.
         for name in ["cf", "copy"] {
             flow.with_items(&format!("CF.INSERT {name} ITEMS"), 10_000..10_050);
             flow.ask(&format!("CF.DEL {name} 7"));
@@ -241,7 +241,7 @@ fn damaged_headers(flow: &mut Flow) {
     assert_eq!(header.len(), 38);
     let mut refuse = |bytes: &[u8], what: &str| {
         let said = flow.with_bytes("CF.LOADCHUNK damaged 1", bytes);
-        // For numbers that no filter can have RedisBloom says either of them; we say the first, and the second for want of memory.
+        // For impossible numbers RedisBloom replies with either text. We reply with the first, and with the second if memory runs out.
         let texts = ["Invalid header", "Couldn't create filter!"];
         assert!(matches!(&said, Wire::Refused(text) if texts.contains(&text.as_str())), "{what}: {said:?}");
         assert_eq!(flow.ask("EXISTS damaged").integer(), 0, "{what}");
@@ -265,7 +265,7 @@ fn damaged_headers(flow: &mut Flow) {
     for length in [0, 1, 37] {
         refuse(&header[..length], &format!("{length} bytes"));
     }
-    refuse(&[&header[..], &[0]].concat(), "one byte more");
+    refuse(&[&header[..], &[0]].concat(), "one extra byte");
 }
 
 fn reload(flow: &mut Flow) {
@@ -279,7 +279,7 @@ fn reload(flow: &mut Flow) {
         assert_eq!(flow.count_yes(&format!("CF.MEXISTS {name}"), 4..400), 396);
     }
     assert_eq!(flow.ask("TYPE a"), Wire::Simple("MBbloomCF".into()));
-    // An empty one, which has no chunks, has a payload.
+    // An empty filter has no chunks, but it has a payload.
     flow.ok("CF.RESERVE empty 64");
     flow.reload("empty");
     assert_eq!(flow.number("CF.INFO empty", "Number of buckets"), 32);

@@ -1,8 +1,8 @@
-//! What RedisBloom's own tests check of `BF.*` and `CF.*`, rebuilt from the facts they pin down: requests and what must come back. Our server and the module in
-//! each host run the same cases, in both protocols.
+//! The checks of RedisBloom's own tests for `BF.*` and `CF.*`, rewritten from the facts they pin: requests and their expected replies. Our server and the
+//! module in each host run the same cases, in both protocols.
 //!
-//! What single requests are answered is in the scripts of `mayhap-command`; the cases here are those that take loops: filters that grow, dumps in pieces, damaged
-//! headers, deletions, settings. Where RedisBloom and we differ on purpose, the case says so, and `docs/module.md` lists it.
+//! The replies to single requests are in the scripts of `mayhap-command`. The cases here need loops: filters that grow, dumps in pieces, damaged headers,
+//! deletions, settings. A case notes where we differ from RedisBloom on purpose, and `docs/module.md` lists it.
 
 mod bloom;
 mod commands;
@@ -14,11 +14,11 @@ use crate::host::{Talk, Wire};
 /// A case.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What it shows.
+    /// What the case shows.
     pub name: &'static str,
-    /// Runs it on an empty server whose settings are the defaults.
+    /// Runs the case on an empty server with default settings.
     ///
-    /// Panics if something else comes back.
+    /// Panics if a reply differs.
     pub run: fn(&mut Flow),
 }
 
@@ -31,16 +31,16 @@ pub fn cases() -> impl Iterator<Item = Case> {
 #[derive(Debug)]
 pub struct Flow {
     talk: Talk,
-    /// Of the connection: 2 or 3.
+    /// The protocol of the connection: 2 or 3.
     protocol: u8,
-    /// Reads all values from its own files again, where it can.
+    /// Reloads all values from the server's own files, if it can.
     can_reload: bool,
 }
 
-/// Runs every case on a server, in both protocols, and says how many that were. `forget` empties the server and sets its settings back.
+/// Runs every case on a server, in both protocols, and returns their number. `forget` empties the server and resets its settings.
 ///
 /// # Panics
-/// If a case does.
+/// If a case panics.
 pub fn run_all(connect: impl Fn() -> Talk, can_reload: bool, forget: impl Fn(&mut Talk)) -> usize {
     let mut done = 0;
     for protocol in [2, 3] {
@@ -59,7 +59,7 @@ pub fn run_all(connect: impl Fn() -> Talk, can_reload: bool, forget: impl Fn(&mu
 }
 
 impl Flow {
-    /// The reply to words with blanks between them.
+    /// Sends a request of words separated by blanks, and returns the reply.
     fn ask(&mut self, line: &str) -> Wire {
         self.talk.ask(line)
     }
@@ -69,27 +69,27 @@ impl Flow {
         assert_eq!(self.ask(line), Wire::Simple("OK".into()), "{line}");
     }
 
-    /// What a request is refused with.
+    /// Checks the error text of a request.
     #[track_caller]
     fn refused(&mut self, line: &str, text: &str) {
         assert_eq!(self.ask(line), Wire::Refused(text.into()), "{line}");
     }
 
-    /// A request that ends in these items.
+    /// Sends a request that ends with these items.
     fn with_items(&mut self, line: &str, items: impl IntoIterator<Item = u32>) -> Wire {
         let words = line.split(' ').map(str::to_owned);
         let items = items.into_iter().map(|item| item.to_string());
         self.talk.ask_words(&words.chain(items).collect::<Vec<_>>())
     }
 
-    /// A request with bytes as its last word.
+    /// Sends a request whose last word is these bytes.
     fn with_bytes(&mut self, line: &str, bytes: &[u8]) -> Wire {
         let mut words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         words.push(bytes);
         self.talk.ask_words(&words)
     }
 
-    /// Yes or no, as the protocol has it.
+    /// Reads a yes or no in the form of the protocol.
     #[track_caller]
     fn yes(&self, reply: &Wire) -> bool {
         match (self.protocol, reply) {
@@ -99,7 +99,7 @@ impl Flow {
         }
     }
 
-    /// How many of these items a request, which ends in them, says yes to.
+    /// Sends a request that ends with these items, and returns the number of yes replies.
     #[track_caller]
     fn count_yes(&mut self, line: &str, items: std::ops::Range<u32>) -> usize {
         let reply = self.with_items(line, items.clone());
@@ -108,7 +108,7 @@ impl Flow {
         answers.iter().filter(|answer| self.yes(answer)).count()
     }
 
-    /// The names of the fields of `*.INFO`, in order, and their values.
+    /// Returns the names of the fields of `*.INFO`, in order, and their values.
     #[track_caller]
     fn fields(&mut self, line: &str) -> Vec<(String, Wire)> {
         match (self.protocol, self.ask(line)) {
@@ -124,7 +124,7 @@ impl Flow {
         fields.iter().find(|(name, _)| name == field).unwrap_or_else(|| panic!("no {field}")).1.integer()
     }
 
-    /// All that `SCANDUMP` answers until it says 0: each chunk with the iterator that came with it, the header first.
+    /// Returns all replies of `SCANDUMP` until it returns 0: each chunk with its iterator, the header first.
     #[track_caller]
     fn chunks(&mut self, command: &str, name: &str) -> Vec<(i64, Vec<u8>)> {
         let (mut chunks, mut iterator) = (Vec::new(), 0);
@@ -133,10 +133,10 @@ impl Flow {
             let [Wire::Integer(next), chunk] = reply.list() else { panic!("{command}: {reply:?}") };
             if *next == 0 {
                 let end = if command.starts_with("BF") { Wire::Bulk(Vec::new()) } else { Wire::Null };
-                assert_eq!(*chunk, end, "{command} ends so");
+                assert_eq!(*chunk, end, "{command} ends with an empty chunk");
                 return chunks;
             }
-            assert!(*next > iterator, "{command} goes on");
+            assert!(*next > iterator, "{command} makes progress");
             chunks.push((*next, chunk.bytes().to_vec()));
             iterator = *next;
         }
@@ -148,7 +148,7 @@ impl Flow {
         assert_eq!(reply, Wire::Simple("OK".into()), "{command} {name} {iterator}");
     }
 
-    /// What a name holds comes back by a payload, and from the server's own files where it can read them again.
+    /// Replaces a value by its restored payload, and reloads it from the server's own files if it can.
     #[track_caller]
     fn reload(&mut self, name: &str) {
         let payload = self.ask(&format!("DUMP {name}"));

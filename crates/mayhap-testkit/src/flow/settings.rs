@@ -5,15 +5,15 @@ use crate::host::Wire;
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "settings have RedisBloom's defaults", run: defaults },
-    Case { name: "settings have RedisBloom's ranges, and its words for them", run: ranges },
+    Case { name: "settings have RedisBloom's ranges and error texts", run: ranges },
     Case { name: "settings bound each other", run: live_bounds },
     Case {
-        name: "settings decide what an addition makes, and change nothing that is there",
+        name: "settings apply to filters created later, and change no existing filter",
         run: new_filters,
     },
 ];
 
-/// The name a host has for it: some put the module's in front.
+/// The name of a setting on this host: some add the module's name as a prefix.
 fn full_name(flow: &mut Flow, name: &str) -> String {
     pair(flow, name).0
 }
@@ -93,7 +93,7 @@ fn live_bounds(flow: &mut Flow) {
     assert_eq!(set(flow, "cf-bucket-size", "8"), ok);
     assert!(set(flow, "cf-initial-size", "15").is_refused());
     flow.refused("CF.RESERVE cf 100 BUCKETSIZE 9", "BUCKETSIZE: value must be in the range [1, 8]");
-    // Several at once.
+    // Several in one request.
     let (size, bucket) = (full_name(flow, "cf-initial-size"), full_name(flow, "cf-bucket-size"));
     assert_eq!(flow.ask(&format!("CONFIG SET {size} 2048 {bucket} 4")), ok);
     assert_eq!(
@@ -127,7 +127,7 @@ fn new_filters(flow: &mut Flow) {
     {
         assert_eq!(flow.number("CF.INFO newcf", field), value, "{field}");
     }
-    // A request's own options come first.
+    // The options of a request override the settings.
     flow.ask("BF.INSERT own CAPACITY 7 EXPANSION 3 ITEMS x");
     assert_eq!(
         (flow.number("BF.INFO own", "Capacity"), flow.number("BF.INFO own", "Expansion rate")),

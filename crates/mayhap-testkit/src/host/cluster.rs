@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 use super::{Host, HostOptions, Talk, Wire};
 use crate::real::PATIENCE;
 
-/// Slots of a cluster.
+/// The number of slots of a cluster.
 const SLOTS: usize = 16_384;
 
-/// Servers that share all names among them, and end with this.
+/// Servers that share all names among them. They are stopped when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
-    /// The masters of the beginning, then their replicas.
+    /// The initial masters, then their replicas.
     pub nodes: Vec<Host>,
     masters: usize,
 }
 
 impl Cluster {
-    /// Starts so many masters, each with so many replicas. `None`: no such program here, and that was said.
+    /// Starts this many masters, each with this many replicas. Returns `None`, after a message, if the program is missing.
     ///
     /// # Panics
-    /// If it does not come about.
+    /// If the cluster does not form.
     pub fn start(masters: usize, replicas_each: usize, options: &HostOptions) -> Option<Self> {
         let options = options.clone().words(&[
             "--cluster-enabled",
@@ -41,14 +41,14 @@ impl Cluster {
         let cluster = Self { nodes: nodes?, masters };
         cluster.meet();
         cluster.share_slots();
-        cluster.wait_until("all know one another", |cluster| {
+        cluster.wait_until("all nodes know each other", |cluster| {
             cluster.nodes.iter().all(|node| nodes_of(&mut node.talk()).len() == cluster.nodes.len())
         });
         for (number, replica) in cluster.nodes.iter().enumerate().skip(masters) {
             let master = cluster.id(number % masters);
             replica.talk().must(&["CLUSTER", "REPLICATE", &master]);
         }
-        cluster.wait_until("all is well", |cluster| {
+        cluster.wait_until("the cluster state is ok", |cluster| {
             cluster.nodes.iter().all(|node| {
                 node.talk().ask("CLUSTER INFO").text().contains("cluster_state:ok")
                     && (node.talk().info("role") == "master"
@@ -73,22 +73,22 @@ impl Cluster {
         }
     }
 
-    /// Replicas of which every node knows whose they are.
+    /// The number of replicas whose master every node knows.
     fn replicas_known(&self) -> usize {
         let known =
             |node: &Host| nodes_of(&mut node.talk()).values().filter(|known| known.is_replica).count();
         self.nodes.iter().map(known).min().unwrap_or(0)
     }
 
-    /// Waits.
+    /// Waits for a condition.
     ///
     /// # Panics
-    /// If it does not come to pass.
+    /// If it is not met in time.
     #[track_caller]
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !is_so(self) {
-            assert!(begun.elapsed() < PATIENCE, "not so after {PATIENCE:?}: {what}");
+            assert!(begun.elapsed() < PATIENCE, "not met after {PATIENCE:?}: {what}");
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -98,7 +98,7 @@ impl Cluster {
         self.nodes.iter().map(Host::url).collect()
     }
 
-    /// A node's name to the others.
+    /// The id of a node in the cluster.
     pub fn id(&self, node: usize) -> String {
         self.nodes[node].talk().ask("CLUSTER MYID").text()
     }
@@ -109,10 +109,10 @@ impl Cluster {
         u16::try_from(slot).unwrap()
     }
 
-    /// The running master that has a slot, by what `asked` knows.
+    /// Returns the running master of a slot, according to `asked`.
     ///
     /// # Panics
-    /// If nobody has it.
+    /// If the slot has no master.
     #[track_caller]
     pub fn owner(&self, asked: usize, slot: u16) -> usize {
         let slots = self.nodes[asked].talk().ask("CLUSTER SLOTS");
@@ -121,11 +121,11 @@ impl Cluster {
             let has = (range[0].integer()..=range[1].integer()).contains(&slot.into());
             has.then(|| range[2].list()[1].integer())
         });
-        let port = port.unwrap_or_else(|| panic!("nobody has slot {slot}"));
+        let port = port.unwrap_or_else(|| panic!("slot {slot} has no master"));
         self.nodes.iter().position(|node| i64::from(node.port()) == port).unwrap()
     }
 
-    /// The replicas of a master, by what it knows.
+    /// Returns the replicas of a master, according to itself.
     pub fn replicas(&self, master: usize) -> Vec<usize> {
         let id = self.id(master);
         let known = nodes_of(&mut self.nodes[master].talk());
@@ -134,14 +134,14 @@ impl Cluster {
         (0..self.nodes.len()).filter(|&node| ports.contains(&self.nodes[node].port())).collect()
     }
 
-    /// Begins to move a slot: from here on names that are not at `from` any more are asked for at `to`.
+    /// Begins to move a slot: from now on, names that are no longer at `from` are redirected to `to`.
     pub fn begin_move(&self, slot: u16, from: usize, to: usize) {
         let slot = slot.to_string();
         self.nodes[to].talk().must(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.id(from)]);
         self.nodes[from].talk().must(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to)]);
     }
 
-    /// Moves the names of a slot that are there.
+    /// Moves the existing names of a slot.
     pub fn move_names(&self, slot: u16, from: usize, to: usize) -> usize {
         let (mut talk, slot, to) =
             (self.nodes[from].talk(), slot.to_string(), self.nodes[to].port().to_string());
@@ -152,20 +152,20 @@ impl Cluster {
         names.list().len()
     }
 
-    /// Ends the move of a slot: everybody is told.
+    /// Ends the move of a slot: informs all nodes.
     pub fn end_move(&self, slot: u16, to: usize) {
         let (slot, id) = (slot.to_string(), self.id(to));
-        // The new owner first, or nobody has it for a moment.
+        // The new owner first; otherwise the slot has no owner for a moment.
         for node in std::iter::once(to).chain((0..self.masters).filter(|&node| node != to)) {
             if let Ok(mut talk) = Talk::connect(self.nodes[node].port()) {
                 let told = talk.ask_words(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
-                // One that became a replica meanwhile takes no orders.
+                // A node that became a replica in the meantime rejects the command.
                 assert!(!told.is_refused() || talk.info("role") == "slave", "{told:?}");
             }
         }
     }
 
-    /// Moves a slot with all that is in it.
+    /// Moves a slot with all its names.
     pub fn move_slot(&self, slot: u16, from: usize, to: usize) {
         self.begin_move(slot, from, to);
         self.move_names(slot, from, to);
@@ -173,15 +173,15 @@ impl Cluster {
     }
 }
 
-/// What a node knows of another.
+/// A node as another node sees it.
 struct Known {
     port: u16,
     is_replica: bool,
-    /// Its master's name, or `-`.
+    /// The id of its master, or `-`.
     master: String,
 }
 
-/// All nodes that are known to the one that is talked to, by name.
+/// Returns all nodes that this server knows, by id.
 fn nodes_of(talk: &mut Talk) -> BTreeMap<String, Known> {
     let Wire::Bulk(text) = talk.ask("CLUSTER NODES") else { return BTreeMap::new() };
     let text = String::from_utf8_lossy(&text).into_owned();

@@ -1,4 +1,4 @@
-//! Real servers of Redis and Valkey: started on loopback for a test, with our module or without, alone or as a cluster, and ended with it.
+//! Real Redis and Valkey servers: started on loopback for a test, with our module or without, alone or as a cluster, and stopped with the test.
 
 mod cluster;
 mod scripted;
@@ -30,26 +30,26 @@ pub struct HostOptions {
 }
 
 impl HostOptions {
-    /// A server that keeps nothing and knows no module.
+    /// A server that saves nothing and loads no module.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This program, rather than the one that `MAYHAP_TEST_REDIS_SERVER` names.
+    /// Uses this program instead of the one that `MAYHAP_TEST_REDIS_SERVER` names.
     #[must_use]
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
         self
     }
 
-    /// With this module.
+    /// Loads this module.
     #[must_use]
     pub fn module(mut self, path: impl Into<PathBuf>) -> Self {
         self.module = Some(path.into());
         self
     }
 
-    /// With our module, and these words behind its path.
+    /// Loads our module with these arguments.
     #[must_use]
     pub fn our_module(mut self, words: &[&str]) -> Self {
         self.module = Some(module_path());
@@ -57,7 +57,7 @@ impl HostOptions {
         self
     }
 
-    /// With these words of configuration as well, such as `--appendonly yes`.
+    /// Adds these configuration words, such as `--appendonly yes`.
     #[must_use]
     pub fn words(mut self, words: &[&str]) -> Self {
         self.words.extend(words.iter().map(|word| (*word).to_owned()));
@@ -65,27 +65,26 @@ impl HostOptions {
     }
 }
 
-/// Our module, which cargo makes beside the tests of every crate that has `mayhap-module` among its (development) dependencies.
+/// The path of our module. Cargo builds it next to the tests of every crate that has `mayhap-module` among its (development) dependencies.
 ///
 /// # Panics
-/// If it is not there: then the crate has not.
+/// If it is missing, because the crate lacks that dependency.
 pub fn module_path() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let name = format!("{}mayhap_module{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let path = test.parent().unwrap().join(name);
-    assert!(path.is_file(), "{} is not there: is mayhap-module a dependency of this test?", path.display());
+    assert!(path.is_file(), "{} is missing: is mayhap-module a dependency of this test?", path.display());
     path
 }
 
-/// The programs with which what is about the module is tested: the Redis that `MAYHAP_TEST_REDIS_SERVER` names, and those of
-/// `MAYHAP_TEST_HOSTS`, with colons between them.
+/// The programs for tests of the module: the Redis that `MAYHAP_TEST_REDIS_SERVER` names, and those of `MAYHAP_TEST_HOSTS`, separated by colons.
 pub fn programs() -> Vec<PathBuf> {
     let others = std::env::var_os("MAYHAP_TEST_HOSTS").unwrap_or_default();
     let others = std::env::split_paths(&others).filter(|path| path.is_file()).collect::<Vec<_>>();
     find("MAYHAP_TEST_REDIS_SERVER", "redis-server").into_iter().chain(others).collect()
 }
 
-/// A server that ends with this.
+/// A server that is stopped when this is dropped.
 #[derive(Debug)]
 pub struct Host {
     program: PathBuf,
@@ -96,7 +95,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts one. `None`: no such program here, and that was said.
+    /// Starts a server. Returns `None`, after a message, if the program is missing.
     ///
     /// # Panics
     /// If it does not start; with its log.
@@ -107,7 +106,7 @@ impl Host {
         };
         let (options, folder) = (options.clone(), Folder::new("host"));
         let mut host = Self { program, options, port: 0, process: None, folder };
-        // A port that was free a moment ago may be somebody else's by now.
+        // Another process may have taken the port that was free a moment ago.
         for _ in 0..8 {
             host.port = free_port();
             if host.run() {
@@ -117,7 +116,7 @@ impl Host {
         panic!("{} does not start:\n{}", host.program.display(), host.log());
     }
 
-    /// Runs the program, and waits until it answers. `false`: it ended.
+    /// Runs the program, and waits until it answers. Returns `false` if it exited.
     fn run(&mut self) -> bool {
         let mut command = Command::new(&self.program);
         command
@@ -153,44 +152,44 @@ impl Host {
         }
     }
 
-    /// Where it listens, on loopback.
+    /// The port on loopback.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address as clients have it.
+    /// The address for clients.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Its number as a process.
+    /// The process id.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If it is not running.
     pub fn pid(&self) -> u32 {
-        self.process.as_ref().expect("it runs").0.id()
+        self.process.as_ref().expect("it is running").0.id()
     }
 
-    /// Where it keeps its files.
+    /// The folder of its files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A connection to it.
+    /// Connects to the server.
     ///
     /// # Panics
-    /// If it takes none.
+    /// If it does not accept connections.
     #[track_caller]
     pub fn talk(&self) -> Talk {
         Talk::connect(self.port).unwrap_or_else(|cause| panic!("{cause}\n{}", self.log()))
     }
 
-    /// Is the process still there?
+    /// Returns whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| process.0.try_wait().is_ok_and(|ended| ended.is_none()))
     }
 
-    /// Everything it said.
+    /// The contents of its log.
     pub fn log(&self) -> String {
         fs::read(self.folder.join("log")).map_or_else(
             |cause| format!("no log: {cause}"),
@@ -198,23 +197,23 @@ impl Host {
         )
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it immediately, like a crash.
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Has it stand still, until it is [`resume`](Self::resume)d: it takes connections and answers nobody.
+    /// Suspends it until [`resume`](Self::resume): connections are accepted, but get no replies.
     ///
     /// # Panics
-    /// If that cannot be done.
+    /// If that fails.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
 
-    /// Has it go on.
+    /// Resumes it.
     ///
     /// # Panics
-    /// If that cannot be done.
+    /// If that fails.
     pub fn resume(&self) {
         self.signal("-CONT");
     }
@@ -227,7 +226,7 @@ impl Host {
     /// Makes it a replica of `master`, and waits until it has caught up.
     ///
     /// # Panics
-    /// If that does not come to pass; with its log.
+    /// If it does not catch up; with its log.
     #[track_caller]
     pub fn follow(&self, master: &Self) {
         let mut talk = self.talk();
@@ -239,7 +238,7 @@ impl Host {
         }
     }
 
-    /// Runs it again, with the same files, on the same port.
+    /// Starts it again, with the same files, on the same port.
     ///
     /// # Panics
     /// If it does not start; with its log.
@@ -247,11 +246,11 @@ impl Host {
         self.kill();
         let begun = Instant::now();
         while !self.run() {
-            assert!(begun.elapsed() < Duration::from_secs(10), "it does not start again:\n{}", self.log());
+            assert!(begun.elapsed() < Duration::from_secs(10), "it did not start again:\n{}", self.log());
         }
     }
 
-    /// Runs it again with other words; `false`: it does not start.
+    /// Starts it again with other arguments. Returns `false` if it does not start.
     pub fn restart_with(&mut self, options: &HostOptions) -> bool {
         self.kill();
         self.options = options.clone();
@@ -259,7 +258,7 @@ impl Host {
     }
 }
 
-/// A test that failed shows what the server said last.
+/// Prints the end of the server's log if the test failed.
 impl Drop for Host {
     fn drop(&mut self) {
         const SHOWN: usize = 10_000;
@@ -267,7 +266,7 @@ impl Drop for Host {
             let log = self.log();
             let from = (log.len().saturating_sub(SHOWN)..log.len()).find(|&at| log.is_char_boundary(at));
             eprintln!(
-                "{} on {} said last:\n{}",
+                "{} on {}, end of the log:\n{}",
                 self.program.display(),
                 self.port,
                 &log[from.unwrap_or(0)..]
@@ -276,14 +275,14 @@ impl Drop for Host {
     }
 }
 
-/// A port that nobody has, and nor has anybody the one that is ten thousand above it, which is a cluster's.
+/// Returns a free port such that the port ten thousand above it, which a cluster uses, is free too.
 fn free_port() -> u16 {
     const FIRST: u16 = 21_000;
     const PORTS: u16 = 10_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     loop {
-        // Tests that run at the same time begin at different places.
+        // Tests that run at the same time start at different ports.
         let begin = (std::process::id() % 977) as u16 * 10;
         let port = FIRST + (begin + NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
         if is_free(port) && is_free(port + 10_000) {

@@ -1,4 +1,4 @@
-//! A server that does as it is told: for what real ones do too seldom.
+//! A server with programmable replies, for situations that are rare with real servers.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,14 +7,14 @@ use std::thread;
 
 use super::Wire;
 
-/// What it does with a request.
+/// The reaction to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Replies with this line, or with these.
+    /// Sends these bytes as the reply.
     Say(String),
-    /// Ends the connection.
+    /// Closes the connection.
     HangUp,
-    /// Nothing: whoever asked may wait.
+    /// Does nothing: the client keeps waiting.
     BeSilent,
 }
 
@@ -24,12 +24,12 @@ impl Act {
         Self::Say(format!("{line}\r\n"))
     }
 
-    /// A string of bytes.
+    /// A bulk string.
     pub fn text(text: &str) -> Self {
         Self::Say(format!("${}\r\n{text}\r\n", text.len()))
     }
 
-    /// What a Redis says to the requests that clients begin with: a master that is alone, or in a cluster. `None`: it is none of those.
+    /// The reply of a Redis to the first requests of clients, as a standalone master or in a cluster. `None` for any other request.
     pub fn of_a_master(words: &[String], is_clustered: bool) -> Option<Self> {
         let mode = if is_clustered { "cluster" } else { "standalone" };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -57,10 +57,10 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Starts one that does with every request what `act` says.
+    /// Starts a server that reacts to every request as `act` returns.
     ///
     /// # Panics
-    /// If there is no port for it.
+    /// If there is no free port.
     pub fn start(act: impl Fn(&[String]) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -69,24 +69,24 @@ impl Scripted {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (act, notes) = (act.clone(), notes.clone());
-                // Whoever is gone needs no reply.
+                // A client that disconnected needs no reply.
                 thread::spawn(move || drop(serve(&stream, &*act, &notes)));
             }
         });
         Self { port, heard }
     }
 
-    /// Where it listens.
+    /// The port it listens on.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address as clients have it.
+    /// The address for clients.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// How many requests came that begin with this word.
+    /// The number of requests that begin with this word.
     pub fn heard(&self, word: &str) -> usize {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.iter().filter(|words| words.first().is_some_and(|first| first == word)).count()
@@ -100,7 +100,7 @@ fn serve(
 ) -> io::Result<()> {
     let (mut from, mut to) = (BufReader::new(stream), stream);
     loop {
-        // A request has the form of a list.
+        // A request is an array.
         let request = Wire::read(&mut from, &mut Vec::new())?;
         let words: Vec<String> = request.list().iter().map(Wire::text).collect();
         notes.lock().unwrap_or_else(PoisonError::into_inner).push(words.clone());

@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, TcpStream};
 use super::Wire;
 use crate::real::PATIENCE;
 
-/// A connection to a server, on which one request is asked after the other.
+/// A connection to a server that sends one request after the other.
 #[derive(Debug)]
 pub struct Talk(BufReader<TcpStream>);
 
-/// A request in the protocol's form.
+/// Encodes a request.
 pub fn request<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -22,10 +22,10 @@ pub fn request<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
 }
 
 impl Talk {
-    /// Connects to whoever listens there.
+    /// Connects to the server at this address.
     ///
     /// # Errors
-    /// Nobody does.
+    /// No server listens there.
     pub fn connect(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -34,28 +34,28 @@ impl Talk {
         Ok(Self(BufReader::new(stream)))
     }
 
-    /// The reply to a request of these words, parted by blanks.
+    /// Sends a request of these words, separated by blanks, and returns the reply.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no reply.
     #[track_caller]
     pub fn ask(&mut self, words: &str) -> Wire {
         self.ask_words(&words.split(' ').collect::<Vec<_>>())
     }
 
-    /// The reply to a request of these words.
+    /// Sends a request of these words, and returns the reply.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no reply.
     #[track_caller]
     pub fn ask_words<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Wire {
         self.try_ask(words).unwrap_or_else(|cause| panic!("{}: {cause}", shown(words)))
     }
 
-    /// The reply to a request that must not be refused.
+    /// Sends a request, and returns a reply that is not an error.
     ///
     /// # Panics
-    /// If it is.
+    /// If the reply is an error.
     #[track_caller]
     pub fn must<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Wire {
         let reply = self.ask_words(words);
@@ -63,10 +63,10 @@ impl Talk {
         reply
     }
 
-    /// The reply to a request.
+    /// Sends a request, and returns the reply.
     ///
     /// # Errors
-    /// There is none: the connection ended, or the server was silent for too long.
+    /// There is no reply: the connection was closed, or the server timed out.
     pub fn try_ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> io::Result<Wire> {
         self.send(&request(words))?;
         self.reply()
@@ -75,12 +75,12 @@ impl Talk {
     /// Sends bytes.
     ///
     /// # Errors
-    /// The connection ended.
+    /// The connection was closed.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.get_mut().write_all(bytes)
     }
 
-    /// The next reply.
+    /// Reads the next reply.
     ///
     /// # Errors
     /// As [`try_ask`](Self::try_ask).
@@ -88,10 +88,10 @@ impl Talk {
         Wire::read(&mut self.0, &mut Vec::new())
     }
 
-    /// The bytes of the reply to a request.
+    /// Sends a request, and returns the bytes of the reply.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no reply.
     #[track_caller]
     pub fn raw<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Vec<u8> {
         let mut raw = Vec::new();
@@ -100,11 +100,11 @@ impl Talk {
         raw
     }
 
-    /// The replies to many requests of the same kind, a few hundred in one write. Both fit the buffers between the two programs, so that
-    /// neither waits for the other.
+    /// Sends many requests of the same kind, a few hundred per write, and returns the replies. Both fit the buffers between the two programs, so neither
+    /// waits for the other.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no replies.
     #[track_caller]
     pub fn ask_all<W: AsRef<[u8]>>(&mut self, requests: impl IntoIterator<Item = Vec<W>>) -> Vec<Wire> {
         const AT_ONCE: usize = 200;
@@ -122,10 +122,10 @@ impl Talk {
         replies
     }
 
-    /// A field of `INFO`.
+    /// Returns a field of `INFO`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it is missing.
     #[track_caller]
     pub fn info(&mut self, field: &str) -> String {
         let text = self.ask_words(&["INFO", "everything"]).text();
@@ -134,7 +134,7 @@ impl Talk {
     }
 }
 
-/// A request as people write it.
+/// A request as a line of text.
 fn shown<W: AsRef<[u8]>>(words: &[W]) -> String {
     let mut shown =
         words.iter().map(|word| word.as_ref().escape_ascii().to_string()).collect::<Vec<_>>().join(" ");

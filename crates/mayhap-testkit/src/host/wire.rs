@@ -1,4 +1,4 @@
-//! A reply as it comes, in either protocol.
+//! A reply in either protocol.
 
 use std::io::{self, BufRead};
 
@@ -11,33 +11,33 @@ pub enum Wire {
     Refused(String),
     /// `:1`.
     Integer(i64),
-    /// A string of bytes; of a verbatim string, what stands behind its kind.
+    /// A bulk string; of a verbatim string, the part after its format.
     Bulk(Vec<u8>),
-    /// Nothing, in any of its forms.
+    /// Null, in any of its forms.
     Null,
     /// `#t`.
     Boolean(bool),
-    /// A number with a point, as it is written.
+    /// A double, as text.
     Double(String),
-    /// A list, or a set.
+    /// An array or a set.
     Array(Vec<Wire>),
     /// Pairs.
     Map(Vec<(Wire, Wire)>),
 }
 
 impl Wire {
-    /// Reads one reply, and puts its bytes behind those of `raw`.
+    /// Reads one reply, and appends its bytes to `raw`.
     ///
     /// # Errors
-    /// The connection ended, was silent for too long, or what came is no reply.
+    /// The connection was closed or timed out, or the bytes are not a reply.
     pub fn read(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<Self> {
         let begin = raw.len();
         from.read_until(b'\n', raw)?;
         let Some(line) = raw[begin..].strip_suffix(b"\r\n").filter(|line| !line.is_empty()) else {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
         };
         let rest = String::from_utf8_lossy(&line[1..]).into_owned();
-        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("no reply: {rest:?}"));
+        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("not a reply: {rest:?}"));
         let count = || rest.parse::<i64>().map_err(|_| odd());
         Ok(match line[0] {
             b'+' => Self::Simple(rest),
@@ -52,7 +52,7 @@ impl Wire {
                     let start = raw.len();
                     raw.resize(start + length + 2, 0);
                     from.read_exact(&mut raw[start..])?;
-                    // `txt:` stands in front of a verbatim string.
+                    // A verbatim string begins with `txt:`.
                     let skipped = if kind == b'=' { 4.min(length) } else { 0 };
                     Self::Bulk(raw[start + skipped..start + length].to_vec())
                 }
@@ -72,56 +72,56 @@ impl Wire {
         })
     }
 
-    /// The number it is.
+    /// Returns the integer.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not an integer.
     #[track_caller]
     pub fn integer(&self) -> i64 {
         match self {
             Self::Integer(number) => *number,
-            other => panic!("no number: {other:?}"),
+            other => panic!("not a number: {other:?}"),
         }
     }
 
-    /// The text it is.
+    /// Returns the text.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a text.
     #[track_caller]
     pub fn text(&self) -> String {
         match self {
             Self::Simple(text) => text.clone(),
             Self::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            other => panic!("no text: {other:?}"),
+            other => panic!("not a text: {other:?}"),
         }
     }
 
-    /// The bytes it is.
+    /// Returns the bytes.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a string.
     #[track_caller]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Bulk(bytes) => bytes,
-            other => panic!("no string: {other:?}"),
+            other => panic!("not a string: {other:?}"),
         }
     }
 
-    /// The list it is.
+    /// Returns the list.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a list.
     #[track_caller]
     pub fn list(&self) -> &[Self] {
         match self {
             Self::Array(list) => list,
-            other => panic!("no list: {other:?}"),
+            other => panic!("not a list: {other:?}"),
         }
     }
 
-    /// Is it a refusal?
+    /// Returns whether it is an error.
     pub const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused(_))
     }

@@ -2,9 +2,8 @@
 
 use super::{Shape, Side};
 
-/// Shapes no item of which is an item of another: URLs alone hold a `/`, mail addresses alone an `@`,
-/// IPv6 alone a `:` and no `/`, UUIDs have 36 characters, phone numbers 11 digits, integers as text 13 or
-/// more, Chinese text is not ASCII, and integers as bytes end in zeros, which no text does.
+/// Shapes that have no item in common: only URLs contain a `/`, only mail addresses an `@`, only IPv6 a `:` and no `/`. UUIDs have 36 characters, phone
+/// numbers 11 digits, integers as text 13 or more. Chinese text is not ASCII, and integers as bytes end in zeros, which no text does.
 const SHAPES: [Shape; 8] = [
     Shape::Url,
     Shape::Mail,
@@ -18,13 +17,13 @@ const SHAPES: [Shape; 8] = [
 
 /// The items of one byte that are mixed in, after the empty item.
 const ONE_BYTE_ITEMS: u64 = 16;
-/// Index of the one huge member.
+/// The index of the only huge member.
 const HUGE_AT: u64 = 5_000;
-/// Indexes up to here are told apart; phone numbers run out first.
+/// Indexes below this give different items; phone numbers run out first.
 const INDEXES: u64 = 1 << 34;
 
-/// Member `i` of a mixture: the empty item, sixteen items of one byte, one of 1 MiB at index 5 000, and
-/// else URLs, mail addresses, UUIDs, integers, phone numbers, Chinese text and addresses in turn.
+/// Member `i` of a mixture: the empty item, sixteen items of one byte, one of 1 MiB at index 5 000, and otherwise URLs, mail addresses, UUIDs, integers,
+/// phone numbers, Chinese text and addresses in turn.
 ///
 /// For `i` below 2^34 no two members are equal, and none is a [`mixed_non_member_into`] of the same seed.
 ///
@@ -61,7 +60,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_mixture_has_no_repeats_either() {
+    fn the_mixture_has_no_repeats() {
         assert!(SHAPES.iter().all(|shape| shape.distinct() >= INDEXES / SHAPES.len() as u64));
         for seed in [0, 8] {
             let mut seen = HashSet::new();
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_odd_ones_are_in() {
+    fn the_empty_tiny_and_huge_items_are_included() {
         let lengths: Vec<usize> = [0, 1, 16, HUGE_AT]
             .map(|i| {
                 let mut item = Vec::new();

@@ -1,23 +1,21 @@
-//! Items as users have them: members that go into a filter and non-members that never do.
+//! Realistic items: members, which are inserted into a filter, and non-members, which never are.
 //!
-//! Every shape numbers its items. Number `2 i` is member `i`, number `2 i + 1` is non-member `i`; a seeded
-//! bijection then scatters the numbers over the whole space of the shape, and each number is written out
-//! in a way that can be read back:
+//! Every shape numbers its items. Number `2 i` is member `i`, number `2 i + 1` is non-member `i`. A seeded bijection scatters the numbers over the whole
+//! space of the shape, and each number is written in a form that can be read back:
 //!
 //! ```text
 //! (i, member or non-member) ─▶ 2 i + side ─▶ seeded bijection ─▶ text or bytes, one to one
 //! ```
 //!
-//! So within a shape and a seed no two items are equal and no member is a non-member, by construction,
-//! while both come from the same words, digits and lengths: a weak hash gets no help from a telling
-//! prefix. Nothing is promised between two seeds or between two shapes, except by [`mixed_member_into`].
+//! So within a shape and a seed, no two items are equal and no member is a non-member, by construction. Both use the same words, digits and lengths, so a
+//! weak hash gets no help from a telling prefix. There is no such guarantee between two seeds or two shapes, except by [`mixed_member_into`].
 //!
 //! ```
-//! use mayhap_testkit::items::{Shape, member, non-member};
+//! use mayhap_testkit::items::{Shape, member, non_member};
 //!
-//! assert_ne!(member(3), non-member(3)); // URLs, seed 0: the everyday case
+//! assert_ne!(member(3), non_member(3)); // URLs, seed 0: the usual case
 //! for shape in Shape::ALL {
-//!     assert_ne!(shape.member(7, 0), shape.non-member(7, 0), "{}", shape.name());
+//!     assert_ne!(shape.member(7, 0), shape.non_member(7, 0), "{}", shape.name());
 //! }
 //! ```
 
@@ -37,21 +35,21 @@ enum Side {
     NonMember = 1,
 }
 
-/// Member `i` of the everyday shape, a URL, at seed 0.
+/// Member `i` of the default shape, a URL, at seed 0.
 #[must_use]
 pub fn member(i: u64) -> Vec<u8> {
     Shape::Url.member(0, i)
 }
 
-/// Non-member `i` of the everyday shape, a URL, at seed 0.
+/// Non-member `i` of the default shape, a URL, at seed 0.
 #[must_use]
 pub fn non_member(i: u64) -> Vec<u8> {
     Shape::Url.non_member(0, i)
 }
 
-/// Member `i` as a number that costs a nanosecond to make; for benchmarks and long accuracy runs.
+/// Member `i` as a number that takes a nanosecond to generate; for benchmarks and long accuracy runs.
 ///
-/// For one seed all members and non-members of `i` below 2^63 differ, since every step is a bijection.
+/// For one seed all members and non-members of `i` below 2^63 differ, because every step is a bijection.
 ///
 /// ```
 /// use mayhap_testkit::items::{member_u64, non_member_u64};
@@ -76,7 +74,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn numbers_never_repeat_nor_meet() {
+    fn numbers_never_repeat_and_are_disjoint() {
         for seed in [0, 1, u64::MAX] {
             let mut seen = HashSet::new();
             for i in (0..50_000).chain((1 << 63) - 100..1 << 63) {

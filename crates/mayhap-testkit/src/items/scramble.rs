@@ -4,8 +4,7 @@ use crate::rng::{GOLDEN, mix};
 
 /// A bijection of the numbers of `bits` bits, chosen by `seed`.
 ///
-/// Each of its steps can be undone: `xor` with a key, multiply by an odd number modulo 2^bits, `xor` the
-/// high half into the low half.
+/// Each of its steps is invertible: `xor` with a key, multiply by an odd number modulo 2^bits, `xor` the high half into the low half.
 fn scramble_bits(x: u64, bits: u32, seed: u64) -> u64 {
     debug_assert!((1..=64).contains(&bits) && (bits == 64 || x >> bits == 0));
     let mask = u64::MAX >> (64 - bits);
@@ -23,8 +22,8 @@ fn scramble_bits(x: u64, bits: u32, seed: u64) -> u64 {
 
 /// A bijection of `0..space`, chosen by `seed`; `space` 0 means all of `u64`.
 ///
-/// A space that is no power of two walks: a number scattered past the end is scattered again until it
-/// lands inside. The walk follows a cycle that holds `x` itself, so it ends, and no two walks end alike.
+/// If the space is not a power of two, a number mapped past the end is mapped again until it is inside. The walk follows a cycle that contains `x` itself,
+/// so it ends, and no two walks end at the same number.
 pub(super) fn scramble(x: u64, space: u64, seed: u64) -> u64 {
     let last = space.wrapping_sub(1);
     debug_assert!(x <= last);
@@ -53,13 +52,13 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_matters() {
+    fn different_seeds_give_different_permutations() {
         let same = (0..1 << 12).filter(|&x| scramble(x, 1 << 12, 1) == scramble(x, 1 << 12, 2)).count();
         assert!(same < 20, "{same} of 4096 in the same place");
     }
 
     #[test]
-    fn the_whole_of_u64_is_a_space() {
+    fn all_of_u64_is_a_valid_space() {
         let images: HashSet<u64> = (u64::MAX - 999..=u64::MAX).map(|x| scramble(x, 0, 1)).collect();
         assert_eq!(images.len(), 1000);
     }

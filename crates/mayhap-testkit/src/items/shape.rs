@@ -1,4 +1,4 @@
-//! The shapes: how the number of an item becomes its bytes.
+//! The shapes: how the number of an item is converted to its bytes.
 
 use super::Side;
 use super::scramble::scramble;
@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Length of the items of [`Shape::Huge`]: 1 MiB.
 pub const HUGE_BYTES: usize = 1 << 20;
 
-/// What an item looks like.
+/// The form of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// `https://cdn.garden.org/archive/photo/1503627`
@@ -32,13 +32,13 @@ pub enum Shape {
     Uuid,
     /// Each of the 256 single bytes.
     OneByte,
-    /// The item of no bytes. Its one non-member is a zero byte, which a hash blind to length mistakes for it.
+    /// The empty item. Its only non-member is a zero byte, which a hash that ignores the length confuses with it.
     Empty,
-    /// 1 MiB that differs in eight bytes somewhere in the middle: a hash that samples its input is caught.
+    /// 1 MiB that differs in eight bytes in the middle: detects a hash that samples its input.
     Huge,
 }
 
-/// How far consecutive integers run before members and non-members may change places.
+/// The length of a run of consecutive integers, all of them members or all non-members.
 const RUN: u64 = 64;
 
 impl Shape {
@@ -77,8 +77,7 @@ impl Shape {
         }
     }
 
-    /// How many different members there are; there are as many non-members. Higher indexes begin again
-    /// at the first item.
+    /// The number of different members; there are as many non-members. Higher indexes repeat the items from the first on.
     ///
     /// ```
     /// use mayhap_testkit::items::Shape;
@@ -95,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Members and non-members together; 0 stands for 2^64.
+    /// The number of members and non-members together; 0 means 2^64.
     const fn space(self) -> u64 {
         match self {
             Self::Url => 1 << 52,
@@ -140,7 +139,7 @@ impl Shape {
         self.write(Side::Member, seed, i, item);
     }
 
-    /// Like [`non_member`](Self::non-member), but replaces the contents of `item`.
+    /// Like [`non_member`](Self::non_member), but replaces the contents of `item`.
     pub fn non_member_into(self, seed: u64, i: u64, item: &mut Vec<u8>) {
         self.write(Side::NonMember, seed, i, item);
     }
@@ -166,8 +165,8 @@ impl Shape {
     }
 }
 
-/// Integers in runs of [`RUN`]. Of each two neighbouring runs a seeded coin gives one to the members and
-/// the other to the non-members, so that neither parity nor any other bit tells them apart.
+/// Integers in runs of [`RUN`]. A seeded coin assigns one of each two neighbouring runs to the members and the other to the non-members, so that neither
+/// the parity nor any other bit distinguishes them.
 ///
 /// The first has 13 digits and keeps the top two bytes free for 2^40 items and more.
 fn integer(side: Side, seed: u64, i: u64) -> u64 {
@@ -177,7 +176,7 @@ fn integer(side: Side, seed: u64, i: u64) -> u64 {
     first.wrapping_add((2 * pair + (coin ^ side as u64)) * RUN + offset)
 }
 
-/// Words of five bits each, free of every separator used below.
+/// Words of five bits each, without any separator used below.
 const WORDS: [&str; 32] = [
     "archive", "photo", "garden", "market", "river", "winter", "paper", "silver", "music", "travel",
     "kitchen", "planet", "school", "forest", "camera", "bridge", "harbor", "island", "orange", "violin",
@@ -206,7 +205,7 @@ const MAIL_HOSTS: [&str; 8] = [
     "inbox.example.cn",
     "example.de",
 ];
-/// Words of two characters each, so that a row of them reads back in one way only.
+/// Words of two characters each, so that a sequence of them can be read in one way only.
 const CHINESE: [&str; 64] = [
     "北京", "上海", "广州", "深圳", "杭州", "南京", "成都", "武汉", "西安", "重庆", "天津", "苏州", "长沙",
     "青岛", "大连", "厦门", "中山", "人民", "解放", "和平", "建设", "文化", "胜利", "新华", "东风", "光明",
@@ -215,7 +214,7 @@ const CHINESE: [&str; 64] = [
     "大道", "胡同", "小区", "春天", "夏天", "秋天", "冬天", "月亮", "太阳", "星星", "江河", "山水",
 ];
 
-/// Takes the low `bits` bits off `code`.
+/// Removes the low `bits` bits from `code`.
 fn take(code: &mut u64, bits: u32) -> usize {
     let low = *code & ((1 << bits) - 1);
     *code >>= bits;
@@ -283,7 +282,7 @@ fn huge(code: u64, seed: u64, item: &mut Vec<u8>) {
     while item.len() < HUGE_BYTES {
         item.extend_from_slice(&page);
     }
-    // One place for all items of a seed, or two of them could differ in place but not in bytes.
+    // The same position for all items of a seed; otherwise two items could differ in position but not in bytes.
     let middle = HUGE_BYTES / 4 + mix(seed) as usize % (HUGE_BYTES / 2);
     item[middle..middle + 8].copy_from_slice(&code.to_le_bytes());
 }
@@ -336,15 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn the_single_bytes_are_all_there() {
+    fn one_byte_items_cover_all_256_bytes() {
         let mut all: Vec<u8> = (0..128).flat_map(|i| Shape::OneByte.member(9, i)).collect();
         all.extend((0..128).flat_map(|i| Shape::OneByte.non_member(9, i)));
         all.sort_unstable();
         assert!(all.into_iter().eq(0..=255));
-        assert_eq!(Shape::OneByte.member(9, 128), Shape::OneByte.member(9, 0), "then it begins again");
+        assert_eq!(Shape::OneByte.member(9, 128), Shape::OneByte.member(9, 0), "then the items repeat");
     }
 
-    /// The share of set bits, place by place, is alike on both sides: nothing gives a non-member away.
+    /// The share of set bits, position by position, is similar for both: nothing identifies a non-member.
     #[test]
     fn members_and_non_members_look_alike() {
         for shape in Shape::ALL {
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shapes_are_what_they_say() {
+    fn the_shapes_have_their_documented_form() {
         let text = |shape: Shape, i| String::from_utf8(shape.member(3, i)).expect("text is UTF-8");
         for i in 0..500 {
             assert!(text(Shape::Url, i).starts_with("https://"));
@@ -397,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn word_lists_have_no_twins() {
+    fn word_lists_have_no_duplicates() {
         let distinct = |words: &[&str]| words.iter().collect::<HashSet<_>>().len() == words.len();
         assert!(distinct(&WORDS) && distinct(&HOSTS) && distinct(&ENDINGS) && distinct(&MAIL_HOSTS));
         assert!(distinct(&FIRST_NAMES) && distinct(&LAST_NAMES) && distinct(&CHINESE));
         assert!(CHINESE.iter().all(|word| word.chars().count() == 2));
     }
 
-    /// Frozen: golden files of other crates are made from these.
+    /// Frozen: the golden files of other crates are made from these.
     #[test]
     fn items_never_change() {
         let pinned = [

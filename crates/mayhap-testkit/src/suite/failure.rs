@@ -1,16 +1,16 @@
-//! What a suite found wrong, with what is needed to see it again.
+//! The failures that a suite reports, with what is needed to reproduce them.
 
 use super::Operation;
 use std::fmt;
 
-/// When it happened: run the same script again with this seed and it happens again.
+/// Where a failure happened: the same script with this seed reproduces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The seed of the filter, the items and the operations.
     pub seed: u64,
-    /// How many operations were done before this one.
+    /// The number of operations before this one.
     pub operation: u64,
-    /// What was being done.
+    /// The current step.
     pub step: Operation,
 }
 
@@ -20,102 +20,102 @@ impl fmt::Display for Place {
     }
 }
 
-/// A broken promise.
+/// A broken guarantee.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The filter said `no` to an item it holds.
+    /// The filter answered `no` to a member.
     Forgot {
         /// When.
         place: Place,
         /// The item, in full.
         item: Vec<u8>,
     },
-    /// The filter called an item certainly new that it holds: a false negative in disguise.
+    /// The filter reported a member as certainly new: a hidden false negative.
     NewTwice {
         /// When.
         place: Place,
         /// The item, in full.
         item: Vec<u8>,
     },
-    /// The filter would not remove an item it holds.
+    /// The filter did not remove a member.
     WouldNotRemove {
         /// When.
         place: Place,
         /// The item, in full.
         item: Vec<u8>,
     },
-    /// The filter refused an item below its capacity, and the script allows no refusals.
+    /// The filter rejected an item below its capacity, and the script allows no rejections.
     Refused {
         /// When.
         place: Place,
         /// The item, in full.
         item: Vec<u8>,
     },
-    /// A batch answered otherwise than the same items one by one.
+    /// A batch gave another answer than single lookups of the same items.
     BatchDisagrees {
         /// When.
         place: Place,
-        /// The item answered about, in full.
+        /// The queried item, in full.
         item: Vec<u8>,
     },
     /// A batch had another number of answers than of items.
     BatchLength {
         /// When.
         place: Place,
-        /// How many items were given.
+        /// The number of items.
         items: usize,
-        /// How many answers came back.
+        /// The number of answers.
         answers: usize,
     },
-    /// What was decoded answers otherwise than what was encoded.
+    /// The decoded filter gives another answer than the encoded one.
     DecodedDiffers {
         /// When.
         place: Place,
-        /// The item answered about, in full.
+        /// The queried item, in full.
         item: Vec<u8>,
     },
     /// Encoding or decoding failed.
     RoundTripFailed {
         /// When.
         place: Place,
-        /// The filter's own words.
+        /// The filter's error text.
         reason: String,
     },
-    /// Merging with a filter made alike failed.
+    /// Merging with a filter of the same parameters failed.
     MergeFailed {
         /// When.
         place: Place,
-        /// The filter's own words.
+        /// The filter's error text.
         reason: String,
     },
-    /// The filter says `mayhap` to nearly everything: it never forgets, and is of no use.
+    /// The filter answers *maybe* to nearly everything: it has no false negatives, and is useless.
     SaysMayhapTooOften {
         /// Seed of the run.
         seed: u64,
-        /// Which lookups: of non-members, of members that are not in, or of items just removed.
+        /// Which lookups: of non-members, of members that are not in the filter, or of items just removed.
         step: Operation,
-        /// How many items that are not in were asked about.
+        /// The number of queried items that are not in the filter.
         asked: u64,
-        /// How many of them got a `mayhap`.
+        /// The number of them that were answered *maybe*.
         mayhap: u64,
-        /// The largest share that is let through.
+        /// The largest accepted share.
         limit: f64,
     },
-    /// At the end of the script the filter held nothing, so nothing was tested.
+    /// At the end of the script the filter was empty, so nothing was tested.
     NothingHeld {
         /// Seed of the run.
         seed: u64,
     },
-    /// The number of wrong answers lies outside the promised band.
+    /// The number of false positives is outside the promised band.
     RateOff {
-        /// Wrong answers over all seeds.
+        /// False positives over all seeds.
         wrong: u64,
-        /// Non-members asked about over all seeds.
+        /// Non-members queried over all seeds.
         trials: u64,
-        /// Fewest wrong answers promised.
+        /// The lower end of the band.
         low: u64,
-        /// Most wrong answers promised.
+        /// The upper end of the band.
         high: u64,
     },
 }
@@ -125,12 +125,12 @@ impl fmt::Display for Failure {
         match self {
             Self::Forgot { place, item } => write!(f, "forgot {} {place}", Shown(item)),
             Self::NewTwice { place, item } => {
-                write!(f, "called {} new, which it holds, {place}", Shown(item))
+                write!(f, "reported the member {} as new {place}", Shown(item))
             }
             Self::WouldNotRemove { place, item } => {
-                write!(f, "would not remove {}, which it holds, {place}", Shown(item))
+                write!(f, "did not remove the member {} {place}", Shown(item))
             }
-            Self::Refused { place, item } => write!(f, "refused {} below capacity {place}", Shown(item)),
+            Self::Refused { place, item } => write!(f, "rejected {} below capacity {place}", Shown(item)),
             Self::BatchDisagrees { place, item } => {
                 write!(f, "batch and single lookup disagree about {} {place}", Shown(item))
             }
@@ -138,18 +138,18 @@ impl fmt::Display for Failure {
                 write!(f, "batch of {items} items got {answers} answers {place}")
             }
             Self::DecodedDiffers { place, item } => {
-                write!(f, "decoded filter answers otherwise about {} {place}", Shown(item))
+                write!(f, "decoded filter gives another answer for {} {place}", Shown(item))
             }
             Self::RoundTripFailed { place, reason } => write!(f, "round trip failed ({reason}) {place}"),
             Self::MergeFailed { place, reason } => write!(f, "merge failed ({reason}) {place}"),
             Self::SaysMayhapTooOften { seed, step, asked, mayhap, limit } => write!(
                 f,
-                "said mayhap to {mayhap} of {asked} items that were not in ({}) at seed {seed}, limit is {limit}",
+                "answered maybe to {mayhap} of {asked} items that are not members ({}) at seed {seed}, limit is {limit}",
                 step.name()
             ),
-            Self::NothingHeld { seed } => write!(f, "held nothing at the end of the script at seed {seed}"),
+            Self::NothingHeld { seed } => write!(f, "empty at the end of the script at seed {seed}"),
             Self::RateOff { wrong, trials, low, high } => {
-                write!(f, "gave {wrong} wrong answers of {trials}, promised were {low} to {high}")
+                write!(f, "{wrong} false positives in {trials} queries, expected {low} to {high}")
             }
         }
     }
@@ -157,7 +157,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// An item as one can read it: printable bytes as they are, others escaped, long ones cut.
+/// An item in readable form: printable bytes unchanged, others escaped, long items cut.
 struct Shown<'a>(&'a [u8]);
 
 impl fmt::Display for Shown<'_> {

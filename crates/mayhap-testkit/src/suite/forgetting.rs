@@ -1,4 +1,4 @@
-//! Never a false negative: random operations against the exact model.
+//! No false negatives: random operations compared with the exact model.
 
 use super::{Failure, Operation, Place, Refusals, Report, Script};
 use crate::items::{mixed_member_into, mixed_non_member_into};
@@ -6,23 +6,22 @@ use crate::model::Model;
 use crate::rng::Rng;
 use crate::{Inserted, Subject};
 
-/// Most items in one batch; every length up to it occurs.
+/// The largest batch; every length up to it occurs.
 const MOST_IN_BATCH: u64 = 24;
-/// Non-members a decoded filter must answer about like the one it was made from.
+/// Non-members for which a decoded filter must give the same answers as the original.
 const COMPARED: u64 = 512;
-/// The first refusals are each followed by a sweep: a failed insert must lose nothing.
+/// Each of the first rejections is followed by a check of all members: a failed insert must lose nothing.
 const SWEPT_REFUSALS: u64 = 8;
-/// Non-members come from this many; far more than are ever asked.
+/// The size of the pool of non-members; far more than are ever queried.
 const NON_MEMBERS: u64 = 1 << 33;
-/// Fewer lookups of items not in the filter are too few to call it useless.
+/// With fewer lookups of non-members, a filter is not judged useless.
 const MIN_ASKED: u64 = 100;
 
-/// Drives a filter through `script` and holds every answer against the exact truth.
+/// Runs `script` on a filter and compares every answer with the exact model.
 ///
-/// `make` makes an empty filter for `script.capacity` items from a seed; it is called with the script's
-/// seed, several times if the filter can merge. Checked after every step: what the model holds gets a
-/// `mayhap`, and no insert of a held item is called new. Checked after every round trip and merge, after the
-/// first refusals and at the end: all that is held. Removed is only what is held.
+/// `make` creates an empty filter for `script.capacity` items from a seed. It is called with the script's seed, several times if the filter can merge.
+/// After every step, every queried member must be answered *maybe*, and no insert of a member may be reported as new. All members are checked after every
+/// round trip and merge, after the first rejections and at the end. Only members are removed.
 ///
 /// ```
 /// use mayhap_testkit::bad::AlwaysNo;
@@ -72,7 +71,7 @@ pub fn never_forgets<S: Subject>(make: impl Fn(u64) -> S, script: &Script) -> Re
     run.finish()
 }
 
-/// Is it time for number `done` of `planned`, spread evenly over all operations with room at both ends?
+/// Returns whether it is time for number `done` of `planned`, spread evenly over all operations with some distance from both ends.
 fn due(operation: u64, operations: u64, done: u64, planned: u64) -> bool {
     let at = |number: u64| u128::from(operations) * u128::from(number) / u128::from(planned + 1);
     done < planned && u128::from(operation) >= at(done + 1)
@@ -82,13 +81,13 @@ struct Run<'a, S> {
     script: &'a Script,
     filter: S,
     can_remove: bool,
-    /// Members are the numbers below this: twice what the filter holds, so that half of them are out.
+    /// Members have numbers below this: twice the capacity, so that half of them are not in the filter.
     pool: u64,
     model: Model,
-    /// Chosen to go in with the next batch or merge; the model hears of them when they are in.
+    /// Items chosen for the next batch or merge; the model gets them after they are inserted.
     pending: Model,
     rng: Rng,
-    /// Bytes of the item in hand.
+    /// The bytes of the current item.
     item: Vec<u8>,
     batch: Vec<Vec<u8>>,
     report: Report,
@@ -96,8 +95,8 @@ struct Run<'a, S> {
 }
 
 impl<S: Subject> Run<'_, S> {
-    /// One random step. Of a hundred: 40 inserts, 28 lookups of members, 10 of absent ones, 10 of non-members,
-    /// 10 removals, one batch of each sort.
+    /// Runs one random step. Of a hundred: 40 inserts, 28 lookups of members, 10 of items not in the filter, 10 of non-members, 10 removals, one batch of
+    /// each sort.
     fn step(&mut self) -> Result<(), Failure> {
         match self.rng.below(100) {
             0..40 => self.insert(),
@@ -146,7 +145,7 @@ impl<S: Subject> Run<'_, S> {
         Ok(())
     }
 
-    /// Judges one outcome, the item being in hand, and tells the model.
+    /// Checks the result for the current item, and updates the model.
     fn inserted(&mut self, number: u64, outcome: Inserted, step: Operation) -> Result<(), Failure> {
         match outcome {
             Inserted::New if self.model.holds(number) => {
@@ -260,8 +259,8 @@ impl<S: Subject> Run<'_, S> {
         self.sweep(step)
     }
 
-    /// Fills another filter with up to an eighth of the capacity and merges it in. Merge number `nth` of all
-    /// has its own share of the room kept free for merges, so that every one brings something new.
+    /// Fills another filter with up to an eighth of the capacity and merges it. Each merge has its own share of the room reserved for merges, so that
+    /// every one adds new items.
     fn merge(&mut self, make: &impl Fn(u64) -> S, nth: u64) -> Result<(), Failure> {
         let step = Operation::Merge;
         let limit = self.plain_limit() + self.script.capacity / 8 * nth / self.script.merges;
@@ -288,7 +287,7 @@ impl<S: Subject> Run<'_, S> {
         self.sweep(step)
     }
 
-    /// Looks up all that is held.
+    /// Looks up all members.
     fn sweep(&mut self, step: Operation) -> Result<(), Failure> {
         self.report.did(Operation::Sweep);
         for place in 0..self.model.held().len() {
@@ -319,7 +318,7 @@ impl<S: Subject> Run<'_, S> {
         Ok(self.report)
     }
 
-    /// Takes member `number` in hand.
+    /// Makes member `number` the current item.
     fn hold(&mut self, number: u64) {
         mixed_member_into(self.script.seed, number, &mut self.item);
     }
@@ -350,7 +349,7 @@ impl<S: Subject> Run<'_, S> {
         self.script.capacity - self.script.capacity / 8
     }
 
-    /// A random member that may go in besides the pending ones, or `None` if the filter is full.
+    /// Picks a random member that fits in addition to the pending ones, or `None` if the filter is full.
     fn admitted(&mut self, limit: u64) -> Option<u64> {
         let number = self.rng.below(self.pool);
         if self.admits(number, limit) {
@@ -372,7 +371,7 @@ impl<S: Subject> Run<'_, S> {
         }
     }
 
-    /// Reserves room for `number`; in a filter that cannot remove, what it holds needs none.
+    /// Reserves room for `number`. In a filter that cannot remove, an item that is already a member needs no room.
     fn pend(&mut self, number: u64) {
         if self.can_remove || !self.model.holds(number) {
             self.pending.add(number);

@@ -1,7 +1,7 @@
-//! The promises of a filter, each as a function that can fail.
+//! The guarantees of a filter, each as a function that can fail.
 //!
-//! A suite returns a report or a [`Failure`], never a panic, so that "this bad filter is rejected" is a test
-//! like any other. Which filter of [`bad`](crate::bad) each suite catches:
+//! A suite returns a report or a [`Failure`] and never panics, so that "this bad filter is rejected" is a test like any other. The table shows which suite
+//! detects which filter of [`bad`](crate::bad):
 //!
 //! | filter | [`never_forgets`] | [`keeps_its_rate`] |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 //! | `LosesOnRefusal` | caught | caught |
 //! | `ForgetsOnMerge` | caught | does not merge |
 //! | `ForgetsInBatch` | caught | inserts one by one |
-//! | `MissesInBatch` | caught | asks one by one |
+//! | `MissesInBatch` | caught | queries one by one |
 //! | `LyingInsert` | caught | inserts nothing twice |
 //! | `WrapsCounters` | caught | caught |
 //! | `UnsticksCounters` | caught | does not remove |
@@ -21,7 +21,7 @@
 //! | `Oversized` | forgets nothing | caught |
 //! | `ReadsOnlyTheHead` | forgets nothing | caught |
 //!
-//! The table is checked by `tests/teeth.rs`.
+//! `tests/teeth.rs` checks the table.
 
 mod failure;
 mod forgetting;

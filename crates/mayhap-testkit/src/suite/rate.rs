@@ -1,13 +1,13 @@
-//! The rate: wrong answers of full filters, judged from both sides.
+//! The rate: false positives of full filters, checked against both ends of a band.
 
 use super::{Failure, Operation, Place};
 use crate::{Inserted, Shape, Subject};
 use std::ops::RangeInclusive;
 
-/// Non-members a decoded filter must answer about like the one it was made from.
+/// Non-members for which a decoded filter must give the same answers as the original.
 const COMPARED: u64 = 512;
 
-/// What to fill and what to ask.
+/// The filters to fill and the items to query.
 ///
 /// ```
 /// use mayhap_testkit::suite::RatePlan;
@@ -16,7 +16,7 @@ const COMPARED: u64 = 512;
 /// let plan = RatePlan {
 ///     shape: Shape::Mail,
 ///     items: 10_000,
-///     non-members: 50_000,
+///     non_members: 50_000,
 ///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
 ///     promised: band_with_model_error(8 * 50_000, 0.01, 1e-6, 0.02),
 /// };
@@ -24,48 +24,48 @@ const COMPARED: u64 = 512;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePlan<'a> {
-    /// What the items look like.
+    /// The shape of the items.
     pub shape: Shape,
-    /// How many members go into each filter; judge full filters.
+    /// The number of members in each filter; fill it to judge full filters.
     pub items: u64,
-    /// How many non-members each filter is asked about.
+    /// The number of non-members that each filter is queried with.
     pub non_members: u64,
-    /// One filter, with items of its own, for each seed.
+    /// One filter, with its own items, for each seed.
     pub seeds: &'a [u64],
-    /// Wrong answers of all filters together, from
-    /// [`binomial_band`](crate::binomial_band) or [`band_with_model_error`](crate::band_with_model_error).
+    /// The band of false positives of all filters together, from [`binomial_band`](crate::binomial_band) or
+    /// [`band_with_model_error`](crate::band_with_model_error).
     pub promised: RangeInclusive<u64>,
 }
 
 impl RatePlan<'_> {
-    /// Non-members asked about in all.
+    /// The total number of queried non-members.
     #[must_use]
     pub const fn trials(&self) -> u64 {
         self.non_members * self.seeds.len() as u64
     }
 }
 
-/// What the filters answered.
+/// The answers of the filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateReport {
-    /// Non-members asked about.
+    /// The number of queried non-members.
     pub trials: u64,
-    /// How many got a `mayhap`.
+    /// The number of them answered *maybe*.
     pub wrong: u64,
-    /// Members that went in as certainly new; the rest met a wrong answer of their own on the way.
+    /// Members that were reported as certainly new when inserted; the others were false positives at that time.
     pub new: u64,
 }
 
 impl RateReport {
-    /// The share of wrong answers.
+    /// The share of false positives.
     #[must_use]
     pub fn observed_fpr(&self) -> f64 {
         self.wrong as f64 / self.trials as f64
     }
 }
 
-/// Fills a filter for every seed, sends it through a round trip if it can, and judges the wrong answers
-/// against `plan.promised`, from both sides: too few mean wasted memory, or a filter nobody filled.
+/// Fills a filter for every seed, sends it through a round trip if it supports that, and checks the number of false positives against both ends of
+/// `plan.promised`. Too few mean wasted memory, or a filter that was not filled.
 ///
 /// ```
 /// use mayhap_testkit::bad::TooFull;
@@ -77,7 +77,7 @@ impl RateReport {
 /// let plan = RatePlan {
 ///     shape: Shape::Url,
 ///     items: 2_000,
-///     non-members: 50_000,
+///     non_members: 50_000,
 ///     seeds: &[1, 2, 3, 5, 8, 13, 21, 34],
 ///     promised: band_with_model_error(400_000, rate, 1e-6, 0.03),
 /// };
@@ -87,7 +87,7 @@ impl RateReport {
 ///
 /// # Errors
 ///
-/// [`Failure::RateOff`], or what [`wrong_answers`] found on the way.
+/// [`Failure::RateOff`], or a failure of [`wrong_answers`].
 pub fn keeps_its_rate<S: Subject>(
     make: impl Fn(u64) -> S,
     plan: &RatePlan<'_>,
@@ -100,11 +100,11 @@ pub fn keeps_its_rate<S: Subject>(
     Err(Failure::RateOff { wrong: report.wrong, trials: report.trials, low, high })
 }
 
-/// The same without the judgement on the rate, for tables of accuracy; `plan.promised` is not looked at.
+/// Like [`keeps_its_rate`], but does not judge the rate and ignores `plan.promised`; for accuracy tables.
 ///
 /// # Errors
 ///
-/// A member refused or forgotten, a round trip that fails or changes an answer.
+/// A member that is rejected or answered *no*, or a round trip that fails or changes an answer.
 pub fn wrong_answers<S: Subject>(
     make: impl Fn(u64) -> S,
     plan: &RatePlan<'_>,
@@ -144,7 +144,7 @@ fn filled<S: Subject>(mut filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<(
     Ok((filter, new))
 }
 
-/// The filter after a round trip; as it was if it cannot make one.
+/// Returns the filter after a round trip, or unchanged if it does not support one.
 fn decoded<S: Subject>(filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<S, Failure> {
     let place = Place { seed, operation: plan.items, step: Operation::RoundTrip };
     let decoded = match filter.round_trip() {
@@ -162,8 +162,7 @@ fn decoded<S: Subject>(filter: S, plan: &RatePlan<'_>, seed: u64) -> Result<S, F
     Ok(decoded)
 }
 
-/// How many of the first `non_members` get a `mayhap` from `answer`. For filters that are no
-/// [`Subject`](crate::Subject), such as those built from all items at once.
+/// Returns how many of the first `non_members` get *maybe* from `answer`. For filters that are not a [`Subject`](crate::Subject), such as static ones.
 ///
 /// ```
 /// use mayhap_testkit::{Shape, suite::count_wrong};
@@ -179,7 +178,7 @@ pub fn count_wrong(answer: impl Fn(&[u8]) -> bool, shape: Shape, seed: u64, non_
         .count() as u64
 }
 
-/// The first of `items` members that gets a `no` from `answer`, with its index; `None` if all are known.
+/// Returns the first of `items` members that gets *no* from `answer`, with its index; `None` if all get *maybe*.
 ///
 /// ```
 /// use mayhap_testkit::{Shape, suite::first_forgotten};

@@ -1,31 +1,31 @@
-//! What a run of random operations consists of, and what it did.
+//! The parameters of a run of random operations, and its report.
 
 /// One kind of step in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// An item the model does not hold goes in.
+    /// Insert an item that the model does not hold.
     Insert,
-    /// An item the model holds goes in again.
+    /// Insert an item that the model holds already.
     InsertAgain,
-    /// Several go in at once.
+    /// Insert several items in one call.
     InsertBatch,
-    /// Is an item the model holds in the filter? It must be.
+    /// Look up an item that the model holds. The answer must be *maybe*.
     LookupMember,
-    /// Is a member that was never inserted, or removed again, in the filter?
+    /// Look up a member that was never inserted, or was removed.
     LookupAbsent,
-    /// Is an item in the filter whose last copy just went out?
+    /// Look up an item whose last copy was just removed.
     LookupRemoved,
-    /// Is an item that is no member at all in the filter?
+    /// Look up a non-member.
     LookupNonMember,
-    /// Several of all three sorts are looked up at once, and again one by one.
+    /// Look up several items of all three sorts in one call, and again one by one.
     LookupBatch,
-    /// One copy of an item the model holds goes out.
+    /// Remove one copy of an item that the model holds.
     Remove,
-    /// The filter is encoded, decoded and replaced by what came back.
+    /// Encode and decode the filter, and replace it by the result.
     RoundTrip,
-    /// Another filter is filled beside this one and merged into it.
+    /// Fill another filter and merge it into this one.
     Merge,
-    /// Every item the model holds is looked up.
+    /// Look up every item that the model holds.
     Sweep,
 }
 
@@ -66,16 +66,16 @@ impl Operation {
     }
 }
 
-/// What a refused insert means to a run.
+/// How a run treats a rejected insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusals {
-    /// The filter promises room for its capacity: a refusal is a failure.
+    /// The filter promises room for its capacity: a rejection is a failure.
     Forbidden,
-    /// The filter may run full early (cuckoo): refusals are counted, and nothing may be lost by them.
+    /// The filter may become full early (cuckoo): rejections are counted, and must lose nothing.
     Counted,
 }
 
-/// The frame of a run of random operations; the seed fills it in.
+/// The parameters of a run of random operations; the seed determines the rest.
 ///
 /// ```
 /// use mayhap_testkit::suite::Script;
@@ -86,36 +86,34 @@ pub enum Refusals {
 pub struct Script {
     /// Seed of the filter, the items and the operations.
     pub seed: u64,
-    /// How many operations; a batch, a round trip or a merge is one.
+    /// The number of operations; a batch, a round trip or a merge is one.
     pub operations: u64,
-    /// What the filter is made for. It never holds more different items, nor, if it can remove, more
-    /// copies; the last eighth is filled by merges.
+    /// The capacity of the filter. It never holds more different items or, if it can remove, more copies; the last eighth is filled by merges.
     pub capacity: u64,
-    /// A filter that can remove never holds more copies of one item. A filter that cannot is given the same
-    /// item any number of times.
+    /// The largest number of copies of one item in a filter that can remove. A filter that cannot remove gets the same item any number of times.
     pub max_copies: u32,
-    /// How many round trips, spread evenly. Each costs a few passes over the filter and its items.
+    /// The number of round trips, spread evenly. Each takes a few passes over the filter and its items.
     pub round_trips: u64,
-    /// How many merges, spread evenly.
+    /// The number of merges, spread evenly.
     pub merges: u64,
-    /// The largest share of items not in the filter that may get a `mayhap`. Generous: the rate is another
-    /// suite's business, this one only wants a filter that says `no` at all.
+    /// The largest share of items not in the filter that may be answered *maybe*. Generous: another suite checks the rate; this one only requires a filter
+    /// that answers `no` at all.
     pub mayhap_limit: f64,
-    /// What a refused insert means.
+    /// How a rejected insert is treated.
     pub refusals: Refusals,
 }
 
 impl Script {
-    /// `operations` steps over a filter made for `capacity` items, at seed 1 and with two copies of an item
-    /// at most, 16 round trips, 8 merges, no refusals.
+    /// A script of `operations` steps for a filter of `capacity` items, with seed 1, at most two copies of an item, 16 round trips, 8 merges and no
+    /// rejections.
     ///
     /// # Panics
     ///
-    /// If there are fewer than 1 000 operations or a capacity below 64: too little to prove anything.
+    /// If there are fewer than 1 000 operations or a capacity below 64: too few to prove anything.
     #[must_use]
     pub fn new(operations: u64, capacity: u64) -> Self {
-        assert!(operations >= 1_000, "a script has at least 1000 operations, got {operations}");
-        assert!(capacity >= 64, "a script fills a capacity of at least 64, got {capacity}");
+        assert!(operations >= 1_000, "a script needs at least 1000 operations, got {operations}");
+        assert!(capacity >= 64, "a script needs a capacity of at least 64, got {capacity}");
         Self {
             seed: 1,
             operations,
@@ -129,34 +127,34 @@ impl Script {
     }
 }
 
-/// What a run did. All of it went well, or there would be a [`Failure`](super::Failure) instead.
+/// The report of a successful run. A failed run returns a [`Failure`](super::Failure) instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     counts: [u64; Operation::ALL.len()],
-    /// Lookups of non-members that got a `mayhap`.
+    /// Lookups of non-members that were answered *maybe*.
     pub mayhap_to_non_members: u64,
-    /// Lookups of members not in (any more) that got a `mayhap`.
+    /// Lookups of members not in the filter that were answered *maybe*.
     pub mayhap_to_absent: u64,
-    /// Lookups of items just removed that got a `mayhap`.
+    /// Lookups of items just removed that were answered *maybe*.
     pub mayhap_to_removed: u64,
-    /// Inserts answered by "certainly new".
+    /// Inserts reported as certainly new.
     pub new: u64,
-    /// Inserts refused.
+    /// Rejected inserts.
     pub refused: u64,
-    /// Different items held at the end.
+    /// Different items in the filter at the end.
     pub held: u64,
-    /// Lookups of members in all, sweeps and batches included: as many chances to be found forgetting.
+    /// Lookups of members in total, including sweeps and batches: each could have shown a false negative.
     pub members_asked: u64,
 }
 
 impl Report {
-    /// How often `operation` was done.
+    /// The number of runs of `operation`.
     #[must_use]
     pub const fn times(&self, operation: Operation) -> u64 {
         self.counts[operation as usize]
     }
 
-    /// The operations that were never done: what the filter cannot do, or the script had no room for.
+    /// The operations that never ran: the filter does not support them, or the script had no room for them.
     ///
     /// ```
     /// use mayhap_testkit::honest::PlainBloom;
@@ -181,13 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_in_order() {
+    fn operations_are_listed_in_order() {
         assert!(Operation::ALL.iter().enumerate().all(|(i, &operation)| operation as usize == i));
     }
 
     #[test]
     #[should_panic(expected = "at least 1000 operations")]
-    fn a_script_too_short_to_prove_anything_is_refused() {
+    fn a_script_too_short_to_prove_anything_panics() {
         let _ = Script::new(999, 1_000);
     }
 }

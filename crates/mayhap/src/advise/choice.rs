@@ -1,4 +1,4 @@
-//! The ranked choice.
+//! The ranking of structures and the recommendation.
 
 use std::cmp::Ordering;
 
@@ -8,28 +8,29 @@ use super::price::{Cost, Price, Structure, candidates, price_list};
 use super::{recipe, say};
 use crate::blocked::BlockedShape;
 
-/// An exact structure this small costs next to nothing: take it and never be wrong.
+/// An exact structure of at most this many bytes is preferred to any filter.
 const EXACT_IS_CHEAP_BYTES: u64 = 4 << 20;
-/// Never being wrong is worth this many times the memory of the smallest filter.
+/// An exact structure may take this many times the memory of the smallest filter.
 const EXACT_IS_WORTH: f64 = 1.25;
-/// A cache line more per lookup is as bad as this much more memory.
+/// The penalty for one more cache line per lookup, as a share of the memory.
 const LINE_IS_WORTH: f64 = 0.15;
-/// The layout a blocked filter would not take by itself: slower, or larger, by about this much.
+/// The penalty for a layout that a blocked filter would not choose itself: it is slower or larger by about this factor.
 const OTHER_LAYOUT_IS_WORTH: f64 = 1.25;
-/// Where nothing is removed, counting copies only takes room from other items, and a full filter refuses them.
+/// The penalty for counting copies if nothing is removed: copies take room from other items, and a full filter rejects
+/// items.
 const COPIES_ARE_WORTH: f64 = 1.5;
 
-/// What to use, why, and what everything else would cost.
+/// The recommended structure, the reasons, and the price of every other structure.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Every structure: those that suit first, the best of them at the top.
+    /// Every structure. Those that suit come first, the best of them at the top.
     pub prices: Vec<Price>,
     /// The recommendation and its reasons, in plain sentences.
     pub why: Vec<String>,
-    /// The lines of Rust that build what is recommended; nothing where nothing suits.
+    /// The Rust code that builds the recommended structure; `None` if no structure suits.
     pub rust: Option<String>,
-    /// What to know before using it.
+    /// Notes on its use.
     pub notes: Vec<Note>,
 }
 
@@ -41,24 +42,31 @@ impl Advice {
     }
 }
 
-/// What to use for `needs`.
+/// Recommends a structure for `needs`.
 ///
-/// The rules, in order: what does not suit is out. An exact structure comes first if it takes at most 4 MiB, or at most 1.25 times
-/// the memory of the smallest filter that suits. Then filters whose *no* is certain, by memory, with 15 % on top for every
-/// cache line a lookup touches, for what it has to compute, and for counting copies that nobody removes. Then those that need a lock where several threads insert, then those whose *no* may be
-/// wrong after a removal, then exact structures at any price.
+/// The rules, in order:
 ///
-/// Where the items follow from the memory ([`items_from_memory`](Needs::items_from_memory)), an exact structure comes first if it
-/// holds at least four fifths of what the best filter holds. Where the rate follows from the memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes
-/// first, and filters are compared by memory for what their rate is worth: bits per item over `log2(1/rate)`.
+/// 1. Structures that do not suit come last.
+/// 2. An exact structure comes first if it takes at most 4 MiB, or at most 1.25 times the memory of the smallest filter
+///    that suits.
+/// 3. Then come filters whose *no* is certain, by memory. The memory counts 15 % more for every cache line that a lookup
+///    touches, and more for lookups that compute much and for counting copies if nothing is removed.
+/// 4. Then come structures that need a lock, if several threads insert.
+/// 5. Then filters whose *no* may be wrong after a removal.
+/// 6. Then all other exact structures.
+///
+/// If the number of items is solved from the memory ([`items_from_memory`](Needs::items_from_memory)), an exact structure
+/// comes first if it holds at least four fifths of the items that the best filter holds. If the rate is solved from the
+/// memory ([`rate_from_memory`](Needs::rate_from_memory)), every exact structure that fits comes first, and filters are
+/// compared by bits per item over `log2(1/rate)`.
 ///
 /// # Errors
-/// [`NeedsError`] for needs that cannot be meant. That nothing suits is no error: the advice says what would.
+/// [`NeedsError`] for invalid needs. It is not an error if nothing suits: the advice explains what would.
 pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
     let prices = ranked(price_list(needs)?, needs);
     let best = prices.first().filter(|price| price.suits());
-    // All that is said is about the numbers of what is recommended: those asked for, unless they follow from the memory or are
-    // those of fingerprints.
+    // All texts are about the numbers of the recommended structure. They differ from those asked for if they were solved
+    // from the memory, or if the structure stores fingerprints.
     let needs = &best.map_or_else(|| needs.clone(), |best| best.sized(needs));
     Ok(Advice {
         why: why(best, &prices, needs),
@@ -68,8 +76,8 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
     })
 }
 
-/// The structure that [`advise`] would recommend if there were none but `structures`: without a word about it, and without pricing what
-/// cannot suit. `None`: none of them does.
+/// The structure that [`advise`] would recommend if only `structures` existed. It writes no texts and skips structures that
+/// cannot suit. `None` if none of them suits.
 ///
 /// ```
 /// use mayhap::advise::{Needs, Structure, advise, recommend};
@@ -81,7 +89,7 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
 /// ```
 ///
 /// # Errors
-/// [`NeedsError`] for needs that cannot be meant.
+/// [`NeedsError`] for invalid needs.
 pub fn recommend(
     needs: &Needs,
     structures: impl Iterator<Item = Structure>,
@@ -90,7 +98,7 @@ pub fn recommend(
     Ok(prices.first().filter(|price| price.suits()).map(|price| price.structure))
 }
 
-/// Best first; what does not suit last.
+/// Sorts prices: the best first, those that do not suit last.
 fn ranked(prices: Vec<Price>, needs: &Needs) -> Vec<Price> {
     let smallest_filter = smallest_filter(&prices).map(|(_, cost)| cost);
     let place = |price: &Price| match (&price.cost, price.suits()) {
@@ -107,7 +115,7 @@ fn ranked(prices: Vec<Price>, needs: &Needs) -> Vec<Price> {
     placed.into_iter().map(|(_, price)| price).collect()
 }
 
-/// What is better whatever it costs, best first.
+/// Classes of structures, best first. A better class wins at any memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     CheapAndExact,
@@ -115,7 +123,7 @@ enum Class {
     CheapAndExactWithLock,
     FilterWithLock,
     UncertainNo,
-    DearAndExact,
+    ExpensiveAndExact,
     Unsuited,
     Unbuildable,
 }
@@ -123,20 +131,21 @@ enum Class {
 fn class(price: &Price, cost: &Cost, smallest_filter: Option<&Cost>, needs: &Needs) -> Class {
     let cheap = needs.memory_for_rates().is_some()
         || smallest_filter.is_none_or(|filter| cost.bits_per_item <= filter.bits_per_item * EXACT_IS_WORTH)
-        // Where as many items as possible are wanted, few of them are not cheap.
+        // If as many items as possible are wanted, a small structure is not an advantage.
         || (cost.memory_bytes <= EXACT_IS_CHEAP_BYTES && needs.memory_for_items().is_none());
     let with_lock = needs.threads && !price.can.threads;
     match (price.structure.is_filter(), with_lock) {
         (true, _) if needs.deletes != Deletes::Never && !price.can.certain_no => Class::UncertainNo,
         (true, false) => Class::Filter,
         (true, true) => Class::FilterWithLock,
-        (false, _) if !cheap => Class::DearAndExact,
+        (false, _) if !cheap => Class::ExpensiveAndExact,
         (false, false) => Class::CheapAndExact,
         (false, true) => Class::CheapAndExactWithLock,
     }
 }
 
-/// Memory for the rate, with lookups priced in; less is better. At one rate for all this is the order of their memory.
+/// The memory for the rate, with a penalty for slow lookups; less is better. If all have the same rate, this orders them by
+/// memory.
 fn score(structure: Structure, cost: &Cost, needs: &Needs) -> f64 {
     let lines = f64::midpoint(cost.lines_miss, cost.lines_hit);
     let own_layout = |shape: BlockedShape| structure == Structure::BlockedBloom(shape.layout());
@@ -156,8 +165,7 @@ fn score(structure: Structure, cost: &Cost, needs: &Needs) -> f64 {
     cost.over_bound * (1.0 + LINE_IS_WORTH * lines) * factor * effort(structure)
 }
 
-/// What a lookup computes besides waiting for memory, as so much more memory: by the time it takes in the cache, beside that of a
-/// blocked filter.
+/// The penalty for lookups that compute much besides waiting for memory, as a factor on the memory.
 const fn effort(structure: Structure) -> f64 {
     match structure {
         Structure::Quotient | Structure::Growing | Structure::CuckooSemiSorted | Structure::Ribbon => 1.3,
@@ -166,7 +174,7 @@ const fn effort(structure: Structure) -> f64 {
     }
 }
 
-/// The filter that suits with the least memory for an item.
+/// The filter that suits with the least memory per item.
 fn smallest_filter(prices: &[Price]) -> Option<(&Price, Cost)> {
     let suiting = prices.iter().filter(|price| price.suits() && price.structure.is_filter());
     suiting
@@ -182,7 +190,7 @@ fn why(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<String> {
     if needs.deletes != Deletes::Never && !best.can.certain_no {
         let hidden = say::rate(needs.target_fpr);
         why.push(format!(
-            "Once items are removed a no is not certain any more: up to {hidden} of the items may be hidden."
+            "After a removal a no is no longer certain: up to {hidden} of the members may get a no."
         ));
     }
     if best.structure.is_filter() {
@@ -209,10 +217,12 @@ fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
         }
         (Structure::SortedArray, _) => {
             let wrong = say::non_members(cost.expected_fpr);
-            format!("Use a sorted array of 64-bit fingerprints: {bytes} for {items}, wrong for {wrong}.")
+            format!(
+                "Use a sorted array of 64-bit fingerprints: {bytes} for {items}, false positives: {wrong}."
+            )
         }
         (Structure::HashSet, _) => {
-            format!("Use a hash set: {bytes} for {items}, never wrong, it grows and items can be removed.")
+            format!("Use a hash set: {bytes} for {items}, never wrong; it grows and items can be removed.")
         }
         (Structure::Window, _) => {
             let bits = cost.bits_per_item;
@@ -225,16 +235,16 @@ fn headline(best: &Price, cost: &Cost, needs: &Needs) -> String {
     }
 }
 
-/// `one cache line per lookup`, or `3.4 cache lines for a no, 7.0 for a mayhap`.
+/// `one cache line per lookup`, or `3.4 cache lines for a no, 7.0 for a maybe`.
 pub(super) fn lines(cost: &Cost) -> String {
     match (cost.lines_miss, cost.lines_hit) {
         (miss, hit) if hit < 1.05 && miss < 1.05 => "one cache line per lookup".into(),
         (miss, hit) if hit - miss < 0.05 => format!("{hit:.1} cache lines per lookup"),
-        (miss, hit) => format!("{miss:.1} cache lines for a no, {hit:.1} for a mayhap"),
+        (miss, hit) => format!("{miss:.1} cache lines for a no, {hit:.1} for a maybe"),
     }
 }
 
-/// What choosing the runner-up among the filters instead would mean.
+/// Compares the runner-up among the filters with the best.
 fn against_the_next(best: &Price, cost: &Cost, prices: &[Price]) -> Option<String> {
     let other_kind = |price: &&Price| price.structure.kind() != best.structure.kind();
     let next = prices.iter().filter(|price| price.suits()).find(other_kind)?;
@@ -249,7 +259,7 @@ fn against_the_next(best: &Price, cost: &Cost, prices: &[Price]) -> Option<Strin
         _ => format!("{:.1} times the memory ({bytes})", change + 1.0),
     };
     let rate = match say::rate(next_cost.target_fpr) {
-        // An exact structure is never wrong, and that goes without saying.
+        // An exact structure is never wrong; its rate is not worth a mention.
         _ if next_cost.target_fpr == cost.target_fpr || next.can.exact => String::new(),
         rate => format!(" for a rate of {rate}"),
     };
@@ -260,28 +270,30 @@ fn against_the_next(best: &Price, cost: &Cost, prices: &[Price]) -> Option<Strin
     Some(format!("Next is {name}: {memory}{items}{rate}, {}.", lines(&next_cost)))
 }
 
-/// Why no filter: what the best one would save.
+/// Explains why no filter is recommended: what the smallest one would save.
 fn against_a_filter(cost: &Cost, prices: &[Price], needs: &Needs) -> Option<String> {
     let Some((filter, filter_cost)) = smallest_filter(prices) else {
         let wish = match (needs.deletes != Deletes::Never, needs.growth == Growth::Unknown) {
             (true, true) => "both removes items and grows",
             _ => "meets these needs",
         };
-        return Some(format!("No filter here {wish}."));
+        return Some(format!("No filter {wish}."));
     };
     let (name, wrong_for) = (filter.structure, say::non_members(filter_cost.target_fpr));
     let bytes = say::bytes(filter_cost.memory_bytes);
     if needs.memory_for_items().is_some() {
         let items = say::items(filter_cost.items);
-        return Some(format!("The most a filter holds here is {items} ({name}), wrong for {wrong_for}."));
+        return Some(format!(
+            "The filter that holds most here is {name}: {items}, with false positives for {wrong_for}."
+        ));
     }
     Some(if filter_cost.memory_bytes >= cost.memory_bytes {
         format!(
-            "The smallest filter that suits, {name}, would take {bytes} and still be wrong for {wrong_for}."
+            "The smallest filter that suits, {name}, would take {bytes} and have false positives for {wrong_for}."
         )
     } else {
         let saved = say::bytes(cost.memory_bytes - filter_cost.memory_bytes);
-        format!("A filter ({name}, {bytes}) would save {saved} and be wrong for {wrong_for}.")
+        format!("A filter ({name}, {bytes}) would save {saved} but have false positives for {wrong_for}.")
     })
 }
 
@@ -291,7 +303,7 @@ fn nothing_suits(prices: &[Price], needs: &Needs) -> Vec<String> {
         return vec![format!("{structure} does not meet these needs: {}.", why.join(", "))];
     }
     let Some(limit) = needs.memory_limit_bytes else {
-        return vec!["Nothing here meets these needs.".into()];
+        return vec!["No structure meets these needs.".into()];
     };
     let limit = say::bytes(limit);
     let least = prices
@@ -305,6 +317,6 @@ fn nothing_suits(prices: &[Price], needs: &Needs) -> Vec<String> {
                 "Nothing fits in {limit}: the smallest that meets the other needs, {structure}, takes {bytes}."
             )]
         }
-        None => vec![format!("Nothing here meets these needs, in {limit} or in any memory.")],
+        None => vec![format!("No structure meets these needs, neither in {limit} nor in more memory.")],
     }
 }

@@ -1,4 +1,4 @@
-//! The commands that make a structure, for whoever is not writing Rust.
+//! The commands that create a structure, for users who do not write Rust.
 //!
 //! ```
 //! use mayhap::advise::{Needs, Structure, build_line, mayhap_reserve, redis_reserve};
@@ -29,11 +29,11 @@ use crate::error::BuildError;
 use crate::scalable::redis_layer;
 use crate::scalable_cuckoo::ScalableCuckooShape;
 
-/// What the filter is called in commands, and its file before the dot.
+/// The name of the filter in commands, and of its file without the extension.
 const NAME: &str = "seen";
 
-/// The `mayhap build` line that builds `structure` for `needs` from the lines of a file; nothing for what is kept in no file, for
-/// probes that the program would choose otherwise, and for a bitmap of what are no integers.
+/// The `mayhap build` line that builds `structure` for `needs` from the lines of a file. `None` if the structure cannot be
+/// saved to a file, if the program would choose another number of probes, and for a bitmap of items that are not integers.
 #[must_use]
 pub fn build_line(structure: Structure, needs: &Needs) -> Option<String> {
     if !has_best_probes(structure, needs) {
@@ -41,7 +41,7 @@ pub fn build_line(structure: Structure, needs: &Needs) -> Option<String> {
     }
     let mut line = format!("mayhap build {NAME}.mayhap items.txt --kind {}", argument(structure)?);
     match (structure, needs.item) {
-        // What it takes is known from the range alone, and it is never wrong.
+        // Its memory follows from the range alone, and it is never wrong.
         (Structure::Bitmap, ItemShape::IntegerRange { low, high }) => {
             line += &format!(" --range {low}..{high}");
             return Some(line);
@@ -53,7 +53,7 @@ pub fn build_line(structure: Structure, needs: &Needs) -> Option<String> {
         line += &format!(" --items {}", needs.items);
     }
     line += &format!(" --fpr {}", plain_rate(needs.target_fpr));
-    // The second filter is sized by it.
+    // The second filter is sized for the removals.
     if structure == Structure::DualBloom {
         line += &format!(" --deletes {}", removals(needs));
     }
@@ -63,51 +63,51 @@ pub fn build_line(structure: Structure, needs: &Needs) -> Option<String> {
     Some(line)
 }
 
-/// A command that makes a filter in Redis, and what it takes there.
+/// A command that creates a filter in Redis, and its cost there.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reserve {
     /// `BF.RESERVE …` or `CF.RESERVE …`.
     pub line: String,
-    /// Memory of its first, and as long as it does not grow its only, array.
+    /// The memory of its first array. It has no other until it grows.
     pub memory_bytes: u64,
-    /// How often it is wrong by its own numbers, with all items in.
+    /// Its false-positive rate with all items inserted, computed from the parameters of RedisBloom.
     pub expected_fpr: f64,
 }
 
-/// Why RedisBloom has no such filter.
+/// Why RedisBloom cannot create such a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NoReserve {
-    /// It has classic filters, chains of them, and cuckoo filters.
+    /// RedisBloom only has classic filters, chains of them, and cuckoo filters.
     OtherKind {
-        /// What was asked for.
+        /// The structure asked for.
         structure: Structure,
     },
-    /// Its hash has no key, and non-members choose the items.
+    /// Its hash has no key, and untrusted clients choose the items.
     NoKey,
-    /// Its probes follow from the rate.
+    /// Its number of probes follows from the rate.
     OtherProbes {
-        /// Those asked for.
+        /// The number asked for.
         asked: u32,
-        /// Those it takes.
+        /// The number RedisBloom uses.
         taken: u32,
     },
     /// More items than it accepts.
     TooManyItems {
         /// Items.
         got: u64,
-        /// What it accepts.
+        /// The most it accepts.
         limit: u64,
     },
-    /// Fingerprints of eight bits are wrong so often that more slots than it accepts would have to stay empty.
+    /// Eight-bit fingerprints have a high false-positive rate, so this rate needs more empty slots than RedisBloom accepts.
     TooManySlots {
-        /// Slots that the items and the rate take.
+        /// The slots that the items need at this rate.
         got: u64,
-        /// What it accepts.
+        /// The most it accepts.
         limit: u64,
     },
-    /// Numbers it cannot be made from.
+    /// RedisBloom cannot build a filter from these numbers.
     Unbuildable,
 }
 
@@ -116,10 +116,10 @@ impl fmt::Display for NoReserve {
         match *self {
             Self::OtherKind { structure } => write!(f, "RedisBloom has no {structure}"),
             Self::NoKey => {
-                f.write_str("RedisBloom's hash has no key, so that clients can forge items; mayhap's server and module have keyed ones (bf-hash, cf-hash)")
+                f.write_str("RedisBloom's hash has no key, so clients can forge items; mayhap's server and module can hash with a key (bf-hash, cf-hash)")
             }
             Self::OtherProbes { asked, taken } => {
-                write!(f, "RedisBloom takes {taken} probes at this rate, not {asked}")
+                write!(f, "RedisBloom uses {taken} probes at this rate, not {asked}")
             }
             Self::TooManyItems { got, limit } => {
                 let (got, limit) = (say::count(got), say::count(limit));
@@ -129,26 +129,26 @@ impl fmt::Display for NoReserve {
                 let (got, limit) = (say::count(got), say::count(limit));
                 write!(
                     f,
-                    "RedisBloom's cuckoo filter has fingerprints of 8 bits, so that this rate takes {got} slots; it makes at most {limit}"
+                    "RedisBloom's cuckoo filter has 8-bit fingerprints, so this rate needs {got} slots, limit is {limit}"
                 )
             }
-            Self::Unbuildable => f.write_str("RedisBloom cannot make it from these numbers"),
+            Self::Unbuildable => f.write_str("RedisBloom cannot build a filter from these numbers"),
         }
     }
 }
 
 impl std::error::Error for NoReserve {}
 
-/// The most that `BF.RESERVE` and `CF.RESERVE` accept as a capacity.
+/// The largest capacity that `BF.RESERVE` and `CF.RESERVE` accept.
 const REDIS_MAX_CAPACITY: u64 = 1 << 30;
 
-/// The command that makes `structure` for `needs` in a Redis with RedisBloom.
+/// The command that creates `structure` for `needs` in a Redis with RedisBloom.
 ///
-/// Its cuckoo filter has eight-bit fingerprints and no rate to ask for: the emptier it is kept, the less often it is wrong. So it
-/// is asked for slots enough that all items leave it as empty as the rate needs.
+/// RedisBloom's cuckoo filter has eight-bit fingerprints and no rate parameter; its rate falls with its fill. So the command
+/// asks for enough slots that the filter keeps the rate with all items inserted.
 ///
 /// # Errors
-/// [`NoReserve`] if RedisBloom has none that serves.
+/// [`NoReserve`] if RedisBloom has no suitable filter.
 pub fn redis_reserve(structure: Structure, needs: &Needs) -> Result<Reserve, NoReserve> {
     let make = match structure {
         Structure::Bloom => bloom_reserve,
@@ -176,14 +176,14 @@ fn bloom_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
 
 fn scalable_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
     let rate = plain_rate(needs.target_fpr);
-    // Its first layer has half of the rate, the next half of that, and so on.
+    // The first layer gets half of the rate, the next one half of that, and so on.
     let layer = bloom_layer(needs, 0.5)?;
     Ok(reserved(format!("BF.RESERVE {NAME} {rate} {} EXPANSION 2", needs.items), &layer, needs))
 }
 
-/// The array RedisBloom makes for this share of the rate.
+/// The array that RedisBloom allocates for this share of the rate.
 fn bloom_layer(needs: &Needs, share: f64) -> Result<BloomShape, NoReserve> {
-    /// A higher rate it takes for this one, without a word.
+    /// RedisBloom silently replaces higher rates by this one.
     const HIGHEST_RATE: f64 = 0.25;
     if needs.items > REDIS_MAX_CAPACITY {
         return Err(NoReserve::TooManyItems { got: needs.items, limit: REDIS_MAX_CAPACITY });
@@ -196,12 +196,12 @@ fn reserved(line: String, layer: &BloomShape, needs: &Needs) -> Reserve {
     Reserve { line, memory_bytes: layer.bits() / 8, expected_fpr: layer.expected_fpr(needs.items) }
 }
 
-/// Slots of a bucket. With two, RedisBloom's order of moves runs in a circle when half of the slots are taken, however many moves
-/// it may make; with four and moves enough it fills up to nineteen in twenty.
+/// Slots per bucket. With two, RedisBloom's order of moves goes in a circle when half of the slots are taken, whatever the
+/// number of moves. With four and enough moves it fills up to 95 % of the slots.
 const REDIS_BUCKET_SIZE: u32 = 4;
-/// Moves it may make for one item, which the 20 it takes by itself are too few for.
+/// Moves it may make for one item. Its default of 20 is too low.
 const REDIS_MOVES: u32 = 500;
-/// How full its only table may get. Past that it takes a second one, which is wrong as often as the first.
+/// The highest fill of its only table. Above it RedisBloom adds a second table with the same false-positive rate.
 const REDIS_FULLEST: f64 = 0.9;
 
 fn cuckoo_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
@@ -228,8 +228,8 @@ fn cuckoo_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
     }
 }
 
-/// The `MF.RESERVE` line that makes `structure` for `needs` on our own server; nothing for what is no filter of ours, and for a bitmap of
-/// what are no integers. A set that is built of all its items at once is then built with `MF.BUILD`.
+/// The `MF.RESERVE` line that creates `structure` for `needs` on our own server. `None` if it is not a filter of ours, and
+/// for a bitmap of items that are not integers. An immutable filter is then built with `MF.BUILD`.
 #[must_use]
 pub fn mayhap_reserve(structure: Structure, needs: &Needs) -> Option<String> {
     let (kind, items) = (argument(structure)?, needs.items);
@@ -240,7 +240,7 @@ pub fn mayhap_reserve(structure: Structure, needs: &Needs) -> Option<String> {
     let mut line =
         format!("MF.RESERVE {NAME} KIND {kind} CAPACITY {items} FPR {}", plain_rate(needs.target_fpr));
     match structure {
-        // The second filter is sized by it.
+        // The second filter is sized for the removals.
         Structure::DualBloom => line += &format!(" DELETES {}", removals(needs)),
         Structure::GrowableCuckoo => line += &format!(" MAX {}", items.saturating_mul(GROWABLE_TO)),
         _ => {}
@@ -257,7 +257,7 @@ fn argument(structure: Structure) -> Option<String> {
     Some(structure.name().replace(' ', "-"))
 }
 
-/// Are the probes asked for those that would be taken anyway?
+/// Are the probes asked for the number that would be chosen anyway?
 fn has_best_probes(structure: Structure, needs: &Needs) -> bool {
     let best = match structure {
         Structure::Bloom => {
@@ -271,7 +271,7 @@ fn has_best_probes(structure: Structure, needs: &Needs) -> bool {
     needs.probes.is_none_or(|asked| best == Ok(asked))
 }
 
-/// A rate as every parser of numbers reads it: `0.01`, `1e-9`.
+/// A rate in a form that every number parser reads: `0.01`, `1e-9`.
 fn plain_rate(rate: f64) -> String {
     format!("{rate:?}")
 }
@@ -283,7 +283,7 @@ mod tests {
     use crate::scalable_cuckoo::ScalableCuckoo;
 
     #[test]
-    fn redis_is_asked_only_for_what_it_has() {
+    fn redis_reserve_rejects_what_redisbloom_lacks() {
         let needs = Needs::new(1_000_000, 0.01);
         let why_not = |structure, needs: &Needs| redis_reserve(structure, needs).unwrap_err();
         assert_eq!(
@@ -299,12 +299,12 @@ mod tests {
         // Seven probes at 1 % are its own choice, three are not.
         assert!(redis_reserve(Structure::Bloom, &needs.clone().probing(7)).is_ok());
         let three = why_not(Structure::Bloom, &needs.probing(3)).to_string();
-        assert_eq!(three, "RedisBloom takes 7 probes at this rate, not 3");
+        assert_eq!(three, "RedisBloom uses 7 probes at this rate, not 3");
     }
 
-    /// The filter is the one RedisBloom would make: with all items in it has not grown, and is wrong as seldom as asked.
+    /// Builds the filter as RedisBloom would: with all items inserted it has not grown and keeps the rate.
     #[test]
-    fn a_cuckoo_filter_in_redis_keeps_the_rate_by_being_empty_enough() {
+    fn a_redis_cuckoo_filter_has_enough_slots_for_the_rate() {
         for (items, rate, slots) in
             [(100_000, 0.03, 131_072), (100_000, 0.01, 524_288), (116_000, 0.05, 131_072), (3, 0.5, 8)]
         {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_what_the_kind_is_sized_by() {
+    fn lines_contain_the_parameters_of_the_kind() {
         let needs = Needs::new(200_000, 1e-3);
         let build = |structure, needs: &Needs| build_line(structure, needs).unwrap_or_default();
         assert!(
@@ -347,7 +347,7 @@ mod tests {
         for structure in [Structure::HashSet, Structure::SortedArray, Structure::Bitmap] {
             assert_eq!((build_line(structure, &needs), mayhap_reserve(structure, &needs)), (None, None));
         }
-        // The program takes the best number of probes, so it is no way to any other.
+        // The program always uses the best number of probes, so there is no line for another one.
         assert_eq!(build_line(Structure::Bloom, &needs.clone().probing(3)), None);
         assert!(build_line(Structure::Bloom, &needs.clone().probing(10)).is_some());
         let reserve = |structure, needs: &Needs| mayhap_reserve(structure, needs).unwrap_or_default();

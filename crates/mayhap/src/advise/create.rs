@@ -1,4 +1,4 @@
-//! From a choice to a filter.
+//! Creates the filter for a structure and needs.
 
 use std::fmt;
 
@@ -15,25 +15,25 @@ use crate::{
     Growing, Quotient, Ribbon, ScalableBloom, Window, Xor8, Xor16, Xor32,
 };
 
-/// Why a structure was not made.
+/// Why a structure could not be created.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The numbers do not allow it.
+    /// A filter cannot be built from these numbers.
     Build(BuildError),
-    /// It is built of all its items at once; [`Structure::build_hashes`] does.
+    /// It is built once, from all items: use [`Structure::build_hashes`].
     NeedsAllItems {
         /// Which.
         structure: Structure,
     },
-    /// It takes items one by one; [`Structure::create`] makes it.
+    /// It is filled item by item: use [`Structure::create`].
     TakesItemsOneByOne {
         /// Which.
         structure: Structure,
     },
     /// The items must be integers of a known range.
     NeedsRange,
-    /// None of our filters: the standard library has it.
+    /// It is not a filter: the standard library has it.
     NoFilter {
         /// Which.
         structure: Structure,
@@ -44,10 +44,10 @@ impl fmt::Display for CreateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Build(error) => error.fmt(f),
-            Self::NeedsAllItems { structure } => write!(f, "{structure} is built of all its items at once"),
-            Self::TakesItemsOneByOne { structure } => write!(f, "{structure} takes its items one by one"),
-            Self::NeedsRange => f.write_str("a bitmap needs to know the range of its integers"),
-            Self::NoFilter { structure } => write!(f, "{structure} is no filter"),
+            Self::NeedsAllItems { structure } => write!(f, "{structure} is built once, from all items"),
+            Self::TakesItemsOneByOne { structure } => write!(f, "{structure} is filled item by item"),
+            Self::NeedsRange => f.write_str("a bitmap needs the range of its integers"),
+            Self::NoFilter { structure } => write!(f, "{structure} is not a filter"),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Structure {
     /// ```
     ///
     /// # Errors
-    /// [`CreateError`] for what is built of all items at once, and for numbers that do not fit.
+    /// [`CreateError`] for a structure that is built once from all items, and for invalid numbers.
     pub fn create(self, needs: &Needs, scheme: HashScheme) -> Result<Filter, CreateError> {
         let (items, rate) = (needs.items, needs.target_fpr);
         Ok(match self {
@@ -127,10 +127,10 @@ impl Structure {
         })
     }
 
-    /// A filter of all these items, already hashed by `scheme`, for a rate of `target_fpr`; for what is built at once.
+    /// An immutable filter of all these items, already hashed by `scheme`, with a rate of `target_fpr`.
     ///
     /// # Errors
-    /// [`CreateError`] for what takes items one by one, and for numbers that do not fit.
+    /// [`CreateError`] for a structure that is filled item by item, and for invalid numbers.
     pub fn build_hashes(
         self,
         hashes: impl IntoIterator<Item = ItemHash>,

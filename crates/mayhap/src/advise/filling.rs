@@ -1,4 +1,4 @@
-//! How often a structure is wrong while it fills, and when it gets too full.
+//! The false-positive rate of a structure as it fills, and the point where it is full.
 
 use super::needs::Needs;
 use super::price::{GROWABLE_TO, Structure, removals};
@@ -18,23 +18,23 @@ use crate::scalable::ScalableShape;
 use crate::window::WindowShape;
 use crate::xor::XorShape;
 
-/// A filter sized for some needs, as it fills: the rate by its model with any number of items in.
+/// A filter sized for some needs, as it fills: its rate by the model after any number of items.
 ///
 /// ```
 /// use mayhap::advise::{Filling, Needs, Structure};
 ///
 /// let bloom = Filling::of(Structure::Bloom, &Needs::new(1_000, 0.01)).unwrap();
 /// assert!(bloom.expected_fpr(1_000).unwrap() <= 0.01);
-/// assert!(bloom.expected_fpr(2_000).unwrap() > 0.1); // it goes on, and gets worse
+/// assert!(bloom.expected_fpr(2_000).unwrap() > 0.1); // it accepts more, and its rate rises
 /// let cuckoo = Filling::of(Structure::Cuckoo, &Needs::new(1_000, 0.01)).unwrap();
-/// assert_eq!(cuckoo.expected_fpr(2_000), None); // it may refuse them
+/// assert_eq!(cuckoo.expected_fpr(2_000), None); // it may reject them
 /// ```
 #[derive(Clone, Debug)]
 pub struct Filling {
     shape: Shape,
-    /// Items it is sized for.
+    /// The items it is sized for.
     items: u64,
-    /// The most items it is certain to take, where there is such a number.
+    /// The number of items it accepts with certainty; `None` if there is no limit.
     most: Option<u64>,
 }
 
@@ -54,14 +54,14 @@ enum Shape {
     Quotient(QuotientShape),
     Growing(GrowingShape),
     Window(WindowShape),
-    /// Built of its items at once: so many, and it is wrong so often.
+    /// An immutable filter of all its items, with a fixed rate.
     Fixed {
         expected_fpr: f64,
     },
 }
 
 impl Filling {
-    /// `structure` as it would be built for `needs`; nothing if it cannot be, or is no filter.
+    /// `structure` as it would be built for `needs`; `None` if it cannot be built, or is not a filter.
     #[must_use]
     pub fn of(structure: Structure, needs: &Needs) -> Option<Self> {
         let shape = shape(structure, needs)?.ok()?;
@@ -74,20 +74,20 @@ impl Filling {
         Some(Self { shape, items, most })
     }
 
-    /// The most items it is certain to take, unless it takes any number.
+    /// The number of items it accepts with certainty; `None` if there is no limit.
     #[must_use]
     pub const fn most(&self) -> Option<u64> {
         self.most
     }
 
-    /// Is it built of all its items at once, so that it is never less than full?
+    /// Is it built once from all items, so that it is always full?
     #[must_use]
     pub const fn is_fixed(&self) -> bool {
         matches!(self.shape, Shape::Fixed { .. })
     }
 
-    /// The rate by the model once `inserted` different items are in. Nothing past what it takes, and nothing for another number
-    /// than that of all its items where it is built of those at once.
+    /// The rate by the model after `inserted` different items. `None` above [`most`](Self::most), and for an immutable
+    /// filter for any other number than all its items.
     #[must_use]
     pub fn expected_fpr(&self, inserted: u64) -> Option<f64> {
         if self.most.is_some_and(|most| inserted > most) {
@@ -156,7 +156,7 @@ mod tests {
     use crate::advise::price_list;
 
     #[test]
-    fn what_it_says_of_a_full_filter_is_what_the_price_list_says() {
+    fn the_rate_of_a_full_filter_is_that_of_the_price_list() {
         let needs = Needs::new(50_000, 0.01);
         for price in price_list(&needs).unwrap() {
             let Some(filling) = Filling::of(price.structure, &needs) else {
@@ -165,7 +165,7 @@ mod tests {
             };
             let (full, cost) = (filling.expected_fpr(50_000).unwrap(), price.cost.unwrap());
             match price.structure {
-                // The list says the worst moment of a window, and of a dual filter the same.
+                // The price list has the highest rate that a window reaches.
                 Structure::Window => assert!(full <= cost.expected_fpr && full > cost.expected_fpr / 2.0),
                 structure => assert_eq!(full, cost.expected_fpr, "{structure}"),
             }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_fills_and_then_stays_as_it_is() {
+    fn the_rate_of_a_window_rises_until_it_is_full_and_then_repeats() {
         let window = Filling::of(Structure::Window, &Needs::new(30_000, 0.01)).unwrap();
         let rate = |items| window.expected_fpr(items).unwrap();
         assert!(rate(0) == 0.0 && rate(5_000) < rate(10_000) && rate(10_000) < rate(40_000));

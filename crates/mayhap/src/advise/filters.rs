@@ -1,4 +1,4 @@
-//! What our filters cost, read off the shapes they are built from.
+//! The cost of our filters, computed from the shapes they are built from.
 
 use super::price::{Cost, GROWABLE_TO};
 use crate::binary_fuse::BinaryFuseShape;
@@ -18,7 +18,7 @@ use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 use crate::window::WindowShape;
 use crate::xor::XorShape;
 
-/// With the best number of probes, or with these.
+/// With the best number of probes, or with `probes`.
 pub(super) fn bloom(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {
     let shape = match probes {
         Some(probes) => BloomShape::for_probes(items, rate, probes),
@@ -32,7 +32,7 @@ pub(super) fn bloom(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, 
     })
 }
 
-/// With the best number of probes, or with these.
+/// With the best number of probes, or with `probes`.
 pub(super) fn counting(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {
     let shape = match probes {
         Some(probes) => CountingShape::for_probes(items, rate, probes),
@@ -49,7 +49,7 @@ pub(super) fn counting(items: u64, rate: f64, probes: Option<u32>) -> Result<Cos
 pub(super) fn blocked(layout: BlockedLayout, items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = BlockedShape::with_layout(layout, items, rate)?;
     let lines = shape.lines_per_item();
-    // Every line turns away most non-members; only the rest go on to the next.
+    // Every line rejects most non-members; only the rest go on to the next line.
     let passed = rate.powf(1.0 / f64::from(lines));
     let lines_miss = (0..lines).map(|line| passed.powi(line as i32)).sum();
     Ok(Cost {
@@ -61,7 +61,7 @@ pub(super) fn blocked(layout: BlockedLayout, items: u64, rate: f64) -> Result<Co
     })
 }
 
-/// `removals` is how often an item will be removed, in all.
+/// `removals` is the total number of removals.
 pub(super) fn dual(items: u64, removals: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = DualShape::for_capacity(items, removals, rate)?;
     let half = |half: &BloomShape, items| {
@@ -71,7 +71,7 @@ pub(super) fn dual(items: u64, removals: u64, rate: f64) -> Result<Cost, BuildEr
     let (added, removed) = (half(shape.added(), items), half(shape.removed(), removals));
     Ok(Cost {
         lines_miss: added.lines_miss,
-        // What was added may have been removed: nearly always the second filter says no.
+        // A member may have been removed, so the second filter is read too. Nearly always it answers no.
         lines_hit: added.lines_hit + removed.lines_miss,
         expected_fpr: shape.expected_fpr(items, removals),
         doubled_fpr: shape.expected_fpr(2 * items, removals),
@@ -85,7 +85,7 @@ pub(super) fn scalable(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let first = shape.layer(0)?;
     Ok(Cost {
         expected_fpr: shape.expected_fpr(items)?,
-        // It keeps its promise however far it grows.
+        // It keeps its rate at any size.
         doubled_fpr: shape.expected_fpr(2 * items).unwrap_or(rate),
         ..Cost::of(shape.memory_bytes_for(items)?, first.probes(), items, rate)
             .scattered(fill(first.bits(), first.probes(), items), Rest::OneByOne)
@@ -109,13 +109,13 @@ pub(super) fn cuckoo_semi_sorted(items: u64, rate: f64) -> Result<Cost, BuildErr
     Ok(two_buckets(&CuckooShape::semi_sorted(items, rate)?, items, rate))
 }
 
-/// Both buckets are always read: waiting for the first answer would cost more.
+/// Both buckets are always read: waiting for the result of the first would cost more.
 fn two_buckets(shape: &CuckooShape, items: u64, rate: f64) -> Cost {
     let lines = distinct(shape.memory_bytes() / LINE_BYTES as u64, 2);
     Cost::of(shape.memory_bytes(), 2, items, rate).keeping(shape.expected_fpr(items)).touching(lines, lines)
 }
 
-/// Begun for `items` items, and told that it may grow.
+/// Created for `items` items, with room to grow.
 pub(super) fn growable_cuckoo(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = GrowableCuckooShape::for_growth(items, items.saturating_mul(GROWABLE_TO), rate)?;
     let bytes = shape.memory_bytes(0);
@@ -147,7 +147,7 @@ pub(super) fn binary_fuse(items: u64, rate: f64) -> Result<Cost, BuildError> {
     Ok(Cost::of(shape.memory_bytes(), 3, items, rate).keeping(shape.expected_fpr()).touching(lines, lines))
 }
 
-/// The threshold of its bucket, and the columns behind each other; a line that follows another is fetched along with it.
+/// The threshold of its bucket, and consecutive columns. A line that follows another is fetched along with it.
 pub(super) fn ribbon(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = RibbonShape::for_items(items, rate)?;
     let columns = shape.columns().ceil();
@@ -155,7 +155,7 @@ pub(super) fn ribbon(items: u64, rate: f64) -> Result<Cost, BuildError> {
     Ok(Cost::of(shape.memory_bytes(), 1, items, rate).keeping(shape.expected_fpr()).touching(lines, lines))
 }
 
-/// An entry of the index, and the stretch it points to.
+/// An entry of the index, and the codes it points to.
 pub(super) fn gcs(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = GcsShape::for_capacity(items, rate)?;
     let stretch = shape.memory_bytes() as f64 / shape.buckets() as f64;
@@ -165,7 +165,7 @@ pub(super) fn gcs(items: u64, rate: f64) -> Result<Cost, BuildError> {
         .touching(lines, lines))
 }
 
-/// The lines of all generations that an item may be in.
+/// The lines of all generations that may hold the item.
 pub(super) fn window(items: u64, rate: f64) -> Result<Cost, BuildError> {
     let shape = WindowShape::of_items(items, rate)?;
     let lines = f64::from(shape.generations());
@@ -179,17 +179,17 @@ pub(super) fn window(items: u64, rate: f64) -> Result<Cost, BuildError> {
     })
 }
 
-/// The memory of a scalable filter begun for `items` items that now holds `times` as many.
+/// The memory of a scalable filter created for `items` items that now holds `times` as many.
 pub(super) fn scalable_bytes_once_grown(items: u64, rate: f64, times: u64) -> Result<u64, BuildError> {
     ScalableShape::for_capacity(items, rate)?.memory_bytes_for(items.saturating_mul(times))
 }
 
-/// The memory of a growing filter begun for `items` items that now holds `times` as many.
+/// The memory of a growing filter created for `items` items that now holds `times` as many.
 pub(super) fn growing_bytes_once_grown(items: u64, rate: f64, times: u64) -> Result<u64, BuildError> {
     GrowingShape::for_capacity(items, rate)?.memory_bytes_after(items.saturating_mul(times))
 }
 
-/// Lines a table of runs touches: the block of the home, and its slots if something lives there. Longer runs reach further.
+/// Lines a run table touches: the block of the home, and its slots if the home is in use. Longer runs touch more.
 const RUN_LINES_MISS: f64 = 1.8;
 const RUN_LINES_HIT: f64 = 2.2;
 
@@ -211,26 +211,26 @@ impl Cost {
         }
     }
 
-    /// The same, wrong for `expected_fpr` of the non-members, also when more items come than it was sized for: it grows, or
-    /// refuses them, or never takes any.
+    /// The same with a false-positive rate of `expected_fpr`, which does not rise with more items than it was sized for: it
+    /// grows, rejects them, or is immutable.
     fn keeping(self, expected_fpr: f64) -> Self {
         Self { expected_fpr, doubled_fpr: expected_fpr, ..self }
     }
 
-    /// The same with so many lines per lookup.
+    /// The same with these numbers of lines per lookup.
     fn touching(self, lines_miss: f64, lines_hit: f64) -> Self {
         Self { lines_miss, lines_hit, ..self }
     }
 
-    /// The same with its probes scattered over all of its memory, of which the part `fill` is set.
+    /// The same with its probes scattered over all of its memory. `fill` is the share of it that is set.
     fn scattered(self, fill: f64, rest: Rest) -> Self {
-        /// A lookup reads three probes before it decides for the first time.
+        /// A lookup reads three probes before its first decision.
         const FIRST_GROUP: u32 = 3;
         let first = self.probes.min(FIRST_GROUP);
         let lines = |probes| distinct(self.memory_bytes / LINE_BYTES as u64, probes);
         let others: f64 = match rest {
             Rest::Together => (lines(self.probes) - lines(first)) * fill.powi(first as i32),
-            // The next one is read if all before it were set.
+            // The next probe is read if all before it were set.
             Rest::OneByOne => (first..self.probes)
                 .map(|read| (lines(read + 1) - lines(read)) * fill.powi(read as i32))
                 .sum(),
@@ -239,24 +239,24 @@ impl Cost {
     }
 }
 
-/// How a lookup reads the probes behind the first three, if those were all set.
+/// How a lookup reads the other probes if the first three were all set.
 #[derive(Clone, Copy)]
 enum Rest {
-    /// Up to the first that is clear, as the classic filter does.
+    /// Up to the first clear one, as the classic filter does.
     OneByOne,
     /// All of them, as the counting filter does.
     Together,
 }
 
-/// The share of `places` that is taken after `items` items took `probes` each.
+/// The share of `places` in use after `items` items set `probes` each.
 fn fill(places: u64, probes: u32, items: u64) -> f64 {
     -(-(items as f64) * f64::from(probes) / places as f64).exp_m1()
 }
 
-/// How many different ones of `lines` lines `probes` random probes fall into, on average.
+/// The average number of different lines, out of `lines`, that `probes` random probes touch.
 fn distinct(lines: u64, probes: u32) -> f64 {
     let lines = lines.max(1) as f64;
-    // For very many lines `1 - 1/lines` would lose its digits.
+    // For very many lines `1 - 1/lines` would lose precision.
     lines * -(f64::from(probes) * (-1.0 / lines).ln_1p()).exp_m1()
 }
 

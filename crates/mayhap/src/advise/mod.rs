@@ -1,19 +1,19 @@
-//! Which structure for which needs: a ranked choice, with the reason and the price of every kind.
+//! Recommends a structure for given needs: a ranked list with the reasons and the price of every kind.
 //!
 //! ```text
-//! Needs ──▶ price_list ──▶ every structure: memory, lines per lookup, what it can do, why it will not do
+//! Needs ──▶ price_list ──▶ every structure: memory, lines per lookup, abilities, why it does not suit
 //!   │                            │
 //!   │                            ▼
-//!   └───────────▶ advise ──▶ the same, best first ──▶ why, the lines of Rust, what to watch
+//!   └───────────▶ advise ──▶ the same, best first ──▶ reasons, Rust code, notes
 //! ```
 //!
-//! Pure: no filter is built and no memory taken, so a plan for a trillion items costs microseconds; milliseconds where
-//! the rate is solved for. It may well say that the best filter is none:
+//! These functions build no filter and allocate no memory for one. A plan for a trillion items takes microseconds, or
+//! milliseconds if it solves for the rate. The best choice may be no filter at all:
 //!
 //! ```
 //! use mayhap::advise::{ItemShape, Needs, Structure, advise};
 //!
-//! // A billion phone numbers out of seven billion possible ones: one bit for each of them is less than a filter takes.
+//! // A billion phone numbers out of seven billion possible ones: one bit for each is less than a filter takes.
 //! let phones = ItemShape::IntegerRange { low: 13_000_000_000, high: 19_999_999_999 };
 //! let advice = advise(&Needs::new(1_000_000_000, 0.01).of(phones))?;
 //! assert_eq!(advice.recommended().unwrap().structure, Structure::Bitmap);

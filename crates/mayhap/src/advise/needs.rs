@@ -1,4 +1,4 @@
-//! What the set is like and what will be asked of it.
+//! The properties of a set and the operations it needs.
 
 use std::fmt;
 
@@ -6,65 +6,65 @@ use super::{Structure, say};
 use crate::error::BuildError;
 use crate::sizing;
 
-/// What somebody needs of a set of items, for [`advise`](super::advise).
+/// The requirements on a set of items, for [`advise`](super::advise).
 ///
 /// ```
 /// use mayhap::advise::{Deletes, ItemShape, Needs};
 ///
-/// // A billion Chinese mobile numbers, wrong for at most one non-member in a hundred, numbers may be given back:
+/// // A billion Chinese mobile numbers, false positives for at most 1 % of the non-members, numbers can be removed:
 /// let needs = Needs::new(1_000_000_000, 0.01)
 ///     .of(ItemShape::IntegerRange { low: 13_000_000_000, high: 19_999_999_999 })
 ///     .deleting(Deletes::Endlessly);
 /// ```
 ///
-/// Nothing is checked before it is used; then nonsense is a [`NeedsError`].
+/// The values are checked when they are used; invalid ones are a [`NeedsError`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Needs {
-    /// How many items; a first guess where [`growth`](Self::growth) is unknown; those in the window where there is one.
+    /// The number of items: a first guess if [`growth`](Self::growth) is unknown, the items of the window if there is one.
     pub items: u64,
-    /// How many of the non-members may be answered *mayhap*.
+    /// The highest false-positive rate.
     pub target_fpr: f64,
-    /// How the set comes to be.
+    /// How the set is filled.
     pub growth: Growth,
-    /// Items are removed again.
+    /// Whether items are removed again.
     pub deletes: Deletes,
     /// The most memory it may take.
     pub memory_limit_bytes: Option<u64>,
-    /// What an item looks like.
+    /// The form of an item.
     pub item: ItemShape,
-    /// Non-members choose the items, and some would like the filter to fail.
+    /// Untrusted clients choose the items, and may attack the filter.
     pub untrusted: bool,
     /// Several threads insert at the same time.
     pub threads: bool,
-    /// How many non-members are asked about every day.
+    /// Lookups of non-members per day.
     pub lookups_per_day: Option<u64>,
-    /// The rate follows from the memory: within a limit every filter is priced at the lowest rate it reaches there, and
-    /// [`target_fpr`](Self::target_fpr) bounds nothing. Without a limit this means nothing.
+    /// Solve for the rate: every filter is priced at the lowest rate it reaches within the memory limit, and
+    /// [`target_fpr`](Self::target_fpr) is not a bound. Without a limit this has no effect.
     pub rate_from_memory: bool,
-    /// The items follow from the memory: within a limit every structure is priced for the most items it holds there. Without
-    /// a limit this means nothing.
+    /// Solve for the items: every structure is priced for the most items it holds within the memory limit. Without a limit
+    /// this has no effect.
     pub items_from_memory: bool,
-    /// So many probes and no other number: for a classic filter, or a counting one. Nothing else lets them be chosen.
+    /// Exactly this number of probes, for a classic or a counting filter. The other structures do not let it be chosen.
     pub probes: Option<u32>,
-    /// It is to be kept in a file of ours: a structure of which there is none will not do.
+    /// It must be saved to a file of ours: structures without a file format do not suit.
     pub in_file: bool,
-    /// This structure and no other: nothing else is priced.
+    /// Price only this structure.
     pub only: Option<Structure>,
 }
 
-/// How a set comes to be.
+/// How a set is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Growth {
-    /// All items are there when it is built, and none comes later.
+    /// All items are known when it is built, and no more come later.
     AllAtOnce,
     /// Items arrive one by one, up to the number given.
     #[default]
     UpToItems,
-    /// Nobody knows how many there will be; the number given is a first guess.
+    /// The final number is unknown; the number given is a first guess.
     Unknown,
-    /// Items never end, and only the last so many count: what is older is to be forgotten.
+    /// Items never end, and only the last N count: older ones are forgotten.
     Window,
 }
 
@@ -75,38 +75,38 @@ pub enum Deletes {
     /// Never.
     #[default]
     Never,
-    /// At most this often, from its first day to its last.
+    /// At most this many removals in its lifetime.
     UpTo(u64),
-    /// Again and again, with no end.
+    /// Any number of removals.
     Endlessly,
 }
 
-/// What an item looks like.
+/// The form of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ItemShape {
-    /// Nothing is known; where it matters, byte strings of [`ItemShape::ASSUMED_LEN`] bytes are assumed.
+    /// Unknown. If the length matters, byte strings of [`ItemShape::ASSUMED_LEN`] bytes are assumed.
     #[default]
     Unknown,
     /// Byte strings.
     Bytes {
-        /// How long most of them are.
+        /// The typical length.
         typical_len: u32,
     },
-    /// Integers within a known range, such as phone numbers or database ids.
+    /// Integers in a known range, such as phone numbers or database ids.
     IntegerRange {
         /// The smallest possible.
         low: u64,
-        /// The largest possible: it can occur.
+        /// The largest possible, inclusive.
         high: u64,
     },
 }
 
 impl ItemShape {
-    /// How long an item is taken to be when nothing is known: a longish identifier, a short URL.
+    /// The length assumed for an unknown item: a longish identifier, a short URL.
     pub const ASSUMED_LEN: u32 = 32;
 
-    /// How many different items there can be, if that is known.
+    /// The number of different items that are possible, if known.
     #[must_use]
     pub fn possible(&self) -> Option<u128> {
         match *self {
@@ -117,7 +117,7 @@ impl ItemShape {
 }
 
 impl Needs {
-    /// `items` items arriving one by one, trusted, from one thread, at most `target_fpr` of the non-members answered wrongly.
+    /// `items` trusted items that arrive one by one, from one thread, with a false-positive rate of at most `target_fpr`.
     #[must_use]
     pub fn new(items: u64, target_fpr: f64) -> Self {
         Self {
@@ -138,31 +138,31 @@ impl Needs {
         }
     }
 
-    /// The set comes to be like this.
+    /// Sets how the set is filled.
     #[must_use]
     pub fn growing(self, growth: Growth) -> Self {
         Self { growth, ..self }
     }
 
-    /// Items are removed again, so often.
+    /// Sets how often items are removed.
     #[must_use]
     pub fn deleting(self, deletes: Deletes) -> Self {
         Self { deletes, ..self }
     }
 
-    /// It may take `bytes` bytes and no more.
+    /// Limits the memory to `bytes` bytes.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         Self { memory_limit_bytes: Some(bytes), ..self }
     }
 
-    /// Items look like this.
+    /// Sets the form of the items.
     #[must_use]
     pub fn of(self, item: ItemShape) -> Self {
         Self { item, ..self }
     }
 
-    /// Non-members choose the items.
+    /// Untrusted clients choose the items.
     #[must_use]
     pub fn untrusted(self) -> Self {
         Self { untrusted: true, ..self }
@@ -174,57 +174,57 @@ impl Needs {
         Self { threads: true, ..self }
     }
 
-    /// So many non-members are asked about every day.
+    /// Sets the number of lookups of non-members per day.
     #[must_use]
     pub fn asked_daily(self, lookups_per_day: u64) -> Self {
         Self { lookups_per_day: Some(lookups_per_day), ..self }
     }
 
-    /// As seldom wrong as `bytes` bytes allow, down to [`solve::LOWEST_RATE`](super::solve::LOWEST_RATE).
+    /// Solves for the lowest rate in `bytes` bytes, down to [`solve::LOWEST_RATE`](super::solve::LOWEST_RATE).
     #[must_use]
     pub fn as_right_as_fits(self, bytes: u64) -> Self {
         Self { rate_from_memory: true, ..self.within(bytes) }
     }
 
-    /// For as many items as `bytes` bytes hold at the rate asked for.
+    /// Solves for the most items that `bytes` bytes hold at the rate asked for.
     #[must_use]
     pub fn as_many_as_fit(self, bytes: u64) -> Self {
         Self { items_from_memory: true, ..self.within(bytes) }
     }
 
-    /// With `probes` probes for every item.
+    /// Sets the number of probes per item.
     #[must_use]
     pub fn probing(self, probes: u32) -> Self {
         Self { probes: Some(probes), ..self }
     }
 
-    /// It is to be kept in a file of ours.
+    /// It must be saved to a file of ours.
     #[must_use]
     pub fn in_a_file(self) -> Self {
         Self { in_file: true, ..self }
     }
 
-    /// `structure` and no other.
+    /// Prices only `structure`.
     #[must_use]
     pub fn only(self, structure: Structure) -> Self {
         Self { only: Some(structure), ..self }
     }
 
-    /// The memory rates are solved from, if they are.
+    /// The memory from which rates are solved, if they are.
     pub(super) fn memory_for_rates(&self) -> Option<u64> {
         self.memory_limit_bytes.filter(|_| self.rate_from_memory)
     }
 
-    /// The memory numbers of items are solved from, if they are.
+    /// The memory from which the items are solved, if they are.
     pub(super) fn memory_for_items(&self) -> Option<u64> {
         self.memory_limit_bytes.filter(|_| self.items_from_memory)
     }
 
-    /// `Ok` if these needs can be meant.
+    /// Returns `Ok` if these needs are valid.
     ///
     /// # Errors
-    /// [`NeedsError`] for a rate outside (0, 1), no items or too many, a range that is empty or too small for the items, a limit
-    /// of no memory, no removals where there are some, no lookups, probes outside 1 to 64, and a set that is built at once, or a window, yet removed from.
+    /// [`NeedsError`] for a rate outside (0, 1), no items or too many, a range that is empty or too small for the items, a
+    /// memory limit of 0, 0 removals, 0 lookups, probes outside 1 to 64, and removals from a static set or a window.
     pub fn check(&self) -> Result<(), NeedsError> {
         sizing::check_capacity(self.items)?;
         sizing::check_rate(self.target_fpr)?;
@@ -239,7 +239,7 @@ impl Needs {
         if let Some(possible) = self.item.possible()
             && u128::from(self.items) > possible
         {
-            // At most 2^42 here, or it would not be less than `items`.
+            // At most 2^42 here; otherwise it would not be less than `items`.
             return Err(NeedsError::MoreItemsThanRange { items: self.items, possible: possible as u64 });
         }
         if self.memory_limit_bytes == Some(0) {
@@ -261,11 +261,11 @@ impl Needs {
     }
 }
 
-/// Why no advice could be given.
+/// Why no advice is possible.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NeedsError {
-    /// A number no filter can be built from.
+    /// A filter cannot be built from these numbers.
     Build(BuildError),
     /// The lowest integer is above the highest.
     EmptyRange {
@@ -276,30 +276,30 @@ pub enum NeedsError {
     },
     /// There are fewer integers in the range than items.
     MoreItemsThanRange {
-        /// Items asked for.
+        /// The items asked for.
         items: u64,
-        /// Integers in the range.
+        /// The integers in the range.
         possible: u64,
     },
-    /// Items of no bytes: there is only one of those.
+    /// Items of 0 bytes: there is only one such item.
     EmptyItems,
     /// A limit of 0 bytes.
     NoMemory,
     /// Items are removed, but at most 0 times.
     NoDeletes,
-    /// Nobody ever asks.
+    /// There are 0 lookups.
     NoLookups,
-    /// All items are there at once and none is added later, yet some are removed.
+    /// The set is static, but items are removed.
     DeletesFromFixedSet,
-    /// Items leave a window by getting old, and in no other way.
+    /// Items leave a window only by getting old; they cannot be removed.
     DeletesFromWindow,
-    /// So little memory that every second non-member would be answered wrongly, or more.
+    /// The memory is so small that the false-positive rate would be 50 % or more.
     TooLittleMemory {
-        /// The structure looked at.
+        /// The structure considered.
         structure: Structure,
-        /// Memory given.
+        /// The memory given.
         bytes: u64,
-        /// What one wrong answer in two takes; nothing where no amount would do.
+        /// The memory for a rate of 50 %; `None` if no amount is enough.
         needed: Option<u64>,
     },
     /// An exact structure has no rate to solve for.
@@ -319,7 +319,7 @@ impl fmt::Display for NeedsError {
             Self::MoreItemsThanRange { items, possible } => {
                 write!(
                     f,
-                    "{} cannot differ in a range of {} integers",
+                    "{} cannot all be different in a range of {} integers",
                     say::items(*items),
                     say::count(*possible)
                 )
@@ -328,9 +328,9 @@ impl fmt::Display for NeedsError {
             Self::NoMemory => f.write_str("a memory limit must be at least 1 byte, got 0"),
             Self::NoDeletes => f.write_str("a number of removals must be at least 1, got 0"),
             Self::NoLookups => f.write_str("a number of lookups must be at least 1, got 0"),
-            Self::DeletesFromFixedSet => f.write_str("a set that never changes cannot have items removed"),
+            Self::DeletesFromFixedSet => f.write_str("items cannot be removed from a static set"),
             Self::DeletesFromWindow => {
-                f.write_str("items leave a window by getting old and cannot be removed")
+                f.write_str("items cannot be removed from a window: they leave it by getting old")
             }
             Self::TooLittleMemory { structure, bytes, needed } => {
                 write!(f, "{} are too few for a useful {structure}", say::bytes(*bytes))?;
@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonsense_is_an_error() {
+    fn invalid_needs_are_errors() {
         for rate in [0.0, 1.0, -1.0, 1.5, f64::NAN, f64::INFINITY, 1e-300] {
             assert!(matches!(Needs::new(1000, rate).check(), Err(NeedsError::Build(_))), "{rate}");
         }

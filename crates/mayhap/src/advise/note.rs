@@ -1,4 +1,4 @@
-//! What to know before using what was recommended.
+//! Notes on the use of the recommended structure.
 
 use std::fmt;
 
@@ -8,113 +8,113 @@ use super::price::{Cost, Price, Structure, cost, removals};
 use super::{filters, say, solve};
 use crate::sizing::MIN_RATE;
 
-/// Something to know, or to be warned of.
+/// A note or a warning.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
-    /// How many wrong answers to expect.
+    /// The expected number of false positives.
     WrongAnswers {
         /// The rate promised.
         target_fpr: f64,
-        /// Non-members asked about every day, if that is known.
+        /// Lookups of non-members per day, if known.
         lookups_per_day: Option<u64>,
-        /// Is a `no` certain at least?
+        /// Is a `no` certain?
         certain_no: bool,
     },
-    /// There is memory left, and it buys nothing.
+    /// Some memory stays unused, because it cannot lower the rate.
     LowestRate {
         /// The filter.
         structure: Structure,
         /// Its rate.
         target_fpr: f64,
-        /// Memory that is left.
+        /// The unused memory.
         spare_bytes: u64,
     },
-    /// Nothing in the memory allowed: what would have to give.
+    /// Nothing fits in the memory: which rate or which number of items would.
     DoesNotFit {
-        /// The structure that comes nearest.
+        /// The structure that comes closest.
         structure: Structure,
         /// The memory allowed.
         limit_bytes: u64,
-        /// A rate at which all the items would fit, to three digits.
+        /// A rate at which all items would fit, to three digits.
         rate_that_fits: Option<f64>,
-        /// How many items would fit at the rate asked for.
+        /// The number of items that would fit at the rate asked for.
         items_that_fit: Option<u64>,
     },
-    /// What a filter that cannot grow does when it must.
+    /// A filter that cannot grow gets more items than it was sized for.
     Overfull {
-        /// Items it is for.
+        /// The items it is sized for.
         items: u64,
         /// Its rate with twice as many.
         doubled_fpr: f64,
     },
-    /// What a filter that cannot grow does when it must, and refuses instead of getting worse.
+    /// A filter that cannot grow rejects items above its capacity.
     Refuses {
-        /// Items it is for.
+        /// The items it is sized for.
         items: u64,
     },
-    /// A window is told how far back it reaches, and holds on to what is older for a while.
+    /// How far back a window reaches, and how long it keeps older items.
     Forgets {
-        /// Items in the window.
+        /// The items in the window.
         items: u64,
     },
-    /// What growing costs.
+    /// The cost of growing.
     Growing {
-        /// Items it begins with.
+        /// The items it is created for.
         items: u64,
-        /// Its memory once there are ten times as many.
+        /// Its memory with ten times as many.
         tenfold_bytes: u64,
     },
-    /// Deletions: what they cost, also in counters and in a second filter.
+    /// The cost of removals, also with counters and with a second filter.
     Deletions {
-        /// What would do if nothing were removed.
+        /// The recommendation if nothing were removed.
         without: Option<(Structure, Cost)>,
-        /// The memory of what does although items are removed.
+        /// The memory of the recommended structure.
         with_bytes: u64,
-        /// A counting filter.
+        /// The memory of a counting filter.
         counting_bytes: u64,
-        /// A filter beside a filter of removed items, for so many removals.
+        /// The memory of a dual filter for this many removals.
         dual_bytes: u64,
-        /// How many.
+        /// The number of removals.
         removals: u64,
-        /// The share of items a removal may hide.
+        /// The share of members that may get a *no* after removals from a dual filter.
         target_fpr: f64,
     },
     /// Another number of probes would take less memory.
     BetterProbes {
-        /// Those asked for.
+        /// The number asked for.
         asked: u32,
-        /// Memory with them.
+        /// The memory with it.
         asked_bytes: u64,
         /// The best number at this rate.
         best: u32,
-        /// Memory with that.
+        /// The memory with that number.
         best_bytes: u64,
     },
-    /// Non-members choose the items: a secret key.
+    /// Untrusted clients choose the items: use a secret key.
     KeyedHashing,
-    /// Nobody forges items: no key.
+    /// The items are trusted: no key.
     FastHashing,
-    /// It must be locked, for several threads insert.
+    /// Several threads insert, so it needs a lock.
     NeedsLock {
         /// The structure.
         structure: Structure,
     },
-    /// One exact set is cheap; one for every user is not.
+    /// One exact set is cheap; one per user is not.
     ManySets {
-        /// The exact structure.
+        /// The memory of the exact structure.
         exact_bytes: u64,
-        /// The smallest filter.
+        /// The memory of the smallest filter.
         filter_bytes: u64,
     },
-    /// A hash set was priced for items of a length nobody told.
+    /// A hash set was priced for items of an assumed length.
     AssumedLength {
-        /// Bytes an item was taken to have.
+        /// The length assumed for an item, in bytes.
         typical_len: u32,
     },
 }
 
-/// Lookups a day when nobody says how many: a thousand a second.
+/// Lookups per day if the number is not given: a thousand per second.
 const EXAMPLE_LOOKUPS_PER_DAY: u64 = 1000 * 86_400;
 
 impl fmt::Display for Note {
@@ -127,19 +127,19 @@ impl fmt::Display for Note {
                     None => "1,000 lookups of non-members a second".to_owned(),
                 };
                 let wrong = daily as f64 * target_fpr;
-                write!(f, "Wrong answers: {wrong_for} at most. At {asked} that is ")?;
+                write!(f, "False positives: at most {wrong_for}. At {asked} that is ")?;
                 match wrong {
-                    _ if wrong >= 1.0 => write!(f, "up to {} wrong mayhaps a day", say::count(say::rounded(wrong)))?,
-                    _ => write!(f, "one wrong mayhap in {} days", say::count(say::rounded(1.0 / wrong)))?,
+                    _ if wrong >= 1.0 => write!(f, "up to {} false positives a day", say::count(say::rounded(wrong)))?,
+                    _ => write!(f, "one false positive in {} days", say::count(say::rounded(1.0 / wrong)))?,
                 }
                 f.write_str(if certain_no { "; a no is certain." } else { "." })
             }
             Self::LowestRate { structure, target_fpr, spare_bytes } => {
                 let (rate, spare) = (say::rate(target_fpr), say::bytes(spare_bytes));
                 if target_fpr <= solve::LOWEST_RATE {
-                    write!(f, "A rate below {rate} is of no use to anybody, so {spare} are left over.")
+                    write!(f, "A rate below {rate} has no practical use, so {spare} stay unused.")
                 } else {
-                    write!(f, "{structure} goes no lower than {rate}, so {spare} are left over.")
+                    write!(f, "{structure} cannot go below {rate}, so {spare} stay unused.")
                 }
             }
             Self::DoesNotFit { structure, limit_bytes, rate_that_fits, items_that_fit } => {
@@ -156,61 +156,60 @@ impl fmt::Display for Note {
             }
             Self::Overfull { items, doubled_fpr } => {
                 let (items, rate) = (say::items(items), say::rate(doubled_fpr));
-                write!(f, "Past {items} the rate climbs, to {rate} with twice as many.")
+                write!(f, "With more than {items} the rate rises: to {rate} with twice as many.")
             }
             Self::Refuses { items } => {
-                write!(f, "Past {} it may refuse more, with an error and nothing lost; the rate never climbs.", say::items(items))
+                write!(f, "With more than {} it may reject new items with an error; no item is lost and the rate does not rise.", say::items(items))
             }
             Self::Forgets { items } => {
                 let items = say::items(items);
-                write!(f, "The last {items} are never forgotten; older ones are when their generation goes, a third of a window later at most.")
+                write!(f, "The last {items} are always remembered. Older ones are forgotten with their generation, at most a third of a window later.")
             }
             Self::Growing { items, tenfold_bytes } => {
                 let (bytes, items) = (say::bytes(tenfold_bytes), say::items(items));
-                write!(f, "Begun for {items}; with ten times as many it takes {bytes} and the rate still holds.")
+                write!(f, "It is created for {items}; with ten times as many it takes {bytes} and keeps its rate.")
             }
             Self::Deletions { without, with_bytes, counting_bytes, dual_bytes, removals, target_fpr } => {
                 if let Some((structure, cost)) = without {
                     let (change, bytes) = (say::change(with_bytes, cost.memory_bytes), say::bytes(cost.memory_bytes));
                     let lines = lines(&cost);
-                    write!(f, "Removing costs {change}: without it {structure} would do, {bytes}, {lines}. ")?;
+                    write!(f, "Removing costs {change}: without removals {structure} would be enough, {bytes}, {lines}. ")?;
                 }
                 let (counting, dual) = (say::bytes(counting_bytes), say::bytes(dual_bytes));
                 let (removals, hidden) = (say::count(removals), say::rate(target_fpr));
                 write!(
                     f,
-                    "A no stays certain as long as only items that are in are removed. counting-bloom ({counting}) \
-                     never refuses an item. dual-bloom ({dual} for {removals} removals in all) may hide \
-                     {hidden} of the items that are in."
+                    "A no stays certain if only members are removed. counting-bloom ({counting}) never rejects an item. \
+                     dual-bloom ({dual} for {removals} removals in total) may answer no for {hidden} of the members."
                 )
             }
             Self::BetterProbes { asked, asked_bytes, best, best_bytes } => {
                 let (more, bytes) = (say::change(asked_bytes, best_bytes), say::bytes(best_bytes));
-                write!(f, "Probes: {best} would be the best number at this rate, and take {bytes}; {asked} cost {more}.")
+                write!(f, "Probes: {best} is the best number at this rate and takes {bytes}; {asked} cost {more}.")
             }
             Self::KeyedHashing => f.write_str(
-                "Untrusted items: hash with a secret key, so that nobody can craft items that collide. Keep the key with the \
-                 filter; filters with different keys cannot be merged.",
+                "Untrusted items: hash with a secret key, so that attackers cannot craft items that collide. Keep the key with \
+                 the filter; filters with different keys cannot be merged.",
             ),
             Self::FastHashing => f.write_str(
-                "Hashing: the fast hash is for items nobody forges. If non-members choose them, use a secret key: \
-                 HashScheme::keyed_random(), or --untrusted for the program.",
+                "Hashing: the fast hash is for trusted items. If you do not trust the clients that choose them, use a secret \
+                 key: HashScheme::keyed_random(), or --untrusted for the program.",
             ),
             Self::NeedsLock { structure } => {
-                write!(f, "Threads: {structure} has no lock-free twin; share it behind an RwLock.")
+                write!(f, "Threads: {structure} has no lock-free variant; protect it with an RwLock.")
             }
             Self::ManySets { exact_bytes, filter_bytes } => {
                 let (exact, filter) = (say::bytes(exact_bytes), say::bytes(filter_bytes));
-                write!(f, "If you keep one such set per user, the sum counts: {exact} each, {filter} for the smallest filter.")
+                write!(f, "With one such set per user the memory adds up: {exact} each, against {filter} for the smallest filter.")
             }
             Self::AssumedLength { typical_len } => {
-                write!(f, "The hash set is priced for items of {typical_len} bytes; say how long yours are.")
+                write!(f, "The hash set is priced for items of {typical_len} bytes; give the length of yours.")
             }
         }
     }
 }
 
-/// All that is to be said about `best`, the most important first.
+/// All notes on `best`, the most important first.
 pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Vec<Note> {
     let Some(best) = best else {
         return does_not_fit(prices, needs).into_iter().collect();
@@ -272,7 +271,7 @@ pub(super) fn notes(best: Option<&Price>, prices: &[Price], needs: &Needs) -> Ve
     notes
 }
 
-/// Said where the probes asked for are not the best.
+/// The note for a number of probes that is not the best.
 fn better_probes(best: &Price, needs: &Needs) -> Option<Note> {
     let (asked, asked_bytes) = (needs.probes?, best.cost?.memory_bytes);
     let free = cost(best.structure, &Needs { probes: None, ..needs.clone() }).ok()?;
@@ -285,7 +284,7 @@ fn better_probes(best: &Price, needs: &Needs) -> Option<Note> {
     })
 }
 
-/// Said where more memory would not lower the rate.
+/// The note for memory that cannot lower the rate.
 fn lowest_rate(best: &Price, needs: &Needs) -> Option<Note> {
     let (limit, price) = (needs.memory_for_rates()?, best.cost?);
     let lower = Needs { target_fpr: price.target_fpr * 0.98, ..needs.clone() };
@@ -297,7 +296,7 @@ fn lowest_rate(best: &Price, needs: &Needs) -> Option<Note> {
     })
 }
 
-/// What would have to give for the smallest structure that meets the other needs; a filter, if one does.
+/// What the smallest structure that meets the other needs could hold in the memory; a filter, if one meets them.
 fn does_not_fit(prices: &[Price], needs: &Needs) -> Option<Note> {
     let limit_bytes = needs.memory_limit_bytes?;
     let able = prices.iter().filter(|price| price.suits_but_for_memory());
@@ -307,7 +306,7 @@ fn does_not_fit(prices: &[Price], needs: &Needs) -> Option<Note> {
     nearest.sort_by_key(|&(exact, bytes, _)| (exact, bytes));
     let open = Needs { memory_limit_bytes: None, ..needs.clone() };
     let rate = |structure| solve::written_rate(structure, &open, limit_bytes, MIN_RATE).ok();
-    // One that holds all the items, if at a higher rate; fingerprints cannot be arbitrarily short.
+    // Prefer one that holds all items, even at a higher rate; fingerprints cannot be arbitrarily short.
     let holds_all = nearest.iter().find_map(|&(_, _, structure)| Some((structure, rate(structure)?)));
     let (structure, rate_that_fits) = match holds_all {
         Some((structure, rate)) => (structure, Some(rate)),

@@ -1,4 +1,4 @@
-//! What every structure costs for given needs, what it can do, and why it will not do.
+//! The cost and abilities of every structure for given needs, and why it does not suit.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::blocked::BlockedLayout;
 use crate::error::BuildError;
 use crate::kind::Kind;
 
-/// Something that can hold a set: one of our kinds, or an exact structure that is sometimes the better choice.
+/// A structure that can hold a set: one of our kinds, or an exact structure that is sometimes the better choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Structure {
@@ -27,39 +27,39 @@ pub enum Structure {
     ScalableBloom,
     /// [`DLeft`](crate::DLeft).
     DLeft,
-    /// [`Cuckoo`](crate::Cuckoo), its buckets as they are.
+    /// [`Cuckoo`](crate::Cuckoo) with plain buckets.
     Cuckoo,
     /// [`Cuckoo`](crate::Cuckoo) with semi-sorted buckets.
     CuckooSemiSorted,
-    /// [`GrowableCuckoo`](crate::GrowableCuckoo), told that it may grow to [`GROWABLE_TO`] times its items.
+    /// [`GrowableCuckoo`](crate::GrowableCuckoo) that may grow to [`GROWABLE_TO`] times its items.
     GrowableCuckoo,
     /// [`Quotient`](crate::Quotient).
     Quotient,
-    /// [`Xor`](crate::Xor), with the fewest bits that keep the rate.
+    /// [`Xor`](crate::Xor), with the narrowest fingerprints that keep the rate.
     Xor,
-    /// [`BinaryFuse`](crate::BinaryFuse), with the fewest bits that keep the rate.
+    /// [`BinaryFuse`](crate::BinaryFuse), with the narrowest fingerprints that keep the rate.
     BinaryFuse,
     /// [`Ribbon`](crate::Ribbon).
     Ribbon,
     /// [`Gcs`](crate::Gcs).
     Gcs,
-    /// [`Window`](crate::Window), of so many items.
+    /// [`Window`](crate::Window) of the last N items.
     Window,
     /// [`Growing`](crate::Growing).
     Growing,
-    /// The items, or 64-bit fingerprints of them, sorted.
+    /// A sorted array of the items, or of 64-bit fingerprints of them.
     SortedArray,
     /// The standard library's hash set of the items themselves: exact.
     HashSet,
 }
 
 impl Structure {
-    /// All there is to choose from, as the price list has it.
+    /// All structures, in the order of the price list.
     pub fn all() -> impl Iterator<Item = Self> {
         Kind::ALL.into_iter().flat_map(Self::of_kind).copied().chain([Self::SortedArray, Self::HashSet])
     }
 
-    /// The structures that are of this kind.
+    /// The structures of this kind.
     fn of_kind(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::Bitmap => &[Self::Bitmap],
@@ -80,38 +80,38 @@ impl Structure {
             Kind::Gcs => &[Self::Gcs],
             Kind::Window => &[Self::Window],
             Kind::Growing => &[Self::Growing],
-            // For the sake of RedisBloom: others do the same in half the memory, and keep a rate.
+            // It exists for RedisBloom; others do the same in half the memory, and keep a rate.
             Kind::ScalableCuckoo => &[],
-            // Not priced: it has no rate to choose.
+            // Not priced: its rate cannot be chosen.
             Kind::Fingerprints => &[],
         }
     }
 
-    /// Our kind, unless it is none of ours.
+    /// Its kind; `None` if it is not one of our filters.
     #[must_use]
     pub fn kind(self) -> Option<Kind> {
         Kind::ALL.into_iter().find(|&kind| Self::of_kind(kind).contains(&self))
     }
 
-    /// Is a `mayhap` of it sometimes wrong by design?
+    /// Can it have false positives by design?
     #[must_use]
     pub const fn is_filter(self) -> bool {
         !matches!(self, Self::Bitmap | Self::SortedArray | Self::HashSet)
     }
 
-    /// Is it built of all its items at once, and never changed?
+    /// Is it immutable, built once from all items?
     #[must_use]
     pub const fn is_static(self) -> bool {
         matches!(self, Self::Xor | Self::BinaryFuse | Self::Ribbon | Self::Gcs | Self::SortedArray)
     }
 
-    /// Can its number of probes be chosen, as [`Needs::probes`] asks?
+    /// Can its number of probes be chosen with [`Needs::probes`]?
     #[must_use]
     pub const fn lets_probes_be_chosen(self) -> bool {
         matches!(self, Self::Bloom | Self::CountingBloom)
     }
 
-    /// The name people and programs use: `bloom`, `blocked-bloom split`, `hash-set`, ….
+    /// The name in commands and texts: `bloom`, `blocked-bloom split`, `hash-set`, ….
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -131,20 +131,20 @@ impl fmt::Display for Structure {
     }
 }
 
-/// How far a growable cuckoo filter is priced to grow.
+/// The growth that a growable cuckoo filter is priced for.
 pub const GROWABLE_TO: u64 = 16;
 
-/// What one structure would cost and can do.
+/// The cost and abilities of one structure.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Price {
     /// The structure.
     pub structure: Structure,
-    /// What it costs; nothing if it cannot be built for these needs at all.
+    /// Its cost; `None` if it cannot be built for these needs.
     pub cost: Option<Cost>,
-    /// What it can do.
+    /// Its abilities.
     pub can: Abilities,
-    /// Why it will not do. Empty: it suits.
+    /// Why it does not suit. Empty if it suits.
     pub misfits: Vec<Misfit>,
 }
 
@@ -155,107 +155,107 @@ impl Price {
         self.misfits.is_empty()
     }
 
-    /// `needs` with the numbers this was priced at: where the rate or the items follow from the memory, each has its own.
+    /// `needs` with the numbers of this price: if the rate or the items are solved from the memory, each price has its own.
     #[must_use]
     pub fn sized(&self, needs: &Needs) -> Needs {
         let own = self.cost.map_or((needs.items, needs.target_fpr), |cost| (cost.items, cost.target_fpr));
-        // What is never wrong has no rate to be built with.
+        // An exact structure has no rate to be built with.
         let target_fpr = if own.1 > 0.0 { own.1 } else { needs.target_fpr };
         Needs { items: own.0, target_fpr, ..needs.clone() }
     }
 
-    /// Would it meet the needs if there were memory enough?
+    /// Would it meet the needs with more memory?
     pub(super) fn suits_but_for_memory(&self) -> bool {
         self.cost.is_some() && self.misfits.iter().all(|misfit| matches!(misfit, Misfit::OverMemory { .. }))
     }
 }
 
-/// What a structure with all its items in costs.
+/// The cost of a structure with all its items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Cost {
-    /// Items it is sized for: those asked for, or the most it holds in the memory where
+    /// The items it is sized for: those asked for, or the most it holds in the memory if
     /// [`items_from_memory`](Needs::items_from_memory) is set.
     pub items: u64,
-    /// Memory it takes.
+    /// The memory it takes.
     pub memory_bytes: u64,
-    /// The same for each item.
+    /// Bits of memory per item.
     pub bits_per_item: f64,
-    /// The rate it is sized for: that asked for, or the lowest it reaches in the memory where
-    /// [`rate_from_memory`](Needs::rate_from_memory) is set. An exact structure has 0.
+    /// The rate it is sized for: the one asked for, or the lowest it reaches in the memory if
+    /// [`rate_from_memory`](Needs::rate_from_memory) is set. 0 for an exact structure.
     pub target_fpr: f64,
-    /// How many times the least a filter of this rate can take, `log2(1/p)` bits an item.
+    /// Its memory divided by the minimum for a filter of this rate, `log2(1/p)` bits per item.
     pub over_bound: f64,
-    /// Places an item has in it.
+    /// The number of places an item has in it.
     pub probes: u32,
-    /// Cache lines touched for a non-member, on average; nearly all of them get a *no*.
+    /// The average number of cache lines touched for a non-member; nearly all of them get a *no*.
     pub lines_miss: f64,
-    /// Cache lines touched to answer *mayhap*.
+    /// The number of cache lines touched to answer *maybe*.
     pub lines_hit: f64,
-    /// The rate by the model, once all items are in. An exact structure has 0.
+    /// The rate by the model with all items inserted. 0 for an exact structure.
     pub expected_fpr: f64,
-    /// The rate by the model, should twice as many items come; the rate it keeps where it grows or refuses them.
+    /// The rate by the model with twice as many items; the rate it keeps if it grows or rejects them.
     pub doubled_fpr: f64,
 }
 
-/// What a structure can do.
+/// The abilities of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Abilities {
     /// Items can be removed.
     pub deletes: bool,
-    /// It takes more items than it was built for and still keeps its promise.
+    /// It accepts more items than it was built for and still keeps its rate.
     pub grows: bool,
-    /// Two of them become one that holds what both held.
+    /// Two of them can be merged.
     pub merges: bool,
-    /// No answer is ever wrong.
+    /// It is never wrong.
     pub exact: bool,
-    /// Many threads insert at the same time without a lock.
+    /// Several threads can insert at the same time without a lock.
     pub threads: bool,
-    /// A `no` is certain, also after items were removed.
+    /// A `no` is certain, even after removals.
     pub certain_no: bool,
-    /// It knows how many copies of an item are in, and every copy may take room.
+    /// It counts the copies of an item, and every copy may take room.
     pub counts: bool,
-    /// Full, it refuses items where others get worse.
+    /// It rejects items when it is full; others let their rate rise.
     pub refuses: bool,
 }
 
-/// Why a structure will not do.
+/// Why a structure does not suit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Misfit {
     /// Items cannot be removed from it.
     CannotDelete,
-    /// It pays for removals, and nothing is ever removed.
+    /// It takes memory for removals, and nothing is ever removed.
     OnlyForRemovals,
-    /// Every removal takes room for good, and they never end.
+    /// Every removal permanently takes room, and the number of removals is unlimited.
     WearsOut,
     /// It does not grow.
     CannotGrow,
-    /// It grows, but not further than it was told when it was made.
+    /// It grows, but only to a size set at creation.
     GrowsToALimit,
-    /// It never forgets, and old items are to be forgotten.
+    /// It never forgets old items, but it should.
     NeverForgets,
-    /// It forgets what is old, and nothing is to be forgotten.
+    /// It forgets old items, but it should not.
     ForgetsOldItems,
-    /// It wants all items at once.
+    /// It is built once, from all items.
     NeedsAllAtOnce,
-    /// It is for integers of a known range.
+    /// It holds only integers of a known range.
     NeedsRange,
-    /// The number of its probes is not for others to choose, or it has none.
+    /// Its number of probes cannot be chosen, or it has no probes.
     NoProbesToChoose,
-    /// There is no file of it, and one was asked for.
+    /// It cannot be saved to a file, and that was asked for.
     NoFile,
     /// Its memory is above the limit.
     OverMemory {
-        /// What it takes.
+        /// The memory it takes.
         bytes: u64,
-        /// What it may take.
+        /// The limit.
         limit: u64,
     },
-    /// It is wrong more often than asked for.
+    /// Its false-positive rate is higher than asked for.
     WrongTooOften {
-        /// How often.
+        /// Its rate.
         expected_fpr: f64,
     },
     /// It cannot be built from these numbers.
@@ -266,34 +266,34 @@ impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CannotDelete => f.write_str("cannot delete"),
-            Self::OnlyForRemovals => f.write_str("only worth it where items are removed"),
+            Self::OnlyForRemovals => f.write_str("only useful if items are removed"),
             Self::WearsOut => f.write_str("wears out: every removal takes room"),
             Self::CannotGrow => f.write_str("cannot grow"),
-            Self::GrowsToALimit => f.write_str("grows only to a size told beforehand"),
+            Self::GrowsToALimit => f.write_str("grows only to a size set at creation"),
             Self::NeverForgets => f.write_str("never forgets old items"),
             Self::ForgetsOldItems => f.write_str("forgets old items"),
             Self::NeedsAllAtOnce => f.write_str("needs all items at once"),
             Self::NeedsRange => f.write_str("needs integers in a known range"),
-            Self::NoProbesToChoose => f.write_str("has no number of probes to choose"),
-            Self::NoFile => f.write_str("is kept in no file"),
+            Self::NoProbesToChoose => f.write_str("number of probes cannot be chosen"),
+            Self::NoFile => f.write_str("cannot be saved to a file"),
             Self::OverMemory { bytes, limit } => {
                 let said = [say::bytes(*bytes), say::bytes(*limit)];
-                // A few bytes too many do not show in three digits.
+                // A few bytes too many are not visible in three digits.
                 let exact = [bytes, limit].map(|bytes| format!("{} B", say::count(*bytes)));
                 let [bytes, limit] = if said[0] == said[1] { exact } else { said };
                 write!(f, "takes {bytes}, limit is {limit}")
             }
             Self::WrongTooOften { expected_fpr } => {
-                write!(f, "wrong too often: {}", say::rate(*expected_fpr))
+                write!(f, "rate too high: {}", say::rate(*expected_fpr))
             }
             Self::Unbuildable(error) => error.fmt(f),
         }
     }
 }
 
-/// What every structure costs and why it suits or not, in the order of [`Structure::all`].
+/// The cost of every structure and why it suits or not, in the order of [`Structure::all`].
 ///
-/// Memory comes from the same shapes the filters are built from: it is what `memory_bytes()` of the filter will say.
+/// The memory is computed from the shapes that the filters are built from: it equals `memory_bytes()` of the filter.
 ///
 /// ```
 /// use mayhap::Bloom;
@@ -307,14 +307,14 @@ impl fmt::Display for Misfit {
 /// ```
 ///
 /// # Errors
-/// [`NeedsError`] for needs that cannot be meant.
+/// [`NeedsError`] for invalid needs.
 pub fn price_list(needs: &Needs) -> Result<Vec<Price>, NeedsError> {
     needs.check()?;
     let asked_for = |structure: &Structure| needs.only.is_none_or(|only| only == *structure);
     Ok(Structure::all().filter(asked_for).map(|structure| price(structure, needs)).collect())
 }
 
-/// The prices of those of `structures` that could suit, whatever they cost: for a caller that wants the best and no list.
+/// The prices of those `structures` that could suit at some price: for callers that only need the best one.
 pub(super) fn candidates(
     needs: &Needs,
     structures: impl Iterator<Item = Structure>,
@@ -335,9 +335,9 @@ fn price(structure: Structure, needs: &Needs) -> Price {
     Price { structure, cost, can, misfits }
 }
 
-/// What `structure` costs at the rate asked for, or at the lowest it reaches where the rate follows from the memory; for the
-/// items asked for, or for the most it holds where those follow from it. One that fits at no rate of use is priced at the worst,
-/// which says what it would take; one that holds nothing, for the items the others hold.
+/// The cost of `structure` at the rate and for the items asked for, or at those solved from the memory: the lowest rate it
+/// reaches, the most items it holds. If it does not fit at any useful rate, it is priced at the worst one, to show what it
+/// would take. If it cannot hold even one item, it is priced for the items of the others.
 fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
     match needs.memory_for_rates() {
         Some(limit) if structure.is_filter() => {
@@ -352,7 +352,7 @@ fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Misf
     }
 }
 
-/// What `structure` costs at the rate these needs name, if it can be built for them at all.
+/// The cost of `structure` at the rate and for the items of `needs`, if it can be built for them.
 pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
     let (items, rate) = (needs.items, needs.target_fpr);
     let cost = match structure {
@@ -379,7 +379,7 @@ pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> 
     cost.map_err(Misfit::Unbuildable)
 }
 
-/// How many removals a dual filter is priced for: those told, or one for every tenth item.
+/// The number of removals a dual filter is priced for: the number given, or one for every tenth item.
 pub(super) fn removals(needs: &Needs) -> u64 {
     match needs.deletes {
         Deletes::UpTo(removals) => removals,
@@ -402,7 +402,7 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
         misfits.push(Misfit::CannotDelete);
     }
     match needs.deletes {
-        // Until its first removal it is a classic filter with a second one beside it that nobody asks for.
+        // Without removals it is a classic filter with an unused second one.
         Deletes::Never if structure == Structure::DualBloom => misfits.push(Misfit::OnlyForRemovals),
         Deletes::Endlessly if structure == Structure::DualBloom => misfits.push(Misfit::WearsOut),
         _ => {}
@@ -419,7 +419,7 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
         misfits.push(Misfit::NoFile);
     }
     if let Some(cost) = cost {
-        // Who takes the rate that fits gets what was sized; only a rate asked for can be missed.
+        // A rate solved from the memory is always met; only a rate asked for can be missed.
         let asked = needs.memory_for_rates().map_or(needs.target_fpr, |_| 1.0);
         if cost.expected_fpr > asked {
             misfits.push(Misfit::WrongTooOften { expected_fpr: cost.expected_fpr });
@@ -431,7 +431,7 @@ fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Ne
     misfits
 }
 
-/// What `structure` can do with such items.
+/// The abilities of `structure` with such items.
 fn abilities(structure: Structure, needs: &Needs) -> Abilities {
     const NOTHING: Abilities = Abilities {
         deletes: false,
@@ -453,12 +453,12 @@ fn abilities(structure: Structure, needs: &Needs) -> Abilities {
         Structure::GrowableCuckoo | Structure::Growing => Abilities { grows: true, ..COPIES },
         Structure::Gcs => Abilities { merges: true, ..NOTHING },
         Structure::Xor | Structure::BinaryFuse | Structure::Ribbon | Structure::Window => NOTHING,
-        // Two that had nothing removed do merge, but that is no ability to count on where items are removed, and elsewhere
-        // nobody takes it.
+        // Two dual filters without removals can be merged. That does not count as an ability if items are removed, and
+        // without removals a dual filter is never chosen.
         Structure::DualBloom => Abilities { deletes: true, certain_no: false, ..NOTHING },
         Structure::ScalableBloom => Abilities { grows: true, ..NOTHING },
         Structure::SortedArray => {
-            // Integers are stored themselves; of other items there are only fingerprints.
+            // Integers are stored themselves, other items only as fingerprints.
             let exact = matches!(needs.item, ItemShape::IntegerRange { .. });
             Abilities { merges: true, exact, ..NOTHING }
         }

@@ -1,4 +1,4 @@
-//! The lines of Rust that build a structure.
+//! The Rust code that builds a structure.
 
 use super::needs::{ItemShape, Needs};
 use super::price::{GROWABLE_TO, Structure, removals};
@@ -7,7 +7,7 @@ use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::{BlockedLayout, BlockedShape};
 use crate::xor::XorShape;
 
-/// What a line may name, as it is imported; `use` lists are in this order.
+/// Names that the code may use, in the order of `use` lists.
 const NAMES: [&str; 28] = [
     "AtomicBlockedBloom",
     "AtomicBloom",
@@ -39,7 +39,7 @@ const NAMES: [&str; 28] = [
     "Xor32",
 ];
 
-/// The lines of Rust that build `structure` for `needs`; nothing for a bitmap of items that are no integers.
+/// The Rust code that builds `structure` for `needs`; empty for a bitmap of items that are not integers.
 ///
 /// ```
 /// use mayhap::advise::{Needs, Structure, rust_for};
@@ -64,7 +64,7 @@ pub fn rust_for(structure: Structure, needs: &Needs) -> String {
 fn lines(structure: Structure, needs: &Needs) -> String {
     let (items, rate) = (say::source(needs.items), format!("{:?}", needs.target_fpr));
     let scheme = if needs.untrusted { "HashScheme::keyed_random()?" } else { "0" };
-    // Twins for many threads, where there are some.
+    // The lock-free variants, if there are any.
     let atomic = if needs.threads { "Atomic" } else { "" };
     let integer = match needs.item {
         ItemShape::IntegerRange { high, .. } if u32::try_from(high).is_ok() => Some("u32"),

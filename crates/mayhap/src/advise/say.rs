@@ -1,6 +1,6 @@
-//! Numbers as people say them: `1.23 GiB`, `1,000,000`, `0.1%`, `1 in 1,000,000`.
+//! Numbers in human-readable form: `1.23 GiB`, `1,000,000`, `0.1%`, `1 in 1,000,000`.
 
-/// Memory in binary units, three digits: `512 B`, `1.23 GiB`, `834 MiB`.
+/// Memory in binary units with three digits: `512 B`, `1.23 GiB`, `834 MiB`.
 ///
 /// ```
 /// # use mayhap::advise::say;
@@ -14,7 +14,7 @@ pub fn bytes(bytes: u64) -> String {
         return format!("{bytes} B");
     }
     let (mut value, mut unit) = (bytes as f64 / 1024.0, 0);
-    // 1023.5 would be written with four digits: it belongs to the next unit.
+    // 999.5 would be written with four digits: it belongs to the next unit.
     while value >= 999.5 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -22,7 +22,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {}", three_digits(value), UNITS[unit])
 }
 
-/// A count with its thousands apart: `1,000,000`.
+/// A count with thousands separators: `1,000,000`.
 ///
 /// ```
 /// # use mayhap::advise::say;
@@ -34,7 +34,7 @@ pub fn count(count: u64) -> String {
     grouped(count, ',')
 }
 
-/// So many items.
+/// A number of items.
 ///
 /// ```
 /// # use mayhap::advise::say;
@@ -46,7 +46,7 @@ pub fn items(count: u64) -> String {
     format!("{} {}", self::count(count), if count == 1 { "item" } else { "items" })
 }
 
-/// A rate: in percent, or below a hundredth of one as `1 in N`, with three digits at most.
+/// A rate in percent, or `1 in N` if it is below 0.01 %, with at most three digits.
 ///
 /// ```
 /// # use mayhap::advise::say;
@@ -60,7 +60,7 @@ pub fn rate(rate: f64) -> String {
     if rate <= 0.0 {
         return "never".into();
     }
-    // Rates are computed: 1e-4 may come as 0.99999e-4.
+    // Rates are computed: 1e-4 may arrive as 0.99999e-4.
     if rate >= 0.999e-4 {
         if (0.9995..1.0).contains(&rate) {
             return nearly_all(rate * 100.0);
@@ -72,19 +72,19 @@ pub fn rate(rate: f64) -> String {
     format!("1 in {}", count(rounded(1.0 / rate)))
 }
 
-/// As many digits as tell it from 100 %.
+/// With as many digits as needed to differ from 100 %.
 fn nearly_all(percent: f64) -> String {
     let mut written = (1..16).map(|decimals| format!("{percent:.decimals$}%"));
     written.find(|written| !written.starts_with("100")).unwrap_or_else(|| "nearly 100%".into())
 }
 
-/// For whom a filter of this rate is wrong: `1% of the non_members`, `1 in 1,000,000 non_members`.
+/// The share of non-members that are false positives: `1% of the non-members`, `1 in 1,000,000 non-members`.
 pub(crate) fn non_members(rate: f64) -> String {
     let said = self::rate(rate);
     if said.ends_with('%') { format!("{said} of the non-members") } else { format!("{said} non-members") }
 }
 
-/// How much more `bytes` are than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
+/// How much larger `bytes` is than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
 pub(super) fn change(bytes: u64, others: u64) -> String {
     let change = bytes as f64 / others.max(1) as f64 - 1.0;
     match (change * 100.0).round() {
@@ -94,12 +94,12 @@ pub(super) fn change(bytes: u64, others: u64) -> String {
     }
 }
 
-/// A number as Rust source writes it: `1_000_000`.
+/// A number as in Rust source: `1_000_000`.
 pub(super) fn source(number: u64) -> String {
     grouped(number, '_')
 }
 
-/// A large number to three digits, for what is only known roughly.
+/// A large number rounded to three digits, for estimates.
 pub(super) fn rounded(value: f64) -> u64 {
     if !value.is_finite() || value < 1000.0 {
         return value.round() as u64;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn source_can_be_pasted() {
+    fn source_numbers_are_valid_rust() {
         assert_eq!(source(1_000_000_000), "1_000_000_000");
         assert_eq!(source(0), "0");
         assert_eq!(rounded(1_234_567.0), 1_230_000);

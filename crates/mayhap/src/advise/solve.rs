@@ -1,4 +1,4 @@
-//! Of items, rate and memory any two give the third; and of items, rate, memory and probes any three the fourth.
+//! Any two of items, rate and memory determine the third; any three of items, rate, memory and probes the fourth.
 //!
 //! ```
 //! use mayhap::advise::{Structure, solve};
@@ -11,57 +11,57 @@
 //! # Ok::<(), mayhap::advise::NeedsError>(())
 //! ```
 //!
-//! Every answer is one that can be built: the filter for the items and the rate takes no more than the memory given.
+//! Every result can be built: the filter for these items and this rate takes at most the memory given.
 
 use super::choice::advise;
 use super::needs::{Needs, NeedsError};
 use super::price::{self, Misfit, Price, Structure};
 use crate::sizing::{self, MAX_CAPACITY, MIN_RATE};
 
-/// The worst rate worth solving for: a filter that is wrong more often than a coin is of no use.
+/// The highest rate worth solving for: a filter with more false positives than this is useless.
 pub(super) const WORST_RATE: f64 = 0.5;
-/// Where solving for a rate stops, however much memory there is: a thousand non-members a second are then answered wrongly once in
-/// twelve days. (A kind that does not come so low stops at its own lowest rate.)
+/// The lowest rate that is solved for, however much memory there is: at a thousand lookups of non-members per second, it is
+/// one false positive in twelve days. (A kind that cannot go this low stops at its own lowest rate.)
 pub const LOWEST_RATE: f64 = 1e-9;
 
-/// Two of the three numbers a filter is sized by.
+/// Two of the numbers a filter is sized by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Known {
-    /// How much memory does it take?
+    /// Solve for the memory.
     ItemsAndRate {
-        /// Items it is for.
+        /// The number of items.
         items: u64,
         /// The rate asked for.
         target_fpr: f64,
     },
-    /// How often is it wrong?
+    /// Solve for the rate.
     ItemsAndMemory {
-        /// Items it is for.
+        /// The number of items.
         items: u64,
-        /// Memory there is.
+        /// The memory available.
         memory_bytes: u64,
     },
-    /// How many items does it hold?
+    /// Solve for the items.
     RateAndMemory {
         /// The rate asked for.
         target_fpr: f64,
-        /// Memory there is.
+        /// The memory available.
         memory_bytes: u64,
     },
-    /// How much memory makes so many probes the best number, and how often is it wrong then? With half of the bits set every
-    /// probe turns away every second non-member: `k` probes have a rate of `2^-k`.
+    /// Solve for the memory at which this number of probes is the best, and its rate. With half of the bits set, every probe
+    /// rejects every second non-member: `k` probes have a rate of `2^-k`.
     ItemsAndProbes {
-        /// Items it is for.
+        /// The number of items.
         items: u64,
-        /// Probes of an item.
+        /// Probes per item.
         probes: u32,
     },
-    /// For how many items are so many probes the best number, and how often is it wrong then?
+    /// Solve for the number of items at which this number of probes is the best, and its rate.
     MemoryAndProbes {
-        /// Memory there is.
+        /// The memory available.
         memory_bytes: u64,
-        /// Probes of an item.
+        /// Probes per item.
         probes: u32,
     },
 }
@@ -69,7 +69,7 @@ pub enum Known {
 /// The memory `filter` takes for `items` items at `rate`. (A dual filter: with a removal for every tenth item.)
 ///
 /// # Errors
-/// [`NeedsError`] for numbers it cannot be built from, and for a structure that is no filter.
+/// [`NeedsError`] for numbers it cannot be built from, and for a structure that is not a filter.
 pub fn bytes_for(filter: Structure, items: u64, rate: f64) -> Result<u64, NeedsError> {
     bytes(only_filters(filter)?, &Needs::new(items, rate))
 }
@@ -85,7 +85,7 @@ pub fn rate_for(filter: Structure, items: u64, bytes: u64) -> Result<f64, NeedsE
 /// The most items that fit in `bytes` at `rate`.
 ///
 /// # Errors
-/// [`NeedsError::TooLittleMemory`] if not even one does, and as [`bytes_for`].
+/// [`NeedsError::TooLittleMemory`] if not even one fits, and as [`bytes_for`].
 pub fn items_for(filter: Structure, rate: f64, bytes: u64) -> Result<u64, NeedsError> {
     most_items(only_filters(filter)?, &Needs::new(1, rate), bytes)
 }
@@ -104,7 +104,7 @@ fn bytes(structure: Structure, needs: &Needs) -> Result<u64, NeedsError> {
     }
 }
 
-/// The lowest rate from `floor` up at which `filter` meets the rest of `needs` in `limit` bytes.
+/// The lowest rate, at least `floor`, at which `filter` meets the rest of `needs` in `limit` bytes.
 fn lowest_rate(filter: Structure, needs: &Needs, limit: u64, floor: f64) -> Result<f64, NeedsError> {
     let bytes_at = |target_fpr| bytes(only_filters(filter)?, &Needs { target_fpr, ..needs.clone() });
     let at_worst = bytes_at(WORST_RATE)?;
@@ -123,7 +123,7 @@ fn lowest_rate(filter: Structure, needs: &Needs, limit: u64, floor: f64) -> Resu
     Ok(fitting.exp())
 }
 
-/// [`lowest_rate`], rounded up to three digits so that it can be written down.
+/// [`lowest_rate`], rounded up to three digits so that it is easy to write down.
 pub(super) fn written_rate(
     filter: Structure,
     needs: &Needs,
@@ -132,7 +132,7 @@ pub(super) fn written_rate(
 ) -> Result<f64, NeedsError> {
     let lowest = lowest_rate(filter, needs, limit, floor)?;
     let written = three_digits_up(lowest);
-    // Where a blocked filter takes one line more per item, a higher rate can take more memory.
+    // At a rate where a blocked filter takes one more line per item, a higher rate can take more memory.
     let fits =
         bytes(filter, &Needs { target_fpr: written, ..needs.clone() }).is_ok_and(|bytes| bytes <= limit);
     Ok(if fits && lowest > floor { written } else { lowest })
@@ -144,7 +144,7 @@ pub(super) fn most_items(structure: Structure, needs: &Needs, limit: u64) -> Res
     if bytes_of(1)? > limit {
         return Err(NeedsError::TooLittleMemory { structure, bytes: limit, needed: None });
     }
-    // There are no more items than integers in their range, however much memory there is.
+    // There cannot be more items than integers in their range.
     let possible = needs.item.possible().and_then(|possible| u64::try_from(possible).ok());
     let (mut fitting, mut too_many) = (1, possible.unwrap_or(MAX_CAPACITY).min(MAX_CAPACITY) + 1);
     while too_many - fitting > 1 {
@@ -154,17 +154,20 @@ pub(super) fn most_items(structure: Structure, needs: &Needs, limit: u64) -> Res
     Ok(fitting)
 }
 
-/// `needs` with all three numbers, solved for what [`advise`] then recommends.
+/// Completes `needs` with all three numbers, solved for the structure that [`advise`] then recommends.
 ///
-/// What is known replaces what `needs` says; everything else in it decides which structure it is. A rate is solved for every
-/// filter on its own, down to [`LOWEST_RATE`], and rounded up to three digits, so that it can be written down; the result has
-/// [`rate_from_memory`](Needs::rate_from_memory) set. Its rate is that of the best filter, also where an exact structure fits
-/// and is the better choice. Items are solved for every structure on its own, too; the result has
-/// [`items_from_memory`](Needs::items_from_memory) set and the items of the best. Where [`probes`](Needs::probes) are given, all
-/// of that is about filters with so many.
+/// The known numbers replace those of `needs`; the rest of `needs` decides on the structure.
+///
+/// A rate is solved for every filter separately, down to [`LOWEST_RATE`], and rounded up to three digits, so that it is easy
+/// to write down. The result has [`rate_from_memory`](Needs::rate_from_memory) set. Its rate is that of the best filter, even
+/// if an exact structure fits and is the better choice.
+///
+/// Items are solved for every structure separately, too. The result has [`items_from_memory`](Needs::items_from_memory) set
+/// and the items of the best structure. If [`probes`](Needs::probes) are given, only filters with this number of probes are
+/// considered.
 ///
 /// # Errors
-/// [`NeedsError`] for numbers that cannot be meant, and for memory too small to be of use.
+/// [`NeedsError`] for invalid numbers, and for memory that is too small to be useful.
 pub fn complete(known: Known, needs: &Needs) -> Result<Needs, NeedsError> {
     match known {
         Known::ItemsAndRate { items, target_fpr } => Ok(Needs { items, target_fpr, ..needs.clone() }),
@@ -186,7 +189,7 @@ pub fn complete(known: Known, needs: &Needs) -> Result<Needs, NeedsError> {
     }
 }
 
-/// The rate of `probes` probes when half of the bits are set, which is when no other number of probes would be better.
+/// The rate of `probes` probes when half of the bits are set. This number of probes is the best at that rate.
 fn half_full_rate(probes: u32) -> Result<f64, NeedsError> {
     let probes = sizing::check_probes(probes)?;
     Ok(sizing::check_rate(0.5_f64.powi(probes as i32))?)
@@ -207,7 +210,7 @@ fn best_rate(needs: Needs, limit: u64) -> Result<Needs, NeedsError> {
         Some((needed, structure)) if !prices.iter().any(Price::suits) => {
             Err(NeedsError::TooLittleMemory { structure, bytes: limit, needed: Some(needed) })
         }
-        // Either something exact suits, or no filter would in any memory: the advice says which.
+        // Either an exact structure suits, or no filter suits in any memory: the advice explains which.
         _ => Ok(needs),
     }
 }
@@ -225,7 +228,7 @@ fn most_items_of_the_best(needs: &Needs, limit: u64) -> Result<Needs, NeedsError
         });
     match nearest.min_by_key(|&(exact, bytes, _)| (exact, bytes)) {
         Some((_, _, structure)) => Err(NeedsError::TooLittleMemory { structure, bytes: limit, needed: None }),
-        // Nothing would do in any memory, and the advice says so. Prices are then told for what a plain filter holds.
+        // No structure suits in any memory, and the advice says so. The prices are those for the items of a plain filter.
         None => {
             let items = most_items(Structure::Bloom, &Needs { probes: None, ..needs.clone() }, limit)?;
             Ok(Needs { items, ..needs })
@@ -233,7 +236,7 @@ fn most_items_of_the_best(needs: &Needs, limit: u64) -> Result<Needs, NeedsError
     }
 }
 
-/// `rate`, rounded up to three significant digits: who asks for what was written down must not be told that it does not fit.
+/// `rate`, rounded up to three significant digits: a user who enters the rounded rate must get a filter that fits.
 fn three_digits_up(rate: f64) -> f64 {
     let exponent = rate.log10().floor() as i32 - 2;
     let digits = (rate / 10_f64.powi(exponent)).ceil();

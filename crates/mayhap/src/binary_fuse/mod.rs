@@ -18,28 +18,30 @@ use crate::sizing::fuse::rate;
 use crate::statics::foreign::ForeignFuse;
 use crate::statics::graph::FuseGraph;
 use crate::statics::placed::Placed;
-use crate::statics::table::Table;
+use crate::statics::table::StaticTable;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
-/// The smallest of the fast filters, for a set that is known from the beginning and never changes.
+/// The smallest of the fast filters, for a set that is known in advance and never changes.
 ///
-/// * **It is built once, from all items.** There is no insert and no remove; a new set is a new filter. While it is built, all hashes are in
-///   memory: 8 bytes an item, and some 22 bytes for every item of the shards being worked on
-///   ([`build_in_passes`](Self::build_in_passes) does with less).
-/// * **no** is certain. **mayhap** is wrong for one non-member in 256 ([`BinaryFuse8`]), 65 536 ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]),
-///   whatever the number of items; there is nothing in between. An empty filter answers *no* to everything.
-/// * 9.04 bits per item at a million items with 8-bit fingerprints, where a Bloom filter of that rate takes 11.6. Small sets take more:
-///   11.3 bits at a thousand items, 15.4 at a hundred.
-/// * A lookup is one hash, three loads that do not wait for each other, and two xors, for members and non-members alike.
-/// * Items may come twice. It knows items by 64 bits of their hash: two that share them are one to it, which adds `items / 2^64` to the rate.
-///   (8 and 16 bits look at 56 of them within a shard, which adds at most `2^22 / 2^56`.)
+/// * **It is built once, from all items.** There is no insert and no remove; a changed set needs a new
+///   filter. Building keeps all hashes in memory: 8 bytes per item, and about 22 bytes for every item of the
+///   shards in progress ([`build_in_passes`](Self::build_in_passes) needs less).
+/// * **no** is certain. **maybe** is a false positive for one non-member in 256 ([`BinaryFuse8`]), 65 536
+///   ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]), for any number of items. There are no rates in
+///   between. An empty filter answers *no* to everything.
+/// * 9.04 bits per item at a million items with 8-bit fingerprints, where a Bloom filter of that rate takes
+///   11.6. Small sets take more: 11.3 bits at a thousand items, 15.4 at a hundred.
+/// * A lookup is one hash, three independent loads and two XORs, for members and non-members.
+/// * Duplicate items are allowed. Items are identified by 64 bits of their hash. Two items with the same 64
+///   bits count as one, which adds `items / 2^64` to the rate. (With 8 and 16 bits, only 56 of them are used
+///   within a shard, which adds at most `2^22 / 2^56`.)
 ///
 /// ```text
 /// key ─▶ shard, then three slots in neighbouring segments:
 ///
 ///   segment   0        1        2        3        4
 ///          ├────────┼────────┼────────┼────────┼────────┤
-///                      f1  ⊕     f2 ⊕   f3                  equal to the fingerprint: mayhap
+///                      f1  ⊕     f2 ⊕   f3                  equal to the fingerprint: maybe
 /// ```
 ///
 /// ```
@@ -52,29 +54,30 @@ use crate::statics::{self, BuildOptions, Fingerprint};
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// T. M. Graf, D. Lemire, *Binary fuse filters: fast and smaller than xor filters*, ACM JEA 2022. The shards are S. Vigna's idea,
-/// *ε-cost sharding*, 2025.
+/// T. M. Graf, D. Lemire, *Binary fuse filters: fast and smaller than xor filters*, ACM JEA 2022. The shards
+/// follow S. Vigna, *ε-cost sharding*, 2025.
 #[derive(Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
     table: Placed<F, FuseGraph>,
     scheme: HashScheme,
 }
 
-/// Wrong for one non-member in 256; 9 bits per item.
+/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 256; 9 bits per item.
 pub type BinaryFuse8 = BinaryFuse<u8>;
-/// Wrong for one non-member in 65 536; 18 bits per item.
+/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 65 536; 18 bits per item.
 pub type BinaryFuse16 = BinaryFuse<u16>;
-/// Wrong for one non-member in 4.3 billion; 36 bits per item.
+/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 4.3 billion; 36 bits per item.
 pub type BinaryFuse32 = BinaryFuse<u32>;
 
 impl<F: Fingerprint> BinaryFuse<F> {
-    /// The filter of these items, with all the machine's threads. Some may be there twice.
+    /// Builds the filter of these items, with all the machine's threads. Duplicates are allowed.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::Unsolvable`] if somebody who knew the seed chose the items in order
-    /// to hinder it.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory. [`BuildError::Unsolvable`] if an
+    /// attacker who knew the seed chose items that cannot be built.
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         scheme: impl Into<HashScheme>,
@@ -85,7 +88,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
     /// [`build`](Self::build) with other threads or shards.
     ///
     /// # Errors
-    /// As for [`build`](Self::build).
+    /// As [`build`](Self::build).
     pub fn build_with<I: Item>(
         items: impl IntoIterator<Item = I>,
         options: &BuildOptions,
@@ -97,7 +100,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
     /// [`build_with`](Self::build_with) for items already hashed with this scheme.
     ///
     /// # Errors
-    /// As for [`build`](Self::build).
+    /// As [`build`](Self::build).
     pub fn build_hashes(
         hashes: impl IntoIterator<Item = ItemHash>,
         options: &BuildOptions,
@@ -112,19 +115,19 @@ impl<F: Fingerprint> BinaryFuse<F> {
         scheme: HashScheme,
     ) -> Result<Self, BuildError> {
         let keys = statics::collect(items, &scheme)?;
-        Ok(Self { table: Placed::own(Table::build(keys, options)?), scheme })
+        Ok(Self { table: Placed::own(StaticTable::build(keys, options)?), scheme })
     }
 
-    /// [`build_with`](Self::build_with) for a set whose hashes are too many to keep at once.
+    /// [`build_with`](Self::build_with) for a set with too many hashes to keep in memory.
     ///
-    /// `source` is gone through once to count, then `passes` times; each pass keeps the hashes of one share of the shards. Without duplicates it makes
-    /// the same filter as [`build_with`](Self::build_with); with some, it is sized as if they were items too.
-    /// Sets of a single shard need a single pass.
+    /// `source` is iterated once to count, then `passes` times. Each pass keeps the hashes of one part of the
+    /// shards. Without duplicates the result is the same filter as from [`build_with`](Self::build_with).
+    /// With duplicates, it is sized as if they were items too. Sets of a single shard need a single pass.
     ///
     /// ```
     /// use mayhap::{BinaryFuse16, BuildOptions};
     ///
-    /// // Lines of a file, say, which is read four times.
+    /// // For example lines of a file, which is read four times.
     /// let options = BuildOptions::default().items_per_shard(10_000);
     /// let filter = BinaryFuse16::build_in_passes(|| 0..50_000_u64, 3, &options, 0)?;
     /// assert!((0..50_000_u64).all(|item| filter.may_contain(&item)));
@@ -132,7 +135,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
     /// ```
     ///
     /// # Errors
-    /// As for [`build`](Self::build). A source that yields other items every time may make an unsolvable set.
+    /// As [`build`](Self::build). A source that yields different items each time may make the set unsolvable.
     pub fn build_in_passes<I: Item, S: IntoIterator<Item = I>>(
         source: impl Fn() -> S,
         passes: usize,
@@ -140,30 +143,33 @@ impl<F: Fingerprint> BinaryFuse<F> {
         scheme: impl Into<HashScheme>,
     ) -> Result<Self, BuildError> {
         let scheme = scheme.into();
-        let table = Table::build_in_passes(source, passes, options, &scheme)?;
+        let table = StaticTable::build_in_passes(source, passes, options, &scheme)?;
         Ok(Self { table: Placed::own(table), scheme })
     }
 
-    /// A filter with the slots of other programs.
+    /// Creates a filter from another program's slots.
     #[cfg(feature = "formats")]
-    pub(crate) fn of_foreign(table: Table<F, ForeignFuse>, scheme: HashScheme) -> Result<Self, BuildError> {
+    pub(crate) fn of_foreign(
+        table: StaticTable<F, ForeignFuse>,
+        scheme: HashScheme,
+    ) -> Result<Self, BuildError> {
         Ok(Self { table: Placed::foreign(table)?, scheme })
     }
 
-    /// Its table, if it has the slots of other programs.
+    /// Returns its table, if it has another program's slots.
     #[cfg(feature = "formats")]
-    pub(crate) const fn foreign(&self) -> Option<&Table<F, ForeignFuse>> {
+    pub(crate) const fn foreign(&self) -> Option<&StaticTable<F, ForeignFuse>> {
         self.table.as_foreign()
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// `false`: not one of the items. `true`: mayhap.
+    /// `false`: not one of the items. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -177,13 +183,13 @@ impl<F: Fingerprint> BinaryFuse<F> {
         self.table.may_contain(hash)
     }
 
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
         self.table.trace(hash)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking
-    /// one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.table.may_contain_batch(&self.scheme, items, answers);
     }
@@ -193,43 +199,45 @@ impl<F: Fingerprint> BinaryFuse<F> {
         self.table.may_contain_batch(&self.scheme, hashes, answers);
     }
 
-    /// The measurements: slots, fingerprints, shards.
+    /// Returns the shape: slots, fingerprints and shards.
     #[must_use]
     pub fn shape(&self) -> BinaryFuseShape {
         BinaryFuseShape::of(self.table.places(), self.table.items(), F::BITS)
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items it was built from; about how many it was made for, in a filter of another program that did not count.
+    /// Returns the number of different items it was built from. For another program's filter without a count,
+    /// it is an estimate.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.table.items()
     }
 
-    /// Different items it was built from; 0 in a filter of another program that did not say.
+    /// Returns the number of different items it was built from, or 0 for another program's filter without a
+    /// count.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.table.inserted()
     }
 
-    /// The rate its fingerprints promise: one in `2^bits`.
+    /// Returns the promised false-positive rate of its fingerprints: one in `2^bits`.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         rate(F::BITS)
     }
 
-    /// The rate by the model: the same, but 0 for an empty filter.
+    /// Returns the false-positive rate by the model: the promised rate, or 0 for an empty filter.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.shape().expected_fpr()
     }
 
-    /// Memory the fingerprints take.
+    /// Returns the memory that the fingerprints take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.table.memory_bytes()
@@ -241,7 +249,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
         self.shape().bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -249,16 +257,16 @@ impl<F: Fingerprint> BinaryFuse<F> {
         Ok(Self { table: self.table.try_clone()?, scheme: self.scheme })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `BinaryFuse` with fingerprints of this width.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `BinaryFuse` with fingerprints of this width.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }

@@ -1,4 +1,4 @@
-//! How many slots a binary fuse filter has, and of how many bits.
+//! The number of slots of a binary fuse filter, and their bits.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use crate::statics::graph::{FuseGraph, Graph as _, Sharded};
 use crate::statics::table::sharded_for;
 use crate::store::LINE_BYTES;
 
-/// The measurements of a [`BinaryFuse`](crate::BinaryFuse) filter: known, checked and priced before there are any items.
+/// The shape of a [`BinaryFuse`](crate::BinaryFuse) filter: its dimensions and memory, checked before there
+/// are any items.
 ///
 /// ```
 /// use mayhap::BinaryFuseShape;
@@ -20,7 +21,7 @@ use crate::store::LINE_BYTES;
 /// assert_eq!(shape.expected_fpr(), 1.0 / 256.0);
 /// // Small sets cost more per item.
 /// assert!(BinaryFuseShape::for_items(1_000, 8)?.bits_per_item() > 11.0);
-/// // A rate is rounded down to the next there is: 8, 16 or 32 bits.
+/// // A rate is rounded down to the next available one: 8, 16 or 32 bits.
 /// assert_eq!(BinaryFuseShape::for_capacity(1_000_000, 0.001)?.fingerprint_bits(), 16);
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
@@ -32,13 +33,14 @@ pub struct BinaryFuseShape {
 }
 
 impl BinaryFuseShape {
-    /// The shape of a filter of `items` different items with fingerprints of `bits` bits: 8, 16 or 32.
+    /// Returns the shape of a filter of `items` different items with fingerprints of `bits` bits: 8, 16 or
+    /// 32.
     ///
-    /// A set of more than four million items, which is built in shards, takes a few tenths of a percent more in the rare case that the fullest
-    /// of them is fuller than expected.
+    /// A set of more than four million items is built in shards. In the rare case that the fullest shard is
+    /// fuller than expected, it takes a few tenths of a per cent more.
     ///
     /// # Errors
-    /// [`BuildError`] for too many items, or for fingerprints there are not.
+    /// [`BuildError`] for too many items or another number of bits.
     pub fn for_items(items: u64, bits: u32) -> Result<Self, BuildError> {
         if items != 0 {
             check_capacity(items)?;
@@ -49,15 +51,16 @@ impl BinaryFuseShape {
         Ok(Self { places, items, width: bits })
     }
 
-    /// The shape for `capacity` items with the narrowest fingerprints that keep `target_fpr`.
+    /// Returns the shape for `capacity` items with the narrowest fingerprints that keep `target_fpr`.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, or a rate no fingerprint keeps.
+    /// [`BuildError`] for a capacity of 0, or a rate that no fingerprint keeps.
     pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
         Self::for_items(check_capacity(capacity)?, Self::bits_for(target_fpr)?)
     }
 
-    /// The narrowest fingerprints that keep `target_fpr`: 8 bits down to 0.4 %, 16 down to 0.0016 %, then 32.
+    /// Returns the narrowest fingerprints that keep `target_fpr`: 8 bits down to 0.4 %, 16 down to 0.0016 %,
+    /// then 32.
     ///
     /// # Errors
     /// [`BuildError`] for a rate outside (0, 1) or below `2^-32`.
@@ -69,10 +72,10 @@ impl BinaryFuseShape {
         Self { places, items, width }
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
@@ -84,43 +87,43 @@ impl BinaryFuseShape {
         self.width
     }
 
-    /// Items it is for.
+    /// Returns the number of items it is for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.items
     }
 
-    /// The promise: this share of non-members is answered *mayhap*.
+    /// Returns the promised false-positive rate.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         rate(self.width)
     }
 
-    /// The rate by the model: exactly one in `2^bits`, and none at all without items.
+    /// Returns the false-positive rate by the model: exactly one in `2^bits`, or 0 without items.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         if self.items == 0 { 0.0 } else { rate(self.width) }
     }
 
-    /// Slots, one fingerprint each.
+    /// Returns the number of slots, one fingerprint each.
     #[must_use]
     pub const fn slots(&self) -> u64 {
         if self.items == 0 { 0 } else { self.places.slots() }
     }
 
-    /// Shards the set is cut into, each a filter of its own inside of the one array.
+    /// Returns the number of shards of the set. Each is a separate filter within the one array.
     #[must_use]
     pub const fn shards(&self) -> u64 {
         1 << self.places.shard_bits()
     }
 
-    /// Slots in a segment. An item has a slot in each of three neighbouring ones.
+    /// Returns the number of slots in a segment. An item has a slot in each of three neighbouring segments.
     #[must_use]
     pub fn segment_slots(&self) -> u64 {
         1 << self.places.graph().parts()[0]
     }
 
-    /// Memory the slots take: whole cache lines.
+    /// Returns the memory that the slots take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         let bytes = self.slots() * (self.width / 8) as u64;
@@ -134,7 +137,7 @@ impl BinaryFuseShape {
     }
 }
 
-/// The narrowest fingerprints that keep `target_fpr`.
+/// Returns the narrowest fingerprints that keep `target_fpr`.
 pub(crate) fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
     check_rate(target_fpr)?;
     let limit = rate(FINGERPRINT_BITS[2]);
@@ -142,7 +145,7 @@ pub(crate) fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
     narrowest.ok_or(BuildError::RateTooLow { got: target_fpr, limit })
 }
 
-/// `Ok` for a width there is.
+/// Checks that fingerprints of this width exist.
 pub(crate) fn check_bits(bits: u32) -> Result<(), BuildError> {
     if FINGERPRINT_BITS.contains(&bits) {
         return Ok(());

@@ -16,15 +16,16 @@ use crate::simd::{prefetch, prefetch_words};
 use crate::sizing::MAX_BITS;
 use crate::store::{LINE_BYTES, Lines};
 
-/// An exact set of small integers: one bit for every id there may be.
+/// An exact set of small integers: one bit for every possible id.
 ///
-/// * Both answers are certain, **no** and *yes*: there is no rate, no hash and nothing to size but the range of the ids.
-/// * One bit per *possible* id, set or not: 125 MB for ids below a thousand million. When fewer than one id in ten is
+/// * Both answers are certain, **no** and *yes*. There is no false-positive rate and no hash. Only the range
+///   of the ids matters.
+/// * One bit per *possible* id, set or not: 125 MB for ids below a billion. If fewer than one id in ten is
 ///   set, a [`Bloom`](crate::Bloom) filter at 1 % takes less.
 /// * A lookup touches one cache line.
-/// * It is as long as it was made, and [`grow`](Self::grow)s when told to. Past its end every bit reads as clear; to set one
-///   there is an error, except by [`set_growing`](Self::set_growing).
-/// * It counts, finds and lists what is set, and combines with other bitmaps; it cannot hold items that are not integers.
+/// * Its length is fixed until you [`grow`](Self::grow) it. Past its end every bit reads as clear, and
+///   setting one is an error, except with [`set_growing`](Self::set_growing).
+/// * It can count, find and list set bits, and combine with other bitmaps. It holds integers only.
 ///
 /// ```text
 /// id 67 ─▶ word 67 / 64 = 1, bit 67 % 64 = 3
@@ -48,22 +49,23 @@ pub struct Bitmap {
     /// Bits from `len` on are clear.
     words: Lines,
     len: u64,
-    /// The number bit 0 stands for.
+    /// The number of bit 0.
     first: u64,
 }
 
 impl Bitmap {
-    /// `bits` bits, all clear: room for the ids `0..bits`. There may be none at all.
+    /// Creates a bitmap of `bits` clear bits, for the ids `0..bits`. `bits` may be 0.
     ///
     /// # Errors
-    /// [`BuildError`] for more than 2^49 bits, and for memory the system refuses.
+    /// [`BuildError`] for more than 2^49 bits, or if the system refuses the memory.
     pub fn new(bits: u64) -> Result<Self, BuildError> {
         check_len(bits)?;
         Ok(Self { words: Lines::zeroed(lines_for(bits))?, len: bits, first: 0 })
     }
 
-    /// A bit for every number from `low` to `high`, both included, all clear. Its bits are still counted from 0: bit
-    /// [`index_of`](Self::index_of) a number is its bit, and a [`Filter`](crate::Filter) takes the numbers themselves.
+    /// Creates a bitmap with a clear bit for every number from `low` to `high`, both included. Its bits are
+    /// still counted from 0: [`index_of`](Self::index_of) returns the bit of a number. A
+    /// [`Filter`](crate::Filter) accepts the numbers themselves.
     ///
     /// ```
     /// use mayhap::Bitmap;
@@ -71,12 +73,12 @@ impl Bitmap {
     /// let mut phones = Bitmap::of_range(13_000_000_000, 13_000_999_999)?;
     /// let bit = phones.index_of(13_000_138_000).unwrap();
     /// assert_eq!((bit, phones.set(bit)), (138_000, Ok(true)));
-    /// assert_eq!(phones.index_of(12_999_999_999), None); // certainly not in
+    /// assert_eq!(phones.index_of(12_999_999_999), None); // certainly not a member
     /// # Ok::<(), mayhap::BuildError>(())
     /// ```
     ///
     /// # Errors
-    /// [`BuildError`] as [`new`](Self::new), and for a range without a number.
+    /// [`BuildError`] as [`new`](Self::new), and for an empty range.
     pub fn of_range(low: u64, high: u64) -> Result<Self, BuildError> {
         let bits = high.checked_sub(low).map_or(0, |more| more.saturating_add(1));
         if bits == 0 {
@@ -85,23 +87,24 @@ impl Bitmap {
         Ok(Self { first: low, ..Self::new(bits)? })
     }
 
-    /// The number that bit 0 stands for: 0, but for a bitmap of a [range](Self::of_range).
+    /// Returns the number of bit 0. It is 0 unless the bitmap was made for a [range](Self::of_range).
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// The bit of `number`; nothing if it is not one of its numbers.
+    /// Returns the bit of `number`, or `None` if it is outside the range.
     #[inline]
     #[must_use]
     pub fn index_of(&self, number: u64) -> Option<u64> {
         number.checked_sub(self.first).filter(|&index| index < self.len)
     }
 
-    /// Makes it `bits` bits long, if it is shorter. The new bits are clear.
+    /// Extends the bitmap to `bits` bits, if it is shorter. The new bits are clear.
     ///
     /// # Errors
-    /// [`BuildError`] for more than 2^49 bits, and for memory the system refuses; nothing has changed then.
+    /// [`BuildError`] for more than 2^49 bits, or if the system refuses the memory. On error, nothing has
+    /// changed.
     pub fn grow(&mut self, bits: u64) -> Result<(), BuildError> {
         self.grow_with_room(bits, 0)
     }
@@ -116,31 +119,31 @@ impl Bitmap {
     /// Sets bit `index`. `true`: it was clear.
     ///
     /// # Errors
-    /// [`InsertError::PastTheEnd`]; nothing has changed then.
+    /// [`InsertError::PastTheEnd`]. On error, nothing has changed.
     #[inline]
     pub fn set(&mut self, index: u64) -> Result<bool, InsertError> {
         self.check_index(index)?;
         Ok(set_bit(self.words.words_mut(), index))
     }
 
-    /// Sets bit `index`, growing just so far if it lies past the end. `true`: it was clear.
+    /// Sets bit `index`, and grows exactly that far if it is past the end. `true`: it was clear.
     ///
     /// # Errors
-    /// [`BuildError`] as [`grow`](Self::grow); nothing has changed then.
+    /// [`BuildError`] as [`grow`](Self::grow). On error, nothing has changed.
     #[inline]
     pub fn set_growing(&mut self, index: u64) -> Result<bool, BuildError> {
         if index >= self.len {
-            // Twice the room, so that ids that come in order do not move everything each time.
+            // Reserves twice the memory, so ids in rising order do not copy everything each time.
             self.grow_with_room(index.saturating_add(1), self.len.saturating_mul(2))?;
         }
         Ok(set_bit(self.words.words_mut(), index))
     }
 
-    /// Sets all bits of `indexes` and says how many of them were clear. Much faster than one by one once the bitmap is
-    /// larger than the cache.
+    /// Sets all bits of `indexes` and returns how many of them were clear. If the bitmap is larger than the
+    /// cache, this is much faster than setting one by one.
     ///
     /// # Errors
-    /// [`InsertError::PastTheEnd`] with the first index that is; nothing has changed then.
+    /// [`InsertError::PastTheEnd`] with the first index past the end. On error, nothing has changed.
     pub fn set_batch(&mut self, indexes: &[u64]) -> Result<u64, InsertError> {
         indexes.iter().try_for_each(|&index| self.check_index(index))?;
         let words = self.words.words_mut();
@@ -158,15 +161,15 @@ impl Bitmap {
         Ok(changed)
     }
 
-    /// Is bit `index` set? Past the end: certainly not.
+    /// Returns whether bit `index` is set. Past the end it is certainly not.
     #[inline]
     #[must_use]
     pub fn get(&self, index: u64) -> bool {
         bit(self.words.words(), index) == 1
     }
 
-    /// Asks about all `indexes` at once. Their memory loads overlap, which past the cache makes it several times faster than
-    /// asking one by one.
+    /// Looks up all `indexes` together. Their memory loads overlap: if the bitmap is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn get_batch(&self, indexes: &[u64], answers: &mut Answers) {
         answers.reset(indexes.len());
         let words = self.words.words();
@@ -180,7 +183,7 @@ impl Bitmap {
         });
     }
 
-    /// Clears bit `index`. `true`: it was set. Past the end it is clear already.
+    /// Clears bit `index`. `true`: it was set. Bits past the end are always clear.
     #[inline]
     pub fn clear(&mut self, index: u64) -> bool {
         let was_set = self.get(index);
@@ -195,16 +198,18 @@ impl Bitmap {
         self.words.words_mut().fill(0);
     }
 
-    /// Keeps what is set in both. The shorter of the two counts as if clear bits followed, and the result is as long as the
-    /// longer one; so do [`or`](Self::or), [`xor`](Self::xor) and [`and_not`](Self::and_not).
+    /// Keeps the bits that are set in both. The shorter bitmap counts as extended with clear bits, and the
+    /// result is as long as the longer one. The same holds for [`or`](Self::or), [`xor`](Self::xor) and
+    /// [`and_not`](Self::and_not).
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory to become as long; nothing has changed then.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory to extend it. On error, nothing has
+    /// changed.
     pub fn and(&mut self, other: &Self) -> Result<(), BuildError> {
         self.combine(other, |ours, theirs| ours & theirs)
     }
 
-    /// Adds what is set in `other`.
+    /// Sets the bits that are set in `other`.
     ///
     /// # Errors
     /// As [`and`](Self::and).
@@ -212,7 +217,7 @@ impl Bitmap {
         self.combine(other, |ours, theirs| ours | theirs)
     }
 
-    /// Keeps what is set in one of the two but not in both.
+    /// Keeps the bits that are set in exactly one of the two.
     ///
     /// # Errors
     /// As [`and`](Self::and).
@@ -220,7 +225,7 @@ impl Bitmap {
         self.combine(other, |ours, theirs| ours ^ theirs)
     }
 
-    /// Takes out what is set in `other`.
+    /// Clears the bits that are set in `other`.
     ///
     /// # Errors
     /// As [`and`](Self::and).
@@ -228,7 +233,7 @@ impl Bitmap {
         self.combine(other, |ours, theirs| ours & !theirs)
     }
 
-    /// `join` must make a clear bit of two clear ones.
+    /// `join` must return 0 for two zero bits.
     #[inline(always)]
     fn combine(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) -> Result<(), BuildError> {
         self.grow(other.len)?;
@@ -243,7 +248,7 @@ impl Bitmap {
         Ok(())
     }
 
-    /// Sets what is clear and clears what is set, up to the end.
+    /// Flips every bit.
     pub fn not(&mut self) {
         let (whole, rest) = ((self.len / 64) as usize, self.len % 64);
         let words = self.words.words_mut();
@@ -255,54 +260,55 @@ impl Bitmap {
         }
     }
 
-    /// How many bits there are, set or not.
+    /// Returns the number of bits, set or clear.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Are there no bits at all? Not: is none of them set.
+    /// Returns whether its length is 0. It is not about set bits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the number of set bits. This reads all bits: the time is proportional to the filter's memory.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.words.ones()
     }
 
-    /// The share of set bits, or that of a sample of them. There is no rate: both answers are certain.
+    /// Measures the share of set bits, from all bits or a sample. There is no false-positive rate: both
+    /// answers are certain.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         Fill { expected_fpr: 0.0, ..Fill::of_bits(self.words.words(), self.len, 1, sampling) }
     }
 
-    /// Set bits among `range`; what of it lies past the end counts as clear.
+    /// Returns the number of set bits in `range`. Bits past the end count as clear.
     #[must_use]
     pub fn count_range(&self, range: impl RangeBounds<u64>) -> u64 {
         let Some((start, end)) = self.clip(range) else { return 0 };
         let words = &self.words.words()[(start / 64) as usize..=((end - 1) / 64) as usize];
         let all: u64 = words.iter().map(|word| u64::from(load(word).count_ones())).sum();
         let before = load(&words[0]) & low_bits(start % 64);
-        let behind = load(&words[words.len() - 1]) & !low_bits((end - 1) % 64 + 1);
-        all - u64::from(before.count_ones()) - u64::from(behind.count_ones())
+        let after = load(&words[words.len() - 1]) & !low_bits((end - 1) % 64 + 1);
+        all - u64::from(before.count_ones()) - u64::from(after.count_ones())
     }
 
-    /// The first set bit in `range`: `first_set(7..)` from bit 7 on.
+    /// Returns the first set bit in `range`. `first_set(7..)` searches from bit 7 on.
     #[must_use]
     pub fn first_set(&self, range: impl RangeBounds<u64>) -> Option<u64> {
         self.first_unlike(0, range)
     }
 
-    /// The first clear bit in `range`; bits past the end are not looked at.
+    /// Returns the first clear bit in `range`. Bits past the end are not considered.
     #[must_use]
     pub fn first_clear(&self, range: impl RangeBounds<u64>) -> Option<u64> {
         self.first_unlike(u64::MAX, range)
     }
 
-    /// The first bit in `range` that differs from those of `pattern`.
+    /// Returns the first bit in `range` that differs from `pattern`.
     fn first_unlike(&self, pattern: u64, range: impl RangeBounds<u64>) -> Option<u64> {
         let (start, end) = self.clip(range)?;
         let mut looked_at = !low_bits(start % 64);
@@ -317,7 +323,7 @@ impl Bitmap {
         None
     }
 
-    /// The set bits in rising order.
+    /// Returns the set bits in rising order.
     pub fn iter_ones(&self) -> impl Iterator<Item = u64> + '_ {
         self.words.words().iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
             let mut left = load(word);
@@ -329,13 +335,14 @@ impl Bitmap {
         })
     }
 
-    /// Memory the bits take, with the room [`set_growing`](Self::set_growing) keeps behind them.
+    /// Returns the memory that the bits take, including what [`set_growing`](Self::set_growing) reserves
+    /// after them.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.words.room_bytes()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -343,16 +350,16 @@ impl Bitmap {
         Ok(Self { words: self.words.try_clone()?, len: self.len, first: self.first })
     }
 
-    /// The bitmap as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the bitmap as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The bitmap in these bytes, checked to the last one.
+    /// Decodes a bitmap and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Bitmap`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Bitmap`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -365,7 +372,7 @@ impl Bitmap {
         Err(InsertError::PastTheEnd { index, bits: self.len })
     }
 
-    /// `range` as far as there are bits, as start and end; `None` if that is empty.
+    /// Returns the start and end of `range`, cut at the end of the bitmap, or `None` if that is empty.
     fn clip(&self, range: impl RangeBounds<u64>) -> Option<(u64, u64)> {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
@@ -382,7 +389,7 @@ impl Bitmap {
     }
 }
 
-/// Bits asked about at once: one word of answers, and enough to hide the memory's latency.
+/// Bits looked up together: one word of answers, and enough to hide the memory latency.
 const CHUNK: usize = 64;
 
 fn check_len(bits: u64) -> Result<(), BuildError> {
@@ -392,12 +399,12 @@ fn check_len(bits: u64) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Whole lines for `bits` bits.
+/// Returns the number of whole lines for `bits` bits.
 fn lines_for(bits: u64) -> usize {
     usize::try_from(bits.div_ceil(LINE_BYTES as u64 * 8)).unwrap_or(usize::MAX)
 }
 
-/// A word with the lowest `count` bits set, of 64.
+/// Returns a word with the lowest `count` bits set, at most 64.
 const fn low_bits(count: u64) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
@@ -407,14 +414,15 @@ fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// 1 if bit `index` is set; 0 if it is clear, or past the end: up to the end of the words all bits are clear there.
+/// Returns 1 if bit `index` is set, and 0 if it is clear or past the end. The bits after the end, up to the
+/// end of the words, are clear.
 #[inline(always)]
 fn bit(words: &[AtomicU64], index: u64) -> u64 {
     let word = usize::try_from(index / 64).ok().and_then(|word| words.get(word));
     word.map_or(0, |word| load(word) >> (index % 64) & 1)
 }
 
-/// Sets bit `index`; was it clear?
+/// Sets bit `index`. Returns whether it was clear.
 #[inline(always)]
 fn set_bit(words: &mut [u64], index: u64) -> bool {
     let word = &mut words[(index / 64) as usize];
@@ -423,7 +431,7 @@ fn set_bit(words: &mut [u64], index: u64) -> bool {
     clear
 }
 
-/// Equal length, equal bits for equal numbers.
+/// Bitmaps are equal if they have the same length, the same first number and the same bits.
 impl PartialEq for Bitmap {
     fn eq(&self, other: &Self) -> bool {
         let same = |(ours, theirs)| load(ours) == load(theirs);
@@ -436,7 +444,7 @@ impl Eq for Bitmap {}
 
 /// Placement scheme 1: bit `i` is bit `i % 64` of word `i / 64`.
 const PLACEMENT: u16 = 1;
-/// The parameter that says which number bit 0 stands for.
+/// The parameter with the number of bit 0.
 const FIRST: usize = 0;
 
 impl codec::sealed::Sealed for Bitmap {}
@@ -482,7 +490,7 @@ mod tests {
     use crate::hash::HashScheme;
 
     #[test]
-    fn intact_bytes_that_are_no_bitmap_are_refused() {
+    fn intact_bytes_of_an_invalid_bitmap_are_refused() {
         let mut stray = Bitmap::new(100).unwrap();
         stray.words.words_mut()[7] = 1 << 63;
         assert_eq!(Bitmap::decode(&stray.encode()).err(), Some(DecodeError::StrayBit { bit: 511 }));

@@ -1,6 +1,6 @@
-//! The blocks of the blocked filter, set by many threads at once: what [`Shared`](crate::Shared) needs of it.
+//! Setting the blocks of the blocked filter from many threads, for [`Shared`](crate::Shared).
 
-use super::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, Place, place};
+use super::{BlockPlace, BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, place};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::error::BuildError;
@@ -11,9 +11,9 @@ use crate::sizing::blocked::MAX_REGIONS;
 use crate::together::set_masks;
 
 impl BlockedBloom {
-    /// The lines of an item in the dense layout, as many as it has.
+    /// Returns the lines of an item in the dense layout: one per region.
     #[inline(always)]
-    fn for_each_line(&self, hash: ItemHash, mut each: impl FnMut(&Place)) {
+    fn for_each_line(&self, hash: ItemHash, mut each: impl FnMut(&BlockPlace)) {
         let rule = self.placement;
         if rule.is_rocksdbs() {
             return each(&rule.line(hash, self.shape.blocks()));

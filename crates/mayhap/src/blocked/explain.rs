@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::place::{self, Place};
+use super::place::{self, BlockPlace};
 use super::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape};
 use crate::explain::{BitProbe, BlockLookup, BlockProbe, Density};
 use crate::hash::ItemHash;
 use crate::simd::generic;
 
 impl BlockedBloom {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BlockLookup {
         let (shape, rule) = (&self.shape, self.placement);
         let places = match (shape.layout(), shape.lines_per_item()) {
@@ -25,14 +25,14 @@ impl BlockedBloom {
         shape.trace(probed.collect())
     }
 
-    /// How full it is, part by part.
+    /// Measures how full each part is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         Density::of_bits(name, self.words.words(), self.shape.bits(), parts)
     }
 }
 
 impl BlockedShape {
-    /// The lookup that looks at these blocks.
+    /// Returns the lookup that reads these blocks.
     pub(crate) fn trace(&self, probed: Vec<BlockProbe>) -> BlockLookup {
         let lane_bits = match self.layout() {
             BlockedLayout::Split256 => 32,
@@ -42,11 +42,11 @@ impl BlockedShape {
         BlockLookup { blocks: self.blocks(), block_bits, lane_bits, probed }
     }
 
-    /// The bits of an item in the block at `place`, which is number `block`.
+    /// Reads the bits of an item in the block at `place`, which has the number `block`.
     pub(crate) fn trace_block(
         &self,
         words: &[AtomicU64],
-        place: Place,
+        place: BlockPlace,
         block: usize,
         rule: BlockedPlacement,
     ) -> BlockProbe {
@@ -65,7 +65,7 @@ impl BlockedShape {
 }
 
 impl BlockedPlacement {
-    /// Where in its block an item has its bits, in the order in which they are drawn.
+    /// Returns the positions of an item's bits in its block, in the order in which they are drawn.
     fn bits_in_block(self, bits: u32, probes: u32) -> Vec<u32> {
         match self {
             Self::Split | Self::Parquet => {

@@ -7,7 +7,7 @@ mod placement;
 mod rocksdb;
 mod shape;
 
-pub(crate) use place::Place;
+pub(crate) use place::BlockPlace;
 pub use placement::BlockedPlacement;
 pub(crate) use placement::MAX_PARQUET_BLOCKS;
 pub use shape::{BlockedLayout, BlockedShape};
@@ -28,17 +28,19 @@ use crate::store::Lines;
 
 /// A Bloom filter whose lookups touch one cache line.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members while no more than `capacity`
-///   items are in; past that the rate climbs and [`expected_fpr`](Self::expected_fpr) says to what.
-/// * A tenth more memory than [`Bloom`](crate::Bloom) in the fast layout (10.5 bits per item at 1 %), 3 % more in the
-///   dense one (9.9 bits): the price of uneven blocks is in the size, not in the rate. See [`BlockedLayout`].
-/// * A lookup touches one cache line, two or three for rates below 5e-4, and is tested with AVX2 where the CPU has it.
-/// * It cannot remove, count or list items, and cannot grow. Rates go down to 1e-9.
+/// * **no** is certain. **maybe** can be a false positive: the false-positive rate is at most `target_fpr`
+///   while the filter holds at most `capacity` items. Past that it rises;
+///   [`expected_fpr`](Self::expected_fpr) returns the current rate.
+/// * A tenth more memory than [`Bloom`](crate::Bloom) in the fast layout (10.5 bits per item at 1 %), 3 %
+///   more in the dense one (9.9 bits). The extra memory makes up for unevenly filled blocks, so the rate
+///   stays as promised. See [`BlockedLayout`].
+/// * A lookup touches one cache line, or two or three for rates below 5e-4. It uses AVX2 if the CPU has it.
+/// * It cannot remove, count or list items, and cannot grow. The lowest rate is 1e-9.
 ///
 /// ```text
 /// item ─▶ ItemHash ─▶ block ─┐
 ///                            ▼
-///   … ┃ 0 1 0 0 1 0 1 1 ┃ 0 1 1 0 … 0 1 0 0 ┃ 0 1 0 …     all its bits set in its block: mayhap
+///   … ┃ 0 1 0 0 1 0 1 1 ┃ 0 1 1 0 … 0 1 0 0 ┃ 0 1 0 …     all its bits set in its block: maybe
 /// ```
 ///
 /// ```
@@ -52,8 +54,8 @@ use crate::store::Lines;
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// F. Putze, P. Sanders, J. Singler, *Cache-, Hash- and Space-Efficient Bloom Filters*, WEA 2007; the split layout is
-/// that of Impala and Parquet.
+/// F. Putze, P. Sanders, J. Singler, *Cache-, Hash- and Space-Efficient Bloom Filters*, WEA 2007. The split
+/// layout is that of Impala and Parquet.
 #[derive(Debug)]
 pub struct BlockedBloom {
     shape: BlockedShape,
@@ -64,10 +66,10 @@ pub struct BlockedBloom {
     single: Single,
 }
 
-/// How one item is looked up: settled when the filter is made, so that a lookup asks once.
+/// The code path for single items. It is chosen when the filter is created, so a lookup checks only once.
 #[derive(Clone, Copy, Debug)]
 enum Single {
-    /// The fast layout on a CPU with AVX2, by our own rule or one that always agrees with it.
+    /// The fast layout on a CPU with AVX2, with our own placement or one that always agrees with it.
     Split(Avx2),
     /// Anything else.
     Other,
@@ -89,16 +91,17 @@ impl Single {
     }
 }
 
-/// Items on their way at once: enough to hide the memory's latency, few enough to stay in its queues.
+/// Items prefetched together: enough to hide the memory latency, few enough to fit its queues.
 const CHUNK: usize = 32;
 
 impl BlockedBloom {
-    /// The smallest filter for `capacity` items at `target_fpr`, in the layout that suits the rate.
+    /// Creates the smallest filter for `capacity` items at `target_fpr`, in the layout that suits the rate.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -107,16 +110,16 @@ impl BlockedBloom {
         Self::with_shape(BlockedShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::ProbesOutOfRange`] for the shape of another program's
-    /// filter that has more probes in a line than ours may.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory. [`BuildError::ProbesOutOfRange`] if the
+    /// shape was read from another program's filter and has more probes per line than our filters may have.
     pub fn with_shape(shape: BlockedShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Self::placed(shape.checked()?, scheme.into(), BlockedPlacement::ours(shape.layout()))
     }
 
-    /// An empty filter that places its items by this rule.
+    /// Creates an empty filter with this placement.
     pub(crate) fn placed(
         shape: BlockedShape,
         scheme: HashScheme,
@@ -126,9 +129,10 @@ impl BlockedBloom {
         Ok(Self { shape, scheme, placement, words, inserted: 0, single: Single::of(&shape, placement) })
     }
 
-    /// The filter with these blocks, which another program has filled. Takes as many for inserted as the fill speaks of.
+    /// Creates a filter from blocks that another program has filled. Estimates the number of inserted items
+    /// from the fill.
     ///
-    /// `words` is as long as the shape asks for, and clear behind its last block.
+    /// `words` has the length of the shape and is clear after its last block.
     #[cfg(feature = "formats")]
     pub(crate) fn of_placed_blocks(
         shape: BlockedShape,
@@ -141,21 +145,21 @@ impl BlockedBloom {
         Self { inserted: filter.estimated_items().min(codec::MAX_INSERTED), ..filter }
     }
 
-    /// The words of all blocks, for writing them in another program's form.
+    /// Returns the words of all blocks, to write them in another program's format.
     #[cfg(feature = "formats")]
     pub(crate) const fn words(&self) -> &Lines {
         &self.words
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Records `item`. `true`: the filter changed, so the item was certainly new.
-    /// `false`: mayhap it was here already, and nothing changed.
+    /// Inserts `item`. `true`: the filter changed, so the item was certainly new. `false`: it may have been
+    /// inserted before, and nothing changed.
     #[inline(always)]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.insert_hash(self.scheme.hash(item))
@@ -175,7 +179,7 @@ impl BlockedBloom {
         changed
     }
 
-    /// Out of line, so that the fast layout stays small where it is inlined.
+    /// Out of line, to keep the inlined code of the fast layout small.
     #[inline(never)]
     fn set_otherwise(&mut self, hash: ItemHash) -> bool {
         let split = self.split_place(hash);
@@ -198,8 +202,8 @@ impl BlockedBloom {
         }
     }
 
-    /// Records all `items` and says how many of them changed the filter. Much faster than one by one once the filter
-    /// is larger than the cache.
+    /// Inserts all `items` and returns how many of them changed the filter. If the filter is larger than the
+    /// cache, this is much faster than single inserts.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
         self.insert_all(items)
     }
@@ -213,7 +217,8 @@ impl BlockedBloom {
         let (shape, rule) = (self.shape, self.placement);
         let changed = match (shape.layout(), shape.lines_per_item()) {
             _ if rule.is_rocksdbs() => {
-                let set = |words: &mut [u64], [place]: [Place; 1]| rule.set(words, place, shape.probes());
+                let set =
+                    |words: &mut [u64], [place]: [BlockPlace; 1]| rule.set(words, place, shape.probes());
                 self.insert_located(items, |hash| [rule.line(hash, shape.blocks())], set)
             }
             (BlockedLayout::Split256, _) => {
@@ -237,10 +242,10 @@ impl BlockedBloom {
     fn insert_in_split_blocks<H: Hashed>(
         &mut self,
         items: &[H],
-        locate: impl Fn(ItemHash) -> [Place; 1],
+        locate: impl Fn(ItemHash) -> [BlockPlace; 1],
     ) -> u64 {
         let (blocks, avx2) = (self.shape.blocks(), Avx2::detect());
-        let set = |words: &mut [u64], [place]: [Place; 1]| match avx2 {
+        let set = |words: &mut [u64], [place]: [BlockPlace; 1]| match avx2 {
             Some(avx2) => simd::split_set_avx2(avx2, words, blocks, place),
             None => generic::split_set(words, place),
         };
@@ -249,7 +254,7 @@ impl BlockedBloom {
 
     fn insert_in_lines<const R: usize, H: Hashed>(&mut self, items: &[H]) -> u64
     where
-        [Place; R]: Default,
+        [BlockPlace; R]: Default,
     {
         let shape = self.shape;
         let set = |words: &mut [u64], places| generic::lines_set(words, places, shape.probes());
@@ -260,11 +265,11 @@ impl BlockedBloom {
     fn insert_located<const R: usize, H: Hashed>(
         &mut self,
         items: &[H],
-        locate: impl Fn(ItemHash) -> [Place; R],
-        set: impl Fn(&mut [u64], [Place; R]) -> bool,
+        locate: impl Fn(ItemHash) -> [BlockPlace; R],
+        set: impl Fn(&mut [u64], [BlockPlace; R]) -> bool,
     ) -> u64
     where
-        [Place; R]: Default,
+        [BlockPlace; R]: Default,
     {
         let (scheme, words) = (self.scheme, self.words.words_mut());
         let prefetch = prefetch_words(words);
@@ -282,7 +287,7 @@ impl BlockedBloom {
         changed
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[inline(always)]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -301,7 +306,7 @@ impl BlockedBloom {
         }
     }
 
-    /// Out of line, so that the fast layout stays small where it is inlined.
+    /// Out of line, to keep the inlined code of the fast layout small.
     #[inline(never)]
     fn covers_otherwise(&self, hash: ItemHash) -> bool {
         let (shape, words) = (&self.shape, self.words.words());
@@ -323,17 +328,17 @@ impl BlockedBloom {
         }
     }
 
-    /// The block of an item in the fast layout, by whichever rule.
+    /// Returns the block of an item in the fast layout, for any placement.
     #[inline(always)]
-    fn split_place(&self, hash: ItemHash) -> Place {
+    fn split_place(&self, hash: ItemHash) -> BlockPlace {
         match self.placement {
             BlockedPlacement::Parquet => place::parquet(hash, self.shape.blocks()),
             _ => place::split(hash, self.shape.blocks()),
         }
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer_all(items, answers);
     }
@@ -353,7 +358,7 @@ impl BlockedBloom {
                 });
             }
             (BlockedLayout::Split256, _) => {
-                let covers = |words: &[AtomicU64], places: &[[Place; 1]]| {
+                let covers = |words: &[AtomicU64], places: &[[BlockPlace; 1]]| {
                     simd::split_covers_chunk(words, places.as_flattened())
                 };
                 match self.placement {
@@ -375,7 +380,7 @@ impl BlockedBloom {
 
     fn answer_in_lines<const R: usize, H: Hashed>(&self, items: &[H], answers: &mut Answers)
     where
-        [Place; R]: Default,
+        [BlockPlace; R]: Default,
     {
         let probes = self.shape.probes();
         self.answer_located(
@@ -391,10 +396,10 @@ impl BlockedBloom {
         &self,
         items: &[H],
         answers: &mut Answers,
-        locate: impl Fn(ItemHash) -> [Place; R],
-        covers: impl Fn(&[AtomicU64], &[[Place; R]]) -> u64,
+        locate: impl Fn(ItemHash) -> [BlockPlace; R],
+        covers: impl Fn(&[AtomicU64], &[[BlockPlace; R]]) -> u64,
     ) where
-        [Place; R]: Default,
+        [BlockPlace; R]: Default,
     {
         let words = self.words.words();
         answers.reset(items.len());
@@ -408,12 +413,14 @@ impl BlockedBloom {
         });
     }
 
-    /// Adds everything `other` holds, as if each of its items had been inserted here.
+    /// Adds all items of `other`, as if each had been inserted here.
     ///
-    /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
+    /// The number of common items is unknown, so [`inserted`](Self::inserted) becomes an estimate from the
+    /// fill.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same layout, blocks, probes, hash scheme and placement; nothing has changed then.
+    /// [`MergeError`] unless both have the same layout, blocks, probes, hash scheme and placement. On error,
+    /// nothing has changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
@@ -429,21 +436,22 @@ impl BlockedBloom {
         Ok(())
     }
 
-    /// The same items in half of the memory: every two blocks become one, exactly as if the items had been inserted into a filter of that
-    /// size. For a filter that turned out too large: it is made for half as many items from then on, and its rate is
-    /// [`expected_fpr`](Self::expected_fpr).
+    /// Returns a filter with the same items in half of the memory, for a filter that turned out too large.
+    /// Every two blocks become one, exactly as if the items had been inserted into a filter of that size. The
+    /// capacity is halved too. The current rate is [`expected_fpr`](Self::expected_fpr).
     ///
     /// # Errors
-    /// [`BuildError::OddBlocks`] unless it has an even number of blocks, [`BuildError::OutOfMemory`] if the system refuses the memory.
+    /// [`BuildError::OddBlocks`] if the number of blocks is odd, [`BuildError::OutOfMemory`] if the system
+    /// refuses the memory.
     pub fn halved(&self) -> Result<Self, BuildError> {
         let mut half = Self::placed(self.shape.halved()?, self.scheme, self.placement)?;
         let (block_words, blocks) = (self.shape.block_words(), half.shape.blocks() as usize);
         let words = half.words.words_mut();
         for (index, word) in self.words.words().iter().enumerate() {
             let block = match self.placement {
-                // A remainder: whatever is left of half as many.
+                // The block is a remainder: take it modulo half as many blocks.
                 BlockedPlacement::RocksDbLegacy => index / block_words % blocks,
-                // A scaled hash: two neighbours.
+                // The block is a scaled hash: two neighbours merge.
                 _ => index / block_words / 2,
             };
             words[block * block_words + index % block_words] |= word.load(Ordering::Relaxed);
@@ -452,87 +460,88 @@ impl BlockedBloom {
         Ok(half)
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.words.words_mut().fill(0);
         self.inserted = 0;
     }
 
-    /// The measurements: layout, blocks, probes, capacity, promise.
+    /// Returns the shape: layout, blocks, probes, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &BlockedShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Whose rule chooses the block of an item: ours, or that of the program the filter was read from.
+    /// Returns the rule that chooses an item's block: ours, or that of the program that wrote the filter.
     #[must_use]
     pub const fn placement(&self) -> BlockedPlacement {
         self.placement
     }
 
-    /// Items it was sized for.
+    /// Returns the number of items the filter was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Items counted so far: insertions that changed something.
+    /// Returns the number of items counted so far: insertions that changed the filter.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// Returns the false-positive rate that the model predicts for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.shape.expected_fpr_when_counted(self.inserted)
     }
 
-    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the number of set bits. This reads all bits: the time is proportional to the filter's memory.
     #[must_use]
     pub fn ones(&self) -> u64 {
         self.words.ones()
     }
 
-    /// The share of set bits. More than [`inserted`](Self::inserted) explains means somebody chose items in order to fill the
-    /// filter.
+    /// Returns the share of set bits. A higher fill than [`inserted`](Self::inserted) explains means that
+    /// items were chosen in order to fill the filter.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.bits() as f64
     }
 
-    /// How full it is by its bits, or by a sample of them, and the rate that follows.
+    /// Measures the fill from all bits or a sample, and the false-positive rate that follows from it.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         Fill::of_blocks(self.words.words(), &self.shape, sampling)
     }
 
-    /// How many items the fill speaks of, whatever was counted.
+    /// Estimates the number of items from the fill, independent of the count.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
-        // Every bit is as likely to be set as any other, block or not, so the classic estimate holds.
+        // Every bit is equally likely to be set, with or without blocks, so the classic estimate holds.
         let probes = self.shape.probes() * self.shape.lines_per_item();
         classic::items_from_fill(self.shape.bits(), probes, self.ones())
     }
 
-    /// How many insertions the fill says changed something: what [`inserted`](Self::inserted) counts.
+    /// Estimates from the fill how many insertions changed the filter, which is what
+    /// [`inserted`](Self::inserted) counts.
     fn estimated_count(&self) -> u64 {
         self.shape.counted(self.estimated_items())
     }
 
-    /// Memory the blocks take.
+    /// Returns the memory that the blocks take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.words.memory_bytes()
@@ -544,7 +553,7 @@ impl BlockedBloom {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -552,24 +561,24 @@ impl BlockedBloom {
         Ok(Self { words: self.words.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `BlockedBloom`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `BlockedBloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 }
 
-/// Are all bits set in all of the item's lines?
+/// Returns whether all bits are set in all of the item's lines.
 #[inline(always)]
-fn covers_lines<const R: usize>(words: &[AtomicU64], places: [Place; R], probes: u32) -> bool {
+fn covers_lines<const R: usize>(words: &[AtomicU64], places: [BlockPlace; R], probes: u32) -> bool {
     places.iter().all(|&place| simd::line_covers(words, place, probes))
 }
 

@@ -1,44 +1,46 @@
-//! From an [`ItemHash`] to the blocks an item has its bits in.
+//! From an [`ItemHash`] to the blocks that hold an item's bits.
 
 use super::BlockedShape;
 use crate::hash::{ItemHash, reduce};
-use crate::probe::{Probes, Range, Stream as _};
+use crate::probe::{PositionStream as _, Probes, Range};
 use crate::simd::generic::{LINE_WORDS, SPLIT_WORDS};
 
-/// Where one item's bits are: the first word of its block, and the 32 bits that choose among the block's.
+/// The place of one item's bits: the first word of its block, and the 32 bits that choose positions in the
+/// block.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct BlockPlace {
     pub(crate) word: usize,
     pub(crate) bits: u32,
 }
 
-/// What the 32 bits of each region are the top of: the hash's high half times this. Odd, so nothing of it is lost.
+/// The 32 bits for each region are the top of the hash's high half times this. It is odd, so no information
+/// is lost.
 const REGION_MULTIPLIERS: [u64; 3] = [1, 0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-/// The split block of an item. Placement scheme 1.
+/// Returns the split block of an item. Placement scheme 1.
 ///
-/// 64 bits are enough: the top ones choose among at most 2^40 blocks, the lowest 32 inside, and no split-block filter is asked for
-/// a rate so low that two items agreeing in all 64 would matter.
+/// 64 bits are enough. The top bits choose one of at most 2^40 blocks, the lowest 32 the positions inside. No
+/// split-block filter has a rate low enough for two items with the same 64 bits to matter.
 #[inline(always)]
-pub(crate) fn split(hash: ItemHash, blocks: u64) -> Place {
-    Place { word: reduce(hash.low, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
+pub(crate) fn split(hash: ItemHash, blocks: u64) -> BlockPlace {
+    BlockPlace { word: reduce(hash.low, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
 }
 
-/// The split block of an item in a filter of Parquet's, whose rule is `((low >> 32) · blocks) >> 32`: ours with the lower half of the hash
-/// left out of the choice. Placement scheme 3.
+/// Returns the split block of an item in a Parquet filter. Parquet's rule is `((low >> 32) · blocks) >> 32`:
+/// ours, but without the lower half of the hash. Placement scheme 3.
 #[inline(always)]
-pub(crate) fn parquet(hash: ItemHash, blocks: u64) -> Place {
-    Place { word: reduce(hash.low >> 32 << 32, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
+pub(crate) fn parquet(hash: ItemHash, blocks: u64) -> BlockPlace {
+    BlockPlace { word: reduce(hash.low >> 32 << 32, blocks) as usize * SPLIT_WORDS, bits: hash.low as u32 }
 }
 
-/// The lines of an item, one in each of `R` regions. Placement scheme 2.
+/// Returns the lines of an item, one in each of `R` regions. Placement scheme 2.
 #[inline(always)]
-pub(crate) fn lines<const R: usize>(hash: ItemHash, shape: &BlockedShape) -> [Place; R] {
+pub(crate) fn lines<const R: usize>(hash: ItemHash, shape: &BlockedShape) -> [BlockPlace; R] {
     let mut stream = Probes::new(hash);
     std::array::from_fn(|region| {
         let line = region as u64 * shape.blocks() + stream.next(Range::of(shape.blocks()));
         let bits = (hash.high.wrapping_mul(REGION_MULTIPLIERS[region]) >> 32) as u32;
-        Place { word: line as usize * LINE_WORDS, bits }
+        BlockPlace { word: line as usize * LINE_WORDS, bits }
     })
 }
 
@@ -47,12 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parquets_rule_is_the_specified_one_and_ours_for_powers_of_two() {
+    fn parquet_block_matches_its_specification_and_ours_for_powers_of_two() {
         let mut differ = 0;
         for blocks in [1, 2, 3, 7, 64, 1000, 1 << 22, (1 << 22) + 1, (1 << 30) - 1, 1 << 30, (1 << 31) - 1] {
             for item in 0..2_000 {
                 let mut hash = ItemHash::from_unmixed(item);
-                // Every other one right below a boundary, where the lower half would tip our own rule over it.
+                // Every second hash lies just below a boundary, where the lower half changes the result of
+                // our own rule.
                 if item % 2 == 1 {
                     let boundary = ((u128::from(item) % u128::from(blocks) + 1) << 64) / u128::from(blocks);
                     hash.low = boundary as u64;
@@ -65,6 +68,6 @@ mod tests {
                 differ += u32::from(ours.word != place.word);
             }
         }
-        assert!(differ > 100, "{differ}: the rules are not the same");
+        assert!(differ > 100, "only {differ} blocks differ between the two rules");
     }
 }

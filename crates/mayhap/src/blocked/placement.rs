@@ -1,49 +1,50 @@
-//! The numbered, frozen rules by which an item's block is chosen, and its bits in it.
+//! The numbered, frozen rules that choose an item's block and its bits in the block.
 
 use super::BlockedLayout;
 #[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::HashScheme;
 
-/// How a blocked filter turns the hash of an item into a block and bits of it. Its number is in the header of an encoded filter and
-/// never changes.
+/// The rule by which a blocked filter turns an item's hash into a block and bits. Its number is in the header
+/// of an encoded filter and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockedPlacement {
-    /// Ours, in 256-bit blocks of eight lanes.
+    /// Ours: 256-bit blocks of eight lanes.
     Split,
-    /// Ours, in 512-bit lines.
+    /// Ours: 512-bit lines.
     Line,
-    /// Parquet's: the blocks of `Split`, chosen by the upper 32 bits of the hash alone. With a power of two of blocks, which is what all
-    /// known writers take, that is the very block `Split` chooses.
+    /// Parquet's: the blocks of `Split`, chosen by the upper 32 bits of the hash alone. If the number of
+    /// blocks is a power of two, as with all known writers, this is the block that `Split` chooses.
     Parquet,
-    /// RocksDB's before format version 5: 512-bit lines, one for each item.
+    /// RocksDB's before format version 5: 512-bit lines, one per item.
     RocksDbLegacy,
-    /// RocksDB's `FastLocalBloom`, since format version 5: the same, by another rule.
+    /// RocksDB's `FastLocalBloom`, since format version 5: also one 512-bit line per item, but by another
+    /// rule.
     RocksDbFastLocal,
 }
 
-/// The most blocks a filter of Parquet's may have: the choice is made with 32 bits.
+/// The most blocks a Parquet filter may have: 32 bits make the choice.
 pub(crate) const MAX_PARQUET_BLOCKS: u64 = i32::MAX as u64;
 
 impl BlockedPlacement {
-    /// All of them, in the order of their numbers.
+    /// All placements, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::Split, Self::Line, Self::Parquet, Self::RocksDbLegacy, Self::RocksDbFastLocal];
 
-    /// The number in encoded filters.
+    /// Returns the number used in encoded filters.
     #[must_use]
     pub const fn number(self) -> u16 {
         self as u16 + 1
     }
 
-    /// The placement of this number.
+    /// Returns the placement with this number.
     #[must_use]
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|placement| placement.number() == number)
     }
 
-    /// Our own rule for blocks of this layout.
+    /// Returns our own placement for this layout.
     pub(crate) const fn ours(layout: BlockedLayout) -> Self {
         match layout {
             BlockedLayout::Split256 => Self::Split,
@@ -51,7 +52,7 @@ impl BlockedPlacement {
         }
     }
 
-    /// The blocks this rule is for.
+    /// Returns the layout that this placement is for.
     #[must_use]
     pub const fn layout(self) -> BlockedLayout {
         match self {
@@ -60,7 +61,7 @@ impl BlockedPlacement {
         }
     }
 
-    /// Do filters that hash like this place their items so?
+    /// Returns whether filters with this hash scheme can use this placement.
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
         match (self, scheme) {
             (Self::Split | Self::Line, _) => true,

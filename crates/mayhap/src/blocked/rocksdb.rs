@@ -1,36 +1,37 @@
-//! The lines of RocksDB's Bloom filters: one for each item, as in our dense layout, but found and filled by other rules.
+//! The lines of RocksDB's Bloom filters: one per item, as in our dense layout, but chosen and filled by other
+//! rules.
 //!
 //! ```text
 //!               line                        bits of it, k times
-//! legacy        low mod lines               h & 511      h += low rotated by 17      from h = low, the hash of 32 bits
-//! fast local    low half · lines >> 32      x >> 23      x *= 9e3779b9               from x = high half of the hash of 64
+//! legacy        low mod lines               h & 511      h += low rotated by 17      from h = low, the 32-bit hash
+//! fast local    low half · lines >> 32      x >> 23      x *= 9e3779b9               from x = high half of the 64-bit hash
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BlockedPlacement;
-use super::place::Place;
+use super::place::BlockPlace;
 use crate::hash::ItemHash;
 use crate::simd::generic::LINE_WORDS;
 
 impl BlockedPlacement {
-    /// Is this one of RocksDB's two rules?
+    /// Returns whether this is one of RocksDB's two rules.
     pub(super) const fn is_rocksdbs(self) -> bool {
         matches!(self, Self::RocksDbLegacy | Self::RocksDbFastLocal)
     }
 
-    /// The line of an item, of at most 2^32 - 1, and the 32 bits that choose in it.
+    /// Returns the line of an item, at most 2^32 - 1, and the 32 bits that choose positions in it.
     #[inline]
-    pub(super) fn line(self, hash: ItemHash, lines: u64) -> Place {
+    pub(super) fn line(self, hash: ItemHash, lines: u64) -> BlockPlace {
         let (low, high) = (hash.low as u32, (hash.low >> 32) as u32);
         let (line, bits) = match self {
             Self::RocksDbFastLocal => ((u64::from(low) * lines) >> 32, high),
             _ => (u64::from(low) % lines, low),
         };
-        Place { word: line as usize * LINE_WORDS, bits }
+        BlockPlace { word: line as usize * LINE_WORDS, bits }
     }
 
-    /// Where an item's bits are in its line.
+    /// Returns the positions of an item's bits in its line.
     #[inline]
     pub(super) fn positions(self, mut bits: u32, probes: u32) -> impl Iterator<Item = u32> {
         let step = bits.rotate_right(17);
@@ -47,7 +48,7 @@ impl BlockedPlacement {
         })
     }
 
-    /// The bits of an item in its line.
+    /// Returns the bits of an item in its line.
     #[inline]
     pub(super) fn mask(self, bits: u32, probes: u32) -> [u64; LINE_WORDS] {
         let mut mask = [0; LINE_WORDS];
@@ -57,9 +58,9 @@ impl BlockedPlacement {
         mask
     }
 
-    /// Sets the bits of an item; did that change one?
+    /// Sets the bits of an item. Returns whether that changed one.
     #[inline]
-    pub(super) fn set(self, words: &mut [u64], place: Place, probes: u32) -> bool {
+    pub(super) fn set(self, words: &mut [u64], place: BlockPlace, probes: u32) -> bool {
         let mut clear = 0;
         for (word, mask) in words[place.word..][..LINE_WORDS].iter_mut().zip(self.mask(place.bits, probes)) {
             clear |= mask & !*word;
@@ -68,9 +69,9 @@ impl BlockedPlacement {
         clear != 0
     }
 
-    /// Are all bits of an item set?
+    /// Returns whether all bits of an item are set.
     #[inline]
-    pub(super) fn covers(self, words: &[AtomicU64], place: Place, probes: u32) -> bool {
+    pub(super) fn covers(self, words: &[AtomicU64], place: BlockPlace, probes: u32) -> bool {
         let line = words[place.word..][..LINE_WORDS].iter();
         line.zip(self.mask(place.bits, probes))
             .all(|(word, mask)| word.load(Ordering::Relaxed) & mask == mask)

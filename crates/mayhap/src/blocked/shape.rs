@@ -1,4 +1,4 @@
-//! How many blocks a blocked filter has, of what layout, and what that means for its rate.
+//! The number and layout of the blocks of a blocked filter, and the false-positive rate that follows.
 
 use std::fmt;
 
@@ -11,22 +11,23 @@ use crate::sizing::blocked::{
 use crate::sizing::{self, MAX_BITS, counted};
 use crate::store::LINE_BYTES;
 
-/// How the bits of an item lie in its block.
+/// The layout of an item's bits in its block.
 ///
 /// | layout | bits per item at 10 % / 1 % / 0.1 % / 0.01 % / 1e-6 | |
 /// |---|---|---|
 /// | `Split256` | 6.0 / 10.5 / 16.9 / 26.4 / 65 | fastest: eight bits in eight lanes of a 256-bit block |
-/// | `Line512` | 4.9 / 9.9 / 15.5 / 19.9 / 30 | denser: as many bits as pay, anywhere in a 512-bit line, or in two or three lines for rates below 5e-4 |
+/// | `Line512` | 4.9 / 9.9 / 15.5 / 19.9 / 30 | denser: the best number of bits anywhere in a 512-bit line, or in two or three lines for rates below 5e-4 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockedLayout {
     /// Eight 32-bit lanes with one bit each.
     Split256,
-    /// Any bits of a cache line; of two or three lines where the rate is low.
+    /// Any bits of a cache line, or of two or three lines if the rate is low.
     Line512,
 }
 
-/// The measurements of a [`BlockedBloom`](crate::BlockedBloom) filter: known, checked and priced before any memory is taken.
+/// The shape of a [`BlockedBloom`](crate::BlockedBloom): its dimensions and memory, checked before any memory
+/// is allocated.
 ///
 /// ```
 /// use mayhap::{BlockedLayout, BlockedShape};
@@ -41,7 +42,7 @@ pub enum BlockedLayout {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockedShape {
     layout: BlockedLayout,
-    /// Parts of the array; an item has a block in each.
+    /// Parts of the array. An item has a block in each.
     regions: u32,
     /// Blocks in one region.
     blocks: u64,
@@ -51,18 +52,20 @@ pub struct BlockedShape {
     target_fpr: f64,
 }
 
-/// The most probes in a line of another program's.
+/// The most probes per line in another program's filter.
 const MAX_FOREIGN_LINE_PROBES: u32 = 127;
 /// The lowest rate a blocked filter can promise.
 const MIN_RATE: f64 = 1e-9;
-/// The lowest rate of the fast layout: 32 bits choose inside a block, and two items may agree in all of them.
+/// The lowest rate of the fast layout: 32 bits choose positions in a block, and two items may have the same
+/// 32 bits.
 const MIN_SPLIT_RATE: f64 = 1e-7;
-/// Between these rates the fast layout costs at most a tenth more memory than the dense one, and is the default.
+/// Between these rates the fast layout takes at most a tenth more memory than the dense one, and is the
+/// default.
 const SPLIT_RATES: std::ops::RangeInclusive<f64> = 1e-3..=0.04;
 
 impl BlockedShape {
-    /// The shape for `capacity` items at `target_fpr`, in the layout that suits the rate: the fast one from 0.1 % to 4 %, else
-    /// the dense one.
+    /// Returns the shape for `capacity` items at `target_fpr`, in the layout that suits the rate: the fast
+    /// one from 0.1 % to 4 %, otherwise the dense one.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 1e-9 (1e-7 in the fast layout).
@@ -72,7 +75,7 @@ impl BlockedShape {
         Self::with_layout(layout, capacity, target_fpr)
     }
 
-    /// The shape for `capacity` items at `target_fpr` in this layout.
+    /// Returns the shape for `capacity` items at `target_fpr` in this layout.
     ///
     /// # Errors
     /// As [`for_capacity`](Self::for_capacity).
@@ -95,7 +98,7 @@ impl BlockedShape {
         Self { layout, regions, blocks, probes, capacity, target_fpr }.checked()
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(crate) fn from_parts(
         layout: BlockedLayout,
         [regions, probes]: [u32; 2],
@@ -108,7 +111,7 @@ impl BlockedShape {
         Self { layout, regions, blocks, probes, capacity, target_fpr }.checked()
     }
 
-    /// `blocks` lines of 512 bits, of which an item has one, as RocksDB has them.
+    /// Returns a shape of `blocks` RocksDB lines: 512 bits each, one line per item.
     pub(crate) fn rocksdb_lines(
         blocks: u64,
         probes: u32,
@@ -129,8 +132,9 @@ impl BlockedShape {
             .checked_up_to(MAX_FOREIGN_LINE_PROBES)
     }
 
-    /// The same lines, of a filter that does not say what they were meant for: so many items as leave half of the bits clear, for which
-    /// so many probes are best.
+    /// Same as [`rocksdb_lines`](Self::rocksdb_lines), for a filter that does not record its capacity. The
+    /// capacity becomes the number of items that sets half of the bits, for which this number of probes is
+    /// best.
     #[cfg(feature = "formats")]
     pub(crate) fn rocksdb_lines_of_unknown_capacity(blocks: u64, probes: u32) -> Result<Self, BuildError> {
         let bits = blocks.saturating_mul(LINE_BITS) as f64;
@@ -139,14 +143,15 @@ impl BlockedShape {
         Self::rocksdb_lines(blocks, probes, capacity, 1.0).map(Self::promising_what_it_keeps)
     }
 
-    /// The same shape with the rate it has at its capacity for a promise.
+    /// Returns the same shape with its expected rate at capacity as the promised rate.
     #[cfg(feature = "formats")]
     pub(crate) fn promising_what_it_keeps(self) -> Self {
         Self { target_fpr: self.expected_fpr(self.capacity), ..self }
     }
 
-    /// So many split blocks, which another program chose for `capacity` items at `target_fpr`; or did not say what for: then for as many as
-    /// leave half of the bits clear. Where it promised more than such blocks keep, the promise is what they do keep.
+    /// Returns a shape of `blocks` split blocks of another program. `meant_for` is its capacity and rate, if
+    /// it recorded them; otherwise the capacity becomes the number of items that sets half of the bits. If
+    /// the blocks cannot keep the rate, the promised rate becomes the one they can keep.
     #[cfg(feature = "formats")]
     pub(crate) fn of_split_blocks(blocks: u64, meant_for: Option<(u64, f64)>) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = meant_for.unwrap_or_else(|| {
@@ -161,7 +166,7 @@ impl BlockedShape {
         Ok(shape.with_kept_rate())
     }
 
-    /// Half of the blocks for half of the items.
+    /// Returns half of the blocks for half of the items.
     pub(super) fn halved(self) -> Result<Self, BuildError> {
         if !self.blocks.is_multiple_of(2) {
             return Err(BuildError::OddBlocks { got: self.blocks });
@@ -170,20 +175,20 @@ impl BlockedShape {
         Ok(half.with_kept_rate())
     }
 
-    /// The shape itself, promising no less than the model says it keeps.
+    /// Raises the promised rate to the one that the model predicts at capacity, if that is higher.
     fn with_kept_rate(self) -> Self {
-        /// A promise is less than certainty.
+        /// A promised rate is below 1.
         const HIGHEST: f64 = 1.0 - f64::EPSILON;
         let kept = self.expected_fpr(self.capacity).clamp(sizing::MIN_RATE, HIGHEST);
         Self { target_fpr: self.target_fpr.max(kept), ..self }
     }
 
-    /// The shape itself, if a filter of ours may have it.
+    /// Returns the shape if our own filters may have it.
     pub(super) fn checked(self) -> Result<Self, BuildError> {
         self.checked_up_to(MAX_LINE_PROBES)
     }
 
-    /// The same for lines with up to `most` probes.
+    /// Same as [`checked`](Self::checked), with up to `most` probes per line.
     fn checked_up_to(self, most: u32) -> Result<Self, BuildError> {
         let (regions, probes) = match self.layout {
             BlockedLayout::Split256 => (1..=1, SPLIT_LANES..=SPLIT_LANES),
@@ -205,52 +210,54 @@ impl BlockedShape {
         Ok(self)
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// How the bits of an item lie.
+    /// Returns the layout of an item's bits.
     #[must_use]
     pub const fn layout(&self) -> BlockedLayout {
         self.layout
     }
 
-    /// Cache lines a lookup touches: one, or for low rates two or three.
+    /// Returns the number of cache lines that a lookup touches: one, or two or three for low rates.
     #[must_use]
     pub const fn lines_per_item(&self) -> u32 {
         self.regions
     }
 
-    /// Bits an item sets in each of its blocks.
+    /// Returns the number of bits that an item sets in each of its blocks.
     #[must_use]
     pub const fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// Blocks among which an item's are chosen, in each of the [`lines_per_item`](Self::lines_per_item) regions.
+    /// Returns the number of blocks in each of the [`lines_per_item`](Self::lines_per_item) regions. An item
+    /// uses one of them.
     #[must_use]
     pub const fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Items it is meant for.
+    /// The number of items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` distinct items are in, within 2 %.
+    /// Returns the false-positive rate that the model predicts for `items` distinct items, accurate within
+    /// 2 %.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         match self.layout {
@@ -259,13 +266,15 @@ impl BlockedShape {
         }
     }
 
-    /// The rate by the model once `counted` items changed something: fewer than were offered, if it is past its capacity.
+    /// Returns the false-positive rate that the model predicts after `counted` insertions that changed
+    /// something. Past capacity, these are fewer than the inserted items.
     pub(crate) fn expected_fpr_when_counted(&self, counted: u64) -> f64 {
         self.expected_fpr(counted::offered(counted, |items| self.expected_fpr(items)))
     }
 
-    /// How many of `items` distinct items change something, by the model. Of split blocks each load is worked out once: a file may have
-    /// thousands of small filters, and this is most of what reading one takes.
+    /// Returns how many of `items` distinct items change the filter, by the model. For split blocks each load
+    /// is computed only once: a file may hold thousands of small filters, and this is most of the time it
+    /// takes to read one.
     pub(super) fn counted(&self, items: u64) -> u64 {
         match self.layout {
             BlockedLayout::Split256 => {
@@ -276,7 +285,7 @@ impl BlockedShape {
         }
     }
 
-    /// Bits in all blocks.
+    /// Returns the number of bits in all blocks.
     #[must_use]
     pub const fn bits(&self) -> u64 {
         let block_bits = match self.layout {
@@ -286,7 +295,7 @@ impl BlockedShape {
         self.blocks * self.regions as u64 * block_bits
     }
 
-    /// Memory the blocks take: whole cache lines.
+    /// Returns the memory that the blocks take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         self.bits().div_ceil(LINE_BITS) * LINE_BYTES as u64
@@ -298,7 +307,7 @@ impl BlockedShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// Words of one block.
+    /// Returns the number of words in a block.
     pub(super) const fn block_words(&self) -> usize {
         match self.layout {
             BlockedLayout::Split256 => SPLIT_WORDS,
@@ -306,7 +315,7 @@ impl BlockedShape {
         }
     }
 
-    /// Do all bits mean the same in both? Capacity and target may differ.
+    /// Returns whether all bits mean the same in both. Capacity and target may differ.
     pub(crate) fn places_like(&self, other: &Self) -> bool {
         (self.layout, self.regions, self.blocks, self.probes)
             == (other.layout, other.regions, other.blocks, other.probes)
@@ -317,7 +326,8 @@ impl BlockedShape {
     }
 }
 
-/// Lines per item in the dense layout: as few as keep it within 8 % of the classic filter's memory.
+/// Returns the lines per item in the dense layout: as few as keep it within 8 % of the classic filter's
+/// memory.
 fn regions_for(rate: f64) -> u32 {
     match rate {
         _ if rate >= 5e-4 => 1,

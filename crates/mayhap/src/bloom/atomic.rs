@@ -1,11 +1,11 @@
-//! The bits of the classic filter, set by many threads at once: what [`Shared`](crate::Shared) needs of it.
+//! Setting the bits of the classic filter from many threads, for [`Shared`](crate::Shared).
 
 use super::{Bloom, BloomShape};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::{BloomPlacement, ForeignProbes, Probes, RedisProbes, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes, PositionStream, Probes, RedisProbes};
 use crate::shared::Shareable;
 use crate::simd::prefetch;
 use crate::sizing::counted;
@@ -97,14 +97,14 @@ impl Shareable for Bloom {
 
 impl Bloom {
     #[inline(always)]
-    fn prefetch_at<P: Stream>(&self, mut stream: P) {
+    fn prefetch_at<P: PositionStream>(&self, mut stream: P) {
         for _ in 0..self.shape.probes() {
             prefetch(self.bits.words(), (stream.next(self.shape.range()) / 64) as usize);
         }
     }
 
     #[inline(always)]
-    fn set_shared_at<P: Stream>(&self, mut stream: P) -> bool {
+    fn set_shared_at<P: PositionStream>(&self, mut stream: P) -> bool {
         if stream.is_nowhere() {
             return false;
         }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Bloom;
 use crate::explain::{BitLookup, BitProbe, Density};
 use crate::hash::ItemHash;
-use crate::probe::{BloomPlacement, ForeignProbes, Probes, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes, PositionStream, Probes};
 
 impl Bloom {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BitLookup {
         match self.placement {
             BloomPlacement::Mayhap => self.trace_stream(Probes::new(hash)),
@@ -16,7 +16,7 @@ impl Bloom {
         }
     }
 
-    fn trace_stream(&self, mut stream: impl Stream) -> BitLookup {
+    fn trace_stream(&self, mut stream: impl PositionStream) -> BitLookup {
         let (bits, words) = (self.shape.bits(), self.bits.words());
         let never_taken = stream.is_nowhere();
         let probes =
@@ -24,13 +24,13 @@ impl Bloom {
         BitLookup { bits, probes, never_taken }
     }
 
-    /// How full it is, part by part.
+    /// Measures how full each part is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         Density::of_bits(name, self.bits.words(), self.shape.bits(), parts)
     }
 }
 
-/// The bit at `position`.
+/// Reads the bit at `position`.
 pub(crate) fn probe(words: &[AtomicU64], position: u64) -> BitProbe {
     BitProbe::of(position, words[(position / 64) as usize].load(Ordering::Relaxed))
 }
@@ -54,7 +54,8 @@ mod tests {
                 assert_eq!(before.holds(), filter.may_contain_hash(hash));
                 let clear: Vec<u64> =
                     before.probes.iter().filter(|probe| !probe.set).map(|probe| probe.position).collect();
-                // Any bit of a member decides; the one clear bit of a non-member does, where it is the only one.
+                // Clearing any bit of a member decides; setting a clear bit decides only if it is the single
+                // clear one.
                 let decisive = match &clear[..] {
                     [] => before.probes.iter().map(|probe| probe.position).collect(),
                     [first, others @ ..] if others.iter().all(|other| other == first) => vec![*first],

@@ -3,23 +3,23 @@
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::Stream;
+use crate::probe::PositionStream;
 use crate::store::Bits;
 
 /// Bits tested together before the first branch.
 const FIRST_GROUP: u32 = 3;
 
-/// How many hashes are answered in one word.
+/// The number of hashes answered in one word.
 pub(crate) const WORD: usize = 64;
 
-/// Where most lines of a filter are.
+/// The memory level that holds most lines of a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Distance {
-    /// In a cache of this core's own: the CPU itself runs far enough ahead.
+    /// A cache of this core: the CPU runs far enough ahead by itself.
     Near,
-    /// In the cache all cores share.
+    /// The cache that all cores share.
     Cache,
-    /// Past all of them.
+    /// Main memory.
     Memory,
 }
 
@@ -31,19 +31,20 @@ pub(super) struct BitArray<'a> {
 }
 
 impl BitArray<'_> {
-    /// Are all bits of the item set?
+    /// Returns whether all bits of the item are set.
     ///
-    /// A branch on three bits at once turns away seven of eight non-members. Going bit by bit from the start mispredicts once
-    /// per non-member, and testing all bits at once fetches lines nobody needs: 12 ns against 23 and 17 in the cache, at 1 %. Past
-    /// the cache, where going bit by bit fetches fewer lines, it was no faster either.
+    /// One branch on three bits rejects seven of eight non-members. Testing bit by bit from the start
+    /// mispredicts once per non-member, and testing all bits together fetches lines that are not needed:
+    /// 12 ns against 23 ns and 17 ns in the cache, at 1 %. Outside the cache, where testing bit by bit
+    /// fetches fewer lines, it was no faster either.
     #[inline(always)]
-    pub(super) fn covers<P: Stream>(&self, mut stream: P) -> bool {
+    pub(super) fn covers<P: PositionStream>(&self, mut stream: P) -> bool {
         self.first_group(&mut stream) == 1 && self.others(stream) && !stream.is_nowhere()
     }
 
     /// 1 if the first three bits are all set (or all there are, if fewer), without a branch.
     #[inline(always)]
-    fn first_group<P: Stream>(&self, stream: &mut P) -> u64 {
+    fn first_group<P: PositionStream>(&self, stream: &mut P) -> u64 {
         match self.probes {
             1 => self.bits.next(stream),
             2 => self.bits.next(stream) & self.bits.next(stream),
@@ -51,9 +52,9 @@ impl BitArray<'_> {
         }
     }
 
-    /// Are the bits behind the first group all set?
+    /// Returns whether all bits after the first group are set.
     #[inline(always)]
-    fn others<P: Stream>(&self, mut stream: P) -> bool {
+    fn others<P: PositionStream>(&self, mut stream: P) -> bool {
         for _ in FIRST_GROUP..self.probes {
             if self.bits.next(&mut stream) == 0 {
                 return false;
@@ -62,10 +63,10 @@ impl BitArray<'_> {
         true
     }
 
-    /// Answers up to 64 hashes at once, the first in the lowest bit. Nothing is set up for that, so that it is as good for one
-    /// item as for many: what is left of an item after its first bits is drawn anew from its hash.
+    /// Answers up to 64 hashes, the first in the lowest bit. There is no setup cost, so it suits one item as
+    /// well as many: the positions after the first group are computed again from the hash.
     #[inline(always)]
-    pub(super) fn answer_word<P: Stream>(
+    pub(super) fn answer_word<P: PositionStream>(
         &self,
         positions: impl Fn(ItemHash) -> P,
         hashes: &[ItemHash],
@@ -86,7 +87,7 @@ impl BitArray<'_> {
         }
         let (mut running, mut left) = ([0_u8; WORD], 0);
         for (&hash, index) in hashes.iter().zip(0..) {
-            // Written always, kept only if the bits were set: there is no branch to mispredict.
+            // Always written, but kept only if the bits are set: no branch to mispredict.
             running[left] = index;
             left += self.first_group(&mut positions(hash)) as usize;
         }
@@ -112,9 +113,10 @@ impl BitArray<'_> {
         answers
     }
 
-    /// Answers a batch in two rounds: the first three bits of every item, then the others of those still in the running.
+    /// Answers a batch in two rounds: the first three bits of every item, then the other bits of the items
+    /// that passed.
     #[inline(always)]
-    pub(super) fn answer_in_two_rounds<H: Hashed, P: Stream>(
+    pub(super) fn answer_in_two_rounds<H: Hashed, P: PositionStream>(
         &self,
         positions: impl Fn(ItemHash) -> P,
         scheme: &HashScheme,
@@ -138,7 +140,7 @@ impl BitArray<'_> {
             for (stream, index) in started.iter().zip(0..) {
                 let mut stream = *stream;
                 let set = self.first_group(&mut stream);
-                // Written always, kept only if the bits were set: there is no branch to mispredict.
+                // Always written, but kept only if the bits are set: no branch to mispredict.
                 running[left] = (stream, index);
                 left += set as usize;
             }
@@ -150,17 +152,17 @@ impl BitArray<'_> {
         });
     }
 
-    /// Answers a batch bit by bit: one bit of every item still in the running, while its next bit is on its way. Fetches no
-    /// line that is not needed, and that is what counts once the filter is far larger than the cache.
+    /// Answers a batch bit by bit: one bit of every remaining item, while its next bit is being loaded. It
+    /// fetches no line that is not needed, which matters most if the filter is far larger than the cache.
     #[inline(always)]
-    pub(super) fn answer_round_by_round<H: Hashed, P: Stream>(
+    pub(super) fn answer_round_by_round<H: Hashed, P: PositionStream>(
         &self,
         positions: impl Fn(ItemHash) -> P,
         scheme: &HashScheme,
         items: &[H],
         answers: &mut Answers,
     ) {
-        /// Enough that even the few items left in the last rounds overlap their loads.
+        /// Enough for the loads of the few items left in the last rounds to overlap.
         const CHUNK: usize = 256;
         answers.reset(items.len());
         let start = |hash| {
@@ -180,7 +182,7 @@ impl BitArray<'_> {
                     let (mut stream, index): (P, u32) = running[i];
                     let set = self.bits.next(&mut stream);
                     self.bits.prefetch(stream);
-                    // Written always, kept only if the bit was set: there is no branch to mispredict.
+                    // Always written, but kept only if the bit is set: no branch to mispredict.
                     running[kept] = (stream, index);
                     kept += set as usize;
                 }

@@ -19,31 +19,33 @@ use crate::fill::{Fill, Sampling};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::probe::{BloomPlacement, ForeignProbes, Probes, RedisProbes, Stream};
+use crate::probe::{BloomPlacement, ForeignProbes, PositionStream, Probes, RedisProbes};
 use crate::sizing::{classic, counted};
-use crate::store::{Bits, BitsMut, Lines, Positions, Relocate};
+use crate::store::{BitPositions, Bits, BitsMut, Lines, Relocate};
 
 /// The classic Bloom filter: every item sets `k` bits of one large array.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members while no more than `capacity`
-///   items are in; past that the rate climbs and [`expected_fpr`](Self::expected_fpr) says to what.
+/// * **no** is certain. **maybe** can be a false positive: the false-positive rate is at most `target_fpr`
+///   while the filter holds at most `capacity` items. Past that it rises;
+///   [`expected_fpr`](Self::expected_fpr) returns the current rate.
 /// * 1.44 · log2(1/p) bits per item: 9.6 at 1 %, 14.4 at 0.1 %.
-/// * A lookup touches up to `k` cache lines, about three for a non-member. [`BlockedBloom`](crate::BlockedBloom) touches one and
-///   pays a tenth more memory.
-/// * It cannot remove, count or list items, and cannot grow: see `CountingBloom`, `ScalableBloom`.
+/// * A lookup touches up to `k` cache lines, about three for a non-member.
+///   [`BlockedBloom`](crate::BlockedBloom) touches one and takes a tenth more memory.
+/// * It cannot remove, count or list items, and cannot grow: see [`CountingBloom`](crate::CountingBloom) and
+///   [`ScalableBloom`](crate::ScalableBloom).
 ///
 /// ```text
 ///            ┌──────────── k positions ───────────┐
 /// item ─▶ ItemHash                                ▼
-///          0 1 0 0 1 0 1 1 0 0 0 1 0 …  0 1 0 0 1 0     all set: mayhap; one clear: no
+///          0 1 0 0 1 0 1 1 0 0 0 1 0 …  0 1 0 0 1 0     all set: maybe; one clear: no
 /// ```
 ///
 /// ```
 /// use mayhap::Bloom;
 ///
 /// let mut seen = Bloom::for_capacity(1_000_000, 0.01, 0)?;
-/// assert!(seen.insert("https://example.org/a")); // new, certainly
-/// assert!(!seen.insert("https://example.org/a")); // mayhap seen before
+/// assert!(seen.insert("https://example.org/a")); // certainly new
+/// assert!(!seen.insert("https://example.org/a")); // maybe seen before
 /// assert!(seen.may_contain("https://example.org/a"));
 /// assert_eq!(seen.inserted(), 1);
 /// # Ok::<(), mayhap::BuildError>(())
@@ -59,16 +61,17 @@ pub struct Bloom {
     inserted: u64,
 }
 
-/// Items whose lines are on their way at once while inserting: each has `k` of them, and more only crowd each other out.
+/// Items prefetched together while inserting. Each has `k` lines; with more items they evict each other.
 const INSERT_CHUNK: usize = 8;
 
 impl Bloom {
-    /// The smallest filter for `capacity` items at `target_fpr`.
+    /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -77,7 +80,7 @@ impl Bloom {
         Self::with_shape(BloomShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -85,7 +88,7 @@ impl Bloom {
         Self::placed(shape, scheme.into(), BloomPlacement::Mayhap)
     }
 
-    /// An empty filter that places its items by another program's rule.
+    /// Creates an empty filter that uses another program's placement.
     pub(crate) fn placed(
         shape: BloomShape,
         scheme: HashScheme,
@@ -94,14 +97,15 @@ impl Bloom {
         Ok(Self { shape, scheme, placement, bits: Lines::zeroed(shape.lines())?, inserted: 0 })
     }
 
-    /// The filter with these bits, which another kind has set by placement scheme 1.
+    /// Creates a filter from bits that another kind has set by placement scheme 1.
     pub(crate) fn of_bits(shape: BloomShape, scheme: HashScheme, bits: Lines) -> Self {
         Self::of_placed_bits(shape, scheme, BloomPlacement::Mayhap, bits)
     }
 
-    /// The filter with these bits, which another program has set. Takes as many for inserted as the fill speaks of.
+    /// Creates a filter from bits that another program has set. Estimates the number of inserted items from
+    /// the fill.
     ///
-    /// `bits` is as long as the shape asks for, and clear behind its last bit.
+    /// `bits` has the length of the shape and is clear after its last bit.
     pub(crate) fn of_placed_bits(
         shape: BloomShape,
         scheme: HashScheme,
@@ -119,38 +123,38 @@ impl Bloom {
         Self { inserted: filter.estimated_count(), ..filter }
     }
 
-    /// Counts `more` items, whose bits were set through a shared reference.
+    /// Adds `more` to the count, for items inserted through a shared reference.
     pub(crate) const fn count(&mut self, more: u64) {
         self.inserted = self.inserted.saturating_add(more);
     }
 
-    /// The same filter, for a program that counted its insertions.
+    /// Sets the number of insertions, for a program that counted them.
     #[cfg(feature = "formats")]
     pub(crate) fn with_count(self, inserted: u64) -> Self {
         Self { inserted: inserted.min(codec::MAX_INSERTED), ..self }
     }
 
-    /// The bits, for writing them in another program's form.
+    /// Returns the bits, to write them in another program's format.
     #[cfg(feature = "formats")]
     pub(crate) const fn bits(&self) -> &Lines {
         &self.bits
     }
 
-    /// The bits, to be set by another program's hand; those behind the last one stay clear.
+    /// Returns the bits for another program's insertions. Those after the last one must stay clear.
     #[cfg(feature = "formats")]
     pub(crate) const fn bits_mut(&mut self) -> &mut Lines {
         &mut self.bits
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Records `item`. `true`: the filter changed, so the item was certainly new.
-    /// `false`: mayhap it was here already, and nothing changed.
+    /// Inserts `item`. `true`: the filter changed, so the item was certainly new. `false`: it may have been
+    /// inserted before, and nothing changed.
     #[inline(always)]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.insert_hash(self.scheme.hash(item))
@@ -169,11 +173,11 @@ impl Bloom {
     }
 
     #[inline(always)]
-    fn set<P: Stream>(&mut self, stream: P) -> bool {
+    fn set<P: PositionStream>(&mut self, stream: P) -> bool {
         BitsMut::new(self.bits.words_mut(), self.shape.range()).set_all(stream, self.shape.probes())
     }
 
-    /// Out of line, so that our own placement stays small where it is inlined.
+    /// Out of line, to keep the inlined code of our own placement small.
     #[inline(never)]
     fn set_redis(&mut self, stream: RedisProbes) -> bool {
         self.set(stream)
@@ -185,8 +189,8 @@ impl Bloom {
         self.set(stream)
     }
 
-    /// Records all `items` and says how many of them changed the filter. Much faster than one by one once the filter
-    /// is larger than the cache.
+    /// Inserts all `items` and returns how many of them changed the filter. If the filter is larger than the
+    /// cache, this is much faster than single inserts.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
         self.insert_all(items)
     }
@@ -196,7 +200,7 @@ impl Bloom {
         self.insert_all(hashes)
     }
 
-    /// The common numbers of probes have unrolled code of their own.
+    /// Common numbers of probes have unrolled code.
     fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
         let placement = self.placement;
         let changed = match self.shape.probes() {
@@ -219,7 +223,8 @@ impl Bloom {
         changed
     }
 
-    /// RedisBloom's numbers of probes at 1 %, 0.1 % and 0.01 %, with and without growth, and of the layers that grow from those.
+    /// Unrolls RedisBloom's numbers of probes at 1 %, 0.1 % and 0.01 %, with and without growth, and those of
+    /// the layers that grow from them.
     fn insert_redis<H: Hashed>(&mut self, items: &[H]) -> u64 {
         match self.shape.probes() {
             7 => self.insert_fixed::<7, H, _>(items, RedisProbes::new),
@@ -231,7 +236,7 @@ impl Bloom {
         }
     }
 
-    fn insert_fixed<const K: usize, H: Hashed, P: Stream>(
+    fn insert_fixed<const K: usize, H: Hashed, P: PositionStream>(
         &mut self,
         items: &[H],
         positions: impl Fn(ItemHash) -> P,
@@ -242,14 +247,18 @@ impl Bloom {
         let start = |hash| prefetch.locate::<K, _>(positions(hash));
         let mut changed = 0;
         hash_one_chunk_behind::<INSERT_CHUNK, _, _>(items, &scheme, start, |_, located| {
-            for Positions(positions) in located {
+            for BitPositions(positions) in located {
                 changed += u64::from(bits.set_at(positions));
             }
         });
         changed
     }
 
-    fn insert_any<H: Hashed, P: Stream>(&mut self, items: &[H], positions: impl Fn(ItemHash) -> P) -> u64 {
+    fn insert_any<H: Hashed, P: PositionStream>(
+        &mut self,
+        items: &[H],
+        positions: impl Fn(ItemHash) -> P,
+    ) -> u64 {
         let (scheme, probes) = (self.scheme, self.shape.probes());
         let mut bits = BitsMut::new(self.bits.words_mut(), self.shape.range());
         let prefetch = bits.prefetcher();
@@ -267,7 +276,7 @@ impl Bloom {
         changed
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[inline(always)]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -285,7 +294,7 @@ impl Bloom {
         }
     }
 
-    /// Out of line, so that our own placement stays small where it is inlined.
+    /// Out of line, to keep the inlined code of our own placement small.
     #[inline(never)]
     fn covers_redis(&self, stream: RedisProbes) -> bool {
         self.array().covers(stream)
@@ -297,15 +306,16 @@ impl Bloom {
         self.array().covers(stream)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer_all(items, answers);
     }
 
     /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
-        // Measured: past the cache so many are worth a round for each of their bits.
+        // Measured: if the filter is larger than the cache, more hashes than this are worth one round per
+        // bit.
         let most = if self.distance() == Distance::Memory { WORD / 2 } else { WORD };
         if hashes.len() > most {
             return self.answer_all(hashes, answers);
@@ -316,7 +326,7 @@ impl Bloom {
         }
     }
 
-    /// The answers to the first 64 `hashes` at most, the first in the lowest bit.
+    /// Returns the answers to at most the first 64 `hashes`, the first in the lowest bit.
     pub(crate) fn answer_word(&self, hashes: &[ItemHash]) -> u64 {
         let (array, distance) = (self.array(), self.distance());
         match self.placement {
@@ -343,13 +353,14 @@ impl Bloom {
         }
     }
 
-    fn answer_placed<H: Hashed, P: Stream>(
+    fn answer_placed<H: Hashed, P: PositionStream>(
         &self,
         items: &[H],
         positions: impl Fn(ItemHash) -> P,
         answers: &mut Answers,
     ) {
-        // Measured: below this the two rounds cost fewer instructions, above it `k` rounds fetch fewer lines.
+        // Measured: in the cache two rounds cost fewer instructions; in main memory `k` rounds fetch fewer
+        // lines.
         if self.distance() != Distance::Memory {
             self.array().answer_in_two_rounds(positions, &self.scheme, items, answers);
         } else {
@@ -357,21 +368,23 @@ impl Bloom {
         }
     }
 
-    /// Adds everything `other` holds, as if each of its items had been inserted here.
+    /// Adds all items of `other`, as if each had been inserted here.
     ///
-    /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
+    /// The number of common items is unknown, so [`inserted`](Self::inserted) becomes an estimate from the
+    /// fill.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same bits, probes and hash scheme; nothing has changed then.
+    /// [`MergeError`] unless both have the same bits, probes and hash scheme. On error, nothing has changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         self.combine(other, |ours, theirs| ours | theirs)
     }
 
-    /// Keeps what both hold. The result still answers *mayhap* for every item in both, but its rate is that of the fuller
-    /// of the two at best, not that of a filter built from the common items alone.
+    /// Keeps the items that both filters may contain. The result still answers *maybe* for every item of
+    /// both. Its false-positive rate is at best that of the fuller filter, not that of a filter built from
+    /// the common items alone.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same bits, probes and hash scheme; nothing has changed then.
+    /// [`MergeError`] unless both have the same bits, probes and hash scheme. On error, nothing has changed.
     pub fn intersect(&mut self, other: &Self) -> Result<(), MergeError> {
         self.combine(other, |ours, theirs| ours & theirs)
     }
@@ -391,86 +404,87 @@ impl Bloom {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.bits.words_mut().fill(0);
         self.inserted = 0;
     }
 
-    /// The measurements: bits, probes, capacity, promise.
+    /// Returns the shape: bits, probes, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &BloomShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Whose rule turns a hash into positions: ours, or that of the program the filter was read from.
+    /// Returns the rule that turns a hash into positions: ours, or that of the program that wrote the filter.
     #[must_use]
     pub const fn placement(&self) -> BloomPlacement {
         self.placement
     }
 
-    /// Items it was sized for.
+    /// Returns the number of items the filter was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Items counted so far: insertions that changed something.
+    /// Returns the number of items counted so far: insertions that changed the filter.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// Returns the false-positive rate that the model predicts for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         counted::expected_fpr(self.shape.bits(), self.shape.probes(), self.inserted)
     }
 
-    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the number of set bits. This reads all bits: the time is proportional to the filter's memory.
     #[must_use]
     pub fn ones(&self) -> u64 {
         self.bits.ones()
     }
 
-    /// The share of set bits: half of them at capacity. More than [`inserted`](Self::inserted) explains means somebody
-    /// chose items in order to fill the filter.
+    /// Returns the share of set bits: half of them at capacity. A higher fill than
+    /// [`inserted`](Self::inserted) explains means that items were chosen in order to fill the filter.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.bits() as f64
     }
 
-    /// How full it is by its bits, or by a sample of them, and the rate that follows.
+    /// Measures the fill from all bits or a sample, and the false-positive rate that follows from it.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         Fill::of_bits(self.bits.words(), self.shape.bits(), self.shape.probes(), sampling)
     }
 
-    /// How many items the fill speaks of, whatever was counted.
+    /// Estimates the number of items from the fill, independent of the count.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         classic::items_from_fill(self.shape.bits(), self.shape.probes(), self.ones())
     }
 
-    /// How many insertions the fill says changed something: what [`inserted`](Self::inserted) counts.
+    /// Estimates from the fill how many insertions changed the filter, which is what
+    /// [`inserted`](Self::inserted) counts.
     fn estimated_count(&self) -> u64 {
         let (bits, probes) = (self.shape.bits(), self.shape.probes());
         counted::counted(self.estimated_items(), |items| classic::quickly_expected_fpr(bits, probes, items))
     }
 
-    /// Memory the bits take.
+    /// Returns the memory that the bits take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.bits.memory_bytes()
@@ -482,12 +496,12 @@ impl Bloom {
         self.shape.bits_per_item()
     }
 
-    /// Has its memory put elsewhere, where that is better.
+    /// Moves the filter's memory to where `by` places it.
     pub fn relocate(&mut self, by: &mut dyn Relocate) {
         self.bits.relocate(by);
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -495,16 +509,16 @@ impl Bloom {
         Ok(Self { bits: self.bits.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Bloom`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Bloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }

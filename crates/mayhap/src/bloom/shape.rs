@@ -1,4 +1,4 @@
-//! How many bits and probes a classic Bloom filter has, and what that means for its rate.
+//! The number of bits and probes of a classic Bloom filter, and the false-positive rate that follows.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::probe::{BloomPlacement, MAX_PROBES, Range};
 use crate::sizing::{self, MAX_BITS, classic};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
-/// The measurements of a [`Bloom`](crate::Bloom) filter: known, checked and priced before any memory is taken.
+/// The shape of a [`Bloom`](crate::Bloom): its dimensions and memory, checked before any memory is allocated.
 ///
 /// ```
 /// use mayhap::BloomShape;
@@ -28,7 +28,7 @@ pub struct BloomShape {
 }
 
 impl BloomShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape for `capacity` items with a false-positive rate of at most `target_fpr`.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
@@ -38,10 +38,12 @@ impl BloomShape {
         Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
-    /// The best use of `bytes` bytes for `capacity` items; [`target_fpr`](Self::target_fpr) says how good that is.
+    /// Returns the best shape for `capacity` items in `bytes` bytes; [`target_fpr`](Self::target_fpr) returns
+    /// the rate it reaches.
     ///
     /// # Errors
-    /// [`BuildError::BitsOutOfRange`] for less than 8 bytes, [`BuildError::TooSmall`] for so few that the rate would reach 1.
+    /// [`BuildError::BitsOutOfRange`] for less than 8 bytes, [`BuildError::TooSmall`] for so few that the
+    /// rate would reach 1.
     pub fn for_memory(bytes: u64, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
         let bits = bytes.saturating_mul(8) / 64 * 64;
@@ -53,8 +55,8 @@ impl BloomShape {
         Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
-    /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
-    /// non-members; [`for_capacity`](Self::for_capacity) knows how many probes are best.
+    /// Returns the smallest shape with `probes` probes for `capacity` items and a false-positive rate of at
+    /// most `target_fpr`. [`for_capacity`](Self::for_capacity) chooses the best number of probes itself.
     ///
     /// ```
     /// use mayhap::BloomShape;
@@ -66,8 +68,8 @@ impl BloomShape {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more bits than any filter can
-    /// have: one probe alone keeps no low rate.
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more bits
+    /// than any filter can have: one probe alone keeps no low rate.
     pub fn for_probes(capacity: u64, target_fpr: f64, probes: u32) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
         let probes = sizing::check_probes(probes)?;
@@ -75,18 +77,20 @@ impl BloomShape {
         Self { bits: Range::of(bits), probes, capacity, target_fpr }.checked()
     }
 
-    /// Exactly `bits` bits and `probes` probes, meant for `capacity` items: for matching another system's filter.
+    /// Returns a shape of exactly `bits` bits and `probes` probes, meant for `capacity` items. Use it to
+    /// match another system's filter.
     ///
     /// # Errors
-    /// [`BuildError`] for a zero, or a number past its limit.
+    /// [`BuildError`] if a number is 0 or above its limit.
     pub fn exactly(bits: u64, probes: u32, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
         let shape = Self { bits: Range::of(bits), probes, capacity, target_fpr: 1.0 }.checked()?;
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
-    /// `bits` bits and `probes` probes as another program says them, which does not say what they were meant for: so many
-    /// items as leave half of the bits clear, for which so many probes are best.
+    /// Returns a shape of `bits` bits and `probes` probes, for a filter of another program that does not
+    /// record its capacity. The capacity becomes the number of items that sets half of the bits, for which
+    /// this number of probes is best.
     #[cfg(feature = "formats")]
     pub(crate) fn of_unknown_capacity(bits: u64, probes: u32) -> Result<Self, BuildError> {
         let capacity = (bits as f64 * std::f64::consts::LN_2 / f64::from(probes.max(1))).round();
@@ -95,8 +99,9 @@ impl BloomShape {
         })
     }
 
-    /// What an encoded filter says its shape is, checked like every other but for the number of probes, of which other
-    /// programs take more than we do; [`of_placement`](Self::of_placement) is what checks that.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape,
+    /// except that it accepts as many probes as any other program uses. [`of_placement`](Self::of_placement)
+    /// checks that number.
     pub(crate) fn from_parts(
         bits: u64,
         probes: u32,
@@ -106,7 +111,7 @@ impl BloomShape {
         Self::of_placement(BloomPlacement::Guava64, bits, probes, capacity, target_fpr)
     }
 
-    /// The same for a filter of this placement, with as many probes as such a filter may have.
+    /// Same as [`from_parts`](Self::from_parts), with at most as many probes as this placement allows.
     pub(crate) fn of_placement(
         placement: BloomPlacement,
         bits: u64,
@@ -136,52 +141,53 @@ impl BloomShape {
         Ok(self)
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Bits in the array.
+    /// Returns the number of bits in the array.
     #[must_use]
     pub const fn bits(&self) -> u64 {
         self.bits.len()
     }
 
-    /// The bits as what positions are drawn from.
+    /// Returns the range from which positions are drawn.
     #[inline(always)]
     pub(crate) const fn range(&self) -> Range {
         self.bits
     }
 
-    /// Bits an item sets.
+    /// Returns the number of bits that an item sets.
     #[must_use]
     pub const fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// Items it is meant for.
+    /// The number of items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` distinct items are in, within 2 %.
+    /// Returns the false-positive rate that the model predicts for `items` distinct items, accurate within
+    /// 2 %.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         classic::expected_fpr(self.bits(), self.probes, items)
     }
 
-    /// Memory the bits take: whole cache lines.
+    /// Returns the memory that the bits take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         self.bits().div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64
@@ -193,7 +199,7 @@ impl BloomShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// The words that hold bits; the array is rounded up to whole lines behind them.
+    /// The number of words that hold bits. The array is longer: it is rounded up to whole lines.
     pub(crate) const fn words(&self) -> u64 {
         self.bits().div_ceil(64)
     }
@@ -202,7 +208,7 @@ impl BloomShape {
         usize::try_from(self.words().div_ceil(WORDS_PER_LINE as u64)).unwrap_or(usize::MAX)
     }
 
-    /// Do a bit and its neighbours mean the same in both? Capacity and target may differ.
+    /// Returns whether each bit means the same in both. Capacity and target may differ.
     pub(crate) fn places_like(&self, other: &Self) -> bool {
         (self.bits(), self.probes) == (other.bits(), other.probes)
     }

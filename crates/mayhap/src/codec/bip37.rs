@@ -1,4 +1,4 @@
-//! BIP-37: what a Bitcoin light client sends in `filterload`.
+//! BIP-37: the filter that a Bitcoin light client sends in `filterload`.
 //!
 //! ```text
 //! ┌───────────────┬──────────────────────────────────────────┬────────────┬───────────┬───────┐
@@ -8,12 +8,12 @@
 //! n: one byte up to 252, then fd and two bytes, little-endian      n ≤ 36 000, functions ≤ 50
 //! ```
 //!
-//! Items are byte strings by the protocol: hashes of transactions as they are on the wire, data pushed by scripts, serialized outpoints. So there is no item
-//! encoding to name. A hash as explorers print it is the other way round.
+//! The protocol defines items as byte strings: hashes of transactions in wire order, data pushed by scripts, serialized outpoints. So there is
+//! no item encoding to name. Explorers print hashes with their bytes reversed.
 //!
-//! **A filter of no bytes, or of no functions, matches everything**: that is how nodes have treated it since 2013. Such a filter is easily made by mistake; a
-//! client asking for 1 item at a rate of 0.5 gets it, and so does one asking for more than 144 000 items. It is no [`WideBloom`], which has at least one bit, and
-//! so a [`FilterLoad`] has a [`Matcher`].
+//! **A filter of no bytes, or of no functions, matches everything**: nodes have treated it so since 2013. Such a filter is easily made by
+//! mistake: a client gets it for 1 item at a rate of 0.5, and for more than 144 000 items. A [`WideBloom`] has at least one bit and cannot
+//! represent it, so a [`FilterLoad`] has a [`Matcher`].
 //!
 //! ```
 //! use mayhap::codec::bip37::{self, FilterLoad};
@@ -29,8 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The filter tells every node it is sent to which addresses are watched, within its rate; that is why block filters
-//! ([`block_filter`](crate::codec::block_filter)) have taken its place.
+//! The filter reveals the watched addresses, up to its false-positive rate, to every node that receives it. Therefore block filters
+//! ([`block_filter`](crate::codec::block_filter)) have replaced it.
 
 use std::io::{self, Write};
 
@@ -44,40 +44,40 @@ use crate::item::{Item, ItemEncoding};
 use crate::sizing;
 use crate::wide::{BIP37_MAX_BYTES, BIP37_MAX_FUNCTIONS, WideBloom, WidePlacement};
 
-/// Flag: the node adds nothing to the filter.
+/// Flag: the node adds no items to the filter.
 pub const UPDATE_NONE: u8 = 0;
 /// Flag: the node adds the outpoint of every output that matches.
 pub const UPDATE_ALL: u8 = 1;
-/// Flag: the node does so for outputs that pay to a public key or to several.
+/// Flag: the node does so only for outputs that pay to a public key or to several.
 pub const UPDATE_P2PUBKEY_ONLY: u8 = 2;
 
-/// What a `filterload` message says.
+/// The content of a `filterload` message.
 #[derive(Debug)]
 pub struct FilterLoad {
-    /// What it matches.
+    /// The filter.
     pub matcher: Matcher,
-    /// What the node may add to it; the lowest two bits count.
+    /// What the node may add to the filter; only the lowest two bits are used.
     pub flags: u8,
 }
 
-/// What a filter matches.
+/// The items that a filter matches.
 #[derive(Debug)]
 pub enum Matcher {
-    /// Items that are in a Bloom filter.
+    /// The items in a Bloom filter.
     Items(WideBloom),
-    /// Everything, for it has no bytes or no functions.
+    /// Everything, because the filter has no bytes or no functions.
     Everything {
         /// The bytes, if it has any.
         bytes: Vec<u8>,
         /// The functions, if it has any.
         functions: u32,
-        /// The tweak, which says nothing here.
+        /// The tweak, which has no effect here.
         tweak: u32,
     },
 }
 
 impl FilterLoad {
-    /// Records `item`. `false`: mayhap it was here already, or the filter matches everything; nothing changed.
+    /// Inserts `item`. Returns `false` if nothing changed: the item may have been present already, or the filter matches everything.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         match &mut self.matcher {
             Matcher::Items(filter) => filter.insert(item),
@@ -85,7 +85,7 @@ impl FilterLoad {
         }
     }
 
-    /// `false`: certainly not in. `true`: mayhap.
+    /// Returns `false` if `item` was never inserted, `true` if it may have been.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         self.matcher.may_contain(item)
@@ -93,7 +93,7 @@ impl FilterLoad {
 }
 
 impl Matcher {
-    /// `false`: certainly not in. `true`: mayhap.
+    /// Returns `false` if `item` was never inserted, `true` if it may have been.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         match self {
@@ -102,14 +102,14 @@ impl Matcher {
         }
     }
 
-    /// Does it match everything, whatever was put in?
+    /// Returns whether the filter matches everything, whatever was inserted.
     #[must_use]
     pub const fn matches_everything(&self) -> bool {
         matches!(self, Self::Everything { .. })
     }
 }
 
-/// An empty filter as Bitcoin Core makes it for `elements` items. What the protocol has no room for is cut down to its limits, and the rate is then another.
+/// Creates an empty filter as Bitcoin Core does for `elements` items. Sizes are cut down to the limits of the protocol, which changes the rate.
 ///
 /// # Errors
 /// [`BuildError`] for a rate outside (0, 1) and for no items.
@@ -124,7 +124,7 @@ pub fn create(elements: u64, rate: f64, tweak: u32, flags: u8) -> Result<FilterL
     Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
 }
 
-/// How many bytes and functions Bitcoin Core computes; there may be none of either.
+/// Returns the number of bytes and of functions that Bitcoin Core computes; both may be 0.
 ///
 /// # Errors
 /// [`BuildError`] for a rate outside (0, 1) and for no items.
@@ -132,21 +132,21 @@ pub fn size(elements: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     let rate = check_rate(rate)?;
     let elements = sizing::check_capacity(elements)?;
     let ln_2 = std::f64::consts::LN_2;
-    // In this order: another rounds differently.
+    // Another order would round differently.
     let bits = (-1.0 / (ln_2 * ln_2) * elements as f64 * rate.ln()) as u64;
     let bytes = bits.min(BIP37_MAX_BYTES * 8) / 8;
-    // The division is one of whole numbers there.
+    // Bitcoin Core divides whole numbers here.
     let functions = (bytes * 8 / elements) as f64 * ln_2;
     Ok((bytes, (functions as u32).min(BIP37_MAX_FUNCTIONS)))
 }
 
-/// What a `filterload` message says, from its payload.
+/// Reads the payload of a `filterload` message.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole payload within the limits of the protocol.
 pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
     let mut cursor = Cursor::new(payload);
-    let length = compact_size::read(&mut cursor, "length, which is written too long,")?;
+    let length = compact_size::read(&mut cursor, "length in a longer form than needed")?;
     if length > BIP37_MAX_BYTES {
         return Err(DecodeError::BadField { field: "length", got: length });
     }
@@ -169,8 +169,8 @@ pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
 /// Writes the payload of a `filterload` message.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not of BIP-37, [`WriteError::NoRoom`] for bytes or functions past its limits,
-/// [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that does not follow BIP-37, [`WriteError::NoRoom`] for bytes or functions above its limits,
+/// [`WriteError::Io`] if `out` fails.
 pub fn write(load: &FilterLoad, out: &mut dyn Write) -> Result<(), WriteError> {
     match &load.matcher {
         Matcher::Items(filter) => write_items(filter, load.flags, out),
@@ -182,12 +182,12 @@ pub fn write(load: &FilterLoad, out: &mut dyn Write) -> Result<(), WriteError> {
     }
 }
 
-/// Writes the payload for a filter by itself.
+/// Writes the payload for a bare filter.
 ///
 /// # Errors
 /// As [`write()`].
 pub fn write_items(filter: &WideBloom, flags: u8, out: &mut dyn Write) -> Result<(), WriteError> {
-    // Only a `.mayhap` file that nobody wrote can have other items.
+    // Only a forged `.mayhap` file can have another item encoding.
     let (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes) = (filter.placement(), filter.items()) else {
         let needs = "the murmur3 of BIP-37 of bytes";
         return Err(WriteError::OtherPlacement { needs, got: filter.hashing() });
@@ -198,7 +198,7 @@ pub fn write_items(filter: &WideBloom, flags: u8, out: &mut dyn Write) -> Result
     Ok(write_tail(functions, tweak, flags, out)?)
 }
 
-/// What comes before the bytes, if the protocol has room for so many and so many functions.
+/// Returns the bytes in front of the bits, if these numbers of bytes and functions are within the limits of the protocol.
 fn write_head(length: u64, functions: u32, out: &mut dyn Write) -> Result<(), WriteError> {
     if length > BIP37_MAX_BYTES {
         return Err(WriteError::NoRoom { field: "bytes", got: length, limit: BIP37_MAX_BYTES });
@@ -216,7 +216,7 @@ fn write_tail(functions: u32, tweak: u32, flags: u8, out: &mut dyn Write) -> io:
     out.write_all(&[flags])
 }
 
-/// The bits as `length` bytes, which need not be whole words.
+/// Returns the bits as `length` bytes, which need not be whole words.
 fn write_bytes(filter: &WideBloom, length: u64, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut words = Vec::with_capacity(length.next_multiple_of(8) as usize);
     write_words_le(filter.bits(), length.div_ceil(8), &mut words)?;
@@ -224,14 +224,14 @@ fn write_bytes(filter: &WideBloom, length: u64, out: &mut dyn Write) -> Result<(
     Ok(out.write_all(&words)?)
 }
 
-/// Could these bytes be such a payload?
+/// Returns whether these bytes look like such a payload.
 #[must_use]
 pub fn resembles(payload: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(payload);
     let fits = |length: u64, cursor: &Cursor<'_>| {
         (1..=BIP37_MAX_BYTES).contains(&length) && cursor.left() as u64 == length + 9
     };
-    let Ok(length) = compact_size::read(&mut cursor, "length, which is written too long,") else {
+    let Ok(length) = compact_size::read(&mut cursor, "length in a longer form than needed") else {
         return Resemblance::No;
     };
     if !fits(length, &cursor) || cursor.take(length).is_err() {

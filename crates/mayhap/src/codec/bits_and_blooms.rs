@@ -8,8 +8,8 @@
 //! {"m":192,"k":7,"b":"AAAAAAAAAMDFhMWQ…"}                               b: the bitset, from its length on, as base64url
 //! ```
 //!
-//! Neither says what the filter was sized for, nor how many items are in it. Go hashes the bytes it is given, so the encoding is whatever the
-//! caller of `Add` made of an item:
+//! Neither form contains the capacity or the number of items. Go hashes the bytes it is given, so the encoding is the one that the caller of
+//! `Add` used:
 //!
 //! | in Go | [`ItemEncoding`] |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! | `binary.LittleEndian.PutUint64(b, id); Add(b)` | [`U64Le`](ItemEncoding::U64Le) |
 //! | the same with `BigEndian`, as its readme does with 32 bits | [`Bytes`](ItemEncoding::Bytes), and `id.to_be_bytes()` here |
 //!
-//! A filter made by `FromWithM` of a slice longer than its bits has a bitset longer than `m`. It is refused: it could not be written back as it
-//! was.
+//! A filter made by `FromWithM` from a slice longer than its bits has a bitset longer than `m`. It is rejected, because it could not be
+//! written back unchanged.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -54,26 +54,26 @@ use crate::item::ItemEncoding;
 use crate::sizing;
 use crate::wide::{WideBloom, WidePlacement};
 
-/// An empty filter as `NewWithEstimates` makes it for `capacity` items.
+/// Creates an empty filter like `NewWithEstimates` for `capacity` items.
 ///
 /// # Errors
-/// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes, which Go would take.
+/// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes, which Go would accept.
 pub fn create(capacity: u64, rate: f64, items: ItemEncoding) -> Result<WideBloom, BuildError> {
     let (bits, probes) = size(capacity, rate)?;
     let shape = BloomShape::from_parts(bits, probes, capacity, rate)?;
     WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
 }
 
-/// An empty filter as `New(bits, probes)` makes it.
+/// Creates an empty filter like `New(bits, probes)`.
 ///
 /// # Errors
-/// [`BuildError`] for more than 2^49 bits or more than 255 probes. None of either means one, as in Go.
+/// [`BuildError`] for more than 2^49 bits or more than 255 probes. For both, 0 means 1, as in Go.
 pub fn create_exactly(bits: u64, probes: u32, items: ItemEncoding) -> Result<WideBloom, BuildError> {
     let shape = BloomShape::of_unknown_capacity(bits.max(1), probes.max(1))?;
     WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
 }
 
-/// How many bits and probes `EstimateParameters` computes.
+/// Returns the number of bits and probes that `EstimateParameters` computes.
 ///
 /// # Errors
 /// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes.
@@ -81,7 +81,7 @@ pub fn size(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     let rate = check_rate(rate)?;
     let n = sizing::check_capacity(capacity)? as f64;
     let ln_2 = std::f64::consts::LN_2;
-    // In this order: another rounds differently.
+    // Another order would round differently.
     let bits = (-n * rate.ln() / (ln_2 * ln_2)).ceil().max(1.0);
     let probes = (ln_2 * bits / n).ceil().max(1.0);
     if probes > 255.0 {
@@ -90,7 +90,7 @@ pub fn size(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     Ok((bits as u64, probes as u32))
 }
 
-/// The filter that `WriteTo` or `MarshalBinary` wrote, whose items became bytes in this way.
+/// Reads a filter written by `WriteTo` or `MarshalBinary`. `items` is how its items were encoded.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter.
@@ -100,7 +100,7 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<WideBloom, DecodeError>
     read_bitset(cursor, bits, probes, items)
 }
 
-/// What is behind `m` and `k` in both forms.
+/// Reads the bytes after `m` and `k`, which are the same in both forms.
 fn read_bitset(
     mut cursor: Cursor<'_>,
     bits: u64,
@@ -122,7 +122,7 @@ fn read_bitset(
 /// Writes the filter as `WriteTo` does.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     check_placement(filter)?;
     out.write_all(&filter.shape().bits().to_be_bytes())?;
@@ -146,7 +146,7 @@ fn write_bitset(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteErro
     Ok(())
 }
 
-/// Could these bytes be such a filter?
+/// Returns whether these bytes look like such a filter.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Some(&[bits, probes, length]) = bytes.as_chunks::<8>().0.first_chunk::<3>() else {
@@ -159,7 +159,7 @@ pub fn resembles(bytes: &[u8]) -> Resemblance {
     )
 }
 
-/// The object Go's `MarshalJSON` writes. Others may have put more into it.
+/// The object that Go's `MarshalJSON` writes. Other fields are ignored.
 #[derive(Deserialize)]
 struct Json<'a> {
     m: u64,
@@ -168,10 +168,10 @@ struct Json<'a> {
     b: Cow<'a, str>,
 }
 
-/// With its padding.
+/// base64url with padding.
 const BASE64: &GeneralPurpose = &URL_SAFE;
 
-/// The filter that `MarshalJSON` wrote, whose items became bytes in this way.
+/// Reads a filter written by `MarshalJSON`. `items` is how its items were encoded.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter.
@@ -184,7 +184,7 @@ pub fn read_json(json: &[u8], items: ItemEncoding) -> Result<WideBloom, DecodeEr
     read_bitset(Cursor::new(&bitset), m, k, items)
 }
 
-/// The byte at which JSON went wrong.
+/// Returns the offset of an error in the JSON text.
 pub(super) fn at(json: &[u8], cause: &serde_json::Error) -> u64 {
     let lines = json.split_inclusive(|&byte| byte == b'\n');
     let before: usize = lines.take(cause.line().saturating_sub(1)).map(<[u8]>::len).sum();
@@ -198,10 +198,10 @@ fn wrong_digit(cause: &Base64Error, len: usize) -> u64 {
     }
 }
 
-/// Writes the filter as `MarshalJSON` does, byte for byte.
+/// Writes the same bytes as `MarshalJSON`.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not of bits-and-blooms, [`WriteError::Io`] if `out` fails.
 pub fn write_json(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     check_placement(filter)?;
     write!(out, "{{\"m\":{},\"k\":{},\"b\":\"", filter.shape().bits(), filter.shape().probes())?;
@@ -213,7 +213,7 @@ pub fn write_json(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteEr
     Ok(())
 }
 
-/// Could this text be such a filter in JSON? Only one that says `m`, `k` and `b` and nothing else.
+/// Returns whether this text looks like such a filter in JSON: it must have `m`, `k` and `b` and nothing else.
 #[must_use]
 pub fn resembles_json(json: &[u8]) -> Resemblance {
     #[derive(Deserialize)]

@@ -9,11 +9,11 @@
 //!   before (3.0 and 3.11, "ma" to "me")     bit i: word i/64, bit i % 64, each word big-endian
 //! ```
 //!
-//! The file does not say which of the two it is, and either can be read as the other: the name of the SSTable tells, `na-1-big-Filter.db`.
-//! **Older ones than "ma"** (Cassandra 2, and early ScyllaDB) draw other positions from the same hash. They look the same and cannot be
-//! read here: such a filter would say *no* to its own items.
+//! The file does not contain its version, and either form can be read as the other. The name of the SSTable tells: `na-1-big-Filter.db`.
+//! **Filters older than "ma"** (Cassandra 2, and early ScyllaDB) derive other positions from the same hash. They look the same and are not
+//! supported: such a filter would answer *no* to its own items.
 //!
-//! Items are partition keys, as Cassandra serializes them, and most of those are given as bytes ([`ItemEncoding::Bytes`]):
+//! Items are partition keys as Cassandra serializes them. Pass most of them as bytes ([`ItemEncoding::Bytes`]):
 //!
 //! | partition key | item |
 //! |---|---|
@@ -23,8 +23,8 @@
 //! | `blob` | the bytes |
 //! | several columns | for each: its length in 2 bytes, big-endian; the bytes; a zero byte |
 //!
-//! What of this is proven, and how: the hash was compared with values that Cassandra's own class printed. Positions, layout and sizes
-//! follow the description of its code; no `Filter.db` that Cassandra wrote was at hand.
+//! How this was verified: the hash was compared with values printed by Cassandra's own class. Positions, layout and sizes follow the
+//! description of its code; no `Filter.db` written by Cassandra was available.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -53,7 +53,7 @@ use crate::item::ItemEncoding;
 use crate::probe::BloomPlacement;
 use crate::sizing;
 
-/// In which order the bits of a `Filter.db` lie. The version of the SSTable says it, the file does not.
+/// The order of the bits in a `Filter.db`. It depends on the version of the SSTable; the file does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
     /// Cassandra 3.0 and 3.11, SSTables "ma" to "me": words, big-endian.
@@ -65,33 +65,33 @@ pub enum BitOrder {
 const HEADER_BYTES: usize = 8;
 /// The numbers of the header are signed.
 const MAX_WORDS: u64 = i32::MAX as u64;
-/// Bits each filter has more than its items ask for.
+/// The number of bits that each filter has in addition to those its items need.
 const EXCESS_BITS: u64 = 20;
-/// The most bits per item, and the most probes, that Cassandra's table has.
+/// The largest number of bits per item and of probes in Cassandra's table.
 const MAX_BITS_PER_ITEM: u32 = 20;
 const MAX_K: u32 = 14;
-/// From this rate on the table is not asked.
+/// From this rate on the table is not used.
 const TRIVIAL_RATE: f64 = 0.393;
 
-/// An empty filter as Cassandra makes it for an SSTable of `keys` partitions and this `bloom_filter_fp_chance`.
+/// Creates an empty filter as Cassandra does for an SSTable of `keys` partitions and this `bloom_filter_fp_chance`.
 ///
 /// # Errors
-/// As [`size`], and [`BuildError`] for more bits than the file can say.
+/// As [`size`], and [`BuildError`] for more bits than the file format supports.
 pub fn create(keys: u64, fp_chance: f64, items: ItemEncoding) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(keys, fp_chance)?;
     let shape = BloomShape::from_parts(bits, probes, keys.max(1), fp_chance)?;
     Bloom::placed(shape, scheme(items), BloomPlacement::Cassandra)
 }
 
-/// How many bits Cassandra takes, whole words of them, and how many probes: the fewest bits per key, then the fewest probes, whose rate
-/// is low enough by its table.
+/// Returns the number of bits, in whole words, and the number of probes that Cassandra uses: the fewest bits per key, then the fewest
+/// probes, whose rate in its table is low enough.
 ///
-/// A chance of 0.393 or more gets one bit per key and two probes. (The table means two bits and one probe; Cassandra has the two numbers
-/// exchanged there.)
+/// A chance of 0.393 or more gets one bit per key and two probes. (The table means two bits and one probe; Cassandra swaps the two
+/// numbers there.)
 ///
 /// # Errors
 /// [`BuildError::RateOutOfRange`] for a chance outside (0, 1); Cassandra writes no filter for 1.
-/// [`BuildError::RateTooLow`] below 6.71e-5, where its table ends. [`BuildError::BitsOutOfRange`] for more than the file can say.
+/// [`BuildError::RateTooLow`] below 6.71e-5, where its table ends. [`BuildError::BitsOutOfRange`] for more bits than the file format supports.
 pub fn size(keys: u64, fp_chance: f64) -> Result<(u64, u32), BuildError> {
     let fp_chance = check_rate(fp_chance)?;
     sizing::check_capacity(keys.max(1))?;
@@ -112,9 +112,9 @@ pub fn size(keys: u64, fp_chance: f64) -> Result<(u64, u32), BuildError> {
     Ok((bits.next_multiple_of(64), probes))
 }
 
-/// The rate Cassandra's table has for so many bits per item and probes: (1 - e^(-k/b))^k with three digits.
+/// The rate in Cassandra's table for this number of bits per item and of probes: (1 - e^(-k/b))^k, rounded to three digits.
 fn table(bits_per_item: u32, probes: u32) -> f64 {
-    // The one cell that was rounded to two.
+    // The only entry that was rounded to two digits.
     if (bits_per_item, probes) == (5, 3) {
         return 0.092;
     }
@@ -127,7 +127,7 @@ fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::Cassandra, items).into()
 }
 
-/// The filter in a `Filter.db`.
+/// Reads the filter in a `Filter.db`.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole file.
@@ -150,8 +150,8 @@ pub fn read(bytes: &[u8], order: BitOrder, items: ItemEncoding) -> Result<Bloom,
 /// Writes the filter as Cassandra does.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not Cassandra's, [`WriteError::NoRoom`] for one that the file cannot say,
-/// [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not Cassandra's, [`WriteError::NoRoom`] for one that does not fit the file format,
+/// [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, order: BitOrder, out: &mut dyn Write) -> Result<(), WriteError> {
     let is_cassandras =
         matches!(filter.scheme(), HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::Cassandra);
@@ -160,7 +160,7 @@ pub fn write(filter: &Bloom, order: BitOrder, out: &mut dyn Write) -> Result<(),
     }
     let (bits, words) = (filter.shape().bits(), filter.shape().words());
     if bits % 64 != 0 {
-        return Err(WriteError::NoRoom { field: "bits besides whole words", got: bits % 64, limit: 0 });
+        return Err(WriteError::NoRoom { field: "bits after the last whole word", got: bits % 64, limit: 0 });
     }
     let said = u32::try_from(words).ok().filter(|&said| u64::from(said) <= MAX_WORDS);
     let said = said.ok_or(WriteError::NoRoom { field: "number of words", got: words, limit: MAX_WORDS })?;
@@ -173,7 +173,7 @@ pub fn write(filter: &Bloom, order: BitOrder, out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// Could these bytes be such a file? Its length must be right, and the number of probes one of Cassandra's.
+/// Returns whether these bytes look like such a file. Its length must match, and the number of probes must be one of Cassandra's.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(bytes);

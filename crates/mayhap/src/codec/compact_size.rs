@@ -1,11 +1,11 @@
-//! Bitcoin's number of changing length: one byte, or a mark and 2, 4 or 8 bytes, little-endian.
+//! Bitcoin's variable-length number: one byte, or a marker followed by 2, 4 or 8 bytes, little-endian.
 
 use std::io::{self, Write};
 
 use super::DecodeError;
 use super::cursor::Cursor;
 
-/// The next number, which must be as short as it can be; `field` is what it says.
+/// Reads the next number, which must have its shortest form. `field` names it in errors.
 pub(super) fn read(cursor: &mut Cursor<'_>, field: &'static str) -> Result<u64, DecodeError> {
     let (number, least) = match cursor.u8()? {
         0xfd => (cursor.u16_le()?.into(), 0xfd),
@@ -19,7 +19,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, field: &'static str) -> Result<u64, 
     Ok(number)
 }
 
-/// Writes it as short as it can be.
+/// Writes the number in its shortest form.
 pub(super) fn write(number: u64, out: &mut dyn Write) -> io::Result<()> {
     let bytes = number.to_le_bytes();
     match number {

@@ -1,10 +1,10 @@
-//! Reading the bytes of other programs one field after the other, none of them trusted.
+//! Reads the bytes of other programs field by field, without trusting them.
 
 use super::DecodeError;
 use crate::error::BuildError;
 use crate::store::{Lines, WORDS_PER_LINE};
 
-/// Bytes, and how far they have been read.
+/// A slice of bytes and a position in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -16,7 +16,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// How far it has come.
+    /// The position.
     pub(crate) const fn position(&self) -> usize {
         self.at
     }
@@ -26,7 +26,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     pub(crate) fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let need = (self.at as u64).saturating_add(count);
         let too_short = DecodeError::TooShort { need, got: self.bytes.len() as u64 };
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let taken = self.take(N as u64)?;
         Ok(std::array::from_fn(|i| taken[i]))
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// What is left.
+    /// The bytes that are left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();
@@ -85,12 +85,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `count` 64-bit words, little-endian, as lines. Nothing is allocated before they are known to be there.
+    /// Reads the next `count` little-endian 64-bit words as lines. Their presence is checked before anything is allocated.
     pub(crate) fn words_le(&mut self, count: u64) -> Result<Lines, DecodeError> {
         self.words(count, u64::from_le_bytes)
     }
 
-    /// The same, big-endian.
+    /// Reads the next `count` big-endian 64-bit words as lines.
     pub(crate) fn words_be(&mut self, count: u64) -> Result<Lines, DecodeError> {
         self.words(count, u64::from_be_bytes)
     }
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A bitmap of bytes whose first bit is the lowest of the first byte, as lines.
+/// Converts a bitmap, whose first bit is the lowest bit of the first byte, into lines.
 pub(crate) fn lines_of_lsb_first(bytes: &[u8]) -> Result<Lines, BuildError> {
     let mut lines = Lines::zeroed(bytes.len().div_ceil(WORDS_PER_LINE * 8))?;
     for (to, from) in lines.words_mut().iter_mut().zip(bytes.chunks(8)) {
@@ -120,7 +120,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn fields_come_in_order_and_nothing_is_read_behind_the_end() {
+    fn fields_come_in_order_and_nothing_is_read_past_the_end() {
         let mut cursor = Cursor::new(&[1, 2, 0, 0, 0, 3, 9, 9]);
         assert_eq!((cursor.u8(), cursor.u16_le(), cursor.position()), (Ok(1), Ok(2), 3));
         assert_eq!(cursor.u32_be(), Ok(3 << 8 | 9));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bitmap_becomes_words_whole_or_not() {
+    fn bitmaps_of_whole_and_partial_words_become_words() {
         let lines = lines_of_lsb_first(&[0b1, 0, 0, 0, 0, 0, 0, 0, 0b10]).unwrap();
         let words: Vec<u64> = lines.words().iter().map(|word| word.load(Ordering::Relaxed)).collect();
         assert_eq!(words, [1, 2, 0, 0, 0, 0, 0, 0]);

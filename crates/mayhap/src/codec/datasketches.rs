@@ -13,9 +13,9 @@
 //!   8-byte words before the bits
 //! ```
 //!
-//! The image does not say what the items were; whoever reads it does:
+//! The image does not contain the type of its items; the reader must name it:
 //!
-//! | put in with `update` of | [`ItemEncoding`] |
+//! | inserted by `update` with | [`ItemEncoding`] |
 //! |---|---|
 //! | `String`, `std::string` | [`Utf8`](ItemEncoding::Utf8) |
 //! | `long`; in C++ every signed integer | [`I64Le`](ItemEncoding::I64Le) |
@@ -23,16 +23,17 @@
 //! | `double`, in C++ also `float` | [`F64Le`](ItemEncoding::F64Le), as text: `"1.5"`, `"NaN"` |
 //! | `byte[]`, pointer and length | [`Bytes`](ItemEncoding::Bytes) |
 //!
-//! **Empty text** is ignored by the original, and so it is here: [`insert`](Bloom::insert) changes nothing and answers `false`,
-//! [`may_contain`](Bloom::may_contain) is always `false`. An empty byte string is an item like any other, as in Java; C++ ignores it too.
+//! **Empty text** is ignored, as in the original: [`insert`](Bloom::insert) changes nothing and returns `false`, and
+//! [`may_contain`](Bloom::may_contain) always returns `false`. An empty byte string is an item like any other, as in Java; C++ ignores it too.
 //!
-//! **The count of ones** is all ones, "count them yourself", once `update` was called; an image made by a union or by `queryAndUpdate` has the
-//! number. C++ may even leave an old number there. So it is not believed, and [`write()`] writes all ones, which are the bytes that Java
-//! writes; [`write_counted`] writes the number.
+//! **The count of ones** is all ones ("count them") after `update` was called. An image made by a union or by `queryAndUpdate` contains the
+//! number. C++ may leave an outdated number there, so this reader does not trust it. [`write()`] writes all ones, the same bytes as Java;
+//! [`write_counted`] writes the number.
 //!
-//! Traps: filters of two seeds cannot be merged, and Java draws a random seed unless it is given one. `-0.0` and `0.0` are two items in Java
-//! and one in C++; here they are two. Neither library reaches bits past 2^32, each goes wrong there in a way of its own, so larger filters
-//! (over 512 MiB) are refused.
+//! Traps:
+//! * Filters with different seeds cannot be merged, and Java uses a random seed unless it is given one.
+//! * `-0.0` and `0.0` are two items in Java and one in C++; here they are two.
+//! * Neither library handles bits above 2^32 correctly, and they fail in different ways. Larger filters (over 512 MiB) are rejected.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -60,7 +61,7 @@ use crate::item::ItemEncoding;
 use crate::probe::BloomPlacement;
 use crate::sizing;
 
-/// Whose way of choosing the number of probes. They differ where the rate is (nearly) a power of two. Reading does not depend on it.
+/// The library whose number of probes a new filter copies. They differ if the rate is (nearly) a power of two. Reading does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
     /// datasketches-java: from the number of bits.
@@ -69,9 +70,9 @@ pub enum Library {
     Cpp,
 }
 
-/// The seed of everything in DataSketches that was not given another, and a good choice.
+/// The default seed of everything in DataSketches, and a good choice.
 pub const DEFAULT_SEED: u64 = 9001;
-/// How much memory [`read`] takes for an image of an empty filter, which says its size without having it.
+/// The memory limit of [`read`] for an empty filter, whose image contains its size but no bits.
 pub const EMPTY_LIMIT_BYTES: u64 = 64 << 20;
 
 const VERSION: u8 = 1;
@@ -80,12 +81,12 @@ const EMPTY_FLAG: u8 = 4;
 /// Preambles in words of 8 bytes.
 const EMPTY_PREAMBLE: u8 = 3;
 const PREAMBLE: u8 = 4;
-/// Where both libraries run out of bits.
+/// Neither library can address bits above this.
 const MAX_WORDS: u64 = 1 << 26;
-/// In place of the number of ones: "count them".
+/// Stored instead of the number of ones: "count them".
 const UNCOUNTED: u64 = u64::MAX;
 
-/// An empty filter as `createByAccuracy` makes it for `expected_items` items.
+/// Creates an empty filter like `createByAccuracy` for `expected_items` items.
 ///
 /// # Errors
 /// [`BuildError`] for no items, a rate outside (0, 1), more than 2^32 bits or more than 255 probes.
@@ -102,7 +103,7 @@ pub fn create(
     Bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
 }
 
-/// An empty filter as `createBySize` makes it: of `bits` bits, rounded up to whole words, and `probes` probes.
+/// Creates an empty filter like `createBySize`: `bits` bits, rounded up to whole words, and `probes` probes.
 ///
 /// # Errors
 /// [`BuildError`] for no bits or more than 2^32, no probes or more than 255.
@@ -112,7 +113,7 @@ pub fn create_with_bits(bits: u64, probes: u32, seed: u64, items: ItemEncoding) 
     Bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
 }
 
-/// How many bits the library computes, before it rounds them up to whole words, and how many probes.
+/// Returns the number of bits that the library computes, before it rounds them up to whole words, and the number of probes.
 ///
 /// # Errors
 /// [`BuildError`] for no items, a rate outside (0, 1), or more than 255 probes.
@@ -143,19 +144,19 @@ fn scheme(seed: u64, items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::DataSketches { seed }, items).into()
 }
 
-/// The filter in an image that one of the libraries wrote, whose items were of this kind.
+/// Reads a filter from an image of one of the libraries. `items` is how its items were encoded.
 ///
 /// # Errors
-/// [`DecodeError`] for anything but one whole image, and for one of an empty filter of more than [`EMPTY_LIMIT_BYTES`].
+/// [`DecodeError`] for anything but one whole image, and for an empty filter of more than [`EMPTY_LIMIT_BYTES`].
 pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     read_within(bytes, EMPTY_LIMIT_BYTES, items)
 }
 
-/// [`read`] with a limit of your own for the image of an empty filter. All others take no more memory than they have bytes, but for a
+/// Like [`read`], with another limit for the image of an empty filter. All other images take no more memory than their length, plus at most a
 /// cache line.
 ///
 /// # Errors
-/// [`DecodeError`] for anything but one whole image, and for one of an empty filter of more than `empty_limit_bytes`.
+/// [`DecodeError`] for anything but one whole image, and for an empty filter of more than `empty_limit_bytes`.
 pub fn read_within(bytes: &[u8], empty_limit_bytes: u64, items: ItemEncoding) -> Result<Bloom, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let [preamble, version, family, flags] = cursor.array()?;
@@ -176,12 +177,12 @@ pub fn read_within(bytes: &[u8], empty_limit_bytes: u64, items: ItemEncoding) ->
     }
     let (probes, unused) = (cursor.u16_le()?, cursor.u16_le()?);
     if unused != 0 {
-        return bad("unused bytes behind the number of hashes", unused.into());
+        return bad("unused bytes after the number of hashes", unused.into());
     }
     let seed = cursor.u64_le()?;
     let (words, unused) = (u64::from(cursor.u32_le()?), cursor.u32_le()?);
     if unused != 0 {
-        return bad("unused bytes behind the number of words", unused.into());
+        return bad("unused bytes after the number of words", unused.into());
     }
     if words > MAX_WORDS {
         return bad("number of words", words);
@@ -201,15 +202,15 @@ pub fn read_within(bytes: &[u8], empty_limit_bytes: u64, items: ItemEncoding) ->
     Ok(Bloom::of_placed_bits(shape, scheme(seed, items), BloomPlacement::DataSketches, bits))
 }
 
-/// Writes the filter as Java's `toByteArray` does after `update`: the ones are left to be counted by who reads it.
+/// Writes the filter like Java's `toByteArray` after `update`: the reader must count the ones.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not DataSketches', [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not DataSketches', [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     write_image(filter, UNCOUNTED, out)
 }
 
-/// [`write()`] with the number of ones, as the libraries write a union.
+/// Like [`write()`], with the number of ones, as the libraries write a union.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -229,7 +230,7 @@ fn write_image(filter: &Bloom, ones: u64, out: &mut dyn Write) -> Result<(), Wri
     };
     let seed = seed.ok_or_else(|| WriteError::other_placement("DataSketches' XXH64 and its rule", filter))?;
     let words = filter.shape().words();
-    // Only a `.mayhap` file that nobody wrote can say otherwise.
+    // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !filter.shape().bits().is_multiple_of(64) {
         return Err(WriteError::NoRoom {
             field: "whole words of bits",
@@ -240,9 +241,9 @@ fn write_image(filter: &Bloom, ones: u64, out: &mut dyn Write) -> Result<(), Wri
     let is_empty = filter.ones() == 0;
     let (preamble, flags) = if is_empty { (EMPTY_PREAMBLE, EMPTY_FLAG) } else { (PREAMBLE, 0) };
     out.write_all(&[preamble, VERSION, FAMILY, flags])?;
-    out.write_all(&filter.shape().probes().to_le_bytes())?; // two bytes of it are the unused ones
+    out.write_all(&filter.shape().probes().to_le_bytes())?; // includes the two unused bytes
     out.write_all(&seed.to_le_bytes())?;
-    out.write_all(&words.to_le_bytes())?; // and four of this
+    out.write_all(&words.to_le_bytes())?; // includes the four unused bytes
     if !is_empty {
         out.write_all(&ones.to_le_bytes())?;
         write_words_le(filter.bits(), words, out)?;
@@ -250,7 +251,7 @@ fn write_image(filter: &Bloom, ones: u64, out: &mut dyn Write) -> Result<(), Wri
     Ok(())
 }
 
-/// Could these bytes be such an image?
+/// Returns whether these bytes look like such an image.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(bytes);

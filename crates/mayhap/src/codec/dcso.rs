@@ -7,15 +7,15 @@
 //! └───────┴───┴───────┴───┴───┴───┴──────────────────────────────┴──────────┘     low byte of the flags: 1, the version
 //! ```
 //!
-//! An item is a line without its `\n` or `\r\n`: text is its UTF-8 here, and byte strings are taken as they are. Whatever follows the words
-//! is the user's own [`data`](Dcso::data).
+//! An item is a line without its `\n` or `\r\n`. Here, text is hashed as UTF-8, and byte strings are hashed unchanged. The bytes after the
+//! words are the user's own [`data`](Dcso::data).
 //!
-//! * `bloom set-data` keeps the newline at the end of what it is given. So does this reader.
-//! * `bloom` unpacks gzip only when told so (`--gzip`); the file does not say it. [`read`] looks at the first two bytes.
-//! * `bloom` never refuses an item: a file with `N` far above `n` answers *mayhap* to nearly everything. Compare
+//! * `bloom set-data` keeps the newline at the end of its input. So does this reader.
+//! * `bloom` decompresses gzip only with `--gzip`, because it does not detect it. [`read`] looks at the first two bytes.
+//! * `bloom` never rejects an item: a file with `N` far above `n` answers *maybe* to nearly every item. Compare
 //!   [`inserted`](Bloom::inserted) with [`capacity`](Bloom::capacity).
-//! * Flags above the version are ignored and forgotten, as `bloom` does. Bits behind the last one, which `bloom` never sets and never
-//!   looks at, are refused.
+//! * Flags above the version are ignored and dropped, as `bloom` does. Bits past the last one are rejected; `bloom` never sets or reads
+//!   them.
 //!
 //! ```
 //! use mayhap::codec::dcso::{self, Packing};
@@ -25,7 +25,7 @@
 //! let mut file = Vec::new();
 //! dcso::write(&seen, b"{\"source\":\"feed 7\"}", Packing::Gzip, &mut file)?;
 //!
-//! let same = dcso::read(&file, 1 << 20)?; // unpacked at most a megabyte
+//! let same = dcso::read(&file, 1 << 20)?; // at most a megabyte uncompressed
 //! assert!(same.filter.may_contain("evil.example"));
 //! assert_eq!(same.data, b"{\"source\":\"feed 7\"}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -48,23 +48,23 @@ use crate::probe::BloomPlacement;
 use crate::sizing::{self, MAX_BITS};
 use crate::store::Lines;
 
-/// What a `.bloom` file holds.
+/// The content of a `.bloom` file.
 #[derive(Debug)]
 pub struct Dcso {
     /// The filter. Its capacity, target rate and count are the file's `n`, `p` and `N`.
     pub filter: Bloom,
-    /// What the user attached; mostly nothing.
+    /// The data that the user attached; usually empty.
     pub data: Vec<u8>,
-    /// How the file was packed.
+    /// How the file was compressed.
     pub packing: Packing,
 }
 
-/// How the bytes of a file are packed.
+/// How the bytes of a file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// Not at all.
+    /// Not compressed.
     Plain,
-    /// The whole file inside gzip, as `bloom --gzip` has it.
+    /// The whole file inside gzip, like `bloom --gzip`.
     Gzip,
 }
 
@@ -78,27 +78,27 @@ const HEADER_BYTES: usize = 48;
 /// The low byte of the flags.
 const VERSION: u64 = 1;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// A gzip stream never unpacks to more than so many times its length: 258 bytes take two bits at least.
+/// A gzip stream never decompresses to more than this many times its length: 258 bytes take at least two bits.
 const GZIP_MOST_RATIO: u64 = 1032;
 
-/// An empty filter as `bloom create -n … -p …` makes it.
+/// Creates an empty filter like `bloom create -n … -p …`.
 ///
 /// # Errors
-/// [`BuildError`] for what [`size`] refuses, and for more than 255 probes (a rate below 10^-76).
+/// [`BuildError`] for numbers that [`size`] rejects, and for more than 255 probes (a rate below 10^-76).
 pub fn create(n: u64, p: f64) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(n, p)?;
     let shape = BloomShape::from_parts(bits, probes, n, p)?;
     Bloom::placed(shape, scheme(), BloomPlacement::Dcso)
 }
 
-/// How many bits and probes `bloom` takes for `n` items at a rate of `p`.
+/// Returns the number of bits and probes that `bloom` uses for `n` items at a rate of `p`.
 ///
 /// # Errors
-/// [`BuildError`] for no items, a rate outside (0, 1), and where that makes no bits, or too many.
+/// [`BuildError`] for no items, a rate outside (0, 1), and numbers that give no bits or too many.
 pub fn size(n: u64, p: f64) -> Result<(u64, u32), BuildError> {
     let (items, p) = (sizing::check_capacity(n)? as f64, check_rate(p)?);
     let ln_2 = std::f64::consts::LN_2;
-    // In this order: another rounds differently. Down, where the mathematics would have it up.
+    // Another order would round differently. `bloom` rounds down, although rounding up would be correct.
     let bits = (items * p.ln() / (ln_2 * ln_2)).ceil().abs();
     if bits < 1.0 || bits > MAX_BITS as f64 {
         return Err(BuildError::BitsOutOfRange { got: bits as u64, limit: MAX_BITS });
@@ -111,7 +111,7 @@ fn scheme() -> HashScheme {
     ForeignScheme::new(ForeignHash::Dcso, ItemEncoding::Bytes).into()
 }
 
-/// What is in a `.bloom` file, plain or gzip. A compressed one is unpacked to at most `unpacked_limit` bytes, filter and data together.
+/// Reads a `.bloom` file, plain or gzip. A compressed file is decompressed to at most `unpacked_limit` bytes, filter and data together.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole file; [`DecodeError::UnpacksTooLarge`] for one above the limit.
@@ -128,14 +128,14 @@ pub fn read(bytes: &[u8], unpacked_limit: u64) -> Result<Dcso, DecodeError> {
     Ok(Dcso { filter, data, packing })
 }
 
-/// Unpacked bytes, taken one stretch after the other. The words go where they stay, so that a large file is never there twice.
+/// Uncompressed bytes, read in order. The words are read straight into the filter, so a large file is never in memory twice.
 struct Unpacking<R> {
     from: R,
-    /// How many were taken.
+    /// The number of bytes read.
     at: u64,
-    /// So many there are at most, whatever the header says.
+    /// The largest possible number of bytes, whatever the header contains.
     most: u64,
-    /// So many are wanted at most.
+    /// The largest number of bytes the caller accepts.
     limit: u64,
 }
 
@@ -152,7 +152,7 @@ impl<R: Read> Unpacking<R> {
         Ok((filter, data))
     }
 
-    /// `Ok` if `count` more bytes may come. Comes before memory is taken for them.
+    /// `Ok` if `count` more bytes may be read. Called before memory is allocated for them.
     fn expect(&self, count: u64) -> Result<(), DecodeError> {
         let need = self.at.saturating_add(count);
         if need > self.most {
@@ -192,7 +192,7 @@ impl<R: Read> Unpacking<R> {
         Ok(lines)
     }
 
-    /// Everything that follows. Grows as it comes; nobody says before how much it is.
+    /// Reads all remaining bytes. Their number is not known in advance, so the memory grows with them.
     fn rest(self) -> Result<Vec<u8>, DecodeError> {
         let left = self.limit - self.at;
         let mut rest = Vec::new();
@@ -207,7 +207,7 @@ impl<R: Read> Unpacking<R> {
     }
 }
 
-/// The shape a header speaks of, and how many insertions were counted.
+/// Reads the header: the shape of the filter and the number of insertions counted.
 fn fields(header: &[u8; HEADER_BYTES]) -> Result<(BloomShape, u64), DecodeError> {
     let mut cursor = Cursor::new(header);
     let flags = cursor.u64_le()?;
@@ -223,10 +223,10 @@ fn fields(header: &[u8; HEADER_BYTES]) -> Result<(BloomShape, u64), DecodeError>
     Ok((BloomShape::from_parts(m, probes, n, p)?, inserted))
 }
 
-/// Writes the filter, and behind it the user's own `data`.
+/// Writes the filter, followed by the user's own `data`.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not DCSO's, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not DCSO's, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, data: &[u8], packing: Packing, out: &mut dyn Write) -> Result<(), WriteError> {
     if filter.placement() != BloomPlacement::Dcso || *filter.scheme() != scheme() {
         return Err(WriteError::other_placement("DCSO's FNV-1 and its own series of positions", filter));
@@ -253,7 +253,7 @@ fn write_plain(filter: &Bloom, data: &[u8], out: &mut dyn Write) -> Result<(), W
     Ok(())
 }
 
-/// Could these bytes be such a file, plain or gzip? Of a compressed one only the header is unpacked.
+/// Returns whether these bytes look like such a file, plain or gzip. Only the header of a compressed file is decompressed.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut header = [0; HEADER_BYTES];

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::BuildError;
 use crate::kind::Kind;
 
-/// Why these bytes are not the filter they should be. Nothing larger than the bytes themselves was allocated.
+/// Why these bytes are not the expected filter. Nothing larger than the bytes themselves was allocated.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -13,12 +13,12 @@ pub enum DecodeError {
     TooShort {
         /// Bytes needed.
         need: u64,
-        /// Bytes there are.
+        /// Bytes available.
         got: u64,
     },
-    /// Bytes are left over behind the payload.
+    /// Bytes are left over after the payload.
     TrailingBytes {
-        /// How many.
+        /// The number of extra bytes.
         extra: u64,
     },
     /// The first eight bytes are not those of a `.mayhap` file.
@@ -47,52 +47,52 @@ pub enum DecodeError {
         /// The number in the header.
         got: u16,
     },
-    /// The header names a hash scheme that does not exist, or one where none belongs.
+    /// The header names a hash scheme that does not exist, or names one for a kind that does not hash.
     UnknownHashScheme {
         /// The number in the header.
         got: u16,
     },
-    /// The header does not add up to its checksum: it was damaged.
+    /// The header does not match its checksum: it is damaged.
     HeaderDamaged,
-    /// The payload does not add up to its checksum: it was damaged.
+    /// The payload does not match its checksum: it is damaged.
     PayloadDamaged,
-    /// A field of the header has a value it cannot have.
+    /// A field of the header has an invalid value.
     BadField {
-        /// Which one.
+        /// The name of the field.
         field: &'static str,
-        /// What it says.
+        /// The value found.
         got: u64,
     },
-    /// A bit is set that no item can have set.
+    /// A bit is set that no item can set.
     StrayBit {
-        /// Its number.
+        /// The index of the bit.
         bit: u64,
     },
-    /// The system would not read the file.
+    /// The file could not be read.
     Unreadable {
-        /// From which byte on.
+        /// The offset of the first byte that was to be read.
         at: u64,
     },
-    /// The system would not map the words.
+    /// The words could not be mapped into memory.
     Unmappable {
-        /// Where in the file they begin.
+        /// The offset of the words in the file.
         at: u64,
-        /// How many bytes they take.
+        /// The length of the words in bytes.
         bytes: u64,
     },
-    /// The measurements in the header make no filter, or one too large for this machine.
+    /// The numbers in the header do not describe a valid filter, or the filter is too large for this machine.
     Unbuildable(BuildError),
-    /// Another program may have written these bytes, but this one does not know how to read them.
+    /// Another program may have written these bytes, but this library cannot read them.
     Unsupported {
-        /// What it cannot read.
+        /// What is not supported.
         what: &'static str,
     },
-    /// A value of a module of Redis that is no Bloom or cuckoo filter.
+    /// A Redis module value that is not a Bloom or cuckoo filter.
     OtherModule {
         /// The name of its type, nine letters.
         name: Box<str>,
     },
-    /// A value of a module of Redis that a later version of the module wrote.
+    /// A Redis module value that a later version of the module wrote.
     NewerModule {
         /// The name of its type, nine letters.
         name: &'static str,
@@ -101,18 +101,18 @@ pub enum DecodeError {
         /// The newest version this program reads.
         newest: u32,
     },
-    /// The compressed bytes are more, unpacked, than the caller allows.
+    /// The uncompressed data is larger than the caller allows.
     UnpacksTooLarge {
-        /// What is allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The compressed bytes were damaged, or cut off.
+    /// The compressed bytes are damaged or truncated.
     BadCompression,
-    /// The text is not what it should be.
+    /// The text is malformed.
     Malformed {
-        /// What it should be.
+        /// The expected form.
         what: &'static str,
-        /// The first byte that is not.
+        /// The offset of the first invalid byte.
         at: u64,
     },
 }
@@ -122,7 +122,7 @@ impl fmt::Display for DecodeError {
         match self {
             Self::TooShort { need, got } => write!(f, "encoded filter needs {need} bytes, got {got}"),
             Self::TrailingBytes { extra } => {
-                write!(f, "{extra} bytes are left over behind the encoded filter")
+                write!(f, "{extra} bytes left over after the encoded filter")
             }
             Self::BadMagic => f.write_str("not a mayhap filter: the first eight bytes differ"),
             Self::UnknownVersion { got, newest } => {
@@ -141,14 +141,14 @@ impl fmt::Display for DecodeError {
             Self::HeaderDamaged => f.write_str("header is damaged: its checksum differs"),
             Self::PayloadDamaged => f.write_str("payload is damaged: its checksum differs"),
             Self::BadField { field, got } => write!(f, "header field {field} cannot be {got}"),
-            Self::StrayBit { bit } => write!(f, "bit {bit} is set, which no item can have set"),
-            Self::Unreadable { at } => write!(f, "the system would not read the header at byte {at}"),
+            Self::StrayBit { bit } => write!(f, "bit {bit} is set, but no item can set it"),
+            Self::Unreadable { at } => write!(f, "could not read the header at byte {at}"),
             Self::Unmappable { at, bytes } => {
-                write!(f, "the system would not map {bytes} bytes from byte {at} on")
+                write!(f, "could not map {bytes} bytes of the file, starting at byte {at}")
             }
             Self::Malformed { what, at } => write!(f, "not {what}: byte {at} is wrong"),
-            Self::Unbuildable(cause) => write!(f, "the measurements in the header make no filter: {cause}"),
-            Self::Unsupported { what } => write!(f, "{what} cannot be read"),
+            Self::Unbuildable(cause) => write!(f, "the header does not describe a valid filter: {cause}"),
+            Self::Unsupported { what } => write!(f, "unsupported: {what}"),
             Self::OtherModule { name } => match module_content(name) {
                 Some(what) => write!(f, "module type {name} is a {what}, not a Bloom or cuckoo filter"),
                 None => write!(f, "module type {name} is not a Bloom or cuckoo filter"),
@@ -160,14 +160,14 @@ impl fmt::Display for DecodeError {
                 )
             }
             Self::UnpacksTooLarge { limit } => {
-                write!(f, "unpacked it is more than the limit of {limit} bytes")
+                write!(f, "the uncompressed data exceeds the limit of {limit} bytes")
             }
-            Self::BadCompression => f.write_str("the compressed bytes are damaged or cut off"),
+            Self::BadCompression => f.write_str("the compressed bytes are damaged or truncated"),
         }
     }
 }
 
-/// What the other types of RedisBloom hold.
+/// The structure that another RedisBloom type holds.
 fn module_content(name: &str) -> Option<&'static str> {
     match name {
         "TDIS-TYPE" => Some("t-digest"),
@@ -177,9 +177,9 @@ fn module_content(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Where the schemes of other programs went that are not known.
+/// A hint appended to unknown schemes if the readers of other programs' formats were not compiled in.
 const fn built_without_formats() -> &'static str {
-    if cfg!(feature = "formats") { "" } else { "; those of other programs need the feature `formats`" }
+    if cfg!(feature = "formats") { "" } else { "; filters of other programs need the feature `formats`" }
 }
 
 impl std::error::Error for DecodeError {

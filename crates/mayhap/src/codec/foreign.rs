@@ -1,4 +1,4 @@
-//! What the readers and writers of other programs' formats share.
+//! Code shared by the readers and writers of other programs' formats.
 
 use std::fmt;
 use std::io;
@@ -8,32 +8,32 @@ use crate::bloom::Bloom;
 use crate::error::BuildError;
 use crate::hash::HashScheme;
 use crate::kind::Kind;
-use crate::probe::{ForeignProbes, Range, Stream};
+use crate::probe::{ForeignProbes, Range, PositionStream};
 
-/// Does a file look like one of some format? Answered from its bytes alone.
+/// Whether a file looks like one of some format, judged by its bytes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resemblance {
-    /// It is none.
+    /// The file does not have this format.
     No,
-    /// It could be one: lengths and fields agree, but there is no mark that only this format has.
+    /// The file may have this format: lengths and fields agree, but the format has no magic number to confirm it.
     Could,
-    /// It has a mark that only this format has.
+    /// The file has a magic number that only this format uses.
     Surely,
 }
 
 impl Resemblance {
-    /// `Could` or `No`.
+    /// Returns `Could` or `No`.
     pub(crate) const fn could(it_could: bool) -> Self {
         if it_could { Self::Could } else { Self::No }
     }
 }
 
-/// A rate as other programs take it, strictly between 0 and 1: some promise less than anybody could measure.
+/// Accepts any rate strictly between 0 and 1, as other programs do. Some promise rates too small to measure.
 pub(crate) fn check_rate(rate: f64) -> Result<f64, BuildError> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(BuildError::RateOutOfRange { got: rate }) }
 }
 
-/// Where the bits of one item are, in the order in which another program sets them.
+/// The positions of the bits of one item, in the order in which the other program sets them.
 #[derive(Clone, Debug)]
 pub struct Positions {
     probes: ForeignProbes,
@@ -69,44 +69,43 @@ impl ExactSizeIterator for Positions {}
 pub enum WriteError {
     /// The format holds another kind of filter.
     OtherKind {
-        /// Kinds of filters the format holds.
+        /// The kinds of filters the format holds.
         holds: &'static str,
-        /// The kind of this one.
+        /// The kind of this filter.
         got: Kind,
     },
-    /// The filter places its items by another rule than the format's readers do, or hashes them otherwise; without its items it cannot
-    /// be placed anew.
+    /// The filter hashes or places its items differently from the format's readers. It can only be rebuilt from its items.
     OtherPlacement {
         /// How the format's readers hash and place items.
         needs: &'static str,
-        /// How this filter does.
+        /// How this filter hashes and places items.
         got: String,
     },
-    /// The format is only read.
+    /// The format can be read, but not written.
     ReadOnly {
-        /// Which one.
+        /// The format.
         format: Format,
     },
-    /// The format has no room for a number of this filter.
+    /// A number of this filter is too large for the format.
     NoRoom {
-        /// Which one.
+        /// The name of the number.
         field: &'static str,
-        /// What it is.
+        /// Its value.
         got: u64,
-        /// The largest the format can say.
+        /// The largest value the format can hold.
         limit: u64,
     },
-    /// The writer's output refused.
+    /// The output could not be written.
     Io(io::Error),
 }
 
 impl WriteError {
-    /// The refusal of a filter that hashes or places its items otherwise than `needs`; `got` is its scheme and its shape.
+    /// The error for a filter that does not hash and place its items by `needs`; `got` becomes its scheme and its shape.
     pub(crate) fn other_rule(needs: &'static str, scheme: &HashScheme, shape: &dyn fmt::Display) -> Self {
         Self::OtherPlacement { needs, got: format!("{scheme:?}, {shape}") }
     }
 
-    /// The refusal of a classic filter that hashes or places its items otherwise than `needs`.
+    /// The error for a classic filter that does not hash and place its items by `needs`.
     pub(crate) fn other_placement(needs: &'static str, filter: &Bloom) -> Self {
         Self::OtherPlacement { needs, got: format!("{:?}, {:?}", filter.scheme(), filter.placement()) }
     }
@@ -118,12 +117,12 @@ impl fmt::Display for WriteError {
             Self::OtherKind { holds, got } => write!(f, "the format holds {holds}, not a {got} filter"),
             Self::OtherPlacement { needs, got } => write!(
                 f,
-                "the format needs items placed by {needs}, and this filter has {got}; \
-                 a filter cannot be placed anew without its items; `Format::build` makes one of those"
+                "the format needs items placed by {needs}, but this filter uses {got}; \
+                 a filter cannot be converted without its items; rebuild it from them with `Format::build`"
             ),
-            Self::ReadOnly { format } => write!(f, "{format} files are only read here, not written"),
+            Self::ReadOnly { format } => write!(f, "{format} files can be read, but not written"),
             Self::NoRoom { field, got, limit } => {
-                write!(f, "the format has room for {field} up to {limit}, this filter has {got}")
+                write!(f, "the format limits {field} to {limit}, this filter has {got}")
             }
             Self::Io(cause) => write!(f, "could not write: {cause}"),
         }

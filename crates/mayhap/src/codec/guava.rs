@@ -7,7 +7,7 @@
 //! └──────────┴───┴───────────┴──────────────────────────────┘
 //! ```
 //!
-//! The stream says neither what it was sized for nor how its items became bytes: that was the *funnel*, and the reader must name it.
+//! The stream contains neither its capacity nor how its items were encoded. The encoding was the *funnel*, and the reader must name it:
 //!
 //! | funnel | [`ItemEncoding`] |
 //! |---|---|
@@ -44,7 +44,7 @@ use crate::item::ItemEncoding;
 use crate::probe::{BloomPlacement, ForeignProbes};
 use crate::sizing;
 
-/// How Guava draws positions from its 128 bits of murmur3. The stream says which.
+/// How Guava derives positions from its 128 bits of murmur3. The stream contains the strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// `MURMUR128_MITZ_32`: the default up to Guava 16. Cannot reach bits above 2^31.
@@ -53,7 +53,7 @@ pub enum Strategy {
     Mitz64,
 }
 
-/// Which Guava a new filter is to be sized like; the number of probes of very small filters differs. Reading does not depend on it.
+/// The version of Guava whose sizing a new filter copies; very small filters differ in their number of probes. Reading does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// Guava 18 to 33.3.
@@ -72,13 +72,13 @@ impl Strategy {
 }
 
 const HEADER_BYTES: usize = 6;
-/// What a Java array of `long` can hold.
+/// The largest Java array of `long`.
 const MAX_WORDS: u64 = i32::MAX as u64;
 
-/// An empty filter as `BloomFilter.create` makes it for `expected_insertions` items.
+/// Creates an empty filter like `BloomFilter.create` for `expected_insertions` items.
 ///
 /// # Errors
-/// [`BuildError`] for a rate outside (0, 1), and where Guava refuses too: a filter of no bits, or of more than it has an array for.
+/// [`BuildError`] for a rate outside (0, 1), and for numbers that Guava rejects too: no bits, or more bits than a Java array holds.
 pub fn create(
     expected_insertions: u64,
     fpp: f64,
@@ -95,7 +95,7 @@ pub fn create(
     Bloom::placed(shape, scheme(items), strategy.placement())
 }
 
-/// How many bits Guava computes, before it rounds them up to whole words, and how many probes.
+/// Returns the number of bits that Guava computes, before it rounds them up to whole words, and the number of probes.
 ///
 /// # Errors
 /// [`BuildError`] for a rate outside (0, 1), no bits, or more than 255 probes.
@@ -103,7 +103,7 @@ pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u
     let fpp = check_rate(fpp)?;
     let items = sizing::check_capacity(expected_insertions.max(1))? as f64;
     let ln_2 = std::f64::consts::LN_2;
-    // In this order: another rounds differently.
+    // Another order would round differently.
     let bits = (-items * fpp.ln() / (ln_2 * ln_2)) as u64;
     if bits == 0 {
         return Err(BuildError::BitsOutOfRange { got: 0, limit: MAX_WORDS * 64 });
@@ -119,20 +119,20 @@ pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u
     Ok((bits, probes as u32))
 }
 
-/// How Guava hashes items of which its funnel makes bytes in this way.
+/// Returns how Guava hashes items that its funnel encodes in this way.
 #[must_use]
 pub fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::Guava, items).into()
 }
 
-/// Where the bits of an item are, in the order Guava sets them: of `probes` bits among `bits`, which are at least one. For bitmaps that a
-/// program keeps by hand, with the offsets of SETBIT and GETBIT; [`scheme`] has the hash.
+/// Returns the positions of `probes` bits of an item among `bits` bits, at least one, in the order in which Guava sets them. Use it for
+/// bitmaps that a program maintains itself, as the offsets of SETBIT and GETBIT; [`scheme`] has the hash.
 #[must_use]
 pub fn positions(strategy: Strategy, hash: ItemHash, bits: u64, probes: u32) -> Positions {
     Positions::new(ForeignProbes::new(strategy.placement(), hash), bits.max(1), probes)
 }
 
-/// The filter in a stream that `writeTo` wrote, whose funnel made bytes of its items in this way.
+/// Reads a filter from a stream written by `writeTo`. `items` is how the funnel encoded its items.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole stream.
@@ -157,7 +157,7 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
 /// Writes the filter as `writeTo` does.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not Guava's, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not Guava's, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let is_guavas =
         matches!(filter.scheme(), HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::Guava);
@@ -169,7 +169,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
         }
     };
     let (bits, words) = (filter.shape().bits(), filter.shape().words());
-    // Only a `.mayhap` file that nobody wrote can say otherwise.
+    // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !bits.is_multiple_of(64) {
         return Err(WriteError::NoRoom { field: "whole words of bits", got: bits, limit: MAX_WORDS * 64 });
     }
@@ -181,7 +181,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Could these bytes be such a stream?
+/// Returns whether these bytes look like such a stream.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Some(&[strategy, probes, words @ ..]) = bytes.first_chunk::<HEADER_BYTES>() else {

@@ -6,27 +6,27 @@ use super::DecodeError;
 use crate::hash::{HashScheme, SecretKey};
 use crate::kind::Kind;
 
-/// Bytes of a header; a multiple of a cache line, so that the payload behind it is aligned.
+/// Bytes of a header. A multiple of a cache line, which aligns the payload after it.
 pub(crate) const HEADER_BYTES: usize = 192;
-/// The first byte cannot begin a text, and the line feed shows whether somebody "converted line ends".
+/// The first byte cannot begin a text, and the line feed reveals a file whose line ends were converted.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89mayhap\n";
 /// The only version so far.
 pub(crate) const VERSION: u16 = 1;
-/// Numbers a kind may use for what only it has.
+/// Numbers that a kind may use for its own parameters.
 pub(crate) const PARAMETERS: usize = 8;
 
-/// No filter counts further than this, so that counting on from a decoded count cannot overflow.
+/// No filter counts beyond this, so adding to a decoded count cannot overflow.
 pub(crate) const MAX_INSERTED: u64 = 1 << 62;
 
-/// Hash schemes from this number on are those of other programs.
+/// Hash schemes from this number on belong to other programs.
 #[cfg(feature = "formats")]
 const FIRST_FOREIGN_SCHEME: u16 = 16;
-/// No hash scheme: the placement takes the item itself, by another program's rule.
+/// No hash scheme: the placement uses the item itself, by another program's rule.
 pub(crate) const SELF_HASHED: u16 = 15;
 
 const CHECKSUM_AT: usize = HEADER_BYTES - 8;
 
-/// The header of an encoded filter, taken apart. What a kind does not use is zero.
+/// The decoded header of a filter. Fields that a kind does not use are zero.
 #[derive(Clone, Debug, PartialEq)]
 #[doc(hidden)]
 pub struct Header {
@@ -34,7 +34,7 @@ pub struct Header {
     pub(crate) placement: u16,
     pub(crate) hash_scheme: u16,
     pub(crate) secret: [u8; 16],
-    /// How the items of a foreign filter become bytes; 0 for filters of our own.
+    /// How the items of a foreign filter are encoded; 0 for our own filters.
     pub(crate) item_encoding: u16,
     pub(crate) payload_bytes: u64,
     pub(crate) capacity: u64,
@@ -46,7 +46,7 @@ pub struct Header {
 
 impl Header {
     pub(crate) fn new(kind: Kind, placement: u16, scheme: Option<&HashScheme>) -> Self {
-        #[cfg_attr(not(feature = "formats"), expect(unused_mut, reason = "only foreign filters have one"))]
+        #[cfg_attr(not(feature = "formats"), expect(unused_mut, reason = "only foreign filters have an encoding"))]
         let (mut secret, mut item_encoding) = ([0; 16], 0);
         match scheme {
             Some(HashScheme::Fast { seed }) => secret[..8].copy_from_slice(&seed.to_le_bytes()),
@@ -101,7 +101,7 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(DecodeError::BadMagic);
         }
-        // Before the checksum: a later version may keep it elsewhere, and its reader should hear "too new", not "damaged".
+        // Checked before the checksum: a later version may store it elsewhere, and the error should be "too new", not "damaged".
         if u16_at(8) != VERSION {
             return Err(DecodeError::UnknownVersion { got: u16_at(8), newest: VERSION });
         }
@@ -111,7 +111,7 @@ impl Header {
         if let Some(at) = (138..CHECKSUM_AT).find(|&at| bytes[at] != 0) {
             return Err(DecodeError::BadField { field: "reserved", got: u64::from(bytes[at]) });
         }
-        // Our own schemes take items as they are.
+        // Our own schemes hash the bytes of an item unchanged.
         if u16_at(136) != 0 && u16_at(14) < SELF_HASHED {
             return Err(DecodeError::BadField { field: "item encoding", got: u16_at(136).into() });
         }
@@ -133,13 +133,13 @@ impl Header {
         })
     }
 
-    /// Is there a secret key in it?
+    /// Returns whether it contains a secret key.
     #[cfg(feature = "file")]
     pub(crate) fn has_secret(&self) -> bool {
         self.hash_scheme == 2
     }
 
-    /// The hash scheme with its seed or key.
+    /// Returns the hash scheme with its seed or key.
     pub(crate) fn scheme(&self) -> Result<HashScheme, DecodeError> {
         let (low, high) = self.secret.split_at(8);
         match self.hash_scheme {
@@ -158,7 +158,7 @@ impl Header {
         }
     }
 
-    /// How the items of a foreign filter become bytes.
+    /// How the items of a foreign filter are encoded.
     #[cfg(feature = "formats")]
     pub(crate) fn items(&self) -> Result<crate::item::ItemEncoding, DecodeError> {
         let got = u64::from(self.item_encoding);
@@ -190,20 +190,20 @@ impl Header {
         }
     }
 
-    /// Parameter `index` as a 32-bit number.
+    /// Returns parameter `index` as a 32-bit number.
     pub(crate) fn parameter_u32(&self, index: usize, field: &'static str) -> Result<u32, DecodeError> {
         let got = self.parameters[index];
         u32::try_from(got).map_err(|_| DecodeError::BadField { field, got })
     }
 }
 
-/// Do these bytes begin like a file of ours?
+/// Returns whether these bytes begin like a `.mayhap` file.
 #[cfg(feature = "formats")]
 pub(super) fn resembles(bytes: &[u8]) -> super::Resemblance {
     if bytes.starts_with(&MAGIC) { super::Resemblance::Surely } else { super::Resemblance::No }
 }
 
-/// The first byte that should have been zero.
+/// Returns the first byte that should have been zero.
 fn bad_byte(bytes: &[u8]) -> u64 {
     bytes.iter().copied().find(|&byte| byte != 0).unwrap_or_default().into()
 }

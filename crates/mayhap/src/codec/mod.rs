@@ -1,4 +1,4 @@
-//! Filters as bytes: our own `.mayhap` format, and those of other programs. `docs/format.md` draws every byte of ours.
+//! Filters as bytes: our own `.mayhap` format and the formats of other programs. `docs/format.md` draws every byte of ours.
 //!
 //! ```text
 //! ┌────────────┬───────────────────────────────┐      ┌──────────┬────────┬────────┬───
@@ -6,14 +6,14 @@
 //! └────────────┴───────────────────────────────┘      └──────────┴────────┴────────┴───
 //! ```
 //!
-//! Decoding trusts nothing: every length meets the bytes there are before anything is allocated.
+//! Decoding does not trust its input: every length is checked against the available bytes before anything is allocated.
 #![cfg_attr(
     feature = "formats",
     doc = r"
 # Other programs' formats
 
 [`Format`] has them all by name: what a file is, reading, writing, building anew. Each has a module of its own, with what only it has;
-`docs/formats.md` has a chapter on each. Most must be told how items became bytes, an [`ItemEncoding`](crate::ItemEncoding).
+`docs/formats.md` has a chapter on each. Most readers need to know how items were encoded, an [`ItemEncoding`](crate::ItemEncoding).
 
 | filters of | module | named | written |
 |---|---|---|---|
@@ -124,20 +124,20 @@ use crate::kind::Kind;
 #[cfg(feature = "formats")]
 use crate::store::Lines;
 
-/// A filter that has an encoded form. Every kind does; nothing outside this crate can.
+/// A filter that has an encoded form. Every kind of filter implements it; types outside this crate cannot.
 pub trait Storable: Sized + sealed::Sealed {
-    /// The kind in the header; none for a type that holds whatever is there.
+    /// The kind in the header; `None` for a type that holds any kind.
     const KIND: Option<Kind>;
 
-    /// The header, but for the payload's length and checksum.
+    /// The header, except for the length and the checksum of the payload.
     #[doc(hidden)]
     fn header(&self) -> Header;
 
-    /// What follows the header.
+    /// The content after the header.
     #[doc(hidden)]
     fn parts(&self) -> Parts<'_>;
 
-    /// The filter these came from.
+    /// Rebuilds the filter from its encoded parts.
     #[doc(hidden)]
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError>;
 }
@@ -147,16 +147,16 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// What an encoded filter is made of.
+/// The content of an encoded filter.
 #[doc(hidden)]
 pub enum Parts<'a> {
     /// Words.
     Words(&'a dyn Payload),
-    /// Other filters, one behind the other.
+    /// Other filters, one after the other.
     Filters(Vec<Encoding<'a>>),
 }
 
-/// A filter to be written: its header, its words still where they are.
+/// A filter ready to be written: its header, and its words by reference.
 #[doc(hidden)]
 pub struct Encoding<'a> {
     header: Header,
@@ -164,19 +164,19 @@ pub struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
-    /// Not [sealed](Self::seal) yet.
+    /// Creates an encoding that is not [sealed](Self::seal) yet.
     pub(crate) fn of<F: Storable>(filter: &'a F) -> Self {
         Self { header: filter.header(), parts: filter.parts() }
     }
 
-    /// Completes the header: how long the payload is, and what it adds up to.
+    /// Completes the header with the length and the checksum of the payload.
     fn seal(mut self) -> Self {
         match &mut self.parts {
             Parts::Words(words) => {
                 self.header.payload_bytes = words.payload_bytes();
                 self.header.payload_checksum = words.checksum();
             }
-            // The headers of the parts vouch for their payloads; the checksum over those headers is enough.
+            // The header of each part covers its payload, so a checksum over those headers is enough.
             Parts::Filters(filters) => {
                 let mut checksum = Xxh3::new();
                 *filters = std::mem::take(filters).into_iter().map(Encoding::seal).collect();
@@ -190,7 +190,7 @@ impl<'a> Encoding<'a> {
         self
     }
 
-    /// Bytes [`write`](Self::write) writes.
+    /// The number of bytes that [`write`](Self::write) writes.
     pub(crate) fn total_bytes(&self) -> u64 {
         HEADER_BYTES as u64 + self.header.payload_bytes
     }
@@ -204,7 +204,7 @@ impl<'a> Encoding<'a> {
     }
 }
 
-/// The encoded filter in one piece of memory.
+/// Returns the encoded filter as one vector.
 pub(crate) fn encode<F: Storable>(filter: &F) -> Vec<u8> {
     let encoding = Encoding::of(filter).seal();
     let mut bytes = Vec::with_capacity(encoding.total_bytes() as usize);
@@ -213,26 +213,26 @@ pub(crate) fn encode<F: Storable>(filter: &F) -> Vec<u8> {
     bytes
 }
 
-/// Writes the encoded filter to `out` without making a copy of it first.
+/// Writes the encoded filter to `out` without copying it first.
 ///
 /// # Errors
-/// Whatever `out` answers.
+/// Any error of `out`.
 pub fn encode_into<F: Storable>(filter: &F, out: &mut dyn Write) -> io::Result<()> {
     Encoding::of(filter).seal().write(out)
 }
 
-/// The filter in these bytes, and nothing else in them.
+/// Decodes the filter in `bytes`, which must contain nothing else.
 pub(crate) fn decode<F: Storable>(bytes: &[u8]) -> Result<F, DecodeError> {
     decode_from(&Bytes(bytes))
 }
 
-/// The filter in the next `bytes` bytes of `reader`, read straight into its memory: there is no second copy of it at any time. The bytes may be
-/// what [`Pieces`] wrote, not sealed: then whoever reads them sees to it that they are as they were written.
+/// Decodes the filter in the next `bytes` bytes of `reader`. The bytes are read straight into the filter's memory, so there is never a second
+/// copy. They may be an unsealed encoding written by [`Pieces`]: the caller must then make sure that they are intact.
 ///
 /// # Errors
-/// [`DecodeError`]; [`DecodeError::TooShort`] for a reader that fails as well. Some of the bytes were read then.
+/// [`DecodeError`]. A reader that fails is reported as [`DecodeError::TooShort`] as well. Some of the bytes were read by then.
 pub fn read<F: Storable>(reader: &mut dyn io::Read, bytes: u64, sealed: bool) -> Result<F, DecodeError> {
-    decode_from(&source::Stream::new(reader, bytes, sealed))
+    decode_from(&source::ByteStream::new(reader, bytes, sealed))
 }
 
 pub(crate) fn decode_from<F: Storable>(source: &dyn Source) -> Result<F, DecodeError> {
@@ -259,7 +259,7 @@ fn write_words(
     bytes: impl Fn(u64) -> [u8; 8],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    /// Words turned into bytes at a time.
+    /// Words converted to bytes at a time.
     const CHUNK: usize = 1024;
     let words = lines.words();
     let mut buffer = [0; CHUNK * 8];
@@ -272,7 +272,7 @@ fn write_words(
     Ok(())
 }
 
-/// Writes the first `count` bytes of `lines`, the lowest of each word first.
+/// Writes the first `count` bytes of `lines`, the lowest byte of each word first.
 #[cfg(feature = "formats")]
 pub(crate) fn write_bytes(lines: &Lines, count: u64, out: &mut dyn Write) -> io::Result<()> {
     write_words_le(lines, count / 8, out)?;
@@ -283,18 +283,18 @@ pub(crate) fn write_bytes(lines: &Lines, count: u64, out: &mut dyn Write) -> io:
     }
 }
 
-/// What kind of filter these bytes begin with, judging by the header alone.
+/// Returns the kind of the filter at the start of these bytes. Only the header is read.
 ///
 /// # Errors
-/// [`DecodeError`] if they do not begin with an intact header.
+/// [`DecodeError`] if the bytes do not begin with an intact header.
 pub fn kind_of(bytes: &[u8]) -> Result<Kind, DecodeError> {
     Ok(Bytes(bytes).header_at(0)?.kind)
 }
 
-/// How many bytes the encoded filter has that these bytes begin with, judging by the header alone.
+/// Returns the length in bytes of the encoded filter at the start of these bytes. Only the header is read.
 ///
 /// # Errors
-/// [`DecodeError`] if they do not begin with an intact header.
+/// [`DecodeError`] if the bytes do not begin with an intact header.
 pub fn length_of(bytes: &[u8]) -> Result<u64, DecodeError> {
     Ok(Bytes(bytes).header_at(0)?.payload_bytes.saturating_add(HEADER_BYTES as u64))
 }

@@ -1,22 +1,22 @@
-//! What stands behind a header: the words of a filter, wherever they are.
+//! The payload after a header: the words of a filter, wherever they are stored.
 
 use std::io;
 
 use crate::store::{Lines, Segments};
 
-/// Words, in one array or in several that are written as one.
+/// Words, stored in one or more arrays and written as one.
 #[doc(hidden)]
 pub trait Payload {
-    /// How many bytes they are.
+    /// The length of the words in bytes.
     fn payload_bytes(&self) -> u64;
 
-    /// The XXH3-64 of them as little-endian bytes.
+    /// The XXH3-64 checksum of the words as little-endian bytes.
     fn checksum(&self) -> u64;
 
-    /// Writes them as little-endian bytes.
+    /// Writes the words as little-endian bytes.
     fn write_to(&self, out: &mut dyn io::Write) -> io::Result<()>;
 
-    /// Appends `count` of their bytes from byte `at` on; fewer if they end before.
+    /// Appends `count` bytes of the words, starting at byte `at`; fewer if the words end before that.
     fn append_to(&self, at: usize, count: usize, out: &mut Vec<u8>);
 }
 

@@ -1,4 +1,4 @@
-//! Encoding a large filter piece by piece, with others at work on it between the pieces.
+//! Encoding a large filter piece by piece, while other threads use it between the pieces.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -6,12 +6,13 @@ use super::header::{HEADER_BYTES, Header};
 use super::{Bytes, DecodeError, Encoding, Parts, Payload, Source, Storable};
 use crate::kind::Kind;
 
-/// An encoding that is made piece by piece, so that nobody waits for longer than a piece takes.
+/// Encodes a filter piece by piece, so that no other user of the filter waits for longer than one piece takes.
 ///
-/// * Counts and measurements are those of the moment it was begun.
-/// * Into Bloom filters that are shared, others may insert between the pieces: what they insert may be in it, or parts of it may, which makes
-///   it no less right for whatever was in when it was begun. Anything else that changes the filter spoils it: begin again.
-/// * It does not know yet what the words add up to when it writes the headers. [`seal`] puts that right once all pieces are together.
+/// * Counts and sizes are those at the time the encoding began.
+/// * Other threads may insert into shared Bloom filters between the pieces. The encoding may contain all, some or none of the bits of such
+///   an item; it always contains every item inserted before the encoding began. Any other change to the filter invalidates the encoding:
+///   begin again.
+/// * The headers are written before the checksums of the words are known. [`seal`] fills them in after the last piece.
 ///
 /// ```
 /// use mayhap::Bloom;
@@ -30,16 +31,16 @@ use crate::kind::Kind;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// All headers in the order they are written in, each with how many bytes of words stand behind it.
+    /// All headers in the order in which they are written, each with the number of bytes of words after it.
     parts: Vec<(Header, usize)>,
-    /// Which part is next, and which byte of it.
+    /// The next part, and the next byte in it.
     part: usize,
     at: usize,
     left: u64,
 }
 
 impl Pieces {
-    /// The encoding of `filter`, nothing of it written yet.
+    /// Begins the encoding of `filter`. Nothing is written yet.
     #[must_use]
     pub fn of<F: Storable>(filter: &F) -> Self {
         let mut parts = Vec::new();
@@ -50,7 +51,7 @@ impl Pieces {
         Self { parts, part: 0, at: 0, left }
     }
 
-    /// The same, of a filter that counts its items elsewhere than in itself.
+    /// Like [`of`](Self::of), for a filter whose items are counted elsewhere.
     #[must_use]
     pub fn counting(mut self, inserted: u64) -> Self {
         if let Some((header, _)) = self.parts.first_mut() {
@@ -59,13 +60,13 @@ impl Pieces {
         self
     }
 
-    /// Bytes still to come.
+    /// The number of bytes still to be written.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// Appends the next piece, of about `most` bytes. `false`: `filter` has become something else.
+    /// Appends the next piece, of about `most` bytes. Returns `false` if the structure of `filter` has changed.
     pub fn next<F: Storable>(&mut self, filter: &F, most: usize, out: &mut Vec<u8>) -> bool {
         let (mut parts, mut as_begun) = (Vec::new(), true);
         flatten(Encoding::of(filter), &mut |_, words| parts.push(words));
@@ -86,7 +87,7 @@ impl Pieces {
                 self.at = HEADER_BYTES;
             }
             let from = self.at - HEADER_BYTES;
-            // Whole words: all of them begin at multiples of eight.
+            // Whole words: each begins at a multiple of eight.
             let some = (words - from).min(end.saturating_sub(out.len()).next_multiple_of(8));
             if let Some(part) = parts[self.part] {
                 part.append_to(from, some, out);
@@ -101,7 +102,7 @@ impl Pieces {
     }
 }
 
-/// Hands over every header in the order in which they are written, and the words behind it.
+/// Calls back with every header, in the order in which they are written, and with the words after it.
 fn flatten<'a>(encoding: Encoding<'a>, each: &mut impl FnMut(Header, Option<&'a dyn Payload>)) {
     let Encoding { mut header, parts } = encoding;
     match parts {
@@ -125,11 +126,11 @@ fn unsealed_bytes(encoding: &Encoding<'_>) -> u64 {
         }
 }
 
-/// Makes a whole encoding of what [`Pieces`] wrote: puts what the words add up to into the headers.
+/// Turns the output of [`Pieces`] into a valid encoding: writes the checksums of the words into the headers.
 ///
 /// # Errors
-/// [`DecodeError`] for anything else. Whoever keeps such bytes must have seen to it that they are as they were written: afterwards, no checksum in
-/// them can tell.
+/// [`DecodeError`] for any other bytes. The caller must make sure that the bytes are intact before they are sealed: afterwards the checksums
+/// match whatever the bytes are.
 pub fn seal(bytes: &mut [u8]) -> Result<(), DecodeError> {
     let end = bytes.len() as u64;
     match seal_at(bytes, 0)? {
@@ -138,7 +139,7 @@ pub fn seal(bytes: &mut [u8]) -> Result<(), DecodeError> {
     }
 }
 
-/// Seals the filter that begins at byte `at`, and says where it ends.
+/// Seals the filter that begins at byte `at`, and returns where it ends.
 fn seal_at(bytes: &mut [u8], at: u64) -> Result<u64, DecodeError> {
     let mut header = Bytes(bytes).header_at(at)?;
     let payload = at + HEADER_BYTES as u64;
@@ -147,7 +148,7 @@ fn seal_at(bytes: &mut [u8], at: u64) -> Result<u64, DecodeError> {
         return Err(DecodeError::TooShort { need: end, got: bytes.len() as u64 });
     }
     header.payload_checksum = match header.kind {
-        // Made of filters, which are not.
+        // The payload is filters, which are not sealed yet.
         Kind::ScalableBloom | Kind::DualBloom => {
             let (mut checksum, mut part) = (Xxh3::new(), payload);
             while part < end {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_length_make_the_encoding_once_they_are_sealed() -> Result<(), Box<dyn std::error::Error>>
+    fn sealed_pieces_of_any_length_equal_the_encoding() -> Result<(), Box<dyn std::error::Error>>
     {
         let mut scalable = ScalableBloom::for_capacity(100, 0.01, 3)?;
         let mut dual = DualBloom::for_capacity(100, 20, 0.01, 3)?;
@@ -200,7 +201,7 @@ mod tests {
             dual.insert(&item)?;
             cuckoo.insert(&item)?;
         }
-        // In segments, of which the first ends in the middle of a line.
+        // In segments; the first ends in the middle of a line.
         let shape = ScalableCuckooShape::for_capacity(6)?.with_bucket_size(3)?.with_expansion(2)?;
         let mut tables = ScalableCuckoo::with_shape(shape, 3)?;
         (0..20_000_u64).try_for_each(|item| tables.insert_copy(&item))?;
@@ -225,11 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inserted_meanwhile_does_no_harm_and_growth_is_noticed()
+    fn inserts_between_pieces_are_harmless_and_growth_is_detected()
     -> Result<(), Box<dyn std::error::Error>> {
         let mut filter = AtomicScalableBloom::from(ScalableBloom::for_capacity(1_000, 0.01, 3)?);
         let hashes: Vec<_> = (0..2_000_u64).map(|item| filter.hash(&item)).collect();
-        let mut new = crate::Answers::new();
+        let mut new = crate::NewItems::new();
         filter.insert_hash_batch(&hashes[..500], &mut new);
         let before = filter.get_mut().inserted();
         let (mut pieces, mut bytes) = (Pieces::of(filter.uncounted()), Vec::new());
@@ -246,12 +247,12 @@ mod tests {
         for &hash in &hashes {
             filter.get_mut().insert_hash(hash)?;
         }
-        assert!(!pieces.next(filter.uncounted(), 600, &mut Vec::new()), "it has grown");
+        assert!(!pieces.next(filter.uncounted(), 600, &mut Vec::new()), "the filter has grown");
         Ok(())
     }
 
     #[test]
-    fn what_is_put_back_is_in_and_counted_whatever_there_was() -> Result<(), BuildError> {
+    fn restored_items_are_members_and_counted() -> Result<(), BuildError> {
         let filter = AtomicBloom::for_capacity(10, 0.01, 3)?;
         let hashes: Vec<_> = (0..50_u64).map(|item| filter.hash(&item)).collect();
         filter.put_back(&hashes);

@@ -13,32 +13,34 @@
 //! └────────┴───────┴──────────────────┴────────────┴───────────┴───────────────┴────────────────────────┘
 //! ```
 //!
-//! | what a file does not say | so the reader names it |
+//! | missing from the file | the reader must pass |
 //! |---|---|
-//! | which version wrote it: 4.0 hashes with XXH3 where older ones use MD5 | [`Version`] |
-//! | how items became bytes | [`Utf8`](ItemEncoding::Utf8), unless somebody had reason for another |
+//! | which version wrote it: 4.0 hashes with XXH3 where older ones use MD5 | [`PybloomVersion`] |
+//! | the item encoding | usually [`Utf8`](ItemEncoding::Utf8) |
 //!
-//! The version makes a difference only for filters whose positions fit 128 bits: up to 8 slices of less than 32 768 bits each, 4 slices of less than 2^31,
-//! 2 of more. Larger ones are hashed with SHA by both.
+//! The version matters only for filters whose positions fit into 128 bits: up to 8 slices of less than 32 768 bits each, 4 slices of less than
+//! 2^31, or 2 of more. Both versions hash larger filters with SHA.
 //!
-//! Text and whatever prints is hashed as `str(x)` in UTF-8, so the number 7 and the text `"7"` are one item, here as there. **Up to 3.x that goes for `bytes`, too**: `b'ada'`
-//! went in as the six characters `b'ada'`, and is asked for as that text. Later versions take the bytes as they are, and so do byte strings here.
+//! Text and other printable objects are hashed as `str(x)` in UTF-8, so the number 7 and the text `"7"` are one item, in Python and here.
+//! **Up to 3.x that applies to `bytes`, too**: `b'ada'` was inserted as the six characters `b'ada'`; query it as that text. Later versions hash
+//! the bytes unchanged, as this library does with byte strings.
 //!
-//! The count is Python's. In 3.x `copy`, `|` and `&` set it to 0; [`estimated_items`](WideBloom::estimated_items) asks the bits instead.
+//! The count is Python's. In 3.x `copy`, `|` and `&` set it to 0; [`estimated_items`](WideBloom::estimated_items) is computed from the bits
+//! instead.
 //!
-//! Bits behind the last one are refused; Python's are clear.
+//! Bits after the last one are rejected; in Python's files they are clear.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::pybloom_live::{self, Version};
+//! use mayhap::codec::pybloom_live::{self, PybloomVersion};
 //!
 //! // BloomFilter(capacity=2, error_rate=0.5), nothing added: one slice of three bits.
 //! let mut file = 0.5_f64.to_le_bytes().to_vec();
 //! [1_u64, 3, 2, 0].iter().for_each(|field| file.extend_from_slice(&field.to_le_bytes()));
 //! file.push(0);
-//! let mut seen = pybloom_live::read(&file, Version::V4, ItemEncoding::Utf8)?;
+//! let mut seen = pybloom_live::read(&file, PybloomVersion::V4, ItemEncoding::Utf8)?;
 //! assert!(!seen.may_contain("ada"));
-//! assert!(seen.insert("ada") && seen.may_contain("ada")); // it is a filter as any other; it goes on as a `.mayhap` file
+//! assert!(seen.insert("ada") && seen.may_contain("ada")); // a filter like any other; it can be saved as a `.mayhap` file
 //! # Ok::<(), mayhap::DecodeError>(())
 //! ```
 
@@ -50,16 +52,16 @@ use crate::bloom::BloomShape;
 use crate::item::{Item, ItemEncoding};
 use crate::wide::{WideBloom, WidePlacement};
 
-/// Which pybloom_live wrote a file. The file does not say.
+/// The version of pybloom_live that wrote a file. The file does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
+pub enum PybloomVersion {
     /// Up to 3.x: MD5 in small filters.
     V3,
     /// 4.x: XXH3-128 in small filters.
     V4,
 }
 
-impl Version {
+impl PybloomVersion {
     const fn placement(self) -> WidePlacement {
         match self {
             Self::V3 => WidePlacement::PybloomLive3,
@@ -90,17 +92,17 @@ impl Fields {
         })
     }
 
-    /// Bits of all slices; `None` if that is no number.
+    /// The number of bits in all slices; `None` if it overflows.
     fn bits(&self) -> Option<u64> {
         self.slices.checked_mul(self.slice_bits)
     }
 }
 
-/// The filter in a file that `BloomFilter.tofile` wrote.
+/// Reads a filter written by `BloomFilter.tofile`.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter; [`DecodeError::Unbuildable`] for one of more than 255 slices.
-pub fn read(bytes: &[u8], version: Version, items: ItemEncoding) -> Result<WideBloom, DecodeError> {
+pub fn read(bytes: &[u8], version: PybloomVersion, items: ItemEncoding) -> Result<WideBloom, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let fields = Fields::read(&mut cursor)?;
     check_rate(fields.error_rate)?;
@@ -116,7 +118,7 @@ pub fn read(bytes: &[u8], version: Version, items: ItemEncoding) -> Result<WideB
     Ok(WideBloom::of_counted_bits(shape, version.placement(), items, lines, fields.count))
 }
 
-/// Could these bytes be such a file?
+/// Returns whether these bytes look like such a file.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(bytes);
@@ -131,32 +133,32 @@ pub fn resembles(bytes: &[u8]) -> Resemblance {
     )
 }
 
-/// What `ScalableBloomFilter.tofile` wrote: filters, each larger than the one before it, of which the last takes new items in Python.
+/// The filters written by `ScalableBloomFilter.tofile`. Each is larger than the one before; in Python, the last accepts new items.
 ///
-/// It answers and does not grow: put more items into a [`ScalableBloom`](crate::ScalableBloom) beside it, and ask both.
+/// It can be queried and does not grow. Insert more items into a separate [`ScalableBloom`](crate::ScalableBloom), and query both.
 #[derive(Debug)]
 pub struct PybloomScalable {
-    /// How much larger each filter is than the one before it: 2 or 4.
+    /// The growth factor between consecutive filters: 2 or 4.
     pub growth: u32,
-    /// How much lower the rate of each filter is.
+    /// The factor by which the rate decreases from one filter to the next.
     pub ratio: f64,
-    /// The capacity of the first one.
+    /// The capacity of the first filter.
     pub initial_capacity: u64,
-    /// The rate that was asked for. (The rates of all filters add up to more.)
+    /// The requested rate. (The rates of all filters add up to more.)
     pub error_rate: f64,
-    /// The filters, oldest first; none if nothing was ever added.
+    /// The filters, oldest first; empty if no item was ever added.
     pub layers: Vec<WideBloom>,
 }
 
 impl PybloomScalable {
-    /// `false`: in none of the filters. `true`: mayhap.
+    /// Returns `false` if `item` is in no filter, `true` if it may be in one.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
-        // Newest first, for most items are there.
+        // Newest first, because most items are there.
         self.layers.iter().rev().any(|layer| layer.may_contain(item))
     }
 
-    /// Asks about all `items`.
+    /// Queries all `items`.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         answers.reset(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -166,38 +168,38 @@ impl PybloomScalable {
         }
     }
 
-    /// Items in all filters, as Python counted them.
+    /// The number of items in all filters, as Python counted them.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.layers.iter().map(WideBloom::inserted).fold(0, u64::saturating_add)
     }
 
-    /// Items all filters were sized for.
+    /// The total capacity of all filters.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.layers.iter().map(WideBloom::capacity).fold(0, u64::saturating_add)
     }
 
-    /// The rate by the model, for the items counted so far: that not all filters say *no*.
+    /// The expected false-positive rate for the items counted so far: the probability that not all filters answer *no*.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         1.0 - self.layers.iter().map(|layer| 1.0 - layer.expected_fpr()).product::<f64>()
     }
 
-    /// Memory the bits take.
+    /// The memory of the bits in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.layers.iter().map(WideBloom::memory_bytes).sum()
     }
 }
 
-/// The filters in a file that `ScalableBloomFilter.tofile` wrote.
+/// Reads the filters in a file written by `ScalableBloomFilter.tofile`.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole file; [`DecodeError::Unbuildable`] for a filter of more than 255 slices.
 pub fn read_scalable(
     bytes: &[u8],
-    version: Version,
+    version: PybloomVersion,
     items: ItemEncoding,
 ) -> Result<PybloomScalable, DecodeError> {
     let mut cursor = Cursor::new(bytes);
@@ -221,7 +223,7 @@ pub fn read_scalable(
     Ok(PybloomScalable { growth, ratio, initial_capacity, error_rate, layers })
 }
 
-/// Could these bytes be such a file of several filters?
+/// Returns whether these bytes look like such a file of several filters.
 #[must_use]
 pub fn resembles_scalable(bytes: &[u8]) -> Resemblance {
     let Some((header, rest)) = bytes.split_first_chunk::<SCALABLE_HEADER_BYTES>() else {

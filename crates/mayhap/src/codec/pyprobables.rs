@@ -7,18 +7,18 @@
 //! └────────────────────────────────────────┴────────────────┴────────────────┴────────────┘
 //! ```
 //!
-//! How many bits and probes it has follows from the estimate and from the rate, *as the 32-bit number in the file*.
+//! The number of bits and probes follows from the estimate and the rate, *as the 32-bit number in the file*.
 //!
 //! | items in Python | [`ItemEncoding`] |
 //! |---|---|
-//! | `str` | [`Utf32Le`](ItemEncoding::Utf32Le): the default hash takes code points, not UTF-8 |
-//! | `bytes` | [`Bytes`](ItemEncoding::Bytes), or [`Utf8`](ItemEncoding::Utf8) if they are text encoded so |
+//! | `str` | [`Utf32Le`](ItemEncoding::Utf32Le): the default hash uses code points, not UTF-8 |
+//! | `bytes` | [`Bytes`](ItemEncoding::Bytes), or [`Utf8`](ItemEncoding::Utf8) if they are UTF-8 text |
 //!
-//! For text in ASCII all of these are one. A filter made with a hash function of the user's cannot be read: nothing in the file says so, and it
-//! answers *no* to its own items.
+//! For ASCII text all of these are equal. A filter made with the user's own hash function cannot be read. The file does not contain the hash
+//! function, so the reader cannot detect this: such a filter answers *no* to its own items.
 //!
-//! Its probes are FNV-1a hashes whose starting values differ by 31, so they are much alike: non-members that differ only in their last characters are often
-//! taken for members together. That is a property of the filter, not of this reader.
+//! Its probes are FNV-1a hashes with starting values that differ by 31, so they are strongly correlated: if one non-member is a false positive,
+//! others that differ only in their last characters often are, too. That is a property of the filter, not of this reader.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -42,10 +42,10 @@ use crate::sizing;
 use crate::wide::{WideBloom, WidePlacement};
 
 const TRAILER_BYTES: usize = 20;
-/// What it divides by for the square of ln 2.
+/// The divisor that pyprobables uses for the square of ln 2.
 const LN_2_SQUARED: f64 = 0.480_453_013_918_2;
 
-/// What is behind the bits.
+/// The bytes after the bits.
 #[derive(Clone, Copy)]
 struct Trailer {
     estimated: u64,
@@ -53,7 +53,7 @@ struct Trailer {
     rate: f32,
 }
 
-/// The filter that `export` wrote.
+/// Reads a filter written by `export`.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter.
@@ -68,7 +68,7 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<WideBloom, DecodeError>
     of_parts(bits, trailer, items)
 }
 
-/// The filter that `export_hex` returned.
+/// Reads a filter returned by `export_hex`.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter.
@@ -84,7 +84,7 @@ pub fn read_hex(hex: &str, items: ItemEncoding) -> Result<WideBloom, DecodeError
     of_parts(bits, trailer, items)
 }
 
-/// The bits and the trailer.
+/// Builds the filter from its bits and its trailer.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[u8; TRAILER_BYTES]), DecodeError> {
     let need = TRAILER_BYTES as u64 + 1;
     bytes
@@ -93,7 +93,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8; TRAILER_BYTES]), DecodeError> {
         .ok_or(DecodeError::TooShort { need, got: bytes.len() as u64 })
 }
 
-/// The fields of a trailer, in whatever order their bytes are.
+/// The fields of a trailer, in either byte order.
 fn fields(trailer: &[u8; TRAILER_BYTES]) -> ([u8; 8], [u8; 8], [u8; 4]) {
     let at = |i: usize| trailer[i];
     (std::array::from_fn(at), std::array::from_fn(|i| at(8 + i)), std::array::from_fn(|i| at(16 + i)))
@@ -122,17 +122,17 @@ fn of_parts(bytes: &[u8], trailer: Trailer, items: ItemEncoding) -> Result<WideB
     Ok(WideBloom::of_counted_bits(shape, WidePlacement::Pyprobables, items, lines, trailer.added))
 }
 
-/// Bits and probes as pyprobables computes them when it loads a file.
+/// Returns the number of bits and probes as pyprobables computes them when it loads a file.
 fn shape(Trailer { estimated, rate, .. }: Trailer) -> Result<BloomShape, BuildError> {
     let rate = super::foreign::check_rate(rate.into())?;
     let n = sizing::check_capacity(estimated)? as f64;
-    // In this order: another rounds differently.
+    // Another order would round differently.
     let bits = (-n * rate.ln() / LN_2_SQUARED).ceil();
     let probes = (std::f64::consts::LN_2 * bits / n).round_ties_even();
     BloomShape::from_parts(bits as u64, probes as u32, estimated, rate)
 }
 
-/// Could these bytes be such a file?
+/// Returns whether these bytes look like such a file.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Ok((bits, trailer)) = split(bytes) else { return Resemblance::No };
@@ -141,7 +141,7 @@ pub fn resembles(bytes: &[u8]) -> Resemblance {
     resembles_parts(bits, Trailer { estimated, added, rate: f32::from_le_bytes(rate) })
 }
 
-/// Could this text be one that `export_hex` returned?
+/// Returns whether this text looks like the result of `export_hex`.
 #[must_use]
 pub fn resembles_hex(hex: &str) -> Resemblance {
     let Ok(bytes) = unhex(hex) else { return Resemblance::No };

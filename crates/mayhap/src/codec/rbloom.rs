@@ -7,15 +7,16 @@
 //! └──────────┴───────────────────────────────────┘
 //! ```
 //!
-//! rbloom saves only filters that were given a hash function: anything from Python's items to 128 bits. The file does not say which, so whoever reads it names it:
+//! rbloom saves only filters with a user-defined hash function, which maps Python's items to 128 bits. The file does not contain it, so the
+//! reader must name it:
 //!
 //! ```python
 //! def hash_func(item):                                              # HashFunction::Sha256, ItemEncoding::Utf8
 //!     return int.from_bytes(sha256(item.encode()).digest()[:16], "big", signed=True)
 //! ```
 //!
-//! The recipe in rbloom's readme hashes `pickle.dumps(item)` in place of `item.encode()`. Pickles are not the same from one Python to the next: such a filter
-//! can be asked only with the pickles themselves, as byte strings.
+//! The recipe in rbloom's readme hashes `pickle.dumps(item)` instead of `item.encode()`. Pickles differ between versions of Python: such a
+//! filter can be queried only with the pickles themselves, as byte strings.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -51,7 +52,7 @@ impl HashFunction {
     }
 }
 
-/// The filter that `save` or `save_bytes` wrote.
+/// Reads a filter written by `save` or `save_bytes`.
 ///
 /// # Errors
 /// [`DecodeError`] for no bits, and for no probes or more than 255.
@@ -65,7 +66,7 @@ pub fn read(bytes: &[u8], hash: HashFunction, items: ItemEncoding) -> Result<Blo
     Ok(Bloom::of_placed_bits(shape, scheme, BloomPlacement::Rbloom, lines_of_lsb_first(bits)?))
 }
 
-/// Could these bytes be such a file? Little speaks for it: a small number, and something behind it.
+/// Returns whether these bytes look like such a file. There is little to recognize it by: a small number, followed by other bytes.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let probes = bytes.split_first_chunk::<8>().filter(|(_, bits)| !bits.is_empty());

@@ -1,51 +1,51 @@
-//! The chunks of RedisBloom's dumps, of both families.
+//! The chunks of RedisBloom's dumps, for Bloom and cuckoo filters.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::DecodeError;
 
-/// The most bytes a chunk has.
+/// The largest chunk in bytes.
 pub const MAX_CHUNK_BYTES: u64 = 16 << 20;
 
 /// Why a chunk was not loaded. Nothing was changed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// A chunk came before the header: there is no filter to put it in.
+    /// A chunk came before the header, so there is no filter to load it into.
     NoHeader {
-        /// The iterator it came with; a header has 1.
+        /// The iterator of the chunk; a header has 1.
         iterator: i64,
     },
-    /// The header announces no filter.
+    /// The header does not describe a valid filter.
     BadHeader(DecodeError),
-    /// No chunk of this length ends there.
+    /// The iterator is too small for a chunk of this length.
     BadPosition {
-        /// The iterator it came with.
+        /// The iterator of the chunk.
         iterator: i64,
         /// Its length.
         length: u64,
     },
-    /// The chunk begins behind the last layer.
+    /// The chunk begins after the last layer.
     NoLayer {
-        /// Where it begins.
+        /// The offset of the chunk.
         offset: u64,
-        /// Bytes there are.
+        /// The length of the filter in bytes.
         bytes: u64,
     },
-    /// The chunk reaches past the end of the layer it begins in.
+    /// The chunk extends past the end of the layer it begins in.
     TooBig {
-        /// Its bytes.
+        /// The length of the chunk in bytes.
         chunk: u64,
-        /// Bytes from its beginning to the end of the layer.
+        /// The number of bytes from its beginning to the end of the layer.
         room: u64,
     },
-    /// The chunks that came leave too many gaps to remember.
+    /// The loaded chunks leave too many gaps to track.
     Scattered {
-        /// The most pieces there may be.
+        /// The largest number of separate ranges.
         limit: usize,
     },
-    /// The filter it should go into is not RedisBloom's.
+    /// The target filter is not RedisBloom's.
     OtherPlacement,
 }
 
@@ -53,22 +53,22 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoHeader { iterator } => {
-                write!(f, "the header comes first, with the iterator 1; this chunk has {iterator}")
+                write!(f, "expected the header first, with iterator 1; got iterator {iterator}")
             }
-            Self::BadHeader(cause) => write!(f, "the header announces no filter: {cause}"),
+            Self::BadHeader(cause) => write!(f, "the header does not describe a valid filter: {cause}"),
             Self::BadPosition { iterator, length } => {
-                write!(f, "no chunk of {length} bytes has the iterator {iterator}")
+                write!(f, "iterator {iterator} is too small for a chunk of {length} bytes")
             }
             Self::NoLayer { offset, bytes } => {
-                write!(f, "the chunk begins at byte {offset}, and the filter has {bytes}")
+                write!(f, "the chunk begins at byte {offset}, but the filter has {bytes} bytes")
             }
             Self::TooBig { chunk, room } => {
-                write!(f, "the chunk has {chunk} bytes, and its layer ends after {room}")
+                write!(f, "the chunk has {chunk} bytes, but its layer ends after {room}")
             }
             Self::Scattered { limit } => {
-                write!(f, "the chunks that came lie in more than {limit} pieces; send them in order")
+                write!(f, "the loaded chunks form more than {limit} separate ranges; send them in order")
             }
-            Self::OtherPlacement => f.write_str("the filter the chunk is for is not RedisBloom's"),
+            Self::OtherPlacement => f.write_str("the target filter is not a RedisBloom filter"),
         }
     }
 }
@@ -82,7 +82,7 @@ impl std::error::Error for LoadError {
     }
 }
 
-/// Where a chunk begins that came with this iterator: it is one more than where the chunk ends.
+/// Returns the offset of the chunk with this iterator. The iterator is one more than the offset of the chunk's end.
 pub(super) fn offset_of(iterator: i64, chunk: &[u8]) -> Result<u64, LoadError> {
     let length = chunk.len() as u64;
     let end =
@@ -90,10 +90,11 @@ pub(super) fn offset_of(iterator: i64, chunk: &[u8]) -> Result<u64, LoadError> {
     end.and_then(|end| end.checked_sub(length)).ok_or(LoadError::BadPosition { iterator, length })
 }
 
-/// The most pieces that are remembered. A dump has a chunk for every layer or every 16 MiB, so that no order of its chunks makes as many.
+/// The largest number of ranges that are tracked. A dump has one chunk per layer or per 16 MiB, so its chunks never form this many ranges,
+/// in whatever order they come.
 const MAX_PIECES: usize = 65_536;
 
-/// Which bytes came: ranges that neither overlap nor touch, in order.
+/// The bytes loaded so far: ranges in order that neither overlap nor touch.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     pieces: Vec<Range<u64>>,
@@ -104,7 +105,7 @@ impl Coverage {
         Self { pieces: Vec::new() }
     }
 
-    /// These pieces, if they neither overlap nor touch, and are in order.
+    /// Accepts these ranges if they are in order and neither overlap nor touch.
     pub(super) fn of(pieces: &[Range<u64>]) -> Option<Self> {
         let apart = pieces.is_sorted_by(|one, next| one.end < next.start);
         let fits = pieces.len() <= MAX_PIECES && pieces.iter().all(|piece| piece.start < piece.end);
@@ -115,7 +116,7 @@ impl Coverage {
         &self.pieces
     }
 
-    /// `Ok` if these bytes can be remembered.
+    /// `Ok` if these bytes can be tracked.
     pub(super) fn check(&self, start: u64, length: u64) -> Result<(), LoadError> {
         let (from, to) = self.touched(start, start.saturating_add(length));
         match length > 0 && from == to && self.pieces.len() >= MAX_PIECES {
@@ -124,7 +125,7 @@ impl Coverage {
         }
     }
 
-    /// Remembers these bytes.
+    /// Adds these bytes.
     pub(super) fn add(&mut self, start: u64, length: u64) {
         if length == 0 {
             return;
@@ -138,14 +139,14 @@ impl Coverage {
         self.pieces.splice(from..to, [piece]);
     }
 
-    /// The pieces that `start..end` overlaps or touches.
+    /// The ranges that `start..end` overlaps or touches.
     fn touched(&self, start: u64, end: u64) -> (usize, usize) {
         let from = self.pieces.partition_point(|piece| piece.end < start);
         let to = self.pieces.partition_point(|piece| piece.start <= end);
         (from, to)
     }
 
-    /// How many bytes came, each counted once.
+    /// The number of bytes loaded, each counted once.
     pub(super) fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.end - piece.start).sum()
     }
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_covered_in_any_order_and_counted_once() {
+    fn bytes_covered_in_any_order_are_counted_once() {
         let mut random = 1_u64;
         for _ in 0..200 {
             let (mut coverage, mut plain) = (Coverage::new(), [false; 100]);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_pieces_are_refused_and_joining_ones_are_not() {
+    fn too_many_ranges_are_rejected_unless_they_join() {
         let mut coverage = Coverage::new();
         (0..MAX_PIECES as u64).for_each(|piece| coverage.add(2 * piece, 1));
         assert_eq!(coverage.check(1 << 30, 1), Err(LoadError::Scattered { limit: MAX_PIECES }));

@@ -1,4 +1,4 @@
-//! A filter of RedisBloom's, of either family, that comes in chunks.
+//! Loads a RedisBloom filter, Bloom or cuckoo, from chunks.
 
 use std::ops::Range;
 
@@ -8,29 +8,29 @@ use crate::error::BuildError;
 
 /// A filter whose dump is a header and chunks.
 pub trait Chunked: Sized {
-    /// Bytes a header has at the least.
+    /// The smallest length of a header in bytes.
     const HEADER_BYTES: u64;
 
-    /// The empty filter a header announces, of no more than so many bytes.
+    /// Creates the empty filter that a header describes, if it takes no more than the given number of bytes.
     ///
     /// # Errors
-    /// [`DecodeError`] for a header RedisBloom would not take, and for one past the limit.
+    /// [`DecodeError`] for a header that RedisBloom would reject, and for a filter above the limit.
     fn announced(header: &[u8], limit_bytes: u64) -> Result<Self, DecodeError>;
 
-    /// Puts a chunk where it belongs.
+    /// Writes a chunk to its place in the filter.
     ///
     /// # Errors
-    /// [`LoadError`]; nothing has changed then.
+    /// [`LoadError`]; the filter is unchanged.
     fn put_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), LoadError>;
 
-    /// Bytes that all chunks have together.
+    /// The total length of all chunks in bytes.
     fn chunk_bytes(&self) -> u64;
 
-    /// Bytes it takes in memory: what one that is resumed may take.
+    /// The memory of the filter in bytes; the limit for a resumed loader.
     fn limit_bytes(&self) -> u64;
 }
 
-/// A filter on its way in, chunk by chunk: the header first, then the others in any order and any number of times.
+/// Loads a filter chunk by chunk: the header first, then the other chunks in any order, each any number of times.
 #[derive(Debug)]
 pub struct ChunkLoader<F> {
     limit_bytes: u64,
@@ -39,27 +39,27 @@ pub struct ChunkLoader<F> {
 }
 
 impl<F: Chunked> ChunkLoader<F> {
-    /// Nothing yet. The filter will take no more than `limit_bytes`, whatever its header says.
+    /// Creates a loader without a filter. The filter will take no more than `limit_bytes`, whatever its header contains.
     #[must_use]
     pub const fn new(limit_bytes: u64) -> Self {
         Self { limit_bytes, filter: None, coverage: Coverage::new() }
     }
 
-    /// Bytes of memory that the filter takes which a header announces; 0 for a header of none.
+    /// Returns the memory in bytes of the filter that a header describes; 0 for an invalid header.
     #[must_use]
     pub fn bytes_for(header: &[u8]) -> u64 {
-        // It is told that there is no memory, to say how much it needs.
+        // With a limit of no memory, the error contains the number of bytes needed.
         match F::announced(header, 0) {
             Err(DecodeError::Unbuildable(BuildError::TooLarge { bytes, .. })) => bytes,
             _ => 0,
         }
     }
 
-    /// Takes `LOADCHUNK key iterator chunk`.
+    /// Executes `LOADCHUNK key iterator chunk`.
     ///
     /// # Errors
-    /// [`LoadError`] for what belongs nowhere, and for chunks scattered so widely that it is too much to remember which bytes came;
-    /// nothing has changed then.
+    /// [`LoadError`] for a chunk that does not fit the filter, and for chunks so scattered that the loaded ranges cannot be tracked. The
+    /// filter is unchanged.
     pub fn load(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.filter {
             Some(filter) => {
@@ -77,7 +77,7 @@ impl<F: Chunked> ChunkLoader<F> {
         }
     }
 
-    /// One that goes on where another was: the filter so far, and which bytes of it came. `None` for bytes that are not its own.
+    /// Resumes a loader from the filter so far and the ranges loaded into it. Returns `None` for ranges that do not fit the filter.
     #[must_use]
     pub fn resume(filter: F, came: &[Range<u64>]) -> Option<Self> {
         let coverage = Coverage::of(came)?;
@@ -85,35 +85,35 @@ impl<F: Chunked> ChunkLoader<F> {
         (came.last().map_or(0, |piece| piece.end) <= loader.progress().1).then_some(loader)
     }
 
-    /// Which bytes came: pieces that neither overlap nor touch, in order.
+    /// The bytes loaded so far: ranges in order that neither overlap nor touch.
     #[must_use]
     pub fn came(&self) -> &[Range<u64>] {
         self.coverage.pieces()
     }
 
-    /// The filter so far, once its header came.
+    /// The filter so far; `None` before the header was loaded.
     #[must_use]
     pub const fn filter(&self) -> Option<&F> {
         self.filter.as_ref()
     }
 
-    /// How many bytes of the filter came, each counted once, and how many there are; 0 of 0 before the header.
+    /// The number of bytes loaded, each counted once, and the total; 0 of 0 before the header.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.coverage.bytes(), self.filter.as_ref().map_or(0, F::chunk_bytes))
     }
 
-    /// Has every byte of the filter come?
+    /// Returns whether every byte of the filter has been loaded.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let (came, all) = self.progress();
         self.filter.is_some() && came == all
     }
 
-    /// The filter, whether it [is complete](Self::is_complete) or not.
+    /// Returns the filter, whether it [is complete](Self::is_complete) or not.
     ///
     /// # Errors
-    /// [`DecodeError::TooShort`] if not even the header came.
+    /// [`DecodeError::TooShort`] if the header was not loaded.
     pub fn finish(self) -> Result<F, DecodeError> {
         self.filter.ok_or(DecodeError::TooShort { need: F::HEADER_BYTES, got: 0 })
     }

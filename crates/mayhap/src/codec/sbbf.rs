@@ -7,8 +7,8 @@
 //! └────────────────────────────────────────────────────┴────────────────────────────────────┘
 //! ```
 //!
-//! This is what stands in a Parquet file for one column of one row group; [`parquet`](super::parquet) finds and reads it there. The hash is XXH64 of
-//! the value in Parquet's `PLAIN` encoding, without the length in front of strings:
+//! A Parquet file contains one such blob per row group for each column with a filter; [`parquet`](super::parquet) finds and reads them there.
+//! The hash is XXH64 of the value in Parquet's `PLAIN` encoding, without the length in front of strings:
 //!
 //! | physical type | [`ItemEncoding`] | |
 //! |---|---|---|
@@ -18,7 +18,8 @@
 //! | `BYTE_ARRAY` | [`Utf8`](ItemEncoding::Utf8) for strings, else [`Bytes`](ItemEncoding::Bytes) | |
 //! | `FIXED_LEN_BYTE_ARRAY`, `INT96` | [`Bytes`](ItemEncoding::Bytes) | pass the bytes as the column has them |
 //!
-//! Some writers fold a filter that turned out too large before they write it ([`folded`]), others do not. The blob says neither the type nor what it was sized for. All known writers take a power of two of blocks; any number is read.
+//! Some writers fold a filter that turned out too large before they write it ([`folded`]), others do not. The blob contains neither the
+//! type of the items nor the capacity. All known writers use a power of two of blocks; the reader accepts any number.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -31,7 +32,7 @@
 //!
 //! let same = sbbf::read(&blob, ItemEncoding::I64Le)?;
 //! assert!(same.may_contain(&7_i64));
-//! assert!(same.may_contain("7")); // text is read as the number it names
+//! assert!(same.may_contain("7")); // text is parsed as a number
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -48,42 +49,42 @@ use crate::item::ItemEncoding;
 use crate::sizing;
 use crate::store::Lines;
 
-/// Which writer a new filter is to be sized like. They share the formula and round its result differently; reading does not depend on it.
+/// The writer whose sizing a new filter copies. All use the same formula and round its result differently; reading does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sizing {
-    /// parquet-java, so Spark, Hive, Trino. Some sizes come out twice as large as they need to be, by a slip in its rounding. Its files hold no filter of
-    /// more than `parquet.bloom.filter.max.bytes`, 1 MiB unless set, which is not part of this.
+    /// parquet-java, used by Spark, Hive and Trino. Because of a slip in its rounding, some filters are twice as large as they need to be.
+    /// Its files contain no filter larger than `parquet.bloom.filter.max.bytes`, 1 MiB by default; that limit is not applied here.
     ParquetJava,
-    /// Arrow C++, so pyarrow.
+    /// Arrow C++, used by pyarrow.
     Arrow,
     /// The Rust crate and DuckDB.
     Rust,
 }
 
 const BLOCK_BYTES: u64 = 32;
-/// The smallest and the largest filter the writers make.
+/// The smallest and the largest filter that the writers make.
 const WRITERS_BYTES: [u64; 2] = [BLOCK_BYTES, 128 << 20];
-/// What a header can say.
+/// The largest length a header can hold.
 const MAX_BYTES: u64 = i32::MAX as u64;
-/// Behind the length: the algorithm is split blocks, the hash XXH64, the compression none; each a union of empty structures.
+/// The fields after the length: algorithm split blocks, hash XXH64, no compression; each a union of empty structures.
 const REST_OF_HEADER: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
-/// An empty filter as this writer makes it for `ndv` different values.
+/// Creates an empty filter as this writer makes it for `ndv` distinct values.
 ///
-/// Where the writer's size does not keep `fpp` (none is larger than 128 MiB), [`target_fpr`](BlockedBloom::target_fpr) is what it does keep.
+/// Filters are at most 128 MiB, so some do not reach `fpp`; [`target_fpr`](BlockedBloom::target_fpr) is then the rate they do reach.
 ///
 /// # Errors
-/// [`BuildError`] for a rate outside (0, 1), too many values, and memory the system refuses.
+/// [`BuildError`] for a rate outside (0, 1), too many values, or an allocation that fails.
 pub fn create(ndv: u64, fpp: f64, like: Sizing, items: ItemEncoding) -> Result<BlockedBloom, BuildError> {
     let (_, bytes) = size(ndv, fpp, like)?;
     let shape = BlockedShape::of_split_blocks(bytes / BLOCK_BYTES, Some((ndv.max(1), fpp)))?;
     BlockedBloom::placed(shape, scheme(items), BlockedPlacement::Parquet)
 }
 
-/// An empty filter of exactly `blocks` blocks.
+/// Creates an empty filter of exactly `blocks` blocks.
 ///
 /// # Errors
-/// [`BuildError::BitsOutOfRange`] unless there are 1 to 2^31 - 1 of them.
+/// [`BuildError::BitsOutOfRange`] unless `blocks` is 1 to 2^31 - 1.
 pub fn with_blocks(blocks: u64, items: ItemEncoding) -> Result<BlockedBloom, BuildError> {
     if blocks == 0 || blocks > MAX_PARQUET_BLOCKS {
         let [got, limit] = [blocks, MAX_PARQUET_BLOCKS].map(|blocks| blocks.saturating_mul(BLOCK_BYTES * 8));
@@ -93,7 +94,7 @@ pub fn with_blocks(blocks: u64, items: ItemEncoding) -> Result<BlockedBloom, Bui
     BlockedBloom::placed(shape, scheme(items), BlockedPlacement::Parquet)
 }
 
-/// How many bits this writer computes for `ndv` different values, and how many bytes it then takes.
+/// Returns the number of bits that this writer computes for `ndv` distinct values, and the number of bytes it then uses.
 ///
 /// # Errors
 /// [`BuildError`] for a rate outside (0, 1) or too many values.
@@ -104,7 +105,7 @@ pub fn size(ndv: u64, fpp: f64, like: Sizing) -> Result<(u64, u64), BuildError> 
     let computed = ((-8.0 * ndv / (1.0 - fpp.powf(0.125)).ln()) as u64).min(most * 8);
     Ok(match like {
         Sizing::ParquetJava => {
-            // Meant was `& !255`: as it is, it clears one bit, and a multiple of 256 is left as likely as not.
+            // The authors meant `& !255`. This clears one bit, which leaves a multiple of 256 in about half of the cases.
             let bits = ((computed + 255) & !256).max(least * 8);
             (bits, (bits / 8).next_power_of_two().min(most))
         }
@@ -116,19 +117,19 @@ pub fn size(ndv: u64, fpp: f64, like: Sizing) -> Result<(u64, u64), BuildError> 
     })
 }
 
-/// The filter as small as it gets without a rate above `fpp`, by the estimate the Rust crate and pyarrow 26 make of it before they write one: what
-/// is folded has the bytes they write, however large it was created.
+/// Folds the filter to the smallest size whose estimated rate does not exceed `fpp`. The estimate is the one that the Rust crate and
+/// pyarrow 26 use before they write a filter, so the folded filter has the bytes they write, whatever its original size.
 ///
-/// The estimate takes all blocks for equally full. They are not, so at worst 1.4 times `fpp` comes of it at 1 %, 1.9 times at 0.1 % and 9 times at 1e-6;
-/// [`expected_fpr`](BlockedBloom::expected_fpr) knows better.
+/// The estimate assumes that all blocks are equally full. They are not: the actual rate is up to 1.4 times `fpp` at 1 %, 1.9 times at 0.1 %
+/// and 9 times at 1e-6. [`expected_fpr`](BlockedBloom::expected_fpr) is more accurate.
 ///
 /// # Errors
-/// [`BuildError`] for a rate outside (0, 1), and memory the system refuses.
+/// [`BuildError`] for a rate outside (0, 1) or an allocation that fails.
 pub fn folded(filter: &BlockedBloom, fpp: f64) -> Result<BlockedBloom, BuildError> {
     let fpp = check_rate(fpp)?;
     let (mut folded, mut clear) = (filter.try_clone()?, 1.0 - filter.fill());
     while folded.shape().blocks().is_multiple_of(2) {
-        // A bit is clear in both of two blocks.
+        // The share of bits that are clear in both of two blocks.
         clear *= clear;
         if (1.0 - clear).powi(8) > fpp {
             break;
@@ -142,15 +143,15 @@ pub(super) fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::Parquet, items).into()
 }
 
-/// The filter in this blob, whose items are encoded so.
+/// Reads the filter in this blob, whose items have this encoding.
 ///
 /// # Errors
-/// [`DecodeError`] for anything else: another algorithm, hash or compression, blocks that are cut short or followed by something, and the
-/// form with murmur3 that was given up before Parquet 2.7.
+/// [`DecodeError`] for anything else: another algorithm, hash or compression, truncated blocks, trailing bytes, and the murmur3 form that
+/// was dropped before Parquet 2.7.
 pub fn read(blob: &[u8], items: ItemEncoding) -> Result<BlockedBloom, DecodeError> {
     if is_deprecated(blob) {
         return Err(DecodeError::Unsupported {
-            what: "the deprecated Bloom filter form of Parquet, with murmur3 and no Thrift header,",
+            what: "Parquet's deprecated Bloom filter form (murmur3, no Thrift header)",
         });
     }
     let header = BlobHeader::read(blob)?;
@@ -161,7 +162,7 @@ pub fn read(blob: &[u8], items: ItemEncoding) -> Result<BlockedBloom, DecodeErro
     of_words(header.bitset_bytes, words, items)
 }
 
-/// The filter with these blocks: whole lines, zero behind the last block.
+/// Builds the filter from these blocks: whole lines, zero after the last block.
 pub(super) fn of_words(
     bitset_bytes: u64,
     words: Lines,
@@ -171,11 +172,11 @@ pub(super) fn of_words(
     Ok(BlockedBloom::of_placed_blocks(shape, scheme(items), BlockedPlacement::Parquet, words))
 }
 
-/// Writes the filter as a blob, the same bytes all known writers make of these blocks.
+/// Writes the filter as a blob, with the same bytes that all known writers produce for these blocks.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not Parquet's, [`WriteError::NoRoom`] for one of 2 GiB or more, [`WriteError::Io`]
-/// if `out` refuses.
+/// if `out` fails.
 pub fn write(filter: &BlockedBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     if filter.placement() != BlockedPlacement::Parquet {
         return Err(WriteError::OtherPlacement {
@@ -195,7 +196,7 @@ pub fn write(filter: &BlockedBloom, out: &mut dyn Write) -> Result<(), WriteErro
     Ok(())
 }
 
-/// Are these bytes such a blob? Its header is 13 fixed bytes and a length that must be the right one.
+/// Returns whether these bytes look like such a blob. Its header has 13 fixed bytes and a length that must match.
 #[must_use]
 pub fn resembles(blob: &[u8]) -> Resemblance {
     match BlobHeader::read(blob) {
@@ -204,17 +205,17 @@ pub fn resembles(blob: &[u8]) -> Resemblance {
     }
 }
 
-/// What is in front of the blocks, taken apart.
+/// The decoded header in front of the blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlobHeader {
-    /// Its own length.
+    /// The length of the header.
     pub(super) length: u64,
-    /// How long the blocks are: a multiple of 32, not 0.
+    /// The length of the blocks in bytes: a multiple of 32, not 0.
     pub(super) bitset_bytes: u64,
 }
 
 impl BlobHeader {
-    /// The header these bytes begin with.
+    /// Reads the header at the start of these bytes.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
         const LENGTH: &str = "number of bytes";
         const ALGORITHM: &str = "algorithm (1 is split blocks)";
@@ -245,7 +246,7 @@ impl BlobHeader {
     }
 }
 
-/// Three little-endian numbers, length, hash strategy 0 and algorithm 0, and the blocks.
+/// Returns whether these bytes begin with three little-endian numbers (length, hash strategy 0, algorithm 0), followed by the blocks.
 fn is_deprecated(blob: &[u8]) -> bool {
     let Some((head, blocks)) = blob.split_first_chunk::<12>() else { return false };
     let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);

@@ -1,4 +1,4 @@
-//! Where encoded bytes are read from: a slice, checked to the last byte, or a file, mapped as it is.
+//! Where encoded bytes are read from: a slice, whose bytes are all checked, or a mapped file.
 
 use std::cell::{Cell, RefCell};
 use std::io::Read;
@@ -10,25 +10,26 @@ use super::{DecodeError, Storable};
 use crate::kind::Kind;
 use crate::store::{LINE_BYTES, Lines};
 
-/// Encoded bytes, wherever they are.
+/// A source of encoded bytes.
 pub(crate) trait Source {
-    /// How many there are.
+    /// The number of bytes.
     fn len(&self) -> u64;
 
-    /// The header that begins at byte `at`.
+    /// Reads the header at byte `at`.
     fn header_at(&self, at: u64) -> Result<Header, DecodeError>;
 
-    /// The words from byte `at` on; the caller knows that `bytes` bytes are there.
-    /// `checksum` is what they add up to, for sources that check.
+    /// Reads the words at byte `at`. The caller has checked that `bytes` bytes are there.
+    /// Sources that verify compare the words with `checksum`.
     fn lines_at(&self, at: u64, bytes: u64, checksum: u64) -> Result<Lines, DecodeError>;
 
-    /// Do the headers say what the words add up to? Not if they were written before that was known: whoever has them checks otherwise.
+    /// Returns whether the headers contain the checksums of the words. They do not if they were written before the words were final; the
+    /// owner of the bytes then checks them in another way.
     fn is_sealed(&self) -> bool {
         true
     }
 }
 
-/// Bytes in memory: words are copied out of them, and checked.
+/// Bytes in memory: words are copied out of them and checked.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Source for Bytes<'_> {
@@ -38,7 +39,7 @@ impl Source for Bytes<'_> {
 
     fn header_at(&self, at: u64) -> Result<Header, DecodeError> {
         let rest = usize::try_from(at).ok().and_then(|at| self.0.get(at..)).unwrap_or_default();
-        // A short text is told that it is no filter, not that it is too short for one.
+        // For a short text, the error is that it is not a filter, not that it is too short.
         if rest.len() >= MAGIC.len() && !rest.starts_with(&MAGIC) {
             return Err(DecodeError::BadMagic);
         }
@@ -63,21 +64,21 @@ impl Source for Bytes<'_> {
     }
 }
 
-/// Bytes that are read one behind the other, straight into the memory of the filter.
-pub(crate) struct Stream<'a> {
+/// Bytes that are read in order, straight into the memory of the filter.
+pub(crate) struct ByteStream<'a> {
     reader: RefCell<&'a mut dyn Read>,
     bytes: u64,
-    /// What was read.
+    /// The number of bytes read so far.
     at: Cell<u64>,
     sealed: bool,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> ByteStream<'a> {
     pub(crate) fn new(reader: &'a mut dyn Read, bytes: u64, sealed: bool) -> Self {
         Self { reader: RefCell::new(reader), bytes, at: Cell::new(0), sealed }
     }
 
-    /// Reads what stands at byte `at`, which is where reading has come to.
+    /// Reads the bytes at `at`, which must be the current position.
     fn fill(&self, at: u64, bytes: &mut [u8]) -> Result<(), DecodeError> {
         let too_short =
             DecodeError::TooShort { need: at.saturating_add(bytes.len() as u64), got: self.at.get() };
@@ -89,7 +90,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl Source for Stream<'_> {
+impl Source for ByteStream<'_> {
     fn len(&self) -> u64 {
         self.bytes
     }
@@ -132,12 +133,12 @@ impl Source for Stream<'_> {
 pub struct Body<'a> {
     source: &'a dyn Source,
     header: Header,
-    /// Where the payload begins.
+    /// The offset of the payload.
     at: u64,
 }
 
 impl<'a> Body<'a> {
-    /// The one filter that fills all of `source`.
+    /// The only filter in `source`, which it fills completely.
     pub(crate) fn whole(source: &'a dyn Source) -> Result<Self, DecodeError> {
         let body = Self::at(source, 0, source.len())?;
         let end = body.at + body.header.payload_bytes;
@@ -147,7 +148,7 @@ impl<'a> Body<'a> {
         Ok(body)
     }
 
-    /// The filter whose header is at byte `at`; it ends before byte `end`.
+    /// The filter whose header is at byte `at`. It must end before byte `end`.
     fn at(source: &'a dyn Source, at: u64, end: u64) -> Result<Self, DecodeError> {
         let header = source.header_at(at)?;
         let payload_at = at + HEADER_BYTES as u64;
@@ -161,7 +162,7 @@ impl<'a> Body<'a> {
         Ok(Self { source, header, at: payload_at })
     }
 
-    /// `Ok` if it is of this kind, or any kind will do.
+    /// `Ok` if the filter is of this kind, or if any kind is accepted.
     pub(crate) fn expect_kind(&self, expected: Option<Kind>) -> Result<(), DecodeError> {
         match expected {
             Some(expected) if expected != self.header.kind => {
@@ -171,13 +172,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The filter itself.
+    /// Decodes the filter.
     pub(crate) fn restore<F: Storable>(&self) -> Result<F, DecodeError> {
         self.expect_kind(F::KIND)?;
         F::restore(&self.header, self)
     }
 
-    /// The payload as words; `bytes` is how long it must be.
+    /// The payload as words. It must be `bytes` bytes long.
     pub(crate) fn lines(&self, bytes: u64) -> Result<Lines, DecodeError> {
         if self.header.payload_bytes != bytes {
             return Err(DecodeError::BadField { field: "payload length", got: self.header.payload_bytes });
@@ -185,7 +186,7 @@ impl<'a> Body<'a> {
         self.source.lines_at(self.at, bytes, self.header.payload_checksum)
     }
 
-    /// The filters the payload consists of, of which there are at most `limit`.
+    /// The filters in the payload, at most `limit` of them.
     pub(crate) fn filters<F: Storable>(&self, limit: usize) -> Result<Vec<F>, DecodeError> {
         let end = self.at + self.header.payload_bytes;
         let (mut filters, mut at, mut checksum) = (Vec::new(), self.at, Xxh3::new());

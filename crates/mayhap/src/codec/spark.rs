@@ -4,28 +4,29 @@
 //! ┌─────────┬───┬─────────┬──────────────────────────────┐
 //! │ 1       │ k │ words W │ W words of 64 bits           │     version 1: the seed is 0 and not written
 //! ├─────────┼───┼──────┬──┴──────┬───────────────────────┴──────┐
-//! │ 2       │ k │ seed │ words W │ W words of 64 bits           │     version 2: what Spark 4.1 and later write
+//! │ 2       │ k │ seed │ words W │ W words of 64 bits           │     version 2: written by Spark 4.1 and later
 //! └─────────┴───┴──────┴─────────┴──────────────────────────────┘
 //!   4 bytes   4   4      4         bit i: word i/64, bit i % 64
 //! ```
 //!
-//! The stream does not say what the items were; whoever reads it does:
+//! The stream does not contain the type of its items; the reader must name it:
 //!
-//! | put in with | [`ItemEncoding`] |
+//! | inserted with | [`ItemEncoding`] |
 //! |---|---|
 //! | `putString`, a column of strings | [`Utf8`](ItemEncoding::Utf8) |
 //! | `putLong`, a column of `LONG`, `INT`, `SHORT` or `BYTE`: all become 64 bits | [`I64Le`](ItemEncoding::I64Le) |
 //! | `putBinary`, a column of byte arrays | [`Bytes`](ItemEncoding::Bytes) |
 //!
-//! Traps: the two versions place items differently, so filters of both cannot be merged, nor can those of two seeds. Version 1 draws positions
-//! of 31 bits: in a filter past 2^31 bits (256 MiB) it never reaches the rest. The bytes inside a Java-serialised object are these, but with a frame of
-//! Java's around them that is not read here.
+//! Traps:
+//! * The two versions place items differently, so filters of different versions or seeds cannot be merged.
+//! * Version 1 uses positions of 31 bits: in a filter of more than 2^31 bits (256 MiB) it never uses the rest.
+//! * A Java-serialised object contains these bytes inside Java's own framing, which is not read here.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::spark::{self, Version};
+//! use mayhap::codec::spark::{self, SparkVersion};
 //!
-//! let mut seen = spark::create(1_000, 0.01, Version::V2 { seed: 0 }, ItemEncoding::I64Le)?;
+//! let mut seen = spark::create(1_000, 0.01, SparkVersion::V2 { seed: 0 }, ItemEncoding::I64Le)?;
 //! seen.insert(&4_711); // like `putLong(4711)`: every integer is 64 bits wide
 //! let mut stream = Vec::new();
 //! spark::write(&seen, &mut stream)?; // what `BloomFilter.readFrom` reads
@@ -48,19 +49,19 @@ use crate::item::ItemEncoding;
 use crate::probe::BloomPlacement;
 use crate::sizing::{self, classic};
 
-/// Which of the two formats, and rules of placing items. The stream says which.
+/// The two formats and their rules of placing items. The stream contains the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
-    /// The only one up to Spark 4.0.
+pub enum SparkVersion {
+    /// The only version up to Spark 4.0.
     V1,
     /// The default since Spark 4.1.
     V2 {
-        /// 0 unless somebody chose another.
+        /// 0 unless the user chose another seed.
         seed: i32,
     },
 }
 
-impl Version {
+impl SparkVersion {
     const fn placement(self) -> BloomPlacement {
         match self {
             Self::V1 => BloomPlacement::Guava32,
@@ -76,7 +77,7 @@ impl Version {
         ForeignScheme::new(ForeignHash::Spark { seed }, items).into()
     }
 
-    /// That of a filter which is Spark's.
+    /// The version of a Spark filter.
     fn of(filter: &Bloom) -> Option<Self> {
         let HashScheme::Foreign(scheme) = filter.scheme() else { return None };
         match (scheme.function(), filter.placement()) {
@@ -87,34 +88,34 @@ impl Version {
     }
 }
 
-/// What a Java array of `long` can hold.
+/// The largest Java array of `long`.
 const MAX_WORDS: u64 = i32::MAX as u64;
-/// The most probes read and made here; Spark would take more, to no good.
+/// The largest number of probes supported here; Spark accepts more, which is of no use.
 const MAX_PROBES: u32 = 255;
 
-/// An empty filter as `BloomFilter.create(expectedNumItems, fpp)` makes it.
+/// Creates an empty filter like `BloomFilter.create(expectedNumItems, fpp)`.
 ///
 /// # Errors
-/// [`BuildError`] where Spark refuses too: no items, a rate outside (0, 1), a filter of no bits or of more than it has an array for. And for
+/// [`BuildError`] for numbers that Spark rejects too: no items, a rate outside (0, 1), no bits, or more bits than a Java array holds. Also for
 /// more than 255 probes.
 pub fn create(
     expected_items: u64,
     fpp: f64,
-    version: Version,
+    version: SparkVersion,
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(expected_items, fpp)?;
     sized(expected_items, fpp, bits, probes, version, items)
 }
 
-/// An empty filter as `BloomFilter.create(expectedNumItems, numBits)` makes it: of `bits` bits, rounded up to whole words.
+/// Creates an empty filter like `BloomFilter.create(expectedNumItems, numBits)`: `bits` bits, rounded up to whole words.
 ///
 /// # Errors
 /// [`BuildError`] as for [`create`].
 pub fn create_with_bits(
     expected_items: u64,
     bits: u64,
-    version: Version,
+    version: SparkVersion,
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
     sizing::check_capacity(expected_items)?;
@@ -132,7 +133,7 @@ fn sized(
     fpp: f64,
     bits: u64,
     probes: u32,
-    version: Version,
+    version: SparkVersion,
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
     check_bits(bits)?;
@@ -147,17 +148,17 @@ fn check_bits(bits: u64) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// How many bits Spark computes, before it rounds them up to whole words, and how many probes: as Guava did before 33.4.
+/// Returns the number of bits that Spark computes, before it rounds them up to whole words, and the number of probes, as Guava did before 33.4.
 ///
 /// # Errors
 /// [`BuildError`] for no items, a rate outside (0, 1), no bits, or more than 255 probes.
 pub fn size(expected_items: u64, fpp: f64) -> Result<(u64, u32), BuildError> {
-    // Guava takes 0 for 1, Spark does not.
+    // Guava replaces 0 by 1, Spark does not.
     sizing::check_capacity(expected_items)?;
     guava::size(expected_items, fpp, Rounding::Until33)
 }
 
-/// The filter in a stream that `writeTo` wrote, whose items were of this kind.
+/// Reads a filter from a stream written by `writeTo`. `items` is how its items were encoded.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole stream of either version, and for more than 255 probes.
@@ -169,8 +170,8 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     }
     let probes = cursor.u32_be()?;
     let version = match version {
-        1 => Version::V1,
-        _ => Version::V2 { seed: cursor.u32_be()?.cast_signed() },
+        1 => SparkVersion::V1,
+        _ => SparkVersion::V2 { seed: cursor.u32_be()?.cast_signed() },
     };
     let words = u64::from(cursor.u32_be()?);
     if words > MAX_WORDS {
@@ -182,17 +183,17 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     Ok(Bloom::of_placed_bits(shape, version.scheme(items), version.placement(), bits))
 }
 
-/// Writes the filter as `writeTo` does, in the version it has.
+/// Writes the filter as `writeTo` does, in its own version.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not Spark's, [`WriteError::NoRoom`] for more bits than Java has an array for,
-/// [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not Spark's, [`WriteError::NoRoom`] for more bits than a Java array holds,
+/// [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
-    let version = Version::of(filter).ok_or_else(|| {
+    let version = SparkVersion::of(filter).ok_or_else(|| {
         WriteError::other_placement("Spark's murmur3 and the rule of one of its two versions", filter)
     })?;
     let words = filter.shape().words();
-    // Only a `.mayhap` file that nobody wrote can say otherwise.
+    // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !filter.shape().bits().is_multiple_of(64) {
         return Err(WriteError::NoRoom {
             field: "whole words of bits",
@@ -201,8 +202,8 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
         });
     }
     let (number, seed) = match version {
-        Version::V1 => (1_u32, None),
-        Version::V2 { seed } => (2, Some(seed)),
+        SparkVersion::V1 => (1_u32, None),
+        SparkVersion::V2 { seed } => (2, Some(seed)),
     };
     out.write_all(&number.to_be_bytes())?;
     out.write_all(&filter.shape().probes().to_be_bytes())?;
@@ -214,7 +215,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Could these bytes be such a stream?
+/// Returns whether these bytes look like such a stream.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let field = |at: usize| {

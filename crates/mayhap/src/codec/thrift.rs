@@ -7,15 +7,15 @@
 //! numbers    varint of the zigzag form (0, -1, 1, -2 …)        text, bytes    length, bytes
 //! ```
 //!
-//! Whatever is not asked for is skipped. Every value takes at least a byte, so that work is bounded by the bytes there are; nesting has a limit.
+//! Unknown fields are skipped. Every value takes at least a byte, so the work is bounded by the input length; nesting has a limit.
 
 use super::DecodeError;
 use super::cursor::Cursor;
 
-/// Structures, lists and maps inside each other. Parquet's own take seven.
+/// The deepest nesting of structures, lists and maps. Parquet's own needs seven.
 const MAX_DEPTH: u32 = 32;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     True,
@@ -71,7 +71,7 @@ impl Field {
     }
 }
 
-/// Bytes in the compact protocol, read one value after the other.
+/// Bytes in the compact protocol, read value by value.
 #[derive(Clone, Debug)]
 pub(super) struct Thrift<'a> {
     cursor: Cursor<'a>,
@@ -83,12 +83,12 @@ impl<'a> Thrift<'a> {
         Self { cursor: Cursor::new(bytes), depth: 0 }
     }
 
-    /// How far it has come.
+    /// The position.
     pub(super) const fn position(&self) -> usize {
         self.cursor.position()
     }
 
-    /// A structure: `each` is shown every field and reads its value, or [skips](Self::skip) it.
+    /// Reads a structure: `each` is called with every field and reads its value, or [skips](Self::skip) it.
     pub(super) fn structure(
         &mut self,
         mut each: impl FnMut(&mut Self, Field) -> Result<(), DecodeError>,
@@ -111,7 +111,7 @@ impl<'a> Thrift<'a> {
         })
     }
 
-    /// A list of structures: `each` reads one, and is told its index.
+    /// Reads a list of structures: `each` is called with the index and reads one structure.
     pub(super) fn structures(
         &mut self,
         field: Field,
@@ -121,7 +121,7 @@ impl<'a> Thrift<'a> {
         self.elements(Type::Struct, |inside, index| each(inside, index))
     }
 
-    /// A list of texts or bytes: `each` is shown one, and its index.
+    /// Reads a list of texts or byte strings: `each` is called with one of them and its index.
     pub(super) fn binaries(
         &mut self,
         field: Field,
@@ -138,7 +138,7 @@ impl<'a> Thrift<'a> {
     ) -> Result<(), DecodeError> {
         self.nested(|inside| {
             let (size, kind) = inside.list_head()?;
-            // Some writers give an empty list no type.
+            // Some writers omit the type of an empty list.
             if size > 0 && kind != expected as u8 + 1 {
                 return Err(DecodeError::BadField { field: "thrift type", got: kind.into() });
             }
@@ -146,7 +146,7 @@ impl<'a> Thrift<'a> {
         })
     }
 
-    /// A structure as the value of a field.
+    /// Reads a structure that is the value of a field.
     pub(super) fn structure_of(
         &mut self,
         field: Field,
@@ -156,7 +156,7 @@ impl<'a> Thrift<'a> {
         self.structure(each)
     }
 
-    /// A union of which exactly one member is set: the number of that member, whose value `member` reads or skips.
+    /// Reads a union, in which exactly one member is set. Returns the number of that member; `member` reads or skips its value.
     pub(super) fn union_of(
         &mut self,
         field: Field,
@@ -190,10 +190,10 @@ impl<'a> Thrift<'a> {
         self.bytes()
     }
 
-    /// Passes over a value nobody asked for.
+    /// Skips a value that is not needed.
     pub(super) fn skip(&mut self, field: Field) -> Result<(), DecodeError> {
         match field.kind {
-            // In a field, the type is the value.
+            // In a field, a boolean's value is part of its type.
             Type::True | Type::False => Ok(()),
             kind => self.skip_value(kind),
         }
@@ -242,7 +242,7 @@ impl<'a> Thrift<'a> {
         Ok(read)
     }
 
-    /// How many elements a list has, and the number of their type.
+    /// Returns the number of elements of a list, and the number of their type.
     fn list_head(&mut self) -> Result<(u64, u8), DecodeError> {
         let head = self.cursor.u8()?;
         let size = match head >> 4 {
@@ -257,7 +257,7 @@ impl<'a> Thrift<'a> {
         self.at_most_what_is_left(size)
     }
 
-    /// Every element takes a byte at least.
+    /// Every element takes at least one byte.
     fn at_most_what_is_left(&self, size: u64) -> Result<u64, DecodeError> {
         let (at, left) = (self.cursor.position() as u64, self.cursor.left() as u64);
         if size > left {
@@ -325,9 +325,9 @@ mod tests {
         assert!(Thrift::new(&[2]).i64(field(Type::I32)).is_err(), "another type");
     }
 
-    /// One field of every type, of which the last is looked at.
+    /// One field of every type; the test looks at the last.
     #[test]
-    fn what_nobody_asked_for_is_skipped() {
+    fn unneeded_values_are_skipped() {
         let bytes = [
             &[0x11, 0x12, 0x13, 7, 0x14, 3, 0x15, 0x80, 1, 0x16, 4][..],
             &[0x17, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x18, 2, b'h', b'i'],

@@ -1,10 +1,10 @@
-//! Sixteen 4-bit counters in a word: up, down, sixteen at once.
+//! Sixteen 4-bit counters in a word: raise one, lower one, or add sixteen together.
 //!
-//! A counter below 15 is exact: it is the number of probes of all copies that are in. Whatever reaches 15 sticks there,
-//! because from then on nobody knows how many probes it stands for. Up and down go probe by probe, so an item whose
-//! probes meet in one counter raises it twice and lowers it twice.
+//! A counter below 15 is exact: it is the number of probes of all stored copies. A counter that reaches 15
+//! stays there (it is stuck), because from then on the number of its probes is unknown. Raising and lowering
+//! go probe by probe: an item with two probes on the same counter raises it twice and lowers it twice.
 
-use crate::probe::{Probes, Range, Stream as _};
+use crate::probe::{PositionStream as _, Probes, Range};
 use crate::sizing::counting::{COUNTER_BITS, MAX_COUNT};
 
 /// Counters in a 64-bit word.
@@ -12,31 +12,31 @@ pub(super) const COUNTERS_PER_WORD: u64 = 64 / COUNTER_BITS as u64;
 
 /// The lowest bit of every counter.
 const ONES: u64 = u64::MAX / MAX_COUNT;
-/// Every second counter, each with the room of two.
+/// Every second counter, each with room for two.
 const EVEN: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 
-/// The word a counter is in.
+/// Returns the word that holds a counter.
 #[inline(always)]
 pub(super) const fn word_of(position: u64) -> usize {
     (position / COUNTERS_PER_WORD) as usize
 }
 
-/// How far the counter is from the low end of its word.
+/// Returns the shift of a counter in its word.
 #[inline(always)]
 pub(super) const fn shift_of(position: u64) -> u64 {
     position % COUNTERS_PER_WORD * COUNTER_BITS as u64
 }
 
-/// What raising the counters of one item came to.
+/// The result of raising the counters of one item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Raised {
     /// Counters that were zero before.
     pub(super) fresh: u64,
-    /// Probes that met a stuck counter and are not counted in it.
+    /// Probes that hit a stuck counter and were not counted.
     pub(super) lost: u64,
 }
 
-/// Raises the counters of the first `probes` probes of an item; stuck ones stay.
+/// Raises the counters of the first `probes` probes of an item. Stuck ones stay.
 #[inline(always)]
 pub(super) fn raise(words: &mut [u64], mut stream: Probes, counters: u64, probes: u32) -> Raised {
     let mut raised = Raised::default();
@@ -51,9 +51,10 @@ pub(super) fn raise(words: &mut [u64], mut stream: Probes, counters: u64, probes
     raised
 }
 
-/// Lowers all counters of an item, but for stuck ones, and says how many are zero now.
+/// Lowers all counters of an item, except stuck ones, and returns how many are zero now.
 ///
-/// `None`: a counter had fewer probes in it than the item has there, so the item is certainly not in; nothing has changed.
+/// `None`: a counter was lower than the number of the item's probes on it, so the item is certainly a
+/// non-member. Nothing has changed.
 pub(super) fn lower(words: &mut [u64], stream: Probes, counters: u64, probes: u32) -> Option<u64> {
     let mut freed = 0;
     let mut ahead = stream;
@@ -62,7 +63,8 @@ pub(super) fn lower(words: &mut [u64], stream: Probes, counters: u64, probes: u3
         let (word, shift) = (&mut words[word_of(position)], shift_of(position));
         match *word >> shift & MAX_COUNT {
             0 => {
-                // What was lowered is below 14 now, so this raises exactly those and never makes one stick.
+                // The counters lowered so far are below 14 now, so this restores exactly those and makes none
+                // stuck.
                 raise(words, stream, counters, done);
                 return None;
             }
@@ -76,10 +78,11 @@ pub(super) fn lower(words: &mut [u64], stream: Probes, counters: u64, probes: u3
     Some(freed)
 }
 
-/// Sixteen sums, each at most 15, and how much of them that limit cut off.
+/// Adds sixteen counters to sixteen others, each sum limited to 15. Also returns how much the limit cut off.
 #[inline]
 pub(super) fn add(ours: u64, theirs: u64) -> (u64, u64) {
-    // Even and odd counters apart: each sum has eight bits of room, and bit 4 or a full low half says that it sticks.
+    // Even and odd counters apart: each sum has eight bits. Bit 4 or a low half of all ones means that it is
+    // stuck.
     let capped = |ours: u64, theirs: u64| {
         let sums = ours + theirs;
         let over = sums >> COUNTER_BITS & (EVEN & ONES);
@@ -91,28 +94,28 @@ pub(super) fn add(ours: u64, theirs: u64) -> (u64, u64) {
     (sums, total(ours) + total(theirs) - total(sums))
 }
 
-/// The sum of the sixteen counters.
+/// Returns the sum of the sixteen counters.
 #[inline]
 fn total(word: u64) -> u64 {
     let pairs = (word & EVEN) + (word >> COUNTER_BITS & EVEN);
     pairs.wrapping_mul(EVEN & ONES) >> 56
 }
 
-/// The lowest bit of every counter that is not zero.
+/// Returns the lowest bit of every counter that is not zero.
 #[inline]
 pub(super) const fn occupied(word: u64) -> u64 {
     let pairs = word | word >> 1;
     (pairs | pairs >> 2) & ONES
 }
 
-/// The lowest bit of every counter that is stuck.
+/// Returns the lowest bit of every counter that is stuck.
 #[inline]
 pub(super) const fn stuck(word: u64) -> u64 {
     let pairs = word & word >> 1;
     pairs & pairs >> 2 & ONES
 }
 
-/// One bit per counter in the low sixteen bits: set if it is not zero.
+/// Returns one bit per counter in the low sixteen bits: set if the counter is not zero.
 #[inline]
 pub(super) const fn to_bits(word: u64) -> u64 {
     let nibbles = occupied(word);
@@ -132,7 +135,7 @@ mod tests {
         std::array::from_fn(|i| word >> (4 * i) & 15)
     }
 
-    /// Words with zeroes and full counters far more often than chance has them.
+    /// Words with zero and full counters far more often than by chance.
     fn random_word(rng: &mut Rng) -> u64 {
         (0..16).fold(0, |word, _| {
             word << 4
@@ -160,9 +163,10 @@ mod tests {
         }
     }
 
-    /// Against plain integers that never stick: below 15 a counter is the truth, and from 15 on it is 15 for ever.
+    /// Compares with plain integers that never stick: below 15 a counter is exact, and from 15 on it stays
+    /// 15.
     #[test]
-    fn probes_that_meet_go_up_and_down_alike_even_where_counters_stick() {
+    fn raise_and_lower_agree_for_probes_on_the_same_counter_even_if_stuck() {
         for (counters, probes) in [(1, 1), (1, 5), (2, 7), (3, 3), (5, 16), (16, 7), (17, 20), (40, 4)] {
             let positions =
                 |mut stream: Probes| (0..probes).map(move |_| stream.next(Range::of(counters)) as usize);
@@ -172,7 +176,7 @@ mod tests {
             let mut held: Vec<Probes> = Vec::new();
             let mut rng = Rng::new(counters << 8 | u64::from(probes));
             for step in 0..4_000 {
-                // In waves, so that counters are met on the way up and down, below 15 and stuck.
+                // In waves, to hit counters on the way up and down, below 15 and stuck.
                 let most = [2, 5, 9, 3][step / 1000];
                 if held.is_empty() || (held.len() < most && rng.below(2) == 0) {
                     let stream = Probes::new(HashScheme::fast(0).hash(&rng.below(50)));
@@ -183,7 +187,7 @@ mod tests {
                 } else {
                     let stream = held.swap_remove(rng.below(held.len() as u64) as usize);
                     positions(stream).for_each(|at| truth[at] -= 1);
-                    assert!(lower(&mut words, stream, counters, probes).is_some(), "what is in comes out");
+                    assert!(lower(&mut words, stream, counters, probes).is_some(), "a member can be removed");
                 }
                 for (at, truth) in truth.iter().enumerate() {
                     sticks[at] |= *truth >= MAX_COUNT;
@@ -196,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_cannot_be_in_is_noticed_and_nothing_changes() {
-        // One counter, seven probes: with five in it, an item of seven cannot be in.
+    fn lower_rejects_a_certain_non_member_and_changes_nothing() {
+        // One counter, seven probes: at five, an item with seven probes cannot be a member.
         let stream = Probes::new(HashScheme::fast(0).hash("any"));
         for count in 0..7 {
             let mut words = [count];

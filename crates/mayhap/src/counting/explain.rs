@@ -6,11 +6,11 @@ use super::CountingBloom;
 use super::counters::{COUNTERS_PER_WORD, occupied, word_of};
 use crate::explain::{CounterLookup, CounterProbe, Density};
 use crate::hash::ItemHash;
-use crate::probe::{Probes, Range, Stream as _};
+use crate::probe::{PositionStream as _, Probes, Range};
 use crate::sizing::counting::MAX_COUNT;
 
 impl CountingBloom {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> CounterLookup {
         let (array, mut stream) = (self.array(), Probes::new(hash));
         let probes = (0..array.probes).map(|_| {
@@ -21,7 +21,7 @@ impl CountingBloom {
         CounterLookup { counters: array.counters, limit: MAX_COUNT, probes: probes.collect() }
     }
 
-    /// How many counters are above zero, part by part.
+    /// Measures the share of counters above zero in each part.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         let words = self.counters.words();
         let word_count = self.shape.counters().div_ceil(COUNTERS_PER_WORD);

@@ -6,11 +6,12 @@ use super::counters::{shift_of, word_of};
 use crate::answers::Answers;
 use crate::batch::{Hashed, one_chunk_behind};
 use crate::hash::{HashScheme, ItemHash};
-use crate::probe::{Probes, Range, Stream as _};
+use crate::probe::{PositionStream as _, Probes, Range};
 use crate::simd::prefetch;
 use crate::sizing::counting::MAX_COUNT;
 
-/// A counter array as the lookups see it: `probes` counters per item among the first `counters` counters of `words`.
+/// A counter array as the lookups see it: `probes` counters per item among the first `counters` counters of
+/// `words`.
 #[derive(Clone, Copy)]
 pub(super) struct CounterArray<'a> {
     pub(super) words: &'a [AtomicU64],
@@ -18,7 +19,7 @@ pub(super) struct CounterArray<'a> {
     pub(super) probes: u32,
 }
 
-/// As in the classic filter: a branch on the first three turns away seven of eight non-members.
+/// As in the classic filter: one branch on the first three rejects seven of eight non-members.
 const FIRST_GROUP: u32 = 3;
 
 impl CounterArray<'_> {
@@ -33,7 +34,7 @@ impl CounterArray<'_> {
         u64::from(self.count(position) != 0)
     }
 
-    /// Are all counters of the item above zero?
+    /// Returns whether all counters of the item are above zero.
     #[inline]
     pub(super) fn covers(&self, hash: ItemHash) -> bool {
         let mut stream = Probes::new(hash);
@@ -50,7 +51,7 @@ impl CounterArray<'_> {
         all == 1
     }
 
-    /// The lowest counter of the item.
+    /// Returns the lowest counter of the item.
     #[inline]
     pub(super) fn lowest(&self, hash: ItemHash) -> u64 {
         let mut stream = Probes::new(hash);
@@ -62,10 +63,11 @@ impl CounterArray<'_> {
         prefetch(self.words, word_of(stream.position(Range::of(self.counters))));
     }
 
-    /// Answers a batch round by round: one counter of every item still in the running, while its next is on its way.
+    /// Answers a batch round by round: one counter of every remaining item, while its next one is being
+    /// loaded.
     #[inline(always)]
     pub(super) fn covers_batch<H: Hashed>(&self, scheme: &HashScheme, items: &[H], answers: &mut Answers) {
-        /// Enough that even the few items left in the last rounds overlap their loads.
+        /// Enough for the loads of the few items left in the last rounds to overlap.
         const CHUNK: usize = 256;
         answers.reset(items.len());
         let start = |item: &H| {
@@ -85,7 +87,7 @@ impl CounterArray<'_> {
                     let (mut stream, index): (Probes, u32) = running[i];
                     let set = self.bit(stream.next(Range::of(self.counters)));
                     self.prefetch(stream);
-                    // Written always, kept only if the counter was set: there is no branch to mispredict.
+                    // Always written, but kept only if the counter is above zero: no branch to mispredict.
                     running[kept] = (stream, index);
                     kept += set as usize;
                 }

@@ -18,48 +18,50 @@ use crate::error::{BuildError, MergeError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::probe::{Probes, Range, Stream as _};
+use crate::probe::{PositionStream as _, Probes, Range};
 use crate::simd::prefetch_words;
 use crate::sizing::classic;
 use crate::sizing::counting::COUNTER_BITS;
 use crate::store::Lines;
 
-/// A Bloom filter that can remove: a 4-bit counter in the place of every bit.
+/// A Bloom filter that can remove items: it has a 4-bit counter in place of every bit.
 ///
-/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*,
-///   lowers the counters of others, and they may be lost. An item that answers *no* is turned away and harms nobody.
-/// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of
-///   the non-members while no more than `capacity` different items are in; past that the rate climbs and
-///   [`expected_fpr`](Self::expected_fpr) says to what.
-/// * It counts copies: an item inserted three times is in until it was removed three times.
-/// * Counters stick at 15 and never wrap. A stuck counter never goes down again, so an item with more than some fourteen
-///   copies may answer *mayhap* for ever, but no other is ever lost by it. [`saturated`](Self::saturated) and
-///   [`overflows`](Self::overflows) say how far that went; at capacity three counters in 10^15 are stuck, with three copies of
-///   every item one in a thousand.
-/// * Four times the memory of [`Bloom`](crate::Bloom): 38.4 bits per item at 1 %, 57.5 at 0.1 %. A lookup touches up to `k`
-///   cache lines, about three for a non-member.
+/// * **Only remove items you inserted.** Calling [`remove`](Self::remove) with an item that was never
+///   inserted but answers *maybe* lowers the counters of other items and can cause false negatives. An item
+///   that answers *no* is rejected, and nothing changes.
+/// * Under that condition **no** is certain after any insertions and removals. **maybe** can be a false
+///   positive: the false-positive rate is at most `target_fpr` while the filter holds at most `capacity`
+///   different items. Past that it rises; [`expected_fpr`](Self::expected_fpr) returns the current rate.
+/// * It counts copies: an item inserted three times must be removed three times.
+/// * Counters stick at 15 and never wrap. A stuck counter is never lowered again, so an item with more than
+///   about fourteen copies may answer *maybe* forever, but this never loses another item.
+///   [`saturated`](Self::saturated) and [`overflows`](Self::overflows) count such cases. At capacity three
+///   counters in 10^15 are stuck; with three copies of every item, one in a thousand.
+/// * Four times the memory of [`Bloom`](crate::Bloom): 38.4 bits per item at 1 %, 57.5 at 0.1 %. A lookup
+///   touches up to `k` cache lines, about three for a non-member.
 /// * It cannot list items and cannot grow.
 ///
 /// ```text
 ///            ┌──────────── k positions ───────────┐
 /// item ─▶ ItemHash                                ▼
-///          0 1 0 0 2 0 1 1 0 0 0 3 0 …  0 1 0 0 1 0     all above zero: mayhap; one zero: no
+///          0 1 0 0 2 0 1 1 0 0 0 3 0 …  0 1 0 0 1 0     all above zero: maybe; one zero: no
 /// ```
 ///
 /// ```
 /// use mayhap::CountingBloom;
 ///
 /// let mut online = CountingBloom::for_capacity(1_000_000, 0.01, 0)?;
-/// assert!(online.insert("ada")); // new, certainly
+/// assert!(online.insert("ada")); // certainly new
 /// assert!(!online.insert("ada")); // a second copy
 /// assert_eq!(online.count_estimate("ada"), 2);
 /// assert!(online.remove("ada") && online.may_contain("ada"));
 /// assert!(online.remove("ada") && !online.may_contain("ada"));
-/// assert!(!online.remove("ada")); // certainly not in: nothing changed
+/// assert!(!online.remove("ada")); // certainly a non-member: nothing changed
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// L. Fan, P. Cao, J. Almeida, A. Broder, *Summary cache: a scalable wide-area web cache sharing protocol*, IEEE/ACM ToN 2000.
+/// L. Fan, P. Cao, J. Almeida, A. Broder, *Summary cache: a scalable wide-area web cache sharing protocol*,
+/// IEEE/ACM ToN 2000.
 #[derive(Debug)]
 pub struct CountingBloom {
     shape: CountingShape,
@@ -72,12 +74,13 @@ pub struct CountingBloom {
 }
 
 impl CountingBloom {
-    /// The smallest filter for `capacity` items at `target_fpr`.
+    /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -86,7 +89,7 @@ impl CountingBloom {
         Self::with_shape(CountingShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -95,15 +98,15 @@ impl CountingBloom {
         Ok(Self { shape, scheme: scheme.into(), counters, inserted: 0, occupied: 0, overflows: 0 })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item`. `true`: it was certainly not a member before.
+    /// `false`: it may have been one. Either way there is one copy more now.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.insert_hash(self.scheme.hash(item))
@@ -120,8 +123,8 @@ impl CountingBloom {
         raised.fresh > 0
     }
 
-    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Much faster than one
-    /// by one once the filter is larger than the cache.
+    /// Inserts one copy of each of `items` and returns how many of them were certainly not members before. If
+    /// the filter is larger than the cache, this is much faster than single inserts.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
         self.insert_all(items)
     }
@@ -132,7 +135,7 @@ impl CountingBloom {
     }
 
     fn insert_all<H: Hashed>(&mut self, items: &[H]) -> u64 {
-        /// Every item has `k` lines on their way: more items at once only crowd them out.
+        /// Each item prefetches `k` lines; with more items they evict each other.
         const CHUNK: usize = 8;
         let (scheme, counters, probes) = (self.scheme, self.shape.counters(), self.shape.probes());
         let words = self.counters.words_mut();
@@ -160,7 +163,7 @@ impl CountingBloom {
         new
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -174,8 +177,8 @@ impl CountingBloom {
         self.array().covers(hash)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.array().covers_batch(&self.scheme, items, answers);
     }
@@ -185,7 +188,8 @@ impl CountingBloom {
         self.array().covers_batch(&self.scheme, hashes, answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are, up to 15, which means 15 or more. 0 is certain.
+    /// Returns the number of copies of `item`. It is never too low up to 15, which means 15 or more. 0 is
+    /// certain.
     #[inline]
     #[must_use]
     pub fn count_estimate<I: Item + ?Sized>(&self, item: &I) -> u8 {
@@ -199,12 +203,12 @@ impl CountingBloom {
         self.array().lowest(hash) as u8
     }
 
-    /// Takes one copy of `item` out. Only for items that were inserted: one that was not, but answers *mayhap*, takes
-    /// others along.
+    /// Removes one copy of `item`. Only remove items that were inserted: removing any other item that answers
+    /// *maybe* can cause false negatives for other items.
     ///
-    /// `true`: a copy was taken out. If its counters are all stuck, it answers *mayhap* all the same, for ever.
-    /// `false`: it was certainly not in, and nothing changed. Removing looks closer than asking: an item two
-    /// of whose probes meet in a counter that stands at one is turned away too.
+    /// `true`: a copy was removed. If all its counters are stuck, the item still answers *maybe*, forever.
+    /// `false`: it was certainly not a member, and nothing changed. `remove` is stricter than `may_contain`:
+    /// it also rejects an item with two probes on one counter that is at one.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
@@ -223,10 +227,11 @@ impl CountingBloom {
         true
     }
 
-    /// Adds everything `other` holds, copy by copy, as if each had been inserted here.
+    /// Adds all copies of `other`, as if each had been inserted here.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same counters, probes and hash scheme; nothing has changed then.
+    /// [`MergeError`] unless both have the same counters, probes and hash scheme. On error, nothing has
+    /// changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
@@ -245,13 +250,14 @@ impl CountingBloom {
         Ok(())
     }
 
-    /// Forgets everything, stuck counters too.
+    /// Removes all items and resets stuck counters.
     pub fn clear(&mut self) {
         self.counters.words_mut().fill(0);
         (self.inserted, self.occupied, self.overflows) = (0, 0, 0);
     }
 
-    /// The plain filter that answers the same: a bit for every counter above zero, in a quarter of the memory.
+    /// Returns the plain filter that gives the same answers: one bit for every counter above zero, in a
+    /// quarter of the memory.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -269,70 +275,72 @@ impl CountingBloom {
         Ok(Bloom::of_bits(shape, self.scheme, bits))
     }
 
-    /// The measurements: counters, probes, capacity, promise.
+    /// Returns the shape: counters, probes, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &CountingShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items it was sized for.
+    /// Returns the number of different items that the filter was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it by its own count: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies by the filter's own count: insertions, duplicates included, less
+    /// removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The rate by the model, for the counters above zero. It knows copies from different items, and counts what removed
-    /// items left stuck.
+    /// Returns the false-positive rate that the model predicts from the counters above zero. Copies of an
+    /// item do not raise it; stuck counters of removed items do.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.fill().min(1.0).powi(self.shape.probes() as i32)
     }
 
-    /// The share of counters above zero: half of them at capacity. More than [`inserted`](Self::inserted) explains means
-    /// somebody chose items in order to fill the filter.
+    /// Returns the share of counters above zero: half of them at capacity. A higher fill than
+    /// [`inserted`](Self::inserted) explains means that items were chosen in order to fill the filter.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.occupied as f64 / self.shape.counters() as f64
     }
 
-    /// How many different items the fill speaks of, whatever was counted.
+    /// Estimates the number of different items from the fill, independent of the count.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         classic::items_from_fill(self.shape.counters(), self.shape.probes(), self.occupied)
     }
 
-    /// Stuck counters: those at 15. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the number of stuck counters: those at 15. This reads all counters: the time is proportional
+    /// to the filter's memory.
     #[must_use]
     pub fn saturated(&self) -> u64 {
         let stuck = |word: u64| u64::from(counters::stuck(word).count_ones());
         self.counters.words().iter().map(|word| stuck(word.load(Ordering::Relaxed))).sum()
     }
 
-    /// Probes that met a stuck counter and so were not counted in it.
+    /// Returns the number of probes that hit a stuck counter and were not counted.
     #[must_use]
     pub const fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Memory the counters take.
+    /// Returns the memory that the counters take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.counters.memory_bytes()
@@ -344,7 +352,7 @@ impl CountingBloom {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -352,16 +360,16 @@ impl CountingBloom {
         Ok(Self { counters: self.counters.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `CountingBloom`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `CountingBloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }

@@ -1,4 +1,4 @@
-//! How many counters and probes a counting Bloom filter has, and what that means for its rate.
+//! The number of counters and probes of a counting Bloom filter, and the false-positive rate that follows.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use crate::sizing::counting::{self, MAX_COUNTERS};
 use crate::sizing::{self, classic};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
-/// The measurements of a [`CountingBloom`](crate::CountingBloom): known, checked and priced before any memory is taken.
+/// The shape of a [`CountingBloom`](crate::CountingBloom): its dimensions and memory, checked before any
+/// memory is allocated.
 ///
 /// ```
 /// use mayhap::CountingShape;
@@ -30,7 +31,7 @@ pub struct CountingShape {
 }
 
 impl CountingShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape for `capacity` items with a false-positive rate of at most `target_fpr`.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
@@ -40,10 +41,11 @@ impl CountingShape {
         Self { counters, probes, capacity, target_fpr }.checked()
     }
 
-    /// The best use of `bytes` bytes for `capacity` items; [`target_fpr`](Self::target_fpr) says how good that is.
+    /// Returns the best shape for `capacity` items in `bytes` bytes; [`target_fpr`](Self::target_fpr) returns
+    /// the rate it reaches.
     ///
     /// # Errors
-    /// [`BuildError`] for less than 8 bytes, or so few that the rate would reach 1.
+    /// [`BuildError`] for less than 8 bytes, or if the rate would reach 1.
     pub fn for_memory(bytes: u64, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
         let counters = (bytes / 8).saturating_mul(COUNTERS_PER_WORD);
@@ -53,12 +55,12 @@ impl CountingShape {
         Self { counters, probes, capacity, target_fpr }.checked()
     }
 
-    /// The smallest shape of `probes` probes that holds `capacity` items and is wrong for at most `target_fpr` of the
-    /// non-members; [`for_capacity`](Self::for_capacity) knows how many probes are best.
+    /// Returns the smallest shape with `probes` probes for `capacity` items and a false-positive rate of at
+    /// most `target_fpr`. [`for_capacity`](Self::for_capacity) chooses the best number of probes itself.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more counters than any filter
-    /// can have.
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), probes outside 1 to 64, and for more
+    /// counters than any filter can have.
     pub fn for_probes(capacity: u64, target_fpr: f64, probes: u32) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
         let probes = sizing::check_probes(probes)?;
@@ -66,17 +68,17 @@ impl CountingShape {
         Self { counters, probes, capacity, target_fpr }.checked()
     }
 
-    /// Exactly `counters` counters and `probes` probes, meant for `capacity` items.
+    /// Returns a shape of exactly `counters` counters and `probes` probes, meant for `capacity` items.
     ///
     /// # Errors
-    /// [`BuildError`] for a zero, or a number past its limit.
+    /// [`BuildError`] if a number is 0 or above its limit.
     pub fn exactly(counters: u64, probes: u32, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
         let shape = Self { counters, probes, capacity, target_fpr: 1.0 }.checked()?;
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(crate) fn from_parts(
         counters: u64,
         probes: u32,
@@ -98,52 +100,55 @@ impl CountingShape {
         Ok(self)
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Counters in the array.
+    /// Returns the number of counters in the array.
     #[must_use]
     pub const fn counters(&self) -> u64 {
         self.counters
     }
 
-    /// Counters an item raises.
+    /// Returns the number of counters that an item raises.
     #[must_use]
     pub const fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// Items it is meant for.
+    /// The number of items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` different
+    /// items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` different items are in, within 2 %. Copies of an item do not matter.
+    /// Returns the false-positive rate that the model predicts for `items` different items, accurate within
+    /// 2 %. Copies of an item do not matter.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         classic::expected_fpr(self.counters, self.probes, items)
     }
 
-    /// How many counters are expected to stick once `items` different items are in, one copy of each.
+    /// Returns how many counters the model expects to be stuck with one copy of each of `items` different
+    /// items.
     #[must_use]
     pub fn expected_saturated(&self, items: u64) -> f64 {
         counting::expected_saturated(self.counters, self.probes, items)
     }
 
-    /// Memory the counters take: whole cache lines.
+    /// Returns the memory that the counters take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         self.words().div_ceil(WORDS_PER_LINE as u64) * LINE_BYTES as u64
@@ -155,7 +160,7 @@ impl CountingShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// The words that hold counters; the array is rounded up to whole lines behind them.
+    /// The number of words that hold counters. The array is longer: it is rounded up to whole lines.
     pub(crate) const fn words(&self) -> u64 {
         self.counters.div_ceil(COUNTERS_PER_WORD)
     }
@@ -164,7 +169,7 @@ impl CountingShape {
         usize::try_from(self.words().div_ceil(WORDS_PER_LINE as u64)).unwrap_or(usize::MAX)
     }
 
-    /// Does a counter mean the same in both? Capacity and target may differ.
+    /// Returns whether each counter means the same in both. Capacity and target may differ.
     pub(crate) fn places_like(&self, other: &Self) -> bool {
         (self.counters, self.probes) == (other.counters, other.probes)
     }

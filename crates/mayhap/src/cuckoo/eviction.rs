@@ -1,4 +1,4 @@
-//! Making room: the shortest chain of moves that ends in a bucket with a free place.
+//! Making room: the shortest chain of moves that ends in a bucket with a free slot.
 //!
 //! ```text
 //! new ─▶ [ a b c d ]   both buckets of the new item are full …
@@ -6,34 +6,35 @@
 //!                          └─ g ─▶ [ i j · · ]   … so `g` goes to its own, where there is room.
 //! ```
 //!
-//! Found breadth first, and nothing is written until the whole chain is known: a search that finds none has changed nothing.
+//! The search is breadth first. Nothing is written until the whole chain is known, so a failed search changes
+//! nothing.
 
 use std::sync::atomic::AtomicU64;
 
 use super::buckets::{Buckets, MAX_SLOTS};
-use super::placement::{Placement, Spot};
+use super::placement::{BucketSpot, Placement};
 use crate::simd::prefetch;
 use crate::store::Lines;
 
-/// Buckets looked at before giving up.
+/// The most buckets that a search reads.
 ///
-/// So many find room until a table of a million buckets of four is 97 % full, further than any filter sized for honest items goes.
-/// A smaller table is searched whole.
+/// With this number, room is found until a table of a million buckets of four is 97 % full: more than any
+/// filter reaches, unless its items were chosen to collide. A smaller table is searched completely.
 const MOST_BUCKETS: usize = 2_048;
 
 /// A bucket reached by the search.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     bucket: u64,
-    /// What would move here, from the bucket reached by `parent`.
+    /// The fingerprint that would move here, from the bucket reached by `parent`.
     fingerprint: u32,
-    /// The step before, or [`NOBODY`] for the item's own buckets.
+    /// The step before, or [`NO_PARENT`] for the item's own buckets.
     parent: u32,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_PARENT: u32 = u32::MAX;
 
-/// The memory of searches, kept from one to the next. Empty until the first.
+/// The buffers of a search, reused by the next one. Empty until the first.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     reached: Vec<Reached>,
@@ -41,16 +42,16 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Puts the fingerprint of `spot`, both of whose buckets are full, in one of them, moving others on.
+    /// Inserts the fingerprint of `spot` into one of its two full buckets by moving other fingerprints.
     ///
-    /// `false`: no room within reach, or no memory to look for it. Nothing has changed.
+    /// `false`: no room was found, or no memory to search for it. Nothing has changed.
     #[inline(never)]
     pub(super) fn make_room<B: Buckets>(
         &mut self,
         buckets: &B,
         placement: &Placement,
         lines: &mut Lines,
-        spot: Spot,
+        spot: BucketSpot,
     ) -> bool {
         for bucket in [spot.first, spot.second] {
             if move_one(buckets, placement, lines, bucket, spot.fingerprint) {
@@ -66,13 +67,13 @@ impl Search {
         buckets: &B,
         placement: &Placement,
         lines: &mut Lines,
-        spot: Spot,
+        spot: BucketSpot,
     ) -> bool {
         let Some(end) = self.find(buckets, placement, lines.words(), spot) else { return false };
         let mut step = self.reached[end];
-        // From the far end, so that every move goes where a place is free already.
+        // From the far end, so every move goes to a slot that is already free.
         buckets.put(lines, step.bucket, step.fingerprint);
-        while step.parent != NOBODY {
+        while step.parent != NO_PARENT {
             let parent = self.reached[step.parent as usize];
             buckets.replace(lines, parent.bucket, step.fingerprint, parent.fingerprint);
             step = parent;
@@ -80,13 +81,13 @@ impl Search {
         true
     }
 
-    /// The step that reached a bucket with a free place.
+    /// Returns the step that reached a bucket with a free slot.
     fn find<B: Buckets>(
         &mut self,
         buckets: &B,
         placement: &Placement,
         words: &[AtomicU64],
-        spot: Spot,
+        spot: BucketSpot,
     ) -> Option<usize> {
         let most = usize::try_from(placement.buckets()).unwrap_or(usize::MAX).min(MOST_BUCKETS);
         self.reached.clear();
@@ -94,7 +95,7 @@ impl Search {
         self.seen.begin(most)?;
         for bucket in [spot.first, spot.second] {
             self.seen.add(bucket);
-            self.reached.push(Reached { bucket, fingerprint: spot.fingerprint, parent: NOBODY });
+            self.reached.push(Reached { bucket, fingerprint: spot.fingerprint, parent: NO_PARENT });
         }
         let mut next = 0;
         while let Some(&Reached { bucket, .. }) = self.reached.get(next) {
@@ -114,8 +115,8 @@ impl Search {
     }
 }
 
-/// Puts `fingerprint` in `bucket`, which is full, if one of those in it can move to its other bucket at once. Nearly always one can:
-/// this is the first step of the search, without the bookkeeping.
+/// Inserts `fingerprint` into the full `bucket` if one of its fingerprints can move directly to its other
+/// bucket. Nearly always one can: this is the first step of the search, without the bookkeeping.
 #[inline(always)]
 fn move_one<B: Buckets>(
     buckets: &B,
@@ -140,7 +141,8 @@ fn move_one<B: Buckets>(
     false
 }
 
-/// The buckets one search has reached: a small hash table that need not be cleared between searches.
+/// The set of buckets that one search has reached: a small hash table that need not be cleared between
+/// searches.
 #[derive(Debug, Default)]
 struct Seen {
     /// A bucket, and above [`STAMP_SHIFT`] the number of the search that reached it.
@@ -148,13 +150,13 @@ struct Seen {
     search: u64,
 }
 
-/// A bucket's number has no more bits: there are at most 2^49 bits in a filter, and a bucket takes at least four.
+/// A bucket number has no more bits than this: a filter has at most 2^49 bits, and a bucket at least four.
 const STAMP_SHIFT: u32 = 48;
 
 impl Seen {
-    /// Forgets the last search and makes room for `most` buckets.
+    /// Starts a new search and makes room for `most` buckets.
     fn begin(&mut self, most: usize) -> Option<()> {
-        // At most half full, so that looking for a bucket ends soon.
+        // At most half full, to keep probe sequences short.
         let room = (2 * most).next_power_of_two();
         self.search += 1;
         if self.places.len() < room || self.search >> (64 - STAMP_SHIFT) != 0 {
@@ -166,7 +168,7 @@ impl Seen {
         Some(())
     }
 
-    /// `true` if it was not there yet.
+    /// Adds a bucket. Returns `true` if it was not there yet.
     #[inline]
     fn add(&mut self, bucket: u64) -> bool {
         let mask = self.places.len() - 1;

@@ -1,26 +1,26 @@
 //! The buckets of one item, for [`explain`](crate::explain).
 
 use super::Cuckoo;
-use super::placement::Spot;
-use super::table::Table;
+use super::placement::BucketSpot;
+use super::table::CuckooTable;
 use crate::explain::{BucketLookup, BucketProbe, BucketSlot, Density};
 use crate::hash::ItemHash;
 
 impl Cuckoo {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
         self.table.trace(hash)
     }
 
-    /// How full it is, part by part.
+    /// Measures how full each part is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         self.table.density(name, parts)
     }
 }
 
-impl Table {
+impl CuckooTable {
     pub(super) fn trace(&self, hash: ItemHash) -> BucketLookup {
-        let Spot { fingerprint, first, second } = self.placement().spot(hash);
+        let BucketSpot { fingerprint, first, second } = self.placement().spot(hash);
         let probe = |bucket| {
             let held = self.read(bucket);
             let slot = |&held: &u32| {

@@ -1,7 +1,7 @@
 //! The cuckoo filter that doubles.
 
 use super::growable_shape::GrowableCuckooShape;
-use super::table::{NoRoom, Table};
+use super::table::{CuckooTable, NoRoom};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -11,18 +11,24 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 
-/// A cuckoo filter that doubles when it is full, without the items, up to a size told beforehand.
+/// A cuckoo filter that doubles when it is full, without needing the items again, up to a capacity chosen in
+/// advance.
 ///
-/// * **Remove only what was inserted.** As for [`Cuckoo`](crate::Cuckoo): [`remove`](Self::remove) of an item that was never in, but answers
-///   *mayhap*, loses another. [`remove_verified`](Self::remove_verified) asks somebody who knows.
-/// * Keeping to that, **no** is certain, through any number of doublings. **mayhap** is wrong for at most `target_fpr` of the non-members,
-///   at every size; past the largest capacity insertions are refused, so that this stays so.
-/// * A lookup is two buckets, however often it has doubled. There is never a chain of filters to ask.
-/// * It pays in advance: to double ten times takes fingerprints that begin ten bits longer, and lose one each time. At its largest it takes
-///   what a [`Cuckoo`](crate::Cuckoo) of that size takes.
-/// * Doubling goes over the whole table, and needs the memory of both sizes while it does: one insertion now and then takes long. If the
-///   memory cannot be had, nothing changes, and items go on going in as long as there is room.
-/// * It takes at most `2 · bucket_size` copies of one item, at any size.
+/// * **Only remove items you inserted**, as with [`Cuckoo`](crate::Cuckoo). Calling [`remove`](Self::remove)
+///   with an item that was never inserted but answers *maybe* deletes another item's entry and causes a false
+///   negative. [`remove_verified`](Self::remove_verified) checks your own store first.
+/// * Under that condition **no** is certain through any number of doublings. **maybe** can be a false
+///   positive: the false-positive rate is at most `target_fpr` at every size. Insertions past the largest
+///   capacity are rejected, so the rate cannot rise further.
+/// * A lookup reads two buckets, no matter how often the filter has doubled. There is only one table.
+/// * Growth costs memory in advance: to double ten times, fingerprints begin ten bits longer, and lose one
+///   bit each time. At its largest it takes as much as a [`Cuckoo`](crate::Cuckoo) of that capacity: 10.5
+///   bits per item at 1 %.
+/// * Doubling rewrites the whole table and needs the memory of both sizes while it runs, so an occasional
+///   insertion takes long. If the memory is refused, nothing changes, and insertions succeed while there is
+///   room.
+/// * It holds at most `2 · bucket_size` copies of one item, at any size. It never shrinks, and cannot list or
+///   merge items.
 ///
 /// ```text
 ///  fingerprint: tag, spare bits             one spare bit moves …          … to the end of the bucket's number
@@ -43,26 +49,27 @@ use crate::kind::Kind;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, CoNEXT 2014; the bits that move follow
-/// J. Apple, *Stretching Your Data With Taffy Filters*, 2022.
+/// B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, CoNEXT
+/// 2014. The moving bits follow J. Apple, *Stretching Your Data With Taffy Filters*, 2022.
 #[derive(Debug)]
 pub struct GrowableCuckoo {
     shape: GrowableCuckooShape,
     scheme: HashScheme,
     doublings: u32,
-    /// What the plan says for so many doublings.
+    /// The capacity by the plan after this many doublings.
     capacity_now: u64,
-    table: Table,
+    table: CuckooTable,
 }
 
 impl GrowableCuckoo {
-    /// A filter with room for `initial_capacity` items that can grow until it has room for `largest_capacity`, always at
-    /// `target_fpr`.
+    /// Creates a filter with room for `initial_capacity` items that can grow to `largest_capacity` items,
+    /// always at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_growth(
         initial_capacity: u64,
         largest_capacity: u64,
@@ -75,29 +82,30 @@ impl GrowableCuckoo {
         )
     }
 
-    /// A filter that grows by this plan.
+    /// Creates an empty filter that grows by this plan.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: GrowableCuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
-        let table = Table::new(shape.placement(0), shape.layout(0))?;
+        let table = CuckooTable::new(shape.placement(0), shape.layout(0))?;
         Ok(Self { shape, scheme: scheme.into(), doublings: 0, capacity_now: shape.capacity_after(0), table })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in, doubling if that takes more room. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item` and doubles the filter if necessary. `true`: it was certainly not a member
+    /// before. `false`: it may have been one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// [`InsertError::Full`] once it is as large as it can be and full, or if items were chosen to collide;
-    /// [`InsertError::CannotGrow`] if the memory to double was refused and there is no room without;
-    /// [`InsertError::TooManyCopies`] if the two buckets of the item hold nothing but copies of it. Nothing that was in is lost.
+    /// [`InsertError::Full`] if the filter is full and cannot double again, or if items were chosen to
+    /// collide; [`InsertError::CannotGrow`] if the memory to double was refused and there is no other room;
+    /// [`InsertError::TooManyCopies`] if the two buckets of the item hold nothing but copies of it. No member
+    /// is lost.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -117,21 +125,22 @@ impl GrowableCuckoo {
         self.insert_growing(hash)
     }
 
-    /// The insertion for which there was no room, or no room should be left.
+    /// Inserts an item that finds no room, or that would exceed the present capacity.
     #[cold]
     fn insert_growing(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
         let full = InsertError::Full { inserted: self.inserted(), capacity: self.capacity() };
         if self.inserted() >= self.capacity() {
             return Err(full);
         }
-        // However large the table, copies of one item have only two buckets.
+        // Copies of one item have only two buckets at any table size.
         let limit = 2 * u64::from(self.shape.bucket_size());
         if self.count_hash(hash) >= limit {
             return Err(InsertError::TooManyCopies { limit });
         }
         loop {
-            // With items that were not chosen to collide there is room until it is nearly full. Others shall not make it grow, but for a
-            // small table: there nine may want the same two buckets by chance, and growing costs next to nothing.
+            // Unless items were chosen to collide, there is room until the table is nearly full. Colliding
+            // items must not make it grow, except in a small table: there nine items may share the same two
+            // buckets by chance, and growing costs very little.
             let outgrown = self.inserted() >= self.capacity_now() / 4 * 3
                 || self.shape.buckets(self.doublings) < SMALL_BUCKETS;
             let refused = if outgrown { self.double().err() } else { None };
@@ -147,7 +156,7 @@ impl GrowableCuckoo {
         }
     }
 
-    /// Twice as many buckets, if the plan has them.
+    /// Doubles the number of buckets, if the plan allows it.
     fn double(&mut self) -> Result<(), BuildError> {
         if self.doublings < self.shape.max_doublings() {
             self.table.double()?;
@@ -157,12 +166,13 @@ impl GrowableCuckoo {
         Ok(())
     }
 
-    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Much faster than one
-    /// by one once the filter is larger than the cache.
+    /// Inserts one copy of each of `items` and returns how many of them were certainly not members before. If
+    /// the filter is larger than the cache, this is much faster than single inserts.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), at the first item that is refused. All items before it are in, and none behind it;
-    /// [`inserted`](Self::inserted) has grown by their number. To give the whole batch again would insert them twice.
+    /// As [`insert`](Self::insert), at the first item that fails. All items before it are inserted, and none
+    /// after it; [`inserted`](Self::inserted) has grown by their number. Do not insert the whole batch again:
+    /// that would insert them twice.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -194,7 +204,7 @@ impl GrowableCuckoo {
         Ok(new)
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -208,17 +218,18 @@ impl GrowableCuckoo {
         self.table.holds(hash)
     }
 
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
         self.table.trace(hash)
     }
 
-    /// How full it is, part by part.
+    /// Measures how full each part is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         self.table.density(name, parts)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.table.holds_batch(&self.scheme, items, answers);
     }
@@ -228,8 +239,8 @@ impl GrowableCuckoo {
         self.table.holds_batch(&self.scheme, hashes, answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are, and 0 is certain. Copies of others with the same
-    /// fingerprint and buckets count too.
+    /// Returns the number of copies of `item`. It is never too low, and 0 is certain. It can be too high:
+    /// copies of other items with the same fingerprint and buckets count too.
     #[must_use]
     pub fn count<I: Item + ?Sized>(&self, item: &I) -> u64 {
         self.count_hash(self.scheme.hash(item))
@@ -241,10 +252,12 @@ impl GrowableCuckoo {
         self.table.count(hash)
     }
 
-    /// Takes one copy of `item` out. **Only for items that were inserted**: one that was not, but answers *mayhap*, takes the
-    /// fingerprint of another, which is lost. Where that cannot be ruled out, use [`remove_verified`](Self::remove_verified).
+    /// Removes one copy of `item`. **Only remove items that were inserted**: removing any other item that
+    /// answers *maybe* deletes another item's fingerprint and causes a false negative. If you cannot rule
+    /// that out, use [`remove_verified`](Self::remove_verified).
     ///
-    /// `true`: a copy was taken out. `false`: it was certainly not in, and nothing changed. The filter never shrinks.
+    /// `true`: a copy was removed. `false`: it was certainly not a member, and nothing changed. The filter
+    /// never shrinks.
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
     }
@@ -254,8 +267,9 @@ impl GrowableCuckoo {
         self.table.remove(hash)
     }
 
-    /// Takes one copy of `item` out if the caller's own store confirms that it was in, which is asked only if the filter says *mayhap*.
-    /// `true`: it was taken out. [`Cuckoo::remove_verified`](crate::Cuckoo::remove_verified) says more.
+    /// Removes one copy of `item` if the caller's own store confirms that it was inserted. The store is asked
+    /// only if the filter answers *maybe*. `true`: it was removed. See
+    /// [`Cuckoo::remove_verified`](crate::Cuckoo::remove_verified).
     pub fn remove_verified<I: Item + ?Sized>(
         &mut self,
         item: &I,
@@ -269,78 +283,79 @@ impl GrowableCuckoo {
         self.may_contain_hash(hash) && was_in_store() && self.remove_hash(hash)
     }
 
-    /// Forgets everything. It stays as large as it is.
+    /// Removes all items. The table keeps its size.
     pub fn clear(&mut self) {
         self.table.clear();
     }
 
-    /// The plan it grows by.
+    /// Returns the plan that it grows by.
     #[must_use]
     pub const fn shape(&self) -> &GrowableCuckooShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// How often it has doubled.
+    /// Returns how often the filter has doubled.
     #[must_use]
     pub const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Items it was planned for, when it has grown as far as it can.
+    /// Returns the number of items that the filter is sized for after the last doubling.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// Items it takes before it doubles.
+    /// Returns the number of items it holds before it doubles.
     #[must_use]
     pub const fn capacity_now(&self) -> u64 {
         self.capacity_now
     }
 
-    /// The rate it promised, at any size.
+    /// Returns the promised false-positive rate, which holds at any size.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies: insertions, duplicates included, less removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.table.inserted()
     }
 
-    /// The rate by the model, for the copies in it. Copies of one item count as different items, so the rate is no higher.
+    /// Returns the false-positive rate that the model predicts for the stored copies. It counts copies of one
+    /// item as different items, so the actual rate is no higher.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.shape.expected_fpr(self.inserted())
     }
 
-    /// The share of places taken, at its size now.
+    /// Returns the share of slots in use at its present size.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.inserted() as f64 / self.shape.slots(self.doublings) as f64
     }
 
-    /// Memory the buckets take now.
+    /// Returns the memory that the buckets take now.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.table.lines().memory_bytes()
     }
 
-    /// Bits of memory per item in it; infinite while there are none.
+    /// Returns the bits of memory per stored item, or infinity if it holds none.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted() as f64
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -348,22 +363,23 @@ impl GrowableCuckoo {
         Ok(Self { table: self.table.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one. It grows on as the encoded one would have.
+    /// Decodes a filter and checks every byte. It continues to grow as the encoded one would have.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `GrowableCuckoo`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `GrowableCuckoo`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 }
 
-/// A table with fewer buckets grows whenever an item finds no room: it takes a few kilobytes at most.
+/// A table with fewer buckets than this grows whenever an item finds no room. It takes a few kilobytes at
+/// most.
 const SMALL_BUCKETS: u64 = 256;
 
 /// Packed buckets, as in a [`Cuckoo`](crate::Cuckoo) of placement scheme 1 while it has not doubled.
@@ -408,7 +424,7 @@ impl Storable for GrowableCuckoo {
             return Err(DecodeError::BadField { field: "doublings", got: doublings.into() });
         }
         let table =
-            Table::decoded(shape.placement(doublings), shape.layout(doublings), header.inserted, body)?;
+            CuckooTable::decoded(shape.placement(doublings), shape.layout(doublings), header.inserted, body)?;
         Ok(Self { shape, scheme, doublings, capacity_now: shape.capacity_after(doublings), table })
     }
 }

@@ -1,4 +1,5 @@
-//! How a cuckoo filter grows: where it begins, how often it doubles, and how long its fingerprints must be for that.
+//! How a cuckoo filter grows: its initial capacity, its number of doublings, and the fingerprint length that
+//! these need.
 
 use std::fmt;
 
@@ -6,23 +7,24 @@ use super::placement::Placement;
 use super::shape::{
     check_bucket_size, check_buckets, check_capacity, check_fingerprint, check_rate, fewest_buckets,
 };
-use super::table::Layout;
+use super::table::BucketLayout;
 use crate::error::BuildError;
 use crate::sizing;
 use crate::sizing::cuckoo::{self, MAX_FINGERPRINT_BITS, MIN_FINGERPRINT_BITS, fingerprint_values};
 
-/// Places in a bucket of a filter sized here.
+/// Slots in a bucket of a filter sized here.
 const BUCKET_SIZE: u32 = 4;
 
-/// The plan a [`GrowableCuckoo`](crate::GrowableCuckoo) grows by: known, checked and priced before any memory is taken.
+/// The growth plan of a [`GrowableCuckoo`](crate::GrowableCuckoo): its dimensions and memory, checked before
+/// any memory is allocated.
 ///
 /// ```
 /// use mayhap::GrowableCuckooShape;
 ///
 /// let shape = GrowableCuckooShape::for_growth(10_000, 1_000_000, 0.01)?;
 /// assert_eq!(shape.max_doublings(), 6);
-/// assert!(shape.memory_bytes(0) < 35_000); // where it begins
-/// assert!(shape.memory_bytes(6) < 1_350_000); // where it ends: no more than a filter that never grew
+/// assert!(shape.memory_bytes(0) < 35_000); // initially
+/// assert!(shape.memory_bytes(6) < 1_350_000); // finally: no more than a filter that never grew
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,12 +38,12 @@ pub struct GrowableCuckooShape {
 }
 
 impl GrowableCuckooShape {
-    /// The plan that begins with room for `initial_capacity` items, ends with room for `largest_capacity`, and is never wrong
-    /// for more than `target_fpr` of the non-members.
+    /// Returns the plan that begins with room for `initial_capacity` items and ends with room for
+    /// `largest_capacity`. The false-positive rate is at most `target_fpr` at every stage.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, a largest one below the initial one, a rate outside (0, 1) or below 1e-9, and for a growth that
-    /// would need fingerprints of more than 32 bits at the beginning.
+    /// [`BuildError`] for a capacity of 0, a largest capacity below the initial one, a rate outside (0, 1) or
+    /// below 1e-9, or a growth that would need initial fingerprints of more than 32 bits.
     pub fn for_growth(
         initial_capacity: u64,
         largest_capacity: u64,
@@ -53,7 +55,8 @@ impl GrowableCuckooShape {
             return Err(BuildError::CapacityOutOfRange { got: initial, limit: capacity });
         }
         let target_fpr = check_rate(target_fpr)?;
-        // Sized for the end, which is most of its life and most of its memory; the beginning is what halving that leaves.
+        // Sized for the end, where the filter spends most of its life and memory. The initial size follows by
+        // halving.
         let with_bits = |tag_bits| {
             let last = fewest_buckets(BUCKET_SIZE, tag_bits, capacity, target_fpr);
             let first = fewest_buckets(BUCKET_SIZE, tag_bits, initial, target_fpr).min(last);
@@ -77,7 +80,7 @@ impl GrowableCuckooShape {
         best.unwrap_or(Err(too_long))
     }
 
-    /// What an encoded filter says its plan is, checked like every other.
+    /// Builds the plan from the fields of an encoded filter, with the same checks as for any other plan.
     pub(crate) fn from_parts(
         base_buckets: u64,
         bucket_size: u32,
@@ -96,7 +99,8 @@ impl GrowableCuckooShape {
         check_bucket_size(self.bucket_size)?;
         check_fingerprint(self.tag_bits, MIN_FINGERPRINT_BITS)?;
         check_fingerprint(self.tag_bits.saturating_add(self.max_doublings), MIN_FINGERPRINT_BITS)?;
-        // Every stage has to be possible; the last one has the most buckets, the first one the longest fingerprints.
+        // Every stage must be possible. The last one has the most buckets, the first one the longest
+        // fingerprints.
         check_buckets(self.base_buckets, &self.layout(0))?;
         let last = self.base_buckets.saturating_mul(1 << self.max_doublings);
         check_buckets(last, &self.layout(0))?;
@@ -104,37 +108,39 @@ impl GrowableCuckooShape {
         Ok(self)
     }
 
-    /// How often it can double.
+    /// Returns the most doublings.
     #[must_use]
     pub const fn max_doublings(&self) -> u32 {
         self.max_doublings
     }
 
-    /// Places in a bucket.
+    /// Slots in a bucket.
     #[must_use]
     pub const fn bucket_size(&self) -> u32 {
         self.bucket_size
     }
 
-    /// Buckets after so many doublings, or after as many as there can be.
+    /// Returns the number of buckets after this many doublings, at most
+    /// [`max_doublings`](Self::max_doublings).
     #[must_use]
     pub fn buckets(&self, doublings: u32) -> u64 {
         self.base_buckets << doublings.min(self.max_doublings)
     }
 
-    /// Places in all buckets after so many doublings.
+    /// Returns the number of slots in all buckets after this many doublings.
     #[must_use]
     pub fn slots(&self, doublings: u32) -> u64 {
         self.buckets(doublings) * u64::from(self.bucket_size)
     }
 
-    /// Bits of a stored fingerprint after so many doublings: each takes one of them for the number of the bucket.
+    /// Returns the bits of a stored fingerprint after this many doublings. Each doubling moves one bit into
+    /// the bucket number.
     #[must_use]
     pub fn fingerprint_bits(&self, doublings: u32) -> u32 {
         self.tag_bits + self.max_doublings - doublings.min(self.max_doublings)
     }
 
-    /// Items there is room for after so many doublings.
+    /// Returns the number of items that fit after this many doublings.
     #[must_use]
     pub fn capacity_after(&self, doublings: u32) -> u64 {
         if doublings >= self.max_doublings {
@@ -143,32 +149,32 @@ impl GrowableCuckooShape {
         cuckoo::safe_items(self.buckets(doublings), self.bucket_size).max(1).min(self.capacity)
     }
 
-    /// Items it is meant for when it has grown as far as it can.
+    /// Returns the number of items that the filter is sized for after the last doubling.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap*, whatever the stage.
+    /// The promised limit of the false-positive rate at every stage.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` different items are in, within 2 %. Doubling does not change it: what fingerprints lose,
-    /// the number of buckets gains.
+    /// Returns the false-positive rate that the model predicts for `items` different items, accurate within
+    /// 2 %. Doubling does not change it: each bit that the fingerprints lose is gained by the bucket numbers.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         cuckoo::expected_fpr(self.buckets(self.max_doublings), fingerprint_values(self.tag_bits), items)
     }
 
-    /// Memory the buckets take after so many doublings: whole cache lines.
+    /// Returns the memory that the buckets take after this many doublings: whole cache lines.
     #[must_use]
     pub fn memory_bytes(&self, doublings: u32) -> u64 {
         self.layout(doublings).memory_bytes(self.buckets(doublings))
     }
 
-    /// Bits of memory per item once it holds as many as it can.
+    /// Bits of memory per item at the largest capacity.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes(self.max_doublings) as f64 * 8.0 / self.capacity as f64
@@ -186,8 +192,8 @@ impl GrowableCuckooShape {
         Placement::new(self.base_buckets, self.tag_bits, self.max_doublings, doublings)
     }
 
-    pub(super) fn layout(&self, doublings: u32) -> Layout {
-        Layout::packed(self.bucket_size, self.fingerprint_bits(doublings))
+    pub(super) fn layout(&self, doublings: u32) -> BucketLayout {
+        BucketLayout::packed(self.bucket_size, self.fingerprint_bits(doublings))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The cuckoo filter, and its growable twin.
+//! The cuckoo filter and the growable cuckoo filter.
 
 mod buckets;
 mod eviction;
@@ -15,7 +15,7 @@ pub use growable::GrowableCuckoo;
 pub use growable_shape::GrowableCuckooShape;
 pub use shape::CuckooShape;
 
-use self::table::{NoRoom, Table};
+use self::table::{CuckooTable, NoRoom};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -24,26 +24,31 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 
-/// A filter that removes, in little memory: short fingerprints in a table, each in one of two buckets.
+/// A compact filter that can remove items: short fingerprints in a table, each in one of two buckets.
 ///
-/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes out
-///   the fingerprint of another, which is lost then. No filter can tell the two apart; only somebody who knows the items can.
-///   [`remove_verified`](Self::remove_verified) asks them first. An item that answers *no* is turned away and harms nobody.
-/// * Keeping to that, **no** is certain, whatever was inserted, removed and refused. **mayhap** is wrong for at most `target_fpr`
-///   of the non-members while no more than `capacity` items are in.
-/// * **It can be full.** `capacity` different items always fit, if nobody chose them to collide; some more usually do. An
-///   insertion that finds no room is an error and changes nothing. Non-members who know the seed can choose items that
-///   all want the same buckets; for theirs take [`HashScheme::keyed_random`].
-/// * It counts copies, and takes at most `2 · bucket_size` of one item: 8, as a rule. Copies take room like other items.
-/// * 10.5 bits per item at 1 %, 13.6 at 0.1 %, a third or less of what [`CountingBloom`](crate::CountingBloom) takes; semi-sorted
-///   ([`CuckooShape::semi_sorted`]) one bit less. A lookup touches two cache lines, at the same time.
+/// * **Only remove items you inserted.** Calling [`remove`](Self::remove) with an item that was never
+///   inserted but answers *maybe* deletes another item's fingerprint and causes a false negative. No filter
+///   can detect this, because it does not store the items. [`remove_verified`](Self::remove_verified) checks
+///   your own store first. An item that answers *no* is rejected, and nothing changes.
+/// * Under that condition **no** is certain after any insertions, removals and failed insertions. **maybe**
+///   can be a false positive: the false-positive rate is at most `target_fpr` while the filter holds at most
+///   `capacity` items.
+/// * **It can be full.** `capacity` different items always fit, unless they were chosen to collide, and
+///   usually a few more. An insertion that finds no room returns an error and changes nothing. An attacker
+///   who knows the seed can choose items that all share the same buckets. If untrusted users choose the
+///   items, use [`HashScheme::keyed_random`].
+/// * It counts copies, and holds at most `2 · bucket_size` of one item, usually 8. Copies take room like
+///   other items.
+/// * 10.5 bits per item at 1 %, 13.6 at 0.1 %: a third or less of [`CountingBloom`](crate::CountingBloom).
+///   Semi-sorted buckets ([`CuckooShape::semi_sorted`]) take one bit less. A lookup touches two cache lines,
+///   in parallel.
 /// * It cannot list items, merge or grow; [`GrowableCuckoo`] grows.
 ///
 /// ```text
-/// item ─▶ ItemHash ─▶ fingerprint 0x2c7, buckets 3 and 8: each leads to the other by the fingerprint alone
+/// item ─▶ ItemHash ─▶ fingerprint 0x2c7, buckets 3 and 8: each follows from the other and the fingerprint
 ///
 ///    0     1     2     3     4     5     6     7     8     9
-///  │ 1f3 │ 0a0 │ 3e1 │▶2c7◀│ 111 │ 0f4 │ 2aa │ 19c │ 3b0 │ 046 │     in either: mayhap; in none: no
+///  │ 1f3 │ 0a0 │ 3e1 │▶2c7◀│ 111 │ 0f4 │ 2aa │ 19c │ 3b0 │ 046 │     in either: maybe; in neither: no
 ///  │ 33d │  ·  │ 2c0 │ 0e5 │  ·  │ 1b1 │ 2c7 │  ·  │ 092 │ 3ff │
 /// ```
 ///
@@ -51,30 +56,32 @@ use crate::kind::Kind;
 /// use mayhap::Cuckoo;
 ///
 /// let mut online = Cuckoo::for_capacity(1_000_000, 0.01, 0)?;
-/// assert!(online.insert("ada")?); // new, certainly
+/// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
 /// assert_eq!(online.count("ada"), 2);
 /// assert!(online.remove("ada") && online.may_contain("ada"));
 /// assert!(online.remove("ada") && !online.may_contain("ada"));
-/// assert!(!online.remove("ada")); // certainly not in: nothing changed
+/// assert!(!online.remove("ada")); // certainly a non-member: nothing changed
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, CoNEXT 2014.
+/// B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, CoNEXT
+/// 2014.
 #[derive(Debug)]
 pub struct Cuckoo {
     shape: CuckooShape,
     scheme: HashScheme,
-    table: Table,
+    table: CuckooTable,
 }
 
 impl Cuckoo {
-    /// The smallest filter for `capacity` items at `target_fpr`.
+    /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -83,27 +90,27 @@ impl Cuckoo {
         Self::with_shape(CuckooShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: CuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
-        Ok(Self { shape, scheme: scheme.into(), table: Table::new(shape.placement(), shape.layout())? })
+        Ok(Self { shape, scheme: scheme.into(), table: CuckooTable::new(shape.placement(), shape.layout())? })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item`. `true`: it was certainly not a member before.
+    /// `false`: it may have been one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// [`InsertError::Full`] if no place can be freed for it, [`InsertError::TooManyCopies`] if its two buckets hold
-    /// nothing but copies of it. Nothing changed.
+    /// [`InsertError::Full`] if no slot can be freed for it, [`InsertError::TooManyCopies`] if its two
+    /// buckets hold nothing but copies of it. On error, nothing has changed.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -118,12 +125,13 @@ impl Cuckoo {
         self.table.insert(hash).map_err(|cause| self.refusal(cause))
     }
 
-    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Much faster than one
-    /// by one once the filter is larger than the cache.
+    /// Inserts one copy of each of `items` and returns how many of them were certainly not members before. If
+    /// the filter is larger than the cache, this is much faster than single inserts.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), at the first item that is refused. All items before it are in, and none behind it;
-    /// [`inserted`](Self::inserted) has grown by their number. To give the whole batch again would insert them twice.
+    /// As [`insert`](Self::insert), at the first item that fails. All items before it are inserted, and none
+    /// after it; [`inserted`](Self::inserted) has grown by their number. Do not insert the whole batch again:
+    /// that would insert them twice.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -141,7 +149,7 @@ impl Cuckoo {
         result.map(|()| new).map_err(|cause| self.refusal(cause))
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -155,7 +163,8 @@ impl Cuckoo {
         self.table.holds(hash)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.table.holds_batch(&self.scheme, items, answers);
     }
@@ -165,8 +174,8 @@ impl Cuckoo {
         self.table.holds_batch(&self.scheme, hashes, answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are, and 0 is certain. Copies of others with the same
-    /// fingerprint and buckets count too.
+    /// Returns the number of copies of `item`. It is never too low, and 0 is certain. It can be too high:
+    /// copies of other items with the same fingerprint and buckets count too.
     #[must_use]
     pub fn count<I: Item + ?Sized>(&self, item: &I) -> u64 {
         self.count_hash(self.scheme.hash(item))
@@ -178,10 +187,11 @@ impl Cuckoo {
         self.table.count(hash)
     }
 
-    /// Takes one copy of `item` out. **Only for items that were inserted**: one that was not, but answers *mayhap*, takes the
-    /// fingerprint of another, which is lost. Where that cannot be ruled out, use [`remove_verified`](Self::remove_verified).
+    /// Removes one copy of `item`. **Only remove items that were inserted**: removing any other item that
+    /// answers *maybe* deletes another item's fingerprint and causes a false negative. If you cannot rule
+    /// that out, use [`remove_verified`](Self::remove_verified).
     ///
-    /// `true`: a copy was taken out. `false`: it was certainly not in, and nothing changed.
+    /// `true`: a copy was removed. `false`: it was certainly not a member, and nothing changed.
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
     }
@@ -191,12 +201,13 @@ impl Cuckoo {
         self.table.remove(hash)
     }
 
-    /// Takes one copy of `item` out if the caller's own store confirms that it was in. `true`: it was taken out.
+    /// Removes one copy of `item` if the caller's own store confirms that it was inserted. `true`: it was
+    /// removed.
     ///
-    /// `was_in_store` is asked only if the filter says *mayhap*, so deletions of what never was do not reach the store either. It
-    /// is the place to delete from the store and say whether there was something to delete: the store decides, the
-    /// filter follows. Where every insertion and every removal goes along with one in the store, in the same order, nothing is
-    /// ever lost, whoever asks for removals of whatever.
+    /// `was_in_store` is called only if the filter answers *maybe*, so removals of most non-members do not
+    /// reach the store. It should delete the item from the store and return whether it was there: the store
+    /// decides, and the filter follows. If every insertion and every removal is also made in the store, in
+    /// the same order, no removal request can cause a false negative.
     ///
     /// ```
     /// use mayhap::Cuckoo;
@@ -222,54 +233,55 @@ impl Cuckoo {
         self.may_contain_hash(hash) && was_in_store() && self.remove_hash(hash)
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.table.clear();
     }
 
-    /// The measurements: buckets, fingerprints, capacity, promise.
+    /// Returns the shape: buckets, fingerprints, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &CuckooShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Items it was sized for.
+    /// Returns the number of items the filter was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies: insertions, duplicates included, less removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.table.inserted()
     }
 
-    /// The rate by the model, for the copies in it. Copies of one item count as different items, so the rate is no higher.
+    /// Returns the false-positive rate that the model predicts for the stored copies. It counts copies of one
+    /// item as different items, so the actual rate is no higher.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.shape.expected_fpr(self.inserted())
     }
 
-    /// The share of places taken.
+    /// Returns the share of slots in use.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.inserted() as f64 / self.shape.slots() as f64
     }
 
-    /// Memory the buckets take.
+    /// Returns the memory that the buckets take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.table.lines().memory_bytes()
@@ -281,7 +293,7 @@ impl Cuckoo {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -289,16 +301,16 @@ impl Cuckoo {
         Ok(Self { table: self.table.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Cuckoo`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Cuckoo`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -314,7 +326,7 @@ impl Cuckoo {
 
 /// Packed buckets.
 const PACKED: u16 = 1;
-/// The same places for items, in semi-sorted buckets.
+/// The same placement, in semi-sorted buckets.
 const SEMI_SORTED: u16 = 2;
 
 impl codec::sealed::Sealed for Cuckoo {}
@@ -358,7 +370,7 @@ impl Storable for Cuckoo {
         if semi_sorted && bucket_size != semi_sorted::SLOTS {
             return Err(DecodeError::BadField { field: "bucket size", got: bucket_size.into() });
         }
-        let table = Table::decoded(shape.placement(), shape.layout(), header.inserted, body)?;
+        let table = CuckooTable::decoded(shape.placement(), shape.layout(), header.inserted, body)?;
         Ok(Self { shape, scheme, table })
     }
 }

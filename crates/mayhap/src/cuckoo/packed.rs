@@ -1,21 +1,22 @@
-//! Buckets packed bit by bit: `slots` fingerprints of any width, one behind the other.
+//! Packed buckets: `slots` fingerprints of any width, one after the other.
 //!
-//! A bucket is looked at in parts of at most 64 bits, all fingerprints of a part at once: to find a fingerprint in it, flip
-//! all lanes by that fingerprint and look for a lane of zeroes.
+//! A bucket is read in parts of at most 64 bits, all fingerprints of a part together. To find a fingerprint,
+//! XOR it into all lanes and look for a lane of zeroes.
 //!
 //! ```text
 //!          lane 3       lane 2       lane 1       lane 0
-//! part   │ 000000000000│ 101100111000│ 010111000011│ 110000000001 │   one free place, always the last
+//! part   │ 000000000000│ 101100111000│ 010111000011│ 110000000001 │   one free slot, always the last
 //! xor      010111000011  010111000011  010111000011  010111000011     the fingerprint in every lane
-//! zero?    no            no            yes: it is in                   two more instructions for all lanes
+//! zero?    no            no            yes: found                      two more instructions for all lanes
 //! ```
 //!
-//! Free places are behind the occupied ones: how much room there is shows in the top bits of the free lanes, and the mask with
-//! more of them is the larger number. Buckets from hostile bytes may break that, which makes for odd choices, nothing worse.
+//! Free slots follow the occupied ones. The top bits of the free lanes show how much room there is: the mask
+//! with more of them is the larger number. Buckets from hostile bytes may violate this. That leads to odd
+//! choices, but to nothing worse.
 
 use std::sync::atomic::AtomicU64;
 
-use super::buckets::{Buckets, Content, Look, MAX_SLOTS, bits_at, set_bits};
+use super::buckets::{BucketLook, Buckets, Content, MAX_SLOTS, bits_at, set_bits};
 use crate::store::Lines;
 
 /// Buckets of `PARTS` parts.
@@ -31,14 +32,16 @@ pub(super) struct Packed<const PARTS: usize> {
     highs: u64,
 }
 
-/// Bits a fingerprint of `width` bits takes.
+/// Returns the bits that a fingerprint of `width` bits takes.
 ///
-/// Two lanes of 31 bits, beginning anywhere in a byte, can straddle nine bytes, and no word has nine. All others fit.
+/// Two lanes of 31 bits that begin anywhere in a byte can span nine bytes, which do not fit a word. All other
+/// widths fit.
 pub(super) const fn lane_bits(width: u32) -> u32 {
     if width == 31 { 32 } else { width }
 }
 
-/// Parts that a bucket of `slots` fingerprints of `width` bits has: as few as 64 bits each allow.
+/// Returns the parts of a bucket of `slots` fingerprints of `width` bits: as few as possible with at most 64
+/// bits each.
 pub(super) const fn parts(slots: u32, width: u32) -> u32 {
     (slots * lane_bits(width)).div_ceil(64).next_power_of_two()
 }
@@ -59,19 +62,19 @@ impl<const PARTS: usize> Packed<PARTS> {
         bucket * self.bucket_bits() + part as u64 * u64::from(self.part_bits)
     }
 
-    /// One part of a bucket, with the bits of whatever follows above it.
+    /// Returns one part of a bucket, with unrelated bits above it.
     #[inline(always)]
     fn part(&self, words: &[AtomicU64], bucket: u64, part: usize) -> u64 {
         bits_at(words, self.start_of(bucket, part))
     }
 
-    /// Not zero if a lane is zero. Says nothing of which: a lane above one of zeroes may be mistaken.
+    /// Not zero if a lane is zero. It does not show which one: a lane above a zero lane may be marked too.
     #[inline(always)]
     const fn some_zero(&self, lanes: u64) -> u64 {
         lanes.wrapping_sub(self.ones) & !lanes & self.highs
     }
 
-    /// The highest bit of every lane that is zero.
+    /// Returns the highest bit of every lane that is zero.
     #[inline(always)]
     const fn zeroes(&self, lanes: u64) -> u64 {
         let below = self.highs - self.ones;
@@ -106,7 +109,7 @@ impl<const PARTS: usize> Buckets for Packed<PARTS> {
     }
 
     #[inline(always)]
-    fn look(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> Look {
+    fn look(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> BucketLook {
         let everywhere = u64::from(fingerprint).wrapping_mul(self.ones);
         let (mut found, mut room) = (0, 0);
         for part in 0..PARTS {
@@ -115,7 +118,7 @@ impl<const PARTS: usize> Buckets for Packed<PARTS> {
             let free = self.zeroes(lanes);
             room += if PARTS == 1 { free } else { u64::from(free.count_ones()) };
         }
-        Look { holds: found != 0, room }
+        BucketLook { holds: found != 0, room }
     }
 
     #[inline]
@@ -154,7 +157,7 @@ impl<const PARTS: usize> Buckets for Packed<PARTS> {
         if to != 0 {
             return write(place, to);
         }
-        // The last one fills the gap.
+        // The last fingerprint fills the gap.
         let last = content.iter().rposition(|&fingerprint| fingerprint != 0).unwrap_or(place);
         write(place, content[last]);
         write(last, 0);
@@ -166,7 +169,8 @@ mod tests {
     use super::*;
     use mayhap_testkit::rng::Rng;
 
-    /// Against plain vectors: every width, every number of slots, buckets that straddle words and have neighbours.
+    /// Compares with plain vectors: every width, every number of slots, buckets that span words and have
+    /// neighbours.
     fn like_plain_vectors<const PARTS: usize>(slots: u32, width: u32) {
         assert_eq!(parts(slots, width), PARTS as u32);
         let packed = Packed::<PARTS>::new(slots, width);
@@ -175,7 +179,7 @@ mod tests {
         let mut truth = vec![Vec::<u32>::new(); buckets as usize];
         let mut rng = Rng::new(u64::from(slots * 100 + width));
         let most = u64::from(u32::MAX >> (32 - width));
-        // Extremes and a few values often: lanes that differ by one are where borrows would show.
+        // Extremes, and a few values often: borrows would show in lanes that differ by one.
         let any = |rng: &mut Rng| {
             (1 + [0, 1, most - 1, most / 2, rng.below(most)][rng.below(5) as usize].min(most - 1)) as u32
         };

@@ -3,45 +3,47 @@
 //! ```text
 //! low  ──▶ reduce ─────────────────────────▶ base bucket ──┐
 //! high ──▶ reduce ─▶ tag ─▶ mix ─▶ odd number ─▶ minus ◀───┘ ──▶ the other base bucket
-//!   └────▶ spare bits: some behind the base bucket, the rest stored above the tag
+//!   └────▶ spare bits: some appended to the base bucket, the rest stored above the tag
 //! ```
 //!
-//! There is an even number of base buckets, and the two of an item add up to an odd number that depends on the tag alone. So
-//! each leads to the other, whatever their number, and they are never the same: one is even, the other odd.
+//! A fingerprint consists of a tag, which never changes, and spare bits. The number of base buckets is even.
+//! The two base buckets of an item add up to an odd number that depends on the tag alone. So each can be
+//! computed from the other, and they are never the same: one is even, the other odd.
 //!
-//! **Doubling** splits every bucket in two, and the next spare bit says into which half a fingerprint goes. In odd buckets
-//! that bit is flipped or not, as the tag has it. Were it not, doubling would cut the table into halves that cannot
-//! help each other out: after ten doublings it would be a thousand small tables, and the fullest of them would decide.
+//! **Doubling** splits every bucket in two, and the next spare bit chooses the half. In odd buckets a bit
+//! derived from the tag may flip that choice. Otherwise doubling would cut the table into halves that cannot
+//! exchange items: after ten doublings it would consist of a thousand small tables, and the fullest of them
+//! would limit the capacity.
 
 use crate::hash::{ItemHash, reduce};
 
-/// Bits of a hash that can become spare bits: the low ones of `high`. Tags come from the other end.
+/// The number of hash bits that can become spare bits: the low ones of `high`. Tags come from the high ones.
 const SPARE_SOURCE_BITS: u32 = 32;
 
-/// How items find their buckets. Frozen as placement scheme 1 of both kinds.
+/// The rule that assigns buckets to items. Frozen as placement scheme 1 of both kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// Half the buckets there were before any doubling.
+    /// Half the number of buckets before any doubling.
     base_half: u64,
     tag_bits: u32,
-    /// How often the table can double.
+    /// The most doublings.
     spare_bits: u32,
-    /// How often it has doubled.
+    /// How often the table has doubled.
     doublings: u32,
 }
 
-/// Where one item belongs.
+/// The place of one item: its fingerprint and two buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spot {
-    /// What is stored: never zero.
+pub(super) struct BucketSpot {
+    /// The stored value, never zero.
     pub(super) fingerprint: u32,
     pub(super) first: u64,
-    /// Never the same bucket as the first.
+    /// Never the same bucket as `first`.
     pub(super) second: u64,
 }
 
 impl Placement {
-    /// `base_buckets` is even and not 0; `tag_bits` and `spare_bits` come to 32 at most.
+    /// `base_buckets` must be even and not 0. `tag_bits` and `spare_bits` must add up to at most 32.
     pub(super) const fn new(base_buckets: u64, tag_bits: u32, spare_bits: u32, doublings: u32) -> Self {
         Self { base_half: base_buckets / 2, tag_bits, spare_bits, doublings }
     }
@@ -56,38 +58,38 @@ impl Placement {
     }
 
     #[inline(always)]
-    pub(super) fn spot(&self, hash: ItemHash) -> Spot {
+    pub(super) fn spot(&self, hash: ItemHash) -> BucketSpot {
         let tag = 1 + reduce(hash.high, (1 << self.tag_bits) - 1);
         let base = reduce(hash.low, self.base_half * 2);
         let mixed = mix(tag);
-        let plain = Spot { fingerprint: tag as u32, first: base, second: self.other_base(base, mixed) };
+        let plain = BucketSpot { fingerprint: tag as u32, first: base, second: self.other_base(base, mixed) };
         if self.spare_bits == 0 { plain } else { self.spread(plain, mixed, hash.high & u64::from(u32::MAX)) }
     }
 
-    /// The spot after the doublings so far, of an item that was here before the first.
+    /// Returns the spot after all doublings so far, from the spot before the first.
     #[inline(always)]
-    const fn spread(&self, base: Spot, mixed: u64, spare: u64) -> Spot {
+    const fn spread(&self, base: BucketSpot, mixed: u64, spare: u64) -> BucketSpot {
         let odd = (base.first & 1).wrapping_neg();
-        let behind = self.moved(spare ^ (twist(mixed) & odd));
+        let appended = self.moved(spare ^ (twist(mixed) & odd));
         let kept = spare >> (SPARE_SOURCE_BITS - self.spare_bits)
             & !(u64::MAX << (self.spare_bits - self.doublings));
-        Spot {
+        BucketSpot {
             fingerprint: base.fingerprint | (kept << self.tag_bits) as u32,
-            first: base.first << self.doublings | behind,
-            second: base.second << self.doublings | (behind ^ self.moved(twist(mixed))),
+            first: base.first << self.doublings | appended,
+            second: base.second << self.doublings | (appended ^ self.moved(twist(mixed))),
         }
     }
 
-    /// The other bucket of a fingerprint that may be in `bucket`. For any bucket and any fingerprint there are.
+    /// Returns the other bucket of a fingerprint in `bucket`. Defined for every bucket and every fingerprint.
     #[inline(always)]
     pub(super) fn other(&self, bucket: u64, fingerprint: u32) -> u64 {
         let mixed = mix(u64::from(fingerprint) & !(u64::MAX << self.tag_bits));
         if self.doublings == 0 {
             return self.other_base(bucket, mixed);
         }
-        let behind = bucket & !(u64::MAX << self.doublings);
+        let appended = bucket & !(u64::MAX << self.doublings);
         let base = self.other_base(bucket >> self.doublings, mixed);
-        base << self.doublings | (behind ^ self.moved(twist(mixed)))
+        base << self.doublings | (appended ^ self.moved(twist(mixed)))
     }
 
     #[inline(always)]
@@ -97,18 +99,18 @@ impl Placement {
         difference.wrapping_add((self.base_half * 2) & u64::from(below).wrapping_neg())
     }
 
-    /// As many of the highest of 32 bits as the table has doubled.
+    /// Returns the highest of 32 bits: as many as the table has doubled.
     #[inline(always)]
     const fn moved(&self, bits: u64) -> u64 {
         bits >> (SPARE_SOURCE_BITS - self.doublings)
     }
 
-    /// After one more doubling.
+    /// Returns the placement after one more doubling.
     pub(super) const fn doubled(self) -> Self {
         Self { doublings: self.doublings + 1, ..self }
     }
 
-    /// Where a fingerprint of `bucket` goes when the table doubles: the new bucket, and what is stored there.
+    /// Returns the new bucket and the new stored value of a fingerprint in `bucket` when the table doubles.
     #[inline(always)]
     pub(super) fn split(&self, bucket: u64, fingerprint: u32) -> (u64, u32) {
         let top = self.width() - 1;
@@ -120,14 +122,14 @@ impl Placement {
     }
 }
 
-/// The tag, well mixed: a tag's neighbours must not have neighbouring buckets.
+/// Mixes the tag well: neighbouring tags must not have neighbouring buckets.
 #[inline(always)]
 const fn mix(tag: u64) -> u64 {
     let mixed = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// The 32 bits by which the moved bits of an item differ between its two buckets.
+/// Returns the 32 bits by which the moved bits of an item differ between its two buckets.
 #[inline(always)]
 const fn twist(mixed: u64) -> u64 {
     mixed & 0xffff_ffff
@@ -149,7 +151,7 @@ mod tests {
             for doublings in 0..=spare_bits {
                 let placement = Placement::new(base, tag_bits, spare_bits, doublings);
                 for hash in hashes(2_000) {
-                    let Spot { fingerprint, first, second } = placement.spot(hash);
+                    let BucketSpot { fingerprint, first, second } = placement.spot(hash);
                     assert!(first < placement.buckets() && second < placement.buckets());
                     assert_ne!(first, second);
                     assert_eq!(placement.other(first, fingerprint), second);
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn splitting_a_bucket_is_what_the_doubled_table_would_have_done() {
+    fn split_agrees_with_spot_in_the_doubled_table() {
         for (base, tag_bits, spare_bits) in [(2, 4, 28), (10, 7, 9), (1_000_002, 12, 4)] {
             for doublings in 0..spare_bits {
                 let before = Placement::new(base, tag_bits, spare_bits, doublings);
@@ -190,9 +192,9 @@ mod tests {
     fn placement_scheme_1_is_frozen() {
         let hash = ItemHash { low: 0x0123_4567_89ab_cdef, high: 0xfedc_ba98_7654_3210 };
         let plain = Placement::new(1_000_002, 12, 0, 0).spot(hash);
-        assert_eq!(plain, Spot { fingerprint: 4077, first: 4444, second: GOLDEN[0] });
+        assert_eq!(plain, BucketSpot { fingerprint: 4077, first: 4444, second: GOLDEN[0] });
         let grown = Placement::new(1_000_002, 12, 6, 4).spot(hash);
-        assert_eq!(grown, Spot { fingerprint: 4077 | 1 << 12, first: GOLDEN[1], second: GOLDEN[2] });
+        assert_eq!(grown, BucketSpot { fingerprint: 4077 | 1 << 12, first: GOLDEN[1], second: GOLDEN[2] });
     }
 
     const GOLDEN: [u64; 3] = [166_749, 71_111, 2_667_990];

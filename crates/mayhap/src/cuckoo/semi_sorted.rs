@@ -1,7 +1,8 @@
-//! Semi-sorted buckets: four fingerprints in the room of four that are a bit shorter.
+//! Semi-sorted buckets: four fingerprints in the memory of four that are one bit shorter.
 //!
-//! The order of fingerprints in a bucket says nothing, so it need not be stored. Sorted by their lowest four bits, the four
-//! nibbles of a bucket are one of 3 876 combinations, which 12 bits can tell apart where four nibbles take 16.
+//! The order of fingerprints in a bucket has no meaning, so it need not be stored. Sorted by their lowest
+//! four bits, the four nibbles of a bucket are one of 3 876 combinations. A combination takes 12 bits, four
+//! separate nibbles take 16.
 //!
 //! ```text
 //!  bit 0        12          12 + h       12 + 2h      12 + 3h      12 + 4h         h = width - 4
@@ -12,17 +13,17 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::buckets::{Buckets, Content, Look, MAX_SLOTS, bits_at, set_bits};
+use super::buckets::{BucketLook, Buckets, Content, MAX_SLOTS, bits_at, set_bits};
 use crate::store::Lines;
 
-/// Places in a semi-sorted bucket.
+/// Slots in a semi-sorted bucket.
 pub(super) const SLOTS: u32 = 4;
 const NIBBLE_BITS: u32 = 4;
 const CODE_BITS: u32 = 12;
-/// Ways to choose four nibbles, order aside.
+/// The number of ways to choose four nibbles, regardless of order.
 const COMBINATIONS: usize = 3_876;
 
-/// The four nibbles of every combination, the smallest lowest. Numbers that are none have four zeroes.
+/// The four nibbles of every combination, the smallest lowest. Invalid numbers have four zeroes.
 static NIBBLES: [u16; 1 << CODE_BITS] = {
     let mut table = [0; 1 << CODE_BITS];
     let mut code = 0;
@@ -43,7 +44,8 @@ static NIBBLES: [u16; 1 << CODE_BITS] = {
     table
 };
 
-/// `RANKS[i][x]` is the binomial C(x + i, i + 1): what nibble `x` at place `i` adds to the number of a combination.
+/// `RANKS[i][x]` is the binomial C(x + i, i + 1): the contribution of nibble `x` at index `i` to the number
+/// of a combination.
 static RANKS: [[u16; 16]; SLOTS as usize] = {
     let mut table = [[0; 16]; SLOTS as usize];
     let mut nibble = 0;
@@ -72,18 +74,18 @@ pub(super) struct SemiSorted {
 }
 
 impl SemiSorted {
-    /// For fingerprints of `width` bits: 5 to 32.
+    /// Creates the layout for fingerprints of `width` bits: 5 to 32.
     pub(super) const fn new(width: u32) -> Self {
         Self { high_bits: width - NIBBLE_BITS }
     }
 
-    /// The number of its combination, with other bits above it, and the high bits of its first two fingerprints and of its last two,
-    /// each with other bits above them.
+    /// Returns the number of its combination, the high bits of its first two fingerprints, and those of its
+    /// last two, each with unrelated bits above.
     #[inline(always)]
     fn load(&self, words: &[AtomicU64], bucket: u64) -> (u64, [u64; 2]) {
         let start = bucket * self.bucket_bits();
         let code = bits_at(words, start);
-        // Buckets begin at multiples of four bits. A short one is all in its first word.
+        // Buckets begin at multiples of four bits. A short one lies completely in its first word.
         if self.bucket_bits() <= 60 {
             return (code, [code >> CODE_BITS, code >> CODE_BITS >> (2 * self.high_bits)]);
         }
@@ -112,7 +114,7 @@ impl SemiSorted {
     }
 
     fn write(&self, words: &mut [u64], bucket: u64, mut fingerprints: [u32; SLOTS as usize]) {
-        // By nibble; among equal ones by the rest, so that equal contents are equal bits.
+        // Sorted by nibble, and equal nibbles by the rest, so equal contents have equal bits.
         fingerprints.sort_unstable_by_key(|fingerprint| fingerprint.rotate_right(NIBBLE_BITS));
         let ranks =
             fingerprints.iter().zip(&RANKS).map(|(fingerprint, ranks)| ranks[*fingerprint as usize & 15]);
@@ -139,7 +141,7 @@ impl Buckets for SemiSorted {
     #[inline(always)]
     fn holds(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> bool {
         let loaded = self.load(words, bucket);
-        // Few non-members have high bits that are in the bucket: for the others nothing need be decoded.
+        // The high bits of most non-members are not in the bucket. For those nothing is decoded.
         let ones = 1 | 1 << self.high_bits;
         let everywhere = u64::from(fingerprint >> NIBBLE_BITS) * ones;
         let some_zero = |lanes: u64| lanes.wrapping_sub(ones) & !lanes;
@@ -156,10 +158,10 @@ impl Buckets for SemiSorted {
     }
 
     #[inline(always)]
-    fn look(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> Look {
+    fn look(&self, words: &[AtomicU64], bucket: u64, fingerprint: u32) -> BucketLook {
         let fingerprints = self.fingerprints(words, bucket);
         let room = fingerprints.iter().map(|&held| u64::from(held == 0)).sum();
-        Look { holds: fingerprints.contains(&fingerprint), room }
+        BucketLook { holds: fingerprints.contains(&fingerprint), room }
     }
 
     #[inline]
@@ -188,7 +190,7 @@ mod tests {
     use mayhap_testkit::rng::Rng;
 
     #[test]
-    fn every_combination_has_a_number_of_its_own() {
+    fn every_combination_has_its_own_number() {
         let mut next = 0;
         for d in 0..16_u16 {
             for c in 0..=d {
@@ -213,7 +215,7 @@ mod tests {
     fn semi_sorted_buckets_are_like_plain_vectors() {
         for width in 5..=32 {
             let sorted = SemiSorted::new(width);
-            assert_eq!(sorted.bucket_bits(), u64::from(4 * width - 4), "a bit less for each of four");
+            assert_eq!(sorted.bucket_bits(), u64::from(4 * width - 4), "one bit less for each of four");
             let mut lines = Lines::zeroed(5).unwrap();
             let buckets = (5 * 512 - 64) / sorted.bucket_bits();
             let mut truth = vec![Vec::<u32>::new(); buckets as usize];
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_no_combination_do_no_harm() {
+    fn invalid_combination_numbers_do_no_harm() {
         let sorted = SemiSorted::new(12);
         let mut lines = Lines::zeroed(1).unwrap();
         lines.words_mut()[..7].fill(u64::MAX);

@@ -1,17 +1,18 @@
-//! How many buckets of how many fingerprints of how many bits, and what that means for the rate.
+//! The number of buckets and the sizes of buckets and fingerprints, and the false-positive rate that follows.
 
 use std::fmt;
 
 use super::placement::Placement;
 use super::semi_sorted;
-use super::table::Layout;
+use super::table::BucketLayout;
 use crate::error::BuildError;
 use crate::sizing::cuckoo::{
     self, BUCKET_SIZES, MAX_FINGERPRINT_BITS, MIN_CUCKOO_RATE, MIN_FINGERPRINT_BITS, fingerprint_values,
 };
 use crate::sizing::{self, AIM, MAX_BITS, fewest};
 
-/// The measurements of a [`Cuckoo`](crate::Cuckoo): known, checked and priced before any memory is taken.
+/// The shape of a [`Cuckoo`](crate::Cuckoo): its dimensions and memory, checked before any memory is
+/// allocated.
 ///
 /// ```
 /// use mayhap::CuckooShape;
@@ -20,7 +21,7 @@ use crate::sizing::{self, AIM, MAX_BITS, fewest};
 /// assert_eq!((shape.bucket_size(), shape.fingerprint_bits()), (4, 10));
 /// assert!(shape.bits_per_item() < 10.6);
 /// assert!(shape.expected_fpr(1_000_000) <= 0.01);
-/// let sorted = CuckooShape::semi_sorted(1_000_000, 0.01)?; // a bit less per place, for slower lookups
+/// let sorted = CuckooShape::semi_sorted(1_000_000, 0.01)?; // one bit less per slot, for slower lookups
 /// assert!(sorted.bits_per_item() < 9.6);
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
@@ -35,24 +36,27 @@ pub struct CuckooShape {
 }
 
 impl CuckooShape {
-    /// The smallest shape that takes any `capacity` honest items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape that holds any `capacity` items, unless they were chosen to collide, with a
+    /// false-positive rate of at most `target_fpr`.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1), below 1e-9, or too low for so many items.
+    /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1), below 1e-9, or too low for this capacity.
     pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
-        // Buckets of one are never the smallest: they can be filled to half at most.
+        // Buckets of one are never the smallest: they can be filled at most halfway.
         let four = Self::with_bucket_size(4, capacity, target_fpr)?;
         let others =
             [2, 8].into_iter().filter_map(|size| Self::with_bucket_size(size, capacity, target_fpr).ok());
-        // Only what is really smaller beats four, whose lookups are the fastest for most fingerprints.
+        // Only a smaller shape beats buckets of four, whose lookups are the fastest for most fingerprint
+        // lengths.
         Ok(others
             .fold(four, |best, shape| if shape.memory_bytes() < best.memory_bytes() { shape } else { best }))
     }
 
-    /// The smallest shape with buckets of `bucket_size` places: 1, 2, 4 or 8.
+    /// Returns the smallest shape with buckets of `bucket_size` slots: 1, 2, 4 or 8.
     ///
-    /// Small buckets are no good for many items at high rates. That always everything fits, takes fingerprints so long, or so
-    /// much room, that no pair of buckets is ever wanted by more items than it holds.
+    /// Small buckets do not suit many items at high rates. For everything to fit always, no pair of buckets
+    /// may be shared by more items than it holds. With small buckets that takes long fingerprints or much
+    /// free room.
     ///
     /// # Errors
     /// As [`for_capacity`](Self::for_capacity), and [`BuildError::BucketOutOfRange`].
@@ -61,8 +65,8 @@ impl CuckooShape {
         Self::smallest(bucket_size, false, capacity, target_fpr)
     }
 
-    /// The smallest shape with semi-sorted buckets of four: each place takes a bit less than its fingerprint has, and lookups and
-    /// insertions take longer.
+    /// Returns the smallest shape with semi-sorted buckets of four: each slot takes one bit less than its
+    /// fingerprint has, and lookups and insertions take longer.
     ///
     /// # Errors
     /// As [`for_capacity`](Self::for_capacity).
@@ -83,7 +87,7 @@ impl CuckooShape {
             let shape = Self { buckets, bucket_size, fingerprint_bits, semi_sorted, capacity, target_fpr };
             shape.checked().map(Self::filling_its_lines)
         };
-        // With fewer bits than the bound, `log2(1 / rate)`, buckets multiply without end.
+        // With fewer bits than the bound, `log2(1 / rate)`, the number of buckets grows without limit.
         let bound = (-target_fpr.log2()) as u32;
         let full = fewest_buckets(bucket_size, MAX_FINGERPRINT_BITS, capacity, 1.0);
         let mut smallest: Result<Self, BuildError> =
@@ -98,7 +102,7 @@ impl CuckooShape {
             if smaller {
                 smallest = shape;
             }
-            // As full as a table can be: longer fingerprints only take more.
+            // The table is as full as it can be: longer fingerprints only take more memory.
             if smallest.as_ref().is_ok_and(|shape| shape.buckets <= full + 2) {
                 break;
             }
@@ -106,12 +110,13 @@ impl CuckooShape {
         smallest
     }
 
-    /// Exactly `buckets` buckets of `bucket_size` fingerprints of `fingerprint_bits` bits, meant for `capacity` items.
+    /// Returns a shape of exactly `buckets` buckets of `bucket_size` fingerprints of `fingerprint_bits` bits,
+    /// meant for `capacity` items.
     ///
-    /// Nobody vouches that so many items fit; an insertion that finds no room says so.
+    /// It is not guaranteed that `capacity` items fit. An insertion that finds no room returns an error.
     ///
     /// # Errors
-    /// [`BuildError`] for an odd number of buckets, and for any number past its limit.
+    /// [`BuildError`] if the number of buckets is odd or any number is above its limit.
     pub fn exactly(
         buckets: u64,
         bucket_size: u32,
@@ -121,7 +126,8 @@ impl CuckooShape {
         Self::exact(buckets, bucket_size, fingerprint_bits, false, capacity)
     }
 
-    /// Exactly `buckets` semi-sorted buckets of four fingerprints of `fingerprint_bits` bits, meant for `capacity` items.
+    /// Returns a shape of exactly `buckets` semi-sorted buckets of four fingerprints of `fingerprint_bits`
+    /// bits, meant for `capacity` items.
     ///
     /// # Errors
     /// As [`exactly`](Self::exactly).
@@ -145,7 +151,7 @@ impl CuckooShape {
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(crate) fn from_parts(
         buckets: u64,
         bucket_size: u32,
@@ -169,34 +175,34 @@ impl CuckooShape {
         Ok(self)
     }
 
-    /// As many buckets as its cache lines have room for: what is paid for is used.
+    /// Raises the number of buckets to what its cache lines have room for.
     fn filling_its_lines(self) -> Self {
         let room = (self.memory_bytes() * 8 - 64) / self.layout().bucket_bits();
         Self { buckets: room & !1, ..self }
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Buckets in the table: an even number.
+    /// Returns the number of buckets in the table, which is even.
     #[must_use]
     pub const fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// Places in a bucket.
+    /// Slots in a bucket.
     #[must_use]
     pub const fn bucket_size(&self) -> u32 {
         self.bucket_size
     }
 
-    /// Places in all buckets.
+    /// Returns the number of slots in all buckets.
     #[must_use]
     pub const fn slots(&self) -> u64 {
         self.buckets * self.bucket_size as u64
@@ -208,31 +214,32 @@ impl CuckooShape {
         self.fingerprint_bits
     }
 
-    /// Are the buckets semi-sorted, a bit less per place?
+    /// Returns whether the buckets are semi-sorted, with one bit less per slot.
     #[must_use]
     pub const fn is_semi_sorted(&self) -> bool {
         self.semi_sorted
     }
 
-    /// Items it is meant for.
+    /// The number of items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` different items are in, within 2 %.
+    /// Returns the false-positive rate that the model predicts for `items` different items, accurate within
+    /// 2 %.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         cuckoo::expected_fpr(self.buckets, fingerprint_values(self.fingerprint_bits), items)
     }
 
-    /// Memory the buckets take: whole cache lines.
+    /// Returns the memory that the buckets take: whole cache lines.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.layout().memory_bytes(self.buckets)
@@ -248,16 +255,16 @@ impl CuckooShape {
         Placement::new(self.buckets, self.fingerprint_bits, 0, 0)
     }
 
-    pub(super) const fn layout(&self) -> Layout {
+    pub(super) const fn layout(&self) -> BucketLayout {
         if self.semi_sorted {
-            Layout::semi_sorted(self.fingerprint_bits)
+            BucketLayout::semi_sorted(self.fingerprint_bits)
         } else {
-            Layout::packed(self.bucket_size, self.fingerprint_bits)
+            BucketLayout::packed(self.bucket_size, self.fingerprint_bits)
         }
     }
 }
 
-/// An even number of buckets that takes `capacity` items always, at this rate.
+/// Returns an even number of buckets in which `capacity` items always fit, at this rate.
 pub(super) fn fewest_buckets(bucket_size: u32, fingerprint_bits: u32, capacity: u64, target_fpr: f64) -> u64 {
     let values = fingerprint_values(fingerprint_bits);
     let enough = |half: u64| {
@@ -268,7 +275,7 @@ pub(super) fn fewest_buckets(bucket_size: u32, fingerprint_bits: u32, capacity: 
     fewest(capacity / u64::from(2 * bucket_size), enough).saturating_mul(2)
 }
 
-/// `rate`, if a cuckoo filter can promise it.
+/// Returns `rate` if a cuckoo filter can promise it.
 pub(super) fn check_rate(rate: f64) -> Result<f64, BuildError> {
     let rate = sizing::check_rate(rate)?;
     if rate < MIN_CUCKOO_RATE {
@@ -291,8 +298,8 @@ pub(super) fn check_fingerprint(bits: u32, least: u32) -> Result<(), BuildError>
     Err(BuildError::FingerprintOutOfRange { got: bits, least, limit: MAX_FINGERPRINT_BITS })
 }
 
-pub(super) fn check_buckets(buckets: u64, layout: &Layout) -> Result<(), BuildError> {
-    // A word is left over behind the last one.
+pub(super) fn check_buckets(buckets: u64, layout: &BucketLayout) -> Result<(), BuildError> {
+    // One spare word remains after the last bucket.
     let limit = ((MAX_BITS - 64) / layout.bucket_bits()) & !1;
     if buckets == 0 || buckets % 2 == 1 || buckets > limit {
         return Err(BuildError::BucketsOutOfRange { got: buckets, limit });

@@ -1,9 +1,9 @@
-//! The table both kinds of cuckoo filter are made of: buckets in words, and what is done with them.
+//! The table of both kinds of cuckoo filter: buckets in words, and the operations on them.
 
 use super::buckets::{Buckets, Content};
 use super::eviction::Search;
 use super::packed::{Packed, parts};
-use super::placement::{Placement, Spot};
+use super::placement::{BucketSpot, Placement};
 use super::semi_sorted::SemiSorted;
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
@@ -13,28 +13,28 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::simd::{prefetch, prefetch_words};
 use crate::store::{LINE_BYTES, Lines};
 
-/// How buckets lie in the words.
+/// The storage format of the buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum BucketLayout {
     OnePart(Packed<1>),
     TwoParts(Packed<2>),
     FourParts(Packed<4>),
     SemiSorted(SemiSorted),
 }
 
-/// Runs the same lines for whichever layout it is, each with its own code.
+/// Runs the same code for either layout, compiled separately for each.
 macro_rules! with_buckets {
     ($layout:expr, $buckets:ident => $run:expr) => {
         match $layout {
-            Layout::OnePart($buckets) => $run,
-            Layout::TwoParts($buckets) => $run,
-            Layout::FourParts($buckets) => $run,
-            Layout::SemiSorted($buckets) => $run,
+            BucketLayout::OnePart($buckets) => $run,
+            BucketLayout::TwoParts($buckets) => $run,
+            BucketLayout::FourParts($buckets) => $run,
+            BucketLayout::SemiSorted($buckets) => $run,
         }
     };
 }
 
-impl Layout {
+impl BucketLayout {
     /// `slots` is 1, 2, 4 or 8, and `width` from 4 to 32.
     pub(super) const fn packed(slots: u32, width: u32) -> Self {
         match parts(slots, width) {
@@ -57,44 +57,46 @@ impl Layout {
         with_buckets!(self, buckets => buckets.slots()) as u64
     }
 
-    /// Memory of so many buckets: whole lines, and a word to spare, so that reading two words at a time never ends outside.
+    /// Returns the memory of this many buckets: whole lines, and one spare word so that reading two words at
+    /// a time stays inside.
     pub(super) fn memory_bytes(&self, buckets: u64) -> u64 {
         (buckets * self.bucket_bits() + 64).div_ceil(LINE_BYTES as u64 * 8) * LINE_BYTES as u64
     }
 }
 
-/// Why a fingerprint did not go in.
+/// Why a fingerprint could not be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// No chain of moves within reach ends in a free place.
+    /// No chain of moves was found that ends in a free slot.
     Full,
-    /// Both buckets hold nothing but this very fingerprint.
+    /// Both buckets hold nothing but this fingerprint.
     Copies,
 }
 
-/// The buckets, and how many fingerprints are in them.
+/// The buckets, and the number of fingerprints in them.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct CuckooTable {
     placement: Placement,
-    layout: Layout,
+    layout: BucketLayout,
     lines: Lines,
     inserted: u64,
     search: Search,
 }
 
-impl Table {
-    /// An empty table.
-    pub(super) fn new(placement: Placement, layout: Layout) -> Result<Self, BuildError> {
+impl CuckooTable {
+    /// Creates an empty table.
+    pub(super) fn new(placement: Placement, layout: BucketLayout) -> Result<Self, BuildError> {
         let bytes = layout.memory_bytes(placement.buckets());
         let lines =
             usize::try_from(bytes / LINE_BYTES as u64).map_err(|_| BuildError::OutOfMemory { bytes })?;
         Ok(Self::with_lines(placement, layout, Lines::zeroed(lines)?, 0))
     }
 
-    /// The table with these words: as many as the layout takes, no bit behind the last bucket, no more counted than there are places.
+    /// Creates a table from these words. They must have the length of the layout, no bit set after the last
+    /// bucket, and no more fingerprints counted than there are slots.
     pub(super) fn decoded(
         placement: Placement,
-        layout: Layout,
+        layout: BucketLayout,
         inserted: u64,
         body: &Body<'_>,
     ) -> Result<Self, DecodeError> {
@@ -108,7 +110,7 @@ impl Table {
         Ok(Self::with_lines(placement, layout, lines, inserted))
     }
 
-    fn with_lines(placement: Placement, layout: Layout, lines: Lines, inserted: u64) -> Self {
+    fn with_lines(placement: Placement, layout: BucketLayout, lines: Lines, inserted: u64) -> Self {
         Self { placement, layout, lines, inserted, search: Search::default() }
     }
 
@@ -120,12 +122,12 @@ impl Table {
         &self.placement
     }
 
-    /// Places in a bucket.
+    /// Slots in a bucket.
     pub(super) fn slots(&self) -> usize {
         self.layout.slots() as usize
     }
 
-    /// Fingerprints in the table.
+    /// Returns the number of fingerprints in the table.
     pub(super) const fn inserted(&self) -> u64 {
         self.inserted
     }
@@ -139,8 +141,8 @@ impl Table {
         Ok(Self::with_lines(self.placement, self.layout, self.lines.try_clone()?, self.inserted))
     }
 
-    /// Is a fingerprint like the item's in one of its buckets? Both are looked at, so that their loads overlap and there is no
-    /// branch to mispredict.
+    /// Returns whether the item's fingerprint is in one of its buckets. It always reads both: their loads
+    /// overlap, and there is no branch to mispredict.
     #[inline(always)]
     pub(super) fn holds(&self, hash: ItemHash) -> bool {
         let spot = self.placement.spot(hash);
@@ -181,20 +183,20 @@ impl Table {
         });
     }
 
-    /// How many fingerprints like the item's are in its buckets.
+    /// Returns how often the item's fingerprint is in its buckets.
     pub(super) fn count(&self, hash: ItemHash) -> u64 {
-        let Spot { fingerprint, first, second } = self.placement.spot(hash);
+        let BucketSpot { fingerprint, first, second } = self.placement.spot(hash);
         let copies =
             |bucket| self.read(bucket).into_iter().filter(|&held| held == fingerprint).count() as u64;
         copies(first) + copies(second)
     }
 
-    /// What is in the bucket.
+    /// Returns the content of the bucket.
     pub(super) fn read(&self, bucket: u64) -> Content {
         with_buckets!(&self.layout, buckets => buckets.read(self.lines.words(), bucket))
     }
 
-    /// Puts one copy in. `Ok(true)`: there was none like it before. An error changes nothing.
+    /// Inserts one copy. `Ok(true)`: the fingerprint was not there before. On error, nothing has changed.
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: ItemHash) -> Result<bool, NoRoom> {
         let spot = self.placement.spot(hash);
@@ -203,8 +205,8 @@ impl Table {
         Ok(new)
     }
 
-    /// Puts one copy of each in, in order, and counts those that had none like them before. At an error all before it are in and
-    /// counted, and none behind it.
+    /// Inserts one copy of each, in order, and counts those that were not there before. On error, all items
+    /// before the failing one are inserted and counted, and none after it.
     pub(super) fn insert_batch<H: Hashed>(
         &mut self,
         scheme: &HashScheme,
@@ -220,7 +222,7 @@ impl Table {
         scheme: &HashScheme,
         items: &[H],
     ) -> (u64, Result<(), NoRoom>) {
-        /// Two lines on their way for each.
+        /// Each item prefetches two lines.
         const CHUNK: usize = 16;
         let placement = self.placement;
         let prefetch = prefetch_words(self.lines.words_mut());
@@ -247,9 +249,9 @@ impl Table {
         (new, result)
     }
 
-    /// Takes one copy out. `false`: there is none, and nothing changed.
+    /// Removes one copy. `false`: there is none, and nothing changed.
     pub(super) fn remove(&mut self, hash: ItemHash) -> bool {
-        let Spot { fingerprint, first, second } = self.placement.spot(hash);
+        let BucketSpot { fingerprint, first, second } = self.placement.spot(hash);
         for bucket in [first, second] {
             if self.read(bucket).contains(&fingerprint) {
                 with_buckets!(self.layout, buckets => buckets.replace(&mut self.lines, bucket, fingerprint, 0));
@@ -260,12 +262,12 @@ impl Table {
         false
     }
 
-    /// The same fingerprints in twice as many buckets, each a bit shorter. Takes the memory of both while it works, and an error
-    /// changes nothing.
+    /// Doubles the number of buckets, which makes each fingerprint one bit shorter. It needs the memory of
+    /// both tables while it runs. On error, nothing has changed.
     pub(super) fn double(&mut self) -> Result<(), BuildError> {
         let placement = self.placement.doubled();
         let mut doubled =
-            Self::new(placement, Layout::packed(self.layout.slots() as u32, placement.width()))?;
+            Self::new(placement, BucketLayout::packed(self.layout.slots() as u32, placement.width()))?;
         for bucket in 0..self.placement.buckets() {
             for fingerprint in self.read(bucket).into_iter().filter(|&fingerprint| fingerprint != 0) {
                 let (bucket, fingerprint) = self.placement.split(bucket, fingerprint);
@@ -279,7 +281,7 @@ impl Table {
 }
 
 #[inline(always)]
-fn holds<B: Buckets>(buckets: &B, lines: &Lines, spot: Spot) -> bool {
+fn holds<B: Buckets>(buckets: &B, lines: &Lines, spot: BucketSpot) -> bool {
     let words = lines.words();
     buckets.holds(words, spot.first, spot.fingerprint) | buckets.holds(words, spot.second, spot.fingerprint)
 }
@@ -290,14 +292,15 @@ fn insert<B: Buckets>(
     placement: &Placement,
     lines: &mut Lines,
     search: &mut Search,
-    spot: Spot,
+    spot: BucketSpot,
 ) -> Result<bool, NoRoom> {
     let first = buckets.look(lines.words(), spot.first, spot.fingerprint);
     let second = buckets.look(lines.words(), spot.second, spot.fingerprint);
     let new = !(first.holds | second.holds);
     if first.room | second.room != 0 {
-        // Into the emptier one: the others fill up later, and are moved less often.
-        // Which one it is, nobody can predict: chosen by arithmetic, or every other insertion would wait for memory twice.
+        // Into the emptier bucket: then buckets fill up later, and fingerprints are moved less often. The
+        // choice cannot be predicted, so it is made by arithmetic. With a branch, every second insertion
+        // would wait for memory twice.
         let choose_second = u64::from(second.room > first.room).wrapping_neg();
         let bucket = spot.first ^ (spot.first ^ spot.second) & choose_second;
         buckets.put(lines, bucket, spot.fingerprint);

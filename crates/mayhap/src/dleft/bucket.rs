@@ -1,16 +1,16 @@
-//! Eight slots in a bucket, turned on their side: byte `j` of a bucket holds bit `j` of each of its slots.
+//! Bit-sliced buckets of eight slots: byte `j` of a bucket holds bit `j` of each of its slots.
 //!
 //! ```text
 //!             slot  7 6 5 4 3 2 1 0
 //! byte 0            . . . 1 . . 1 1   low bit of the counters     slots 0, 1 and 4 are taken: their counters are not 0
 //! byte 1            . . . 1 . . . .   high bit of the counters
 //! byte 2            . . . 0 . . 1 1   bit 0 of the fingerprints
-//!  …                                                              all eight are compared at once: a byte of the question
-//! last byte         . . . 1 . . 0 1   last bit of the fingerprints        is 00 or ff, and what differs in no byte matches
+//!  …                                                              all eight are compared together: each pattern byte
+//! last byte         . . . 1 . . 0 1   last bit of the fingerprints        is 00 or ff, and a slot without differences matches
 //! ```
 //!
-//! A bucket has as many bytes as a slot has bits, so nothing is lost to padding whatever the length of a fingerprint, and one
-//! comparison is a handful of word operations without a branch. Buckets begin at any byte; `N` words hold one.
+//! A bucket has as many bytes as a slot has bits, so fingerprints of any length need no padding. One
+//! comparison takes a few word operations without a branch. Buckets begin at any byte; `N` words hold one.
 
 use std::sync::atomic::AtomicU64;
 
@@ -28,11 +28,11 @@ const COUNTERS: u64 = (1 << (8 * COUNTER_BITS)) - 1;
 #[inline(always)]
 const fn spread(bits: u8) -> u64 {
     let one_bit_each = (bits as u64).wrapping_mul(ONES) & DIAGONAL;
-    // At most 80 in a byte: adding 7f reaches its top bit if anything is set, and carries nothing over.
+    // Each byte is at most 80: adding 7f sets its top bit if anything is set, and carries nothing over.
     ((one_bit_each + 0x7f * ONES) >> 7 & ONES) * 0xff
 }
 
-/// A slot's content, as eight slots with that content look.
+/// A fingerprint in bit-sliced form, as a bucket with that fingerprint in all eight slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pattern<const N: usize> {
     words: [u64; N],
@@ -41,7 +41,7 @@ pub(super) struct Pattern<const N: usize> {
 }
 
 impl<const N: usize> Pattern<N> {
-    /// Slots of `width` bits that hold `fingerprint`, and one copy of it.
+    /// Returns the pattern of slots of `width` bits that hold one copy of `fingerprint`.
     #[inline(always)]
     pub(super) fn of(fingerprint: u64, width: u32) -> Self {
         let slot = fingerprint << COUNTER_BITS | 1;
@@ -53,57 +53,57 @@ impl<const N: usize> Pattern<N> {
         Self { words, own }
     }
 
-    /// What must change so that `slot` of `bucket` holds this pattern.
+    /// Returns the change that writes this pattern into `slot` of `bucket`.
     #[inline(always)]
     pub(super) fn put(&self, bucket: &Bucket<N>, slot: u32) -> [u64; N] {
         std::array::from_fn(|k| (bucket.words[k] ^ self.words[k]) & self.own[k] & ONES << slot)
     }
 
-    /// What must change so that `slot` of `bucket` is empty.
+    /// Returns the change that empties `slot` of `bucket`.
     #[inline(always)]
     pub(super) fn take(&self, bucket: &Bucket<N>, slot: u32) -> [u64; N] {
         std::array::from_fn(|k| bucket.words[k] & self.own[k] & ONES << slot)
     }
 }
 
-/// The words of a bucket, and behind it what happens to be there.
+/// The words of a bucket, followed by unrelated bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket<const N: usize> {
     words: [u64; N],
 }
 
 impl<const N: usize> Bucket<N> {
-    /// The bucket that begins at byte `byte`.
+    /// Reads the bucket that begins at byte `byte`.
     #[inline(always)]
     pub(super) fn read(words: &[AtomicU64], byte: usize) -> Self {
         Self { words: unaligned::read(words, byte) }
     }
 
-    /// One bit per slot: is it taken?
+    /// Returns one bit per slot: set if it is taken.
     #[inline(always)]
     pub(super) const fn taken(&self) -> u8 {
         self.low() | self.high()
     }
 
-    /// One bit per slot: does it count as much as it can?
+    /// Returns one bit per slot: set if its counter is at its maximum.
     #[inline(always)]
     pub(super) const fn full(&self) -> u8 {
         self.low() & self.high()
     }
 
-    /// The low bits of the counters.
+    /// Returns the low bits of the counters.
     #[inline(always)]
     pub(super) const fn low(&self) -> u8 {
         self.words[0] as u8
     }
 
-    /// The high bits of the counters.
+    /// Returns the high bits of the counters.
     #[inline(always)]
     pub(super) const fn high(&self) -> u8 {
         (self.words[0] >> 8) as u8
     }
 
-    /// One bit per slot: is it taken, and by this fingerprint?
+    /// Returns one bit per slot: set if it holds this fingerprint.
     #[inline(always)]
     pub(super) fn matching(&self, pattern: &Pattern<N>) -> u8 {
         let mut differing = (self.words[0] ^ pattern.words[0]) & pattern.own[0] & !COUNTERS;
@@ -116,27 +116,27 @@ impl<const N: usize> Bucket<N> {
         self.taken() & !(differing as u8)
     }
 
-    /// The fingerprint and the count in `slot`, of `width` bits.
+    /// Returns the fingerprint and the count in `slot`, of `width` bits.
     pub(super) fn slot(&self, slot: u32, width: u32) -> (u64, u32) {
         let bit = |j: u32| self.words[(j / 8) as usize] >> (j % 8 * 8 + slot) & 1;
         let bits = (0..width).fold(0, |bits, j| bits | bit(j) << j);
         (bits >> COUNTER_BITS, (bits & ((1 << COUNTER_BITS) - 1)) as u32)
     }
 
-    /// What must change so that the counter of `slot`, below three, is one higher.
+    /// Returns the change that raises the counter of `slot`, which is below three.
     #[inline(always)]
     pub(super) const fn raise(&self, slot: u32) -> [u64; N] {
         // 1 becomes 2: both bits change. 2 becomes 3: only the low one.
         self.count_change(slot, self.low())
     }
 
-    /// What must change so that the counter of `slot`, above one, is one lower.
+    /// Returns the change that lowers the counter of `slot`, which is above one.
     #[inline(always)]
     pub(super) const fn lower(&self, slot: u32) -> [u64; N] {
         self.count_change(slot, !self.low())
     }
 
-    /// Flips the low bit, and the high one where `carries` is set.
+    /// Flips the low bit, and the high one if `carries` is set.
     #[inline(always)]
     const fn count_change(&self, slot: u32, carries: u8) -> [u64; N] {
         let mut change = [0; N];
@@ -145,7 +145,7 @@ impl<const N: usize> Bucket<N> {
     }
 }
 
-/// Changes the bucket that begins at byte `byte`.
+/// Applies a change to the bucket that begins at byte `byte`.
 #[inline(always)]
 pub(super) fn change<const N: usize>(words: &mut [u64], byte: usize, change: [u64; N]) {
     let (first, shift) = (byte / 8, byte % 8 * 8);
@@ -162,20 +162,20 @@ mod tests {
     use mayhap_testkit::rng::Rng;
 
     #[test]
-    fn spreading_is_a_byte_for_a_bit() {
+    fn spread_makes_a_byte_of_each_bit() {
         for bits in 0..=255_u8 {
             let bytes = spread(bits).to_le_bytes();
             assert!((0..8).all(|j| bytes[j] == if bits >> j & 1 == 1 { 0xff } else { 0 }), "{bits:#x}");
         }
     }
 
-    /// Against eight plain slots per bucket: whatever is done to one bucket, at any byte, every slot of every bucket is
-    /// as it should be.
+    /// Compares with eight plain slots per bucket: after any change to one bucket, at any byte, every slot of
+    /// every bucket is correct.
     fn behaves_like_plain_slots<const N: usize>(width: u32) {
         const BUCKETS: usize = 5;
         let mut rng = Rng::new(u64::from(width));
         let mut lines = crate::store::Lines::zeroed(6).unwrap();
-        // Fingerprints are few, so that several slots match.
+        // Few different fingerprints, so several slots match.
         let prints: [u64; 3] = std::array::from_fn(|_| rng.next_u64() & ((1 << (width - 2)) - 1));
         let mut plain = [[(0_u64, 0_u32); 8]; BUCKETS];
         for _ in 0..4_000 {

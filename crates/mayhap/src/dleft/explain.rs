@@ -1,16 +1,16 @@
 //! The four buckets of one item, for [`explain`](crate::explain).
 
 use super::bucket::{Bucket, Pattern};
-use super::place::Place;
+use super::place::DLeftPlace;
 use super::{DLeft, by_words};
 use crate::explain::{BucketLookup, BucketProbe, BucketSlot, Density};
 use crate::hash::ItemHash;
 use crate::sizing::dleft::{SLOTS, TABLES};
 
 impl DLeft {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
-        let place = Place::of(hash, &self.shape);
+        let place = DLeftPlace::of(hash, &self.shape);
         BucketLookup {
             fingerprint: place.fingerprint,
             fingerprint_bits: self.shape.fingerprint_bits(),
@@ -19,7 +19,7 @@ impl DLeft {
         }
     }
 
-    fn trace_buckets<const N: usize>(&self, place: Place) -> Vec<BucketProbe> {
+    fn trace_buckets<const N: usize>(&self, place: DLeftPlace) -> Vec<BucketProbe> {
         let (of, width) = (self.shape.buckets(), self.shape.slot_bits());
         let pattern = Pattern::<N>::of(place.fingerprint, width);
         let probe = |(table, byte): (usize, usize)| {
@@ -36,7 +36,7 @@ impl DLeft {
         place.bytes.into_iter().enumerate().map(probe).collect()
     }
 
-    /// How full its tables are, part by part.
+    /// Measures how full each part of its tables is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         by_words!(self.density_of(name, parts))
     }

@@ -1,51 +1,51 @@
-//! What an item finds in its four buckets, and what going in and out changes there.
+//! The slots of an item in its four buckets, and how insertions and removals change them.
 
 use std::sync::atomic::AtomicU64;
 
 use super::bucket::{Bucket, Pattern, change};
-use super::place::Place;
+use super::place::DLeftPlace;
 use crate::sizing::dleft::{MAX_SLOTS, SLOTS, TABLES};
 
-/// An item's four buckets, with one bit per slot for what the slots are: those of sub-table 0 lowest.
+/// An item's four buckets, and one bit per slot for each property, those of sub-table 0 lowest.
 pub(super) struct Found<const N: usize> {
-    place: Place,
+    place: DLeftPlace,
     pattern: Pattern<N>,
     buckets: [Bucket<N>; TABLES as usize],
-    /// Slots that hold this very item, or one it cannot be told from.
+    /// Slots that hold this item, or one with the same fingerprint and home bucket.
     own: u32,
     /// Slots whose counter is at three.
     full: u32,
 }
 
-/// What an insertion did.
+/// The result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Put {
-    /// The first copy, in a slot that was free.
+pub(super) enum DLeftPut {
+    /// The first copy, in a free slot.
     New,
-    /// One copy more, in a slot that was free.
+    /// A further copy, in a free slot.
     FurtherSlot,
-    /// One copy more, in a slot that counted less than three. `sticks`: it is the fifteenth.
+    /// A further copy, in a slot with a counter below three. `sticks`: it is the fifteenth.
     Counted { sticks: bool },
-    /// Nothing: fifteen copies are in already.
+    /// Nothing changed: there are fifteen copies already.
     Stuck,
 }
 
-/// What a removal did.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Nothing: it is not in.
+    /// Nothing changed: it is not a member.
     Absent,
-    /// Nothing: fifteen copies or more were in, and nobody knows how many.
+    /// Nothing changed: there were fifteen copies or more, and the exact number is unknown.
     Stuck,
-    /// One copy; its slot has others left.
+    /// One copy was removed; its slot holds others.
     Counted,
-    /// One copy, and its slot is free. `last`: there is no other.
+    /// One copy was removed and its slot is free. `last`: there is no other slot.
     Slot { last: bool },
 }
 
 impl<const N: usize> Found<N> {
     #[inline(always)]
-    pub(super) fn look(words: &[AtomicU64], place: Place, width: u32) -> Self {
+    pub(super) fn look(words: &[AtomicU64], place: DLeftPlace, width: u32) -> Self {
         let pattern = Pattern::of(place.fingerprint, width);
         let buckets = place.bytes.map(|byte| Bucket::<N>::read(words, byte));
         let own = u32::from_le_bytes(buckets.map(|bucket| bucket.matching(&pattern)));
@@ -53,7 +53,7 @@ impl<const N: usize> Found<N> {
         Self { place, pattern, buckets, own, full }
     }
 
-    /// Copies counted in the item's slots.
+    /// Returns the number of copies counted in the item's slots.
     #[inline(always)]
     pub(super) fn copies(&self) -> u32 {
         let low = u32::from_le_bytes(self.buckets.map(|bucket| bucket.low()));
@@ -61,16 +61,16 @@ impl<const N: usize> Found<N> {
         (self.own & low).count_ones() + 2 * (self.own & high).count_ones()
     }
 
-    /// Five slots of three copies: this is how "fifteen or more" is written.
+    /// Five slots of three copies stand for "fifteen or more".
     #[inline(always)]
     const fn is_stuck(&self) -> bool {
         (self.own & self.full).count_ones() >= MAX_SLOTS
     }
 
-    /// Puts one copy in. `None`: it takes a free slot and there is none; nothing changed.
+    /// Inserts one copy. `None`: it needs a free slot and there is none. Nothing changed.
     #[inline(always)]
-    pub(super) fn put(&self, words: &mut [u64]) -> Option<Put> {
-        // At most one of an item's slots counts less than three, so that its copies take as few slots as can be.
+    pub(super) fn put(&self, words: &mut [u64]) -> Option<DLeftPut> {
+        // At most one of an item's slots counts less than three, so its copies take as few slots as possible.
         let with_room = self.own & !self.full;
         if with_room != 0 {
             let (table, slot) = place_of(with_room);
@@ -78,13 +78,14 @@ impl<const N: usize> Found<N> {
             self.change(words, table, bucket.raise(slot));
             let fills_up = u32::from(bucket.high() >> slot & 1);
             let sticks = (self.own & self.full).count_ones() + fills_up == MAX_SLOTS && fills_up == 1;
-            return Some(Put::Counted { sticks });
+            return Some(DLeftPut::Counted { sticks });
         }
         if self.own.count_ones() >= MAX_SLOTS {
-            return Some(Put::Stuck);
+            return Some(DLeftPut::Stuck);
         }
         let loads = self.buckets.map(|bucket| bucket.taken().count_ones());
-        // The least loaded bucket, of several the leftmost: the load above, the sub-table below.
+        // The least loaded bucket, and the leftmost of several: the load is in the high digits, the sub-table
+        // in the low one.
         let least = (0..TABLES as u32).map(|table| loads[table as usize] * TABLES as u32 + table).min()?;
         let (load, table) = (least / TABLES as u32, (least % TABLES as u32) as usize);
         if load == SLOTS as u32 {
@@ -92,10 +93,10 @@ impl<const N: usize> Found<N> {
         }
         let bucket = &self.buckets[table];
         self.change(words, table, self.pattern.put(bucket, bucket.taken().trailing_ones()));
-        Some(if self.own == 0 { Put::New } else { Put::FurtherSlot })
+        Some(if self.own == 0 { DLeftPut::New } else { DLeftPut::FurtherSlot })
     }
 
-    /// Takes one copy out.
+    /// Removes one copy.
     #[inline(always)]
     pub(super) fn take(&self, words: &mut [u64]) -> Taken {
         if self.own == 0 {
@@ -121,7 +122,7 @@ impl<const N: usize> Found<N> {
     }
 }
 
-/// The sub-table and the slot of the lowest of these bits.
+/// Returns the sub-table and the slot of the lowest of these bits.
 #[inline(always)]
 const fn place_of(slots: u32) -> (usize, u32) {
     let lowest = slots.trailing_zeros();

@@ -1,11 +1,11 @@
-//! Asking for one item, and for many: four buckets each.
+//! Looking up one item or many, with four buckets each.
 
 use std::sync::atomic::AtomicU64;
 
 use super::DLeftShape;
 use super::bucket::{Bucket, Pattern};
 use super::found::Found;
-use super::place::Place;
+use super::place::DLeftPlace;
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::hash::{HashScheme, ItemHash};
@@ -13,27 +13,27 @@ use crate::simd::prefetch;
 
 /// The buckets as the lookups see them.
 #[derive(Clone, Copy)]
-pub(super) struct Tables<'a> {
+pub(super) struct DLeftTables<'a> {
     pub(super) words: &'a [AtomicU64],
     pub(super) shape: &'a DLeftShape,
 }
 
-impl Tables<'_> {
+impl DLeftTables<'_> {
     #[inline(always)]
     pub(super) fn holds<const N: usize>(&self, hash: ItemHash) -> bool {
-        self.holds_at::<N>(Place::of(hash, self.shape))
+        self.holds_at::<N>(DLeftPlace::of(hash, self.shape))
     }
 
-    /// All four buckets are looked at, found or not: a branch would be wrong too often to pay.
+    /// Always reads all four buckets: a branch would be mispredicted too often.
     #[inline(always)]
-    fn holds_at<const N: usize>(&self, place: Place) -> bool {
+    fn holds_at<const N: usize>(&self, place: DLeftPlace) -> bool {
         let pattern = Pattern::<N>::of(place.fingerprint, self.shape.slot_bits());
         let matching = place.bytes.map(|byte| Bucket::<N>::read(self.words, byte).matching(&pattern));
         u32::from_le_bytes(matching) != 0
     }
 
     pub(super) fn copies<const N: usize>(&self, hash: ItemHash) -> u32 {
-        let place = Place::of(hash, self.shape);
+        let place = DLeftPlace::of(hash, self.shape);
         Found::<N>::look(self.words, place, self.shape.slot_bits()).copies()
     }
 
@@ -44,11 +44,11 @@ impl Tables<'_> {
         items: &[impl Hashed],
         answers: &mut Answers,
     ) {
-        /// Four lines or more on their way for each of them.
+        /// Each item prefetches four lines or more.
         const CHUNK: usize = 16;
         answers.reset(items.len());
         let start = |hash: ItemHash| {
-            let place = Place::of(hash, self.shape);
+            let place = DLeftPlace::of(hash, self.shape);
             place.for_each_line(self.shape, |word| prefetch(self.words, word));
             place
         };

@@ -10,9 +10,9 @@ mod shape;
 pub use shape::DLeftShape;
 
 use self::bucket::Bucket;
-use self::found::{Found, Put, Taken};
-use self::lookup::Tables;
-use self::place::Place;
+use self::found::{DLeftPut, Found, Taken};
+use self::lookup::DLeftTables;
+use self::place::DLeftPlace;
 use crate::answers::Answers;
 use crate::batch::{Hashed, one_chunk_behind};
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -24,48 +24,56 @@ use crate::simd::prefetch_words;
 use crate::sizing::dleft::{self, MAX_COPIES, MAX_SLOTS, SLOTS, TABLES};
 use crate::store::Lines;
 
-/// A filter that removes and counts in less than half of a [`CountingBloom`](crate::CountingBloom)'s memory: a table of short fingerprints.
+/// A filter that removes and counts in less than half of a [`CountingBloom`](crate::CountingBloom)'s memory:
+/// a table of short fingerprints.
 ///
-/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes out a
-///   copy of another, which may be lost. An item that answers *no* is turned away and harms nobody.
-/// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of
-///   the non-members while no more than `capacity` different items are in, and [`expected_fpr`](Self::expected_fpr) is exact.
-/// * **It can be full**, unlike a Bloom filter: an item whose four buckets are full is refused with [`InsertError::Full`], and nothing
-///   changed. Up to `capacity` different items that does not happen, nor when they come and go for ever: once in
-///   4·10^17 insertions. A tenth past capacity it is once in some thousands.
-/// * It counts copies, up to three in the room of one item. Further copies take room of their own, by threes. At 15 the
-///   count sticks for ever, as in `CountingBloom`: the item answers *mayhap* from then on, and no other is ever lost by it.
-///   [`saturated`](Self::saturated) and [`overflows`](Self::overflows) say how far that went.
-/// * 18.2 bits per item at 1 %, 22.1 at 0.1 %, 35.1 at 1e-6. A lookup looks at four buckets, each in one cache line, now and then two.
+/// * **Only remove items you inserted.** Calling [`remove`](Self::remove) with an item that was never
+///   inserted but answers *maybe* removes a copy of another item and can cause a false negative. An item that
+///   answers *no* is rejected, and nothing changes.
+/// * Under that condition **no** is certain after any insertions and removals. **maybe** can be a false
+///   positive: the false-positive rate is at most `target_fpr` while the filter holds at most `capacity`
+///   different items. [`expected_fpr`](Self::expected_fpr) returns the current rate exactly.
+/// * **It can be full**, unlike a Bloom filter: if all four buckets of an item are full,
+///   [`insert`](Self::insert) returns [`InsertError::Full`] and changes nothing. Up to `capacity` different
+///   items, this happens once in 4·10^17 insertions, even if items are inserted and removed all the time. At
+///   10 % above capacity, it happens once in some thousands.
+/// * It counts copies, up to three in the room of one item. Further copies take one more slot for each three.
+///   At 15 the count sticks forever, as in `CountingBloom`: the item answers *maybe* from then on, but this
+///   never loses another item. [`saturated`](Self::saturated) and [`overflows`](Self::overflows) count such
+///   cases.
+/// * 18.2 bits per item at 1 %, 22.1 at 0.1 %, 35.1 at 1e-6. A lookup reads four buckets, each in one cache
+///   line, sometimes in two.
 /// * It cannot list items and cannot grow.
 ///
 /// ```text
 ///                      ┌─▶ sub-table 0   [▪▪▪▪▪▪▪·]
-///                      ├─▶ sub-table 1   [▪▪▪▪▪▪··]  ◀─ a new item goes where most is free, of several to the left
+///                      ├─▶ sub-table 1   [▪▪▪▪▪▪··]  ◀─ a new item goes to the emptiest bucket, the leftmost of several
 /// item ─▶ ItemHash ─▶ fingerprint, home bucket
 ///                      ├─▶ sub-table 2   [▪▪▪▪▪▪··]
 ///                      └─▶ sub-table 3   [▪▪▪▪▪▪··]     a slot ▪ is a fingerprint and a counter; in no bucket: no
 /// ```
 ///
-/// The buckets of an item in the four sub-tables follow from each other by its fingerprint. So two items that meet in one sub-table
-/// meet in all, and no item ever takes a slot for its own that another put there: that is what makes removing safe.
+/// The buckets of an item in the four sub-tables follow from each other and its fingerprint. So two items
+/// that share a bucket and a fingerprint in one sub-table share them in all, and an item never mistakes a
+/// slot of another item for its own. This makes removing safe.
 ///
 /// ```
 /// use mayhap::DLeft;
 ///
 /// let mut online = DLeft::for_capacity(1_000_000, 0.01, 0)?;
-/// assert!(online.insert("ada")?); // new, certainly
+/// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
 /// assert_eq!(online.count_estimate("ada"), 2);
 /// assert!(online.remove("ada") && online.may_contain("ada"));
 /// assert!(online.remove("ada") && !online.may_contain("ada"));
-/// assert!(!online.remove("ada")); // certainly not in: nothing changed
+/// assert!(!online.remove("ada")); // certainly a non-member: nothing changed
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, *An Improved Construction for Counting Bloom Filters*, ESA 2006.
-/// Here the fingerprint of an item is the same in all sub-tables, its bucket in each is shifted by an amount that depends on the
-/// fingerprint, and the eight slots of a bucket are compared at once.
+/// F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, *An Improved Construction for Counting
+/// Bloom Filters*, ESA 2006. In this implementation the fingerprint of an item is the same in all sub-tables,
+/// its bucket in each is shifted by an amount that depends on the fingerprint, and the eight slots of a
+/// bucket are compared together.
 #[derive(Debug)]
 pub struct DLeft {
     shape: DLeftShape,
@@ -76,12 +84,12 @@ pub struct DLeft {
     occupied: u64,
     /// Different pairs of home bucket and fingerprint among them.
     distinct: u64,
-    /// Pairs whose count stuck.
+    /// Pairs whose count is stuck.
     saturated: u64,
     overflows: u64,
 }
 
-/// Calls a method with the number of words a bucket needs, as a constant: the loops over them disappear.
+/// Calls a method with the number of words of a bucket as a constant, so its loops are unrolled.
 macro_rules! by_words {
     ($receiver:ident.$method:ident($($argument:expr),*)) => {
         match $receiver.shape.slot_bits().div_ceil(8) {
@@ -96,13 +104,13 @@ macro_rules! by_words {
 use by_words;
 
 impl DLeft {
-    /// The smallest filter for `capacity` items at `target_fpr`.
+    /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose: with
-    /// a known seed they can fill four buckets on purpose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items: with a known seed they can fill four buckets on purpose.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -111,7 +119,7 @@ impl DLeft {
         Self::with_shape(DLeftShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -120,18 +128,18 @@ impl DLeft {
         Ok(Self { shape, scheme, tables, inserted: 0, occupied: 0, distinct: 0, saturated: 0, overflows: 0 })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item`. `true`: it was certainly not a member before. `false`: it may have been
+    /// one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// [`InsertError::Full`] if its four buckets have no slot left. Nothing changed.
+    /// [`InsertError::Full`] if its four buckets have no free slot. On error, nothing has changed.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -143,18 +151,19 @@ impl DLeft {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
-        let place = Place::of(hash, &self.shape);
+        let place = DLeftPlace::of(hash, &self.shape);
         let put = by_words!(self.put_at(place)).ok_or_else(|| self.refusal())?;
         self.inserted = self.inserted.saturating_add(1);
-        Ok(put == Put::New)
+        Ok(put == DLeftPut::New)
     }
 
-    /// Puts one copy of each of `items` in, in their order, and says how many of them were certainly not in before. Much
-    /// faster than one by one once the filter is larger than the cache.
+    /// Inserts one copy of each of `items`, in order, and returns how many of them were certainly not members
+    /// before. If the filter is larger than the cache, this is much faster than single inserts.
     ///
     /// # Errors
-    /// [`InsertError::Full`] at the first item that finds no room. All before it are in, and none behind it: as many as
-    /// [`inserted`](Self::inserted) is now higher than it was. Give only the rest again, or those are in twice.
+    /// [`InsertError::Full`] at the first item that finds no room. All items before it are inserted, and none
+    /// after it; [`inserted`](Self::inserted) has grown by their number. Insert only the rest again, or they
+    /// are inserted twice.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         by_words!(self.insert_all(items))
     }
@@ -168,12 +177,12 @@ impl DLeft {
     }
 
     fn insert_all<const N: usize>(&mut self, items: &[impl Hashed]) -> Result<u64, InsertError> {
-        /// Every item has four lines or more on their way: more items at once only crowd them out.
+        /// Each item prefetches four lines or more; with more items they evict each other.
         const CHUNK: usize = 8;
         let (scheme, shape) = (self.scheme, self.shape);
         let prefetch = prefetch_words(self.tables.words_mut());
         let start = |item: &_| {
-            let place = Place::of(Hashed::hashed(item, &scheme), &shape);
+            let place = DLeftPlace::of(Hashed::hashed(item, &scheme), &shape);
             place.for_each_line(&shape, |word| prefetch.at(word));
             place
         };
@@ -186,7 +195,7 @@ impl DLeft {
                 match self.put_at::<N>(place) {
                     Some(put) => {
                         put_in += 1;
-                        new += u64::from(put == Put::New);
+                        new += u64::from(put == DLeftPut::New);
                     }
                     None => refused = true,
                 }
@@ -196,19 +205,19 @@ impl DLeft {
         if refused { Err(self.refusal()) } else { Ok(new) }
     }
 
-    /// Puts one copy in and keeps the accounts, but for `inserted`. `None`: no room, nothing changed.
+    /// Inserts one copy and updates all counts except `inserted`. `None`: no room, nothing changed.
     #[inline(always)]
-    fn put_at<const N: usize>(&mut self, place: Place) -> Option<Put> {
+    fn put_at<const N: usize>(&mut self, place: DLeftPlace) -> Option<DLeftPut> {
         let found = Found::<N>::look(self.tables.words(), place, self.shape.slot_bits());
         let put = found.put(self.tables.words_mut())?;
         match put {
-            Put::New => {
+            DLeftPut::New => {
                 self.occupied += 1;
                 self.distinct += 1;
             }
-            Put::FurtherSlot => self.occupied += 1,
-            Put::Counted { sticks } => self.saturated += u64::from(sticks),
-            Put::Stuck => self.overflows = self.overflows.saturating_add(1),
+            DLeftPut::FurtherSlot => self.occupied += 1,
+            DLeftPut::Counted { sticks } => self.saturated += u64::from(sticks),
+            DLeftPut::Stuck => self.overflows = self.overflows.saturating_add(1),
         }
         Some(put)
     }
@@ -218,7 +227,7 @@ impl DLeft {
         InsertError::Full { inserted: self.inserted, capacity: self.shape.capacity() }
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -233,8 +242,8 @@ impl DLeft {
         by_words!(tables.holds(hash))
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         let tables = self.tables();
         by_words!(tables.holds_batch(&self.scheme, items, answers));
@@ -246,7 +255,8 @@ impl DLeft {
         by_words!(tables.holds_batch(&self.scheme, hashes, answers));
     }
 
-    /// How many copies of `item` are in: never fewer than there are, up to 15, which means 15 or more. 0 is certain.
+    /// Returns the number of copies of `item`. It is never too low up to 15, which means 15 or more. 0 is
+    /// certain.
     #[inline]
     #[must_use]
     pub fn count_estimate<I: Item + ?Sized>(&self, item: &I) -> u8 {
@@ -260,11 +270,11 @@ impl DLeft {
         by_words!(tables.copies(hash)).min(MAX_COPIES) as u8
     }
 
-    /// Takes one copy of `item` out. Only for items that were inserted: one that was not, but answers *mayhap*, takes
-    /// a copy of another along.
+    /// Removes one copy of `item`. Only remove items that were inserted: removing any other item that answers
+    /// *maybe* removes a copy of another item.
     ///
-    /// `true`: a copy was taken out. If its count is stuck, it answers *mayhap* all the same, for ever.
-    /// `false`: it was certainly not in, and nothing changed.
+    /// `true`: a copy was removed. If its count is stuck, the item still answers *maybe*, forever.
+    /// `false`: it was certainly not a member, and nothing changed.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
@@ -272,7 +282,7 @@ impl DLeft {
 
     /// [`remove`](Self::remove) for an item already hashed.
     pub fn remove_hash(&mut self, hash: ItemHash) -> bool {
-        let place = Place::of(hash, &self.shape);
+        let place = DLeftPlace::of(hash, &self.shape);
         match by_words!(self.take_at(place)) {
             Taken::Absent => return false,
             Taken::Stuck | Taken::Counted => {}
@@ -286,17 +296,17 @@ impl DLeft {
     }
 
     #[inline(always)]
-    fn take_at<const N: usize>(&mut self, place: Place) -> Taken {
+    fn take_at<const N: usize>(&mut self, place: DLeftPlace) -> Taken {
         let found = Found::<N>::look(self.tables.words(), place, self.shape.slot_bits());
         found.take(self.tables.words_mut())
     }
 
-    /// Adds everything `other` holds, copy by copy, as if each had been inserted here. (Which slots are taken depends on the
-    /// order; what is in does not.)
+    /// Adds all copies of `other`, as if each had been inserted here. The order affects which slots are
+    /// taken, but not the content.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same buckets, fingerprints and hash scheme, and there is room for all of it; nothing has
-    /// changed then. It works on a copy, for which there must be memory.
+    /// [`MergeError`] unless both have the same buckets, fingerprints and hash scheme, and everything fits.
+    /// On error, nothing has changed. It works on a copy, which needs memory.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
@@ -311,7 +321,7 @@ impl DLeft {
         Ok(())
     }
 
-    /// Puts every copy that `other`, of the same shape, has in its slots in. `None`: some found no room.
+    /// Inserts every copy in the slots of `other`, which has the same shape. `None`: some found no room.
     fn put_all<const N: usize>(&mut self, other: &Self) -> Option<()> {
         let (shape, width) = (other.shape, other.shape.slot_bits());
         for (table, bucket) in (0..TABLES).flat_map(|table| (0..shape.buckets()).map(move |b| (table, b))) {
@@ -319,81 +329,84 @@ impl DLeft {
             let content = Bucket::<N>::read(other.tables.words(), byte);
             for slot in (0..SLOTS as u32).filter(|slot| content.taken() >> slot & 1 == 1) {
                 let (fingerprint, count) = content.slot(slot, width);
-                let place = Place::found_in(table as usize, bucket, fingerprint, &shape);
+                let place = DLeftPlace::found_in(table as usize, bucket, fingerprint, &shape);
                 (0..count).try_for_each(|_| self.put_at::<N>(place).map(|_| ()))?;
             }
         }
         Some(())
     }
 
-    /// Forgets everything, stuck counts too.
+    /// Removes all items and resets stuck counts.
     pub fn clear(&mut self) {
         self.tables.words_mut().fill(0);
         (self.inserted, self.occupied, self.distinct, self.saturated, self.overflows) = (0, 0, 0, 0, 0);
     }
 
-    /// The measurements: buckets, fingerprints, capacity, promise.
+    /// Returns the shape: buckets, fingerprints, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &DLeftShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items it was sized for, of up to three copies each.
+    /// Returns the number of different items that the filter was sized for, with up to three copies each.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it by its own count: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies by the filter's own count: insertions, duplicates included, less
+    /// removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The share of non-members that is answered *mayhap* now. No estimate: the filter knows how many of all the fingerprints in all
-    /// the buckets it holds.
+    /// Returns the present false-positive rate. It is exact: the share of all possible pairs of home bucket
+    /// and fingerprint that are stored.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         (self.distinct as f64 / dleft::pairs(self.shape.buckets(), self.shape.fingerprint_bits())).min(1.0)
     }
 
-    /// The share of slots taken: 77 % at capacity, or less where a lower rate asks for more buckets.
+    /// Returns the share of slots in use: 77 % at capacity, or less if a lower rate needs more buckets.
     #[must_use]
     pub fn fill(&self) -> f64 {
         (self.occupied as f64 / self.shape.slots() as f64).min(1.0)
     }
 
-    /// How many different items are in, by the fingerprints: a little more than those, since some are shared.
+    /// Estimates the number of different items from the fingerprints. It is a little higher than their
+    /// number, because some items share one.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         dleft::items_from_pairs(self.shape.buckets(), self.shape.fingerprint_bits(), self.distinct)
     }
 
-    /// Items whose count has stuck at 15. Items that share a fingerprint and buckets are one here.
+    /// Returns the number of items whose count is stuck at 15. Items that share a fingerprint and buckets
+    /// count as one.
     #[must_use]
     pub const fn saturated(&self) -> u64 {
         self.saturated
     }
 
-    /// Insertions that met a stuck count and so were not counted in it.
+    /// Returns the number of insertions that were not counted because the count was stuck.
     #[must_use]
     pub const fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Memory the buckets take.
+    /// Returns the memory that the buckets take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.tables.memory_bytes()
@@ -405,7 +418,7 @@ impl DLeft {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -413,22 +426,23 @@ impl DLeft {
         Ok(Self { tables: self.tables.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `DLeft`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `DLeft`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 
-    /// Slots taken, fingerprints in them and stuck counts among those, none more than the one before has room for. Counts are
-    /// believed when a filter is decoded, so they may be lies; but never such that the filter could not be decoded again.
+    /// Returns the slots in use, the fingerprints in them and the stuck counts, each limited by the one
+    /// before. A decoded filter's counts are not verified and may be wrong, but an encoded filter must always
+    /// be decodable again.
     fn counts(&self) -> [u64; 3] {
         let occupied = self.occupied.min(self.shape.slots());
         let distinct = self.distinct.min(occupied);
@@ -436,12 +450,12 @@ impl DLeft {
     }
 
     #[inline(always)]
-    fn tables(&self) -> Tables<'_> {
-        Tables { words: self.tables.words(), shape: &self.shape }
+    fn tables(&self) -> DLeftTables<'_> {
+        DLeftTables { words: self.tables.words(), shape: &self.shape }
     }
 }
 
-/// Placement scheme 1: [`Place`], and the bit-sliced buckets of [`Bucket`].
+/// Placement scheme 1: [`DLeftPlace`], and the bit-sliced buckets of [`Bucket`].
 const PLACEMENT: u16 = 1;
 
 impl codec::sealed::Sealed for DLeft {}

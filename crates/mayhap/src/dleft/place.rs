@@ -1,4 +1,4 @@
-//! From an [`ItemHash`] to a fingerprint and the four buckets it may be in.
+//! From an [`ItemHash`] to a fingerprint and its four possible buckets.
 //!
 //! ```text
 //! low  ──▶ home bucket ──┬──────────── + 0 ──▶ bucket in sub-table 0
@@ -8,41 +8,43 @@
 //!              └─▶ the three offsets
 //! ```
 //!
-//! Why removing is safe. All a filter knows of an item is its pair *(home bucket, fingerprint)*. In sub-table `i` the pair becomes
-//! *(home + offset_i(fingerprint), fingerprint)*, which is one to one: the fingerprint gives the offset, and subtracting it gives
-//! the home. So whoever finds its own fingerprint in its own bucket of any sub-table has found its own pair. Two items with
-//! different pairs never claim the same slot, in no sub-table; and two items with the same pair are the same item as
-//! far as this filter goes: their copies are counted together, in the same slots. A filter is thus an exact multiset of
-//! pairs, and taking out what was put in leaves the rest as it was.
+//! Why removing is safe: a filter represents an item by its pair *(home bucket, fingerprint)*. In sub-table
+//! `i` the pair becomes *(home + offset_i(fingerprint), fingerprint)*. This is one to one: the fingerprint
+//! gives the offset, and subtracting it gives the home. So an item that finds its fingerprint in its bucket
+//! of any sub-table has found its own pair. Two items with different pairs never claim the same slot, in any
+//! sub-table. Two items with the same pair are the same item for this filter: their copies are counted
+//! together, in the same slots. A filter is thus an exact multiset of pairs, and removing an inserted item
+//! leaves all others unchanged.
 //!
-//! With four independent hashes instead, or with only a fingerprint in common, an item may find in one sub-table what another put
-//! there while its own slot is in another sub-table, and take the wrong one out: a false *no* later on.
+//! With four independent hashes, or with only a common fingerprint, an item could find another item's entry
+//! in one sub-table while its own is in another sub-table. Removing it would delete the wrong entry and cause
+//! a false negative later.
 
 use super::DLeftShape;
 use crate::hash::{ItemHash, reduce};
 use crate::sizing::dleft::TABLES;
 
-/// Odd, and without a pattern: they spread the fingerprint over a word, and make three offsets of that.
+/// Odd numbers without a pattern. They spread the fingerprint over a word and turn it into three offsets.
 const SPREAD: u64 = 0x9fb2_1c65_1e98_df25;
 const OFFSETS: [u64; TABLES as usize - 1] =
     [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03, 0x8cb9_2ba7_2f3d_8dd7];
 
-/// A pair of fingerprint and home bucket, as the four places it may be in. Placement scheme 1.
+/// The four possible places of a pair of fingerprint and home bucket. Placement scheme 1.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct DLeftPlace {
     pub(super) fingerprint: u64,
-    /// Where the item's bucket begins in each sub-table, in bytes.
+    /// The first byte of the item's bucket in each sub-table.
     pub(super) bytes: [usize; TABLES as usize],
 }
 
-impl Place {
+impl DLeftPlace {
     #[inline(always)]
     pub(super) fn of(hash: ItemHash, shape: &DLeftShape) -> Self {
         let fingerprint = hash.high >> (u64::BITS - shape.fingerprint_bits());
         Self::of_pair(reduce(hash.low, shape.buckets()), fingerprint, shape)
     }
 
-    /// The places of a pair; `home` is below the number of buckets.
+    /// Returns the places of a pair. `home` is below the number of buckets.
     #[inline(always)]
     fn of_pair(home: u64, fingerprint: u64, shape: &DLeftShape) -> Self {
         let (buckets, width) = (shape.buckets(), u64::from(shape.slot_bits()));
@@ -55,7 +57,8 @@ impl Place {
         Self { fingerprint, bytes }
     }
 
-    /// Calls `load` with a word of every cache line its buckets are in; where a bucket is in one line, twice with that line.
+    /// Calls `load` with a word of every cache line of its buckets. If a bucket lies in one line, it is
+    /// called twice with that line.
     #[inline(always)]
     pub(super) fn for_each_line(&self, shape: &DLeftShape, mut load: impl FnMut(usize)) {
         for byte in self.bytes {
@@ -64,7 +67,7 @@ impl Place {
         }
     }
 
-    /// The pair whose fingerprint is in `bucket` of sub-table `table`.
+    /// Returns the pair whose fingerprint is in `bucket` of sub-table `table`.
     pub(super) fn found_in(table: usize, bucket: u64, fingerprint: u64, shape: &DLeftShape) -> Self {
         let offset = offsets(fingerprint, shape.buckets())[table];
         let home = if bucket >= offset { bucket - offset } else { bucket + shape.buckets() - offset };
@@ -72,7 +75,7 @@ impl Place {
     }
 }
 
-/// How far from home the bucket of a fingerprint is, in each sub-table.
+/// Returns the distance from the home bucket to the bucket of a fingerprint in each sub-table.
 #[inline(always)]
 fn offsets(fingerprint: u64, buckets: u64) -> [u64; TABLES as usize] {
     let spread = (fingerprint + 1).wrapping_mul(SPREAD);
@@ -87,34 +90,35 @@ mod tests {
     use crate::hash::HashScheme;
     use std::collections::HashMap;
 
-    /// All pairs of small filters: no two have a bucket and a fingerprint in common, in any sub-table, and each is found back
-    /// from each of its places.
+    /// Tests all pairs of small filters: no two share a bucket and a fingerprint in any sub-table, and each
+    /// can be recovered from each of its places.
     #[test]
-    fn a_place_in_one_sub_table_is_a_place_in_all() {
+    fn each_place_of_a_pair_determines_the_pair() {
         for buckets in [1, 2, 3, 7, 10, 64, 100] {
             let shape = DLeftShape::exactly(buckets, 5, 10).unwrap();
             let mut owners = HashMap::new();
             for (home, fingerprint) in (0..buckets).flat_map(|home| (0..32).map(move |print| (home, print))) {
-                let place = Place::of_pair(home, fingerprint, &shape);
+                let place = DLeftPlace::of_pair(home, fingerprint, &shape);
                 for (table, byte) in place.bytes.into_iter().enumerate() {
                     let number = byte as u64 / u64::from(shape.slot_bits());
                     assert_eq!(number / buckets, table as u64, "each sub-table has its own buckets");
                     assert_eq!(owners.insert((number, fingerprint), home), None, "{number} {fingerprint}");
-                    let found = Place::found_in(table, number % buckets, fingerprint, &shape);
+                    let found = DLeftPlace::found_in(table, number % buckets, fingerprint, &shape);
                     assert_eq!(found.bytes, place.bytes);
                 }
             }
         }
     }
 
-    /// Every sub-table gets every bucket as often, and two sub-tables do not agree more often than chance has them.
+    /// Every sub-table gets every bucket equally often, and two sub-tables do not agree more often than by
+    /// chance.
     #[test]
     fn buckets_are_spread_evenly_and_apart() {
         let shape = DLeftShape::exactly(100, 12, 10).unwrap();
         let mut loads = [[0_u32; 100]; 4];
         let mut equal = 0;
         for item in 0..100_000_u64 {
-            let place = Place::of(HashScheme::fast(1).hash(&item), &shape);
+            let place = DLeftPlace::of(HashScheme::fast(1).hash(&item), &shape);
             let buckets = place.bytes.map(|byte| byte / shape.slot_bits() as usize % 100);
             for (load, bucket) in loads.iter_mut().zip(buckets) {
                 load[bucket] += 1;
@@ -122,7 +126,8 @@ mod tests {
             let pairs = (0..4).flat_map(|i| (0..i).map(move |j| (i, j)));
             equal += pairs.filter(|&(i, j)| buckets[i] == buckets[j]).count();
         }
-        // 1 000 each, standard deviation 32; 6 000 equal pairs, standard deviation 77 (fingerprints repeat: more like 400).
+        // 1 000 each, standard deviation 32; 6 000 equal pairs, standard deviation 77 (fingerprints repeat:
+        // more like 400).
         assert!(loads.iter().flatten().all(|load| (810..1190).contains(load)), "{loads:?}");
         assert!((4_500..7_500).contains(&equal), "{equal}");
     }

@@ -1,4 +1,5 @@
-//! How many buckets a d-left filter has, how long its fingerprints are, and what that means for its rate.
+//! The number of buckets and the fingerprint length of a d-left filter, and the false-positive rate that
+//! follows.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use crate::sizing::dleft::{
 use crate::sizing::{self, MAX_BITS};
 use crate::store::LINE_BYTES;
 
-/// The measurements of a [`DLeft`](crate::DLeft) filter: known, checked and priced before any memory is taken.
+/// The shape of a [`DLeft`](crate::DLeft): its dimensions and memory, checked before any memory is allocated.
 ///
 /// ```
 /// use mayhap::{CountingShape, DLeftShape};
@@ -30,11 +31,11 @@ pub struct DLeftShape {
     target_fpr: f64,
 }
 
-/// Bytes behind the last bucket, so that whole words can be read from any bucket on.
+/// Bytes after the last bucket, for reading whole words from any bucket on.
 const SLACK_BYTES: u64 = 16;
 
 impl DLeftShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape for `capacity` items with a false-positive rate of at most `target_fpr`.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 1e-10.
@@ -47,20 +48,21 @@ impl DLeftShape {
         Self { buckets, fingerprint_bits, capacity, target_fpr }.checked()
     }
 
-    /// Exactly `buckets` buckets in each of the four sub-tables, with fingerprints of `fingerprint_bits` bits, meant for
-    /// `capacity` items. With more than 24 items a bucket some may find no room.
+    /// Returns a shape of exactly `buckets` buckets in each of the four sub-tables, with fingerprints of
+    /// `fingerprint_bits` bits, meant for `capacity` items. With more than 24 items per bucket some may find
+    /// no room.
     ///
     /// # Errors
-    /// [`BuildError`] for a zero, or a number past its limit.
+    /// [`BuildError`] if a number is 0 or above its limit.
     pub fn exactly(buckets: u64, fingerprint_bits: u32, capacity: u64) -> Result<Self, BuildError> {
         let capacity = sizing::check_capacity(capacity)?;
         let shape = Self { buckets, fingerprint_bits, capacity, target_fpr: 0.5 }.checked()?;
-        // A rate lies strictly between 0 and 1, whatever rounding makes of it.
+        // A rate is strictly between 0 and 1, also after rounding.
         let target_fpr = shape.expected_fpr(capacity).clamp(sizing::MIN_RATE, 1.0 - f64::EPSILON);
         Ok(Self { target_fpr, ..shape })
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(super) fn from_parts(
         buckets: u64,
         fingerprint_bits: u32,
@@ -87,22 +89,22 @@ impl DLeftShape {
         Ok(self)
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Buckets in each of the four sub-tables.
+    /// Returns the number of buckets in each of the four sub-tables.
     #[must_use]
     pub const fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// Slots in all buckets.
+    /// Returns the number of slots in all buckets.
     #[must_use]
     pub const fn slots(&self) -> u64 {
         self.buckets * TABLES * SLOTS
@@ -114,31 +116,33 @@ impl DLeftShape {
         self.fingerprint_bits
     }
 
-    /// Bits of a slot: a fingerprint and a counter. As a bucket has eight slots, also the bytes of a bucket.
+    /// Returns the bits of a slot: a fingerprint and a counter. This is also the number of bytes of a bucket,
+    /// which has eight slots.
     #[must_use]
     pub const fn slot_bits(&self) -> u32 {
         self.fingerprint_bits + COUNTER_BITS
     }
 
-    /// Different items it is meant for, of up to three copies each.
+    /// Returns the number of different items it is sized for, with up to three copies each.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` different
+    /// items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate once `items` different items are in. Copies of an item do not matter.
+    /// Returns the false-positive rate for `items` different items. Copies of an item do not matter.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         dleft::expected_fpr(self.buckets, self.fingerprint_bits, items)
     }
 
-    /// Memory the buckets take: whole cache lines.
+    /// Returns the memory that the buckets take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         (self.bucket_bytes() + SLACK_BYTES).div_ceil(LINE_BYTES as u64) * LINE_BYTES as u64
@@ -150,7 +154,7 @@ impl DLeftShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// What the buckets of all sub-tables take.
+    /// Returns the bytes that the buckets of all sub-tables take.
     pub(super) const fn bucket_bytes(&self) -> u64 {
         self.slots() / SLOTS * self.slot_bits() as u64
     }
@@ -159,7 +163,7 @@ impl DLeftShape {
         usize::try_from(self.memory_bytes() / LINE_BYTES as u64).unwrap_or(usize::MAX)
     }
 
-    /// Does a slot mean the same in both? Capacity and target may differ.
+    /// Returns whether each slot means the same in both. Capacity and target may differ.
     pub(super) fn places_like(&self, other: &Self) -> bool {
         (self.buckets, self.fingerprint_bits) == (other.buckets, other.fingerprint_bits)
     }

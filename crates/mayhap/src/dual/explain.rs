@@ -5,7 +5,7 @@ use crate::explain::{BitLookup, Density, DualLookup, DualStep};
 use crate::hash::ItemHash;
 
 impl DualBloom {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at: the walk, with every step kept.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads: every step through the generations.
     pub(crate) fn trace(&self, hash: ItemHash) -> DualLookup {
         let mut steps = Vec::new();
         for generation in 0..Self::MAX_GENERATIONS {
@@ -25,7 +25,7 @@ impl DualBloom {
         DualLookup { steps, answer }
     }
 
-    /// How full both filters are, part by part.
+    /// Measures how full each part of both filters is.
     pub(crate) fn densities(&self, parts: usize) -> Vec<Density> {
         vec![self.added.density("put in".into(), parts), self.removed.density("removed".into(), parts)]
     }

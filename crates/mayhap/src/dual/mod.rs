@@ -15,27 +15,30 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 
-/// Deletions by a second filter: one [`Bloom`] of what was put in, one of what was removed.
+/// A Bloom filter with deletions by a second filter: one [`Bloom`] of inserted items, one of removed items.
 ///
-/// * **A *no* is certain only before the first removal.** Every removal may hide an item that is in, because the filter of
-///   removed items is wrong now and then like any other. At most `target_false_no` of the items are hidden while no more
-///   than `removals` removals were made; [`expected_false_no`](Self::expected_false_no) says how many by now. Inserting
-///   a hidden item again brings it back.
-/// * [`lookup`](Self::lookup) tells three answers apart, and [`Never`](DualAnswer::Never) is always certain.
-/// * **mayhap** ([`Present`](DualAnswer::Present)) is wrong for at most `target_fpr` of the non-members while no more than
-///   `capacity` insertions were made.
-/// * It is a set: an item inserted twice is gone once removed. Removing an item that was never in harms nobody else.
-/// * Every insertion, removal, re-insertion and so on takes room for good, so it is for few removals: 9.7 bits per insertion
-///   and as many per removal at 1 %. [`CountingBloom`](crate::CountingBloom) takes 38.4 bits per item and any number of both.
-/// * A lookup is one or two of the plain filter's; two more for every time the item was removed.
+/// * **no is certain only before the first removal.** Every removal may hide a member, because the filter of
+///   removed items has false positives like any other. At most `target_false_no` of the members are hidden
+///   while at most `removals` removals were made; [`expected_false_no`](Self::expected_false_no) returns the
+///   current share. Inserting a hidden item again makes it visible.
+/// * [`lookup`](Self::lookup) has three answers, and [`Never`](DualAnswer::Never) is always certain.
+/// * **maybe** ([`Present`](DualAnswer::Present)) can be a false positive: the false-positive rate is at most
+///   `target_fpr` while at most `capacity` insertions were made. Past that it rises;
+///   [`expected_fpr`](Self::expected_fpr) returns the current rate.
+/// * It is a set: one removal removes an item that was inserted twice. Removing an item that was never
+///   inserted does no more harm than any other removal.
+/// * Every insertion, removal and re-insertion takes space permanently, so this filter suits few removals:
+///   9.7 bits per insertion and the same per removal at 1 %. [`CountingBloom`](crate::CountingBloom) takes
+///   38.4 bits per item and has no limit on either.
+/// * A lookup costs one or two lookups of the plain filter, plus two for every time the item was removed.
 ///
-/// What removing and putting in again mean: every item has a chain of generations, as unlike each other as different
-/// items. Generation 0 is put in first; removing puts the item's present generation into the second filter; inserting
-/// again puts in the next one. Each is present if it was added and not removed:
+/// Every item has a chain of generations. In the filters they are as independent as different items. The
+/// first insertion adds generation 0. Removing adds the item's present generation to the second filter.
+/// Inserting again adds the next generation. A generation is present if it was added and not removed:
 ///
 /// ```text
 ///             generation 0   1   2   3
-/// added                  ●   ●   ●            in at last
+/// added                  ●   ●   ●            inserted three times
 /// removed                ●   ●                removed twice
 ///                                └ Present    (none: Never if the chain is empty, Removed if it is not)
 /// ```
@@ -48,7 +51,7 @@ use crate::kind::Kind;
 /// assert_eq!(users.lookup("ada"), DualAnswer::Present);
 /// assert!(users.remove("ada"));
 /// assert_eq!(users.lookup("ada"), DualAnswer::Removed);
-/// assert_eq!(users.insert("ada"), Ok(true)); // in again
+/// assert_eq!(users.insert("ada"), Ok(true)); // a member again
 /// assert!(users.may_contain("ada"));
 /// assert_eq!(users.lookup("bob"), DualAnswer::Never);
 /// # Ok::<(), mayhap::BuildError>(())
@@ -61,29 +64,29 @@ pub struct DualBloom {
     inserted: u64,
 }
 
-/// What a [`DualBloom`] knows about an item.
+/// The answer of a [`DualBloom`] about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DualAnswer {
-    /// Never inserted, certainly.
+    /// Certainly never inserted.
     Never,
-    /// Mayhap inserted, and mayhap removed again: the item is not in, or it is one of the hidden ones.
+    /// Maybe inserted, and maybe removed again. The item is not a member, or it is a hidden one.
     Removed,
-    /// Mayhap in.
+    /// Maybe a member.
     Present,
 }
 
 impl DualBloom {
-    /// How many generations an item has: it can be put in again this often, less one.
+    /// The number of generations of an item. It can be inserted again one time fewer than this.
     pub const MAX_GENERATIONS: u32 = 255;
 
-    /// The smallest filter for `capacity` insertions and `removals` removals, where at most `target_fpr` of the non-members are
-    /// answered *mayhap* and at most as many of the items that are in are hidden.
+    /// Creates the smallest filter for `capacity` insertions and `removals` removals. `target_fpr` limits
+    /// both the false-positive rate and the share of members that are hidden.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
-    /// [`DualShape::for_rates`] sets the two rates apart.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items. [`DualShape::for_rates`] sets the two rates separately.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         removals: u64,
@@ -93,7 +96,7 @@ impl DualBloom {
         Self::with_shape(DualShape::for_capacity(capacity, removals, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -104,18 +107,18 @@ impl DualBloom {
         Ok(Self { shape, added, removed, inserted: 0 })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.added.hash(item)
     }
 
-    /// Puts `item` in. `true`: the filter changed; the item was new, removed before, or hidden, and is present now.
-    /// `false`: mayhap it was present already, and nothing changed.
+    /// Inserts `item`. `true`: the filter changed. The item was new, removed before, or hidden, and is
+    /// present now. `false`: it may have been present already, and nothing changed.
     ///
     /// # Errors
-    /// [`InsertError::TooManyGenerations`] if the item was removed too often; nothing has changed then.
+    /// [`InsertError::TooManyGenerations`] if the item was removed too often. On error, nothing has changed.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.hash(item))
@@ -130,7 +133,8 @@ impl DualBloom {
             Walk::Present(_) => return Ok(false),
             Walk::EndsBefore(generation) => generation,
         };
-        // Where `removed` claims the new generation by mistake, the item takes further ones until it can be seen.
+        // If `removed` has a false positive for the new generation, add further ones until the item is
+        // visible.
         let seen = |generation: &u32| !self.removed.may_contain_hash(as_removed(hash, *generation));
         let Some(last) = (first..Self::MAX_GENERATIONS).find(seen) else {
             return Err(InsertError::TooManyGenerations {
@@ -145,11 +149,12 @@ impl DualBloom {
         Ok(true)
     }
 
-    /// Puts all `items` in and says how many of them changed the filter. Much faster than one by one once the filter is
-    /// larger than the cache.
+    /// Inserts all `items` and returns how many of them changed the filter. If the filter is larger than the
+    /// cache, this is much faster than single inserts.
     ///
     /// # Errors
-    /// [`InsertError::TooManyGenerations`] if an item was removed too often; all others are in then.
+    /// [`InsertError::TooManyGenerations`] if an item was removed too often. All other items are inserted
+    /// even then.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -172,7 +177,8 @@ impl DualBloom {
             asked.clear();
             asked.extend(hashes.iter().map(|&hash| as_removed(hash, 0)));
             self.removed.may_contain_hash_batch(&asked, &mut claimed);
-            // What `removed` knows nothing of needs generation 0 and no more, which is for the plain filter to do.
+            // Items that `removed` does not contain need only generation 0, so the plain filter's batch
+            // inserts them.
             let mut claims = claimed.iter();
             hashes.retain(|&hash| {
                 let claimed = claims.next() == Some(true);
@@ -194,8 +200,8 @@ impl DualBloom {
         failed.map_or(Ok(changed), Err)
     }
 
-    /// Is the item in? `false` before the first removal: never inserted. Later: never inserted, removed, or hidden.
-    /// `true`: mayhap.
+    /// Before the first removal, `false` means never inserted. Later it means never inserted, removed, or
+    /// hidden. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -209,7 +215,7 @@ impl DualBloom {
         matches!(self.walk(hash), Walk::Present(_))
     }
 
-    /// What is known about `item`; [`DualAnswer::Never`] is certain.
+    /// Looks up `item`. [`DualAnswer::Never`] is certain.
     #[inline]
     #[must_use]
     pub fn lookup<I: Item + ?Sized>(&self, item: &I) -> DualAnswer {
@@ -227,8 +233,8 @@ impl DualBloom {
         }
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer_all(items, answers);
     }
@@ -245,7 +251,8 @@ impl DualBloom {
             hashes.clear();
             hashes.extend(chunk.iter().map(|item| item.hashed(self.scheme())));
             self.added.may_contain_hash_batch(&hashes, &mut claimed);
-            // Only what was mayhap added is asked of the second filter, and only what both claim walks on.
+            // Only items that may have been added are looked up in the second filter. Only items in both go
+            // on.
             running.clear();
             for ((&hash, number), added) in hashes.iter().zip(first..).zip(claimed.iter()) {
                 if added {
@@ -263,8 +270,8 @@ impl DualBloom {
         }
     }
 
-    /// Takes `item` out. `true`: it is in no more, and answers *mayhap* as rarely as a non-member. `false`: it was not in, or
-    /// hidden, and nothing changed.
+    /// Removes `item`. `true`: it is no longer a member; from now on it answers *maybe* only as often as a
+    /// non-member. `false`: it was not a member, or was hidden, and nothing changed.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.hash(item))
@@ -278,13 +285,15 @@ impl DualBloom {
         }
     }
 
-    /// Adds everything `other` holds, as if each of its items had been inserted here.
+    /// Adds all items of `other`, as if each had been inserted here.
     ///
-    /// Only while nothing was removed from either: what one has removed the other may hold, and the bits cannot tell.
-    /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
+    /// This works only while nothing was removed from either filter: one may hold an item that the other
+    /// removed, and the bits do not show that. The number of common items is unknown, so
+    /// [`inserted`](Self::inserted) becomes an estimate from the fill.
     ///
     /// # Errors
-    /// [`MergeError`] after a removal, or unless both have the same shapes and hash scheme; nothing has changed then.
+    /// [`MergeError`] after a removal, or unless both have the same shapes and hash scheme. On error, nothing
+    /// has changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
@@ -298,62 +307,64 @@ impl DualBloom {
         Ok(())
     }
 
-    /// Forgets everything, removals too.
+    /// Removes all items and forgets all removals.
     pub fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
         self.inserted = 0;
     }
 
-    /// The measurements: both filters, capacity, promises.
+    /// Returns the shape: both filters, capacity and promised rates.
     #[must_use]
     pub const fn shape(&self) -> &DualShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         self.added.scheme()
     }
 
-    /// Insertions it was sized for.
+    /// Returns the number of insertions that the filter was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// The share of hidden items it promised after the removals it was sized for.
+    /// Returns the share of hidden members promised after the removals that the filter was sized for.
     #[must_use]
     pub const fn target_false_no(&self) -> f64 {
         self.shape.target_false_no()
     }
 
-    /// Insertions counted so far: those that changed something, of items removed before too.
+    /// Returns the number of insertions that changed the filter, including those of items removed before.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// Removals counted so far: those that changed something.
+    /// Returns the number of removals that changed the filter.
     #[must_use]
     pub const fn removed(&self) -> u64 {
         self.removed.inserted()
     }
 
-    /// The share of non-members answered *mayhap*, by the model, for what was counted so far.
+    /// Returns the false-positive rate that the model predicts for the insertions and removals counted so
+    /// far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         shape::non_member_is_present(self.added.expected_fpr(), self.removed.expected_fpr())
     }
 
-    /// The share of set bits in the filter of what was added, or in a sample of them, and the rate that follows from both filters.
+    /// Measures the share of set bits in the filter of inserted items, from all bits or a sample, and the
+    /// false-positive rate that follows from both filters.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         let (added, removed) = (self.added.fill_by(sampling), self.removed.fill_by(sampling));
@@ -361,14 +372,14 @@ impl DualBloom {
         Fill { expected_fpr, ..added }
     }
 
-    /// The share of the items put in before the first removal that is hidden by now, by the model. Of items put in later it
-    /// is less; before the first removal it is 0.
+    /// Returns the share of members inserted before the first removal that are hidden now, by the model. It
+    /// is less for items inserted later, and 0 before the first removal.
     #[must_use]
     pub fn expected_false_no(&self) -> f64 {
         shape::item_is_hidden(self.added.expected_fpr(), self.removed.expected_fpr())
     }
 
-    /// Memory both filters take.
+    /// Returns the memory that both filters take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.added.memory_bytes() + self.removed.memory_bytes()
@@ -380,7 +391,7 @@ impl DualBloom {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -388,21 +399,21 @@ impl DualBloom {
         Ok(Self { added: self.added.try_clone()?, removed: self.removed.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `DualBloom`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `DualBloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 
-    /// Along the generations of an item, past those that were added and removed again.
+    /// Walks through the generations of an item, past those that were added and removed again.
     #[inline]
     fn walk(&self, hash: ItemHash) -> Walk {
         for generation in 0..Self::MAX_GENERATIONS {
@@ -417,20 +428,21 @@ impl DualBloom {
     }
 }
 
-/// What stands for a generation of an item in the filter of what was put in.
+/// Returns the hash of an item's generation in the filter of inserted items.
 #[inline(always)]
 fn as_added(hash: ItemHash, generation: u32) -> ItemHash {
     hash.tweaked(u64::from(generation))
 }
 
-/// What stands for it in the filter of what was removed. Another hash: with the same one both filters would be wrong about
-/// the same non-members, a quarter to a half of them once most items are removed, and the rates could not be told.
+/// Returns the hash of the same generation in the filter of removed items. It must be another hash. With the
+/// same one, both filters would have the same false positives: a quarter to a half of them once most items
+/// are removed. The rates could then not be predicted.
 #[inline(always)]
 fn as_removed(hash: ItemHash, generation: u32) -> ItemHash {
     hash.tweaked(1 << 32 | u64::from(generation))
 }
 
-/// Where the chain of an item's generations leads.
+/// The end of an item's chain of generations.
 enum Walk {
     /// This generation was added and not removed.
     Present(u32),
@@ -438,11 +450,11 @@ enum Walk {
     EndsBefore(u32),
 }
 
-/// Items of a batch that are hashed at once: enough that the plain filter's batches rarely run dry.
+/// Items of a batch that are hashed together: enough to keep the plain filter's batches full.
 const CHUNK: usize = 2048;
 
-/// Placement scheme 1: generation `g` of an item is its hash tweaked by `g` where it is put in and by `2^32 + g` where it is
-/// removed; both filters place it by their own scheme 1.
+/// Placement scheme 1: generation `g` of an item is its hash tweaked by `g` for insertion and by `2^32 + g`
+/// for removal. Both filters place it by their own scheme 1.
 const PLACEMENT: u16 = 1;
 
 impl codec::sealed::Sealed for DualBloom {}

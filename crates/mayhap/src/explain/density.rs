@@ -1,28 +1,28 @@
-//! How full an array is, from its beginning to its end.
+//! The fill of an array, from its beginning to its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How full an array is, part by part.
+/// The fill of an array, part by part.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Density {
-    /// Which array of the filter; empty where there is only one.
+    /// The name of the array in the filter; empty if there is only one.
     pub name: String,
-    /// What is counted: `bits set`, `slots taken`.
+    /// The unit that is counted: `bits set`, `slots taken`.
     pub what: &'static str,
-    /// The share of that in every part, from the beginning of the array to its end.
+    /// The share in every part, from the beginning of the array to its end.
     pub shares: Vec<f64>,
-    /// The share of that in the whole array.
+    /// The share in the whole array.
     pub share: f64,
-    /// Were all of them counted? If not, the shares are those of a sample.
+    /// Was the whole array counted? If not, the shares are those of a sample.
     pub exact: bool,
 }
 
-/// Units that are counted in a part: enough words for a share that is right to a third of a per cent.
+/// Units counted in a part: enough words for a share with an error of a third of a per cent.
 const MOST_COUNTED: u64 = 2048;
 
 impl Density {
-    /// Counts an array of `units` units, of which each says how much of it is taken, and of how much.
+    /// Counts an array of `units` units. For each, the function returns how much is taken and out of how much.
     pub(crate) fn of(
         name: String,
         what: &'static str,
@@ -59,12 +59,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_counted_apart_and_all_together() {
+    fn parts_are_counted_separately_and_in_total() {
         let words: Vec<AtomicU64> =
             (0..10).map(|i| AtomicU64::new(if i < 5 { u64::MAX } else { 0 })).collect();
         let density = Density::of_bits(String::new(), &words, 640, 2);
         assert_eq!((density.shares, density.share, density.exact), (vec![1.0, 0.0], 0.5, true));
-        // The last word counts for the bits it has.
+        // The last word only counts the bits it has.
         let density = Density::of_bits(String::new(), &words[..5], 4 * 64 + 1, 5);
         assert_eq!(density.shares[..4], [1.0; 4]);
         let few = Density::of_bits(String::new(), &words[..1], 64, 100);

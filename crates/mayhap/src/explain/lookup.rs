@@ -1,10 +1,10 @@
-//! What a lookup looks at, kind by kind, as plain data.
+//! The data that a lookup reads, for each kind.
 
 use std::ops::Range;
 
 use crate::dual::DualAnswer;
 
-/// What a filter looks at for one item, in the order in which it does.
+/// The data that a filter reads for one item, in the order in which it reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lookup {
@@ -14,7 +14,7 @@ pub enum Lookup {
     Bits(BitLookup),
     /// Bits of one block, or of two or three: [`BlockedBloom`](crate::BlockedBloom).
     Blocks(BlockLookup),
-    /// Counters in the place of bits: [`CountingBloom`](crate::CountingBloom).
+    /// Counters instead of bits: [`CountingBloom`](crate::CountingBloom).
     Counters(CounterLookup),
     /// Both filters of a [`DualBloom`](crate::DualBloom).
     Dual(DualLookup),
@@ -25,18 +25,18 @@ pub enum Lookup {
     Buckets(BucketLookup),
     /// The run of a home: [`Quotient`](crate::Quotient) and [`Growing`](crate::Growing).
     Run(RunLookup),
-    /// Three slots that are added up: [`Xor`](crate::Xor) and [`BinaryFuse`](crate::BinaryFuse).
+    /// Three slots that are combined by xor: [`Xor`](crate::Xor) and [`BinaryFuse`](crate::BinaryFuse).
     Slots(SlotLookup),
     /// Rows and columns of a [`Ribbon`](crate::Ribbon).
     Rows(RowLookup),
-    /// A value among the coded ones of a [`Gcs`](crate::Gcs).
+    /// A value among the encoded ones of a [`Gcs`](crate::Gcs).
     Values(ValueLookup),
     /// The generations of a [`Window`](crate::Window).
     Generations(GenerationLookup),
 }
 
 impl Lookup {
-    /// The answer that follows from what is there: `true` is *mayhap*.
+    /// The answer that follows from the data: `true` is *maybe*.
     #[must_use]
     pub fn holds(&self) -> bool {
         match self {
@@ -58,20 +58,20 @@ impl Lookup {
     }
 }
 
-/// A bit that is looked at.
+/// A bit that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BitProbe {
-    /// Which bit of the array.
+    /// The position of the bit in the array.
     pub position: u64,
     /// Is it set?
     pub set: bool,
-    /// The 64 bits it is one of: bit `position % 64` of them, the lowest being 0.
+    /// The 64-bit word that contains it, as bit `position % 64`; the lowest is 0.
     pub word: u64,
 }
 
 impl BitProbe {
-    /// The bit at `position`, in a word of this content.
+    /// The bit at `position`, in a word with this content.
     pub(crate) const fn of(position: u64, word: u64) -> Self {
         Self { position, set: word >> (position % 64) & 1 == 1, word }
     }
@@ -81,13 +81,13 @@ impl BitProbe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NumberLookup {
-    /// The number the item is; nothing for an item that is none.
+    /// The number that the item is; `None` if it is not a number.
     pub number: Option<u64>,
     /// The number that bit 0 stands for.
     pub first: u64,
-    /// Bits there are: one for every number from `first` on.
+    /// The number of bits: one for every number from `first` on.
     pub bits: u64,
-    /// Its bit; nothing for a number there is none for.
+    /// The bit of the number; `None` if it is out of range.
     pub probe: Option<BitProbe>,
 }
 
@@ -101,11 +101,11 @@ impl NumberLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BitLookup {
-    /// Bits in the array.
+    /// The number of bits in the array.
     pub bits: u64,
-    /// The bits of the item. All are here; a lookup may stop at the first clear one.
+    /// All bits of the item. A lookup may stop at the first clear one.
     pub probes: Vec<BitProbe>,
-    /// An item that such filters neither take nor find, whatever its bits are: empty text, in one of DataSketches.
+    /// Such filters neither store nor find this item, whatever its bits: empty text, in a filter of DataSketches.
     pub never_taken: bool,
 }
 
@@ -116,7 +116,7 @@ impl BitLookup {
         !self.never_taken && self.probes.iter().all(|probe| probe.set)
     }
 
-    /// The number of the first clear bit, counting from 1, and the bit.
+    /// The first clear bit and its number, counting from 1.
     #[must_use]
     pub fn first_clear(&self) -> Option<(usize, &BitProbe)> {
         (1..).zip(&self.probes).find(|(_, probe)| !probe.set)
@@ -127,11 +127,11 @@ impl BitLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockLookup {
-    /// Blocks to choose from, for each block of the item.
+    /// The number of blocks to choose from, for each block of the item.
     pub blocks: u64,
-    /// Bits in a block.
+    /// The number of bits in a block.
     pub block_bits: u64,
-    /// Bits that belong together in a block: 32 where every lane has one bit of the item, else 64.
+    /// The bits of a lane: 32 if every lane has one bit of the item, otherwise 64.
     pub lane_bits: u64,
     /// The blocks of the item.
     pub probed: Vec<BlockProbe>,
@@ -141,11 +141,11 @@ pub struct BlockLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockProbe {
-    /// Which block of the array.
+    /// The number of the block in the array.
     pub block: u64,
     /// All bits of the block, the lowest first.
     pub words: Vec<u64>,
-    /// The bits of the item, as positions in the array; two of them may be the same bit.
+    /// The bits of the item, as positions in the array. Two of them may be the same bit.
     pub bits: Vec<BitProbe>,
 }
 
@@ -156,7 +156,7 @@ impl BlockLookup {
         self.probes().all(|probe| probe.set)
     }
 
-    /// All bits of the item, one block after the other.
+    /// All bits of the item, block by block.
     pub fn probes(&self) -> impl Iterator<Item = &BitProbe> {
         self.probed.iter().flat_map(|block| &block.bits)
     }
@@ -166,23 +166,23 @@ impl BlockLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterLookup {
-    /// Counters in the array.
+    /// The number of counters in the array.
     pub counters: u64,
-    /// A counter that reaches this stays there.
+    /// A counter that reaches this value stays there.
     pub limit: u64,
     /// The counters of the item.
     pub probes: Vec<CounterProbe>,
 }
 
-/// A counter that is looked at.
+/// A counter that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterProbe {
-    /// Which counter of the array.
+    /// The position of the counter in the array.
     pub position: u64,
-    /// What it counts.
+    /// Its value.
     pub count: u64,
-    /// The sixteen counters of four bits it is one of: number `position % 16`, the lowest being 0.
+    /// The word of sixteen 4-bit counters that contains it, as number `position % 16`; the lowest is 0.
     pub word: u64,
 }
 
@@ -194,25 +194,25 @@ impl CounterLookup {
     }
 }
 
-/// Where the chain of an item's generations leads in a [`DualBloom`](crate::DualBloom).
+/// The generations of an item that a lookup in a [`DualBloom`](crate::DualBloom) goes through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DualLookup {
-    /// One for each generation that is looked at.
+    /// One step for each generation that is read.
     pub steps: Vec<DualStep>,
-    /// What they come to.
+    /// The result.
     pub answer: DualAnswer,
 }
 
-/// One generation of an item: a hash of its own in either filter.
+/// One generation of an item. It has its own hash in both filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DualStep {
-    /// The first is 0.
+    /// The number of the generation; the first is 0.
     pub generation: u32,
-    /// In the filter of what was put in.
+    /// Its bits in the filter of insertions.
     pub added: BitLookup,
-    /// In the filter of what was removed; nothing if it was never added.
+    /// Its bits in the filter of removals; `None` if it was never inserted.
     pub removed: Option<BitLookup>,
 }
 
@@ -220,29 +220,29 @@ pub struct DualStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayerLookup {
-    /// All of them. A lookup stops at the first that holds the item.
+    /// All layers. A lookup stops at the first that holds the item.
     pub layers: Vec<LayerProbe>,
 }
 
-/// One layer: a Bloom filter of its own.
+/// One layer: a complete Bloom filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayerProbe {
-    /// The oldest is 1.
+    /// The number of the layer; the oldest is 1.
     pub number: usize,
-    /// Items it was sized for.
+    /// The items it was sized for.
     pub capacity: u64,
-    /// Items counted in it.
+    /// The items counted in it.
     pub inserted: u64,
     /// Its bits.
     pub bits: BitLookup,
 }
 
-/// A fingerprint among those in a few buckets.
+/// A fingerprint and the buckets that may hold it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BucketLookup {
-    /// What would be stored for the item.
+    /// The fingerprint of the item.
     pub fingerprint: u64,
     /// Bits of a fingerprint.
     pub fingerprint_bits: u32,
@@ -252,17 +252,17 @@ pub struct BucketLookup {
     pub buckets: Vec<BucketProbe>,
 }
 
-/// A bucket, and what is in it.
+/// A bucket and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BucketProbe {
-    /// Which table it is in, where there are several; the first is 0.
+    /// The number of its table, if there are several; the first is 0.
     pub table: usize,
-    /// Which bucket of the table.
+    /// The number of the bucket in the table.
     pub bucket: u64,
-    /// Buckets in that table.
+    /// The number of buckets in that table.
     pub of: u64,
-    /// Its slots; nothing for a free one.
+    /// Its slots; `None` for a free one.
     pub slots: Vec<Option<BucketSlot>>,
 }
 
@@ -270,9 +270,9 @@ pub struct BucketProbe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BucketSlot {
-    /// What is stored.
+    /// The fingerprint stored.
     pub fingerprint: u64,
-    /// How many copies of it, where slots count; else 1.
+    /// The number of copies, if slots count them; otherwise 1.
     pub copies: u32,
     /// Is it the item's fingerprint?
     pub matches: bool,
@@ -294,23 +294,23 @@ impl BucketProbe {
     }
 }
 
-/// What is stored for one home.
+/// The entries of one home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunLookup {
     /// The item's home.
     pub home: u64,
-    /// Homes there are.
+    /// The number of homes.
     pub homes: u64,
-    /// What would be stored for the item: its remainder, or its fingerprint, as long as fits.
+    /// The remainder or the fingerprint of the item, in full length.
     pub fingerprint: u64,
-    /// Bits of that.
+    /// Its number of bits.
     pub fingerprint_bits: u32,
-    /// Fingerprints have lengths of their own, and match what begins with them; the first bit is the lowest.
+    /// Fingerprints have different lengths, and match every item that begins with them. The first bit is the lowest.
     pub any_length: bool,
-    /// The slots of the home; an empty range if it has none.
+    /// The slots of the home; an empty range if it has no run.
     pub slots: Range<u64>,
-    /// What is in them.
+    /// The entries in them.
     pub entries: Vec<RunEntry>,
 }
 
@@ -318,43 +318,43 @@ pub struct RunLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunEntry {
-    /// The slots it takes: more than one, if they count copies too.
+    /// The slots it takes: more than one if they also count copies.
     pub slots: Range<u64>,
-    /// What is stored.
+    /// The fingerprint stored.
     pub fingerprint: u64,
-    /// Bits of it; 0 for a void slot, which matches every item of its home.
+    /// Its number of bits; 0 for a void slot, which matches every item of its home.
     pub fingerprint_bits: u32,
-    /// How many copies of it are in.
+    /// The number of copies.
     pub copies: u64,
     /// Does it match the item?
     pub matches: bool,
 }
 
 impl RunLookup {
-    /// Does anything in the run match?
+    /// Does an entry of the run match?
     #[must_use]
     pub fn holds(&self) -> bool {
         self.entries.iter().any(|entry| entry.matches)
     }
 }
 
-/// Three slots whose fingerprints are added up.
+/// Three slots and the xor of their fingerprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlotLookup {
-    /// The part of the array the item is in; the first is 0.
+    /// The shard of the item; the first is 0.
     pub shard: u64,
-    /// Parts there are.
+    /// The number of shards.
     pub shards: u64,
-    /// Slots in all of them.
+    /// The number of slots in all shards.
     pub slots: u64,
     /// Slots in a segment of a fuse filter, or in a third of an xor filter.
     pub segment_slots: u64,
-    /// What the three should come to.
+    /// The fingerprint of the item, which the xor of the three slots should equal.
     pub fingerprint: u64,
     /// Bits of a fingerprint.
     pub fingerprint_bits: u32,
-    /// The three slots; none in a filter of no items.
+    /// The three slots; none in an empty filter.
     pub stored: Vec<StoredSlot>,
 }
 
@@ -362,20 +362,20 @@ pub struct SlotLookup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSlot {
-    /// Which slot of the array.
+    /// The position of the slot in the array.
     pub slot: u64,
-    /// What is in it.
+    /// The fingerprint stored.
     pub fingerprint: u64,
 }
 
 impl SlotLookup {
-    /// What the three come to: their exclusive or.
+    /// The xor of the three slots.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.stored.iter().fold(0, |sum, slot| sum ^ slot.fingerprint)
     }
 
-    /// Is that the fingerprint?
+    /// Does it equal the fingerprint?
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.stored.is_empty() && self.sum() == self.fingerprint
@@ -386,9 +386,9 @@ impl SlotLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowLookup {
-    /// The layers that are asked, in order; the last of them is the item's. None in a filter of no items.
+    /// The layers that are read, in order; the last of them holds the item. None in an empty filter.
     pub layers: Vec<RowLayer>,
-    /// Which of the 64 rows from the first one on count: the lowest bit is the first row.
+    /// Which of the 64 rows from the first one on are used: the lowest bit is the first row.
     pub coefficients: u64,
     /// The columns of those rows.
     pub columns: Vec<ColumnProbe>,
@@ -398,15 +398,15 @@ pub struct RowLookup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowLayer {
-    /// Rows an item may begin in.
+    /// The number of rows an item may begin in.
     pub rows: u64,
     /// The row this item begins in.
     pub start: u64,
-    /// Its bucket of 64 or 128 rows sends away what begins in so many of its first rows; nothing in the last layer.
+    /// Its bucket of 64 or 128 rows bumps the items that begin in this many of its first rows; `None` in the last layer.
     pub threshold: Option<u64>,
-    /// Where in its bucket it begins.
+    /// The row within its bucket.
     pub in_bucket: u64,
-    /// Was it sent on to the next layer?
+    /// Was it bumped to the next layer?
     pub bumped: bool,
 }
 
@@ -414,45 +414,45 @@ pub struct RowLayer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnProbe {
-    /// The bits of the column in the 64 rows, the lowest is the first row.
+    /// The bits of the column in the 64 rows; the lowest is the first row.
     pub rows: u64,
-    /// The parity of those that count.
+    /// The parity of the bits in the rows used.
     pub parity: bool,
-    /// The parity it has for a member.
+    /// The parity that a member has.
     pub wanted: bool,
 }
 
 impl RowLookup {
-    /// Has every column the parity it should have?
+    /// Does every column have the parity of a member?
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.layers.is_empty() && self.columns.iter().all(|column| column.parity == column.wanted)
     }
 }
 
-/// A value among the coded ones of its bucket.
+/// A value among the encoded ones of its bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValueLookup {
-    /// What the item is in this set.
+    /// The value of the item in this set.
     pub value: u64,
-    /// Values there may be: those below this.
+    /// All values are below this.
     pub range: u64,
     /// The bucket of the value.
     pub bucket: u64,
-    /// Buckets there are.
+    /// The number of buckets.
     pub buckets: u64,
     /// The bits of the stream that hold the bucket.
     pub bits: Range<u64>,
-    /// Low bits of a gap that are stored as they are.
+    /// The low bits of a gap that are stored unchanged.
     pub remainder_bits: u32,
-    /// How many values were decoded until it was known.
+    /// The number of values decoded until the answer was known.
     pub decoded: u64,
-    /// The values before it in the bucket, the nearest last; three at most.
+    /// Up to three values before it in the bucket, the nearest last.
     pub before: Vec<u64>,
-    /// Is it there?
+    /// Is the value in the bucket?
     pub found: bool,
-    /// The values behind it in the bucket, the nearest first; three at most.
+    /// Up to three values after it in the bucket, the nearest first.
     pub behind: Vec<u64>,
 }
 
@@ -460,19 +460,19 @@ pub struct ValueLookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GenerationLookup {
-    /// All of them.
+    /// All generations.
     pub generations: Vec<GenerationProbe>,
 }
 
-/// One generation: a blocked filter of its own.
+/// One generation: a complete blocked filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GenerationProbe {
-    /// The newest is 0.
+    /// Its age; the newest is 0.
     pub age: u32,
-    /// Items that came while it was the newest.
+    /// The items inserted while it was the newest.
     pub inserted: u64,
-    /// Items it was sized for.
+    /// The items it was sized for.
     pub capacity: u64,
     /// Its bits.
     pub blocks: BlockLookup,

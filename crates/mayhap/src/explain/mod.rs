@@ -1,4 +1,4 @@
-//! Why a filter answers as it does: what a lookup looks at for one item, step by step.
+//! Explains an answer: what a lookup reads for one item, step by step.
 //!
 //! ```
 //! use mayhap::{Bloom, Filter, explain::Lookup};
@@ -9,16 +9,20 @@
 //!
 //! let explanation = seen.explain("grace");
 //! assert!(!explanation.answer);
-//! assert_eq!(explanation.reason(), "certainly not in: bit 1 of 6, position 7,767, is clear");
+//! assert_eq!(explanation.reason(), "no: bit 1 of 6, position 7,767, is clear");
 //! let Lookup::Bits(lookup) = &explanation.lookup else { unreachable!() };
 //! assert_eq!(lookup.probes.len(), 6);
 //! assert!(seen.explain("ada").answer);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Positions, fingerprints and rows come from the functions that lookups call themselves, so an explanation cannot drift from the answer. It
-//! takes time in proportion to what a lookup looks at, plus what [`expected_fpr`](Filter::expected_fpr) takes. The secret key of a filter is never part of it; but
-//! positions and fingerprints are, and whoever collects many of them learns something about which items collide: explanations of a keyed filter are for those who may read the filter.
+//! Positions, fingerprints and rows come from the functions that lookups themselves call, so an explanation always agrees
+//! with the answer. It takes time in proportion to what a lookup reads, plus the time of
+//! [`expected_fpr`](Filter::expected_fpr).
+//!
+//! An explanation never contains the secret key of a filter. But it contains positions and fingerprints, and a client that
+//! collects many of them learns which items collide. Show explanations of a keyed filter only to users who may read the
+//! filter.
 
 mod density;
 mod lookup;
@@ -38,37 +42,37 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::{Item, ItemEncoding, ItemValue};
 use crate::kind::Kind;
 
-/// What a filter does with one item, and why it answers as it does.
+/// What a filter does with one item, and the reason for its answer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The kind of filter.
     pub kind: Kind,
-    /// `false`: not in. `true`: mayhap.
+    /// `false`: no. `true`: maybe.
     pub answer: bool,
-    /// Is the answer certain? Every *no* is, but for a [`DualBloom`](crate::DualBloom) after a removal; no *mayhap* is, but for a
-    /// [`Bitmap`](crate::Bitmap).
+    /// Is the answer certain? Every *no* is, except in a [`DualBloom`](crate::DualBloom) after a removal. No *maybe* is,
+    /// except in a [`Bitmap`](crate::Bitmap).
     pub certain: bool,
-    /// The bytes that were hashed; nothing if the hash was given.
+    /// The bytes that were hashed; `None` if the hash was given.
     pub item: Option<Vec<u8>>,
-    /// How the item became those bytes, in a filter of another program.
+    /// How the item was encoded as those bytes, in a filter of another program.
     pub encoding: Option<ItemEncoding>,
-    /// Has the item a form in that encoding? If not, no other program can have put it in.
+    /// Can the item be encoded? If not, no other program can have inserted it.
     pub has_form: bool,
-    /// What they were hashed with, in words; nothing for a bitmap, which does not hash. Never the secret key.
+    /// The name of the hash function; `None` for a bitmap, which does not hash. Never contains the secret key.
     pub function: Option<String>,
-    /// Their hash; nothing for a bitmap, and for a `WideBloom`, whose items have no hash of 128 bits.
+    /// The hash; `None` for a bitmap, and for a `WideBloom`, whose items have no hash of 128 bits.
     pub hash: Option<ItemHash>,
-    /// What was looked at.
+    /// The data that was read.
     pub lookup: Lookup,
-    /// The share of non-members that are answered *mayhap* now, by the model.
+    /// The current false-positive rate by the model.
     pub expected_fpr: f64,
-    /// The share of items that are in and answered *no* all the same: 0, but for a [`DualBloom`](crate::DualBloom) after a removal.
+    /// The share of members that get a *no*: 0, except in a [`DualBloom`](crate::DualBloom) after a removal.
     pub expected_false_no: f64,
 }
 
 impl Filter {
-    /// Why [`may_contain`](Self::may_contain) answers as it does for this item.
+    /// Explains the answer of [`may_contain`](Self::may_contain) for this item.
     #[must_use]
     pub fn explain<I: Item + ?Sized>(&self, item: &I) -> Explanation {
         let encoding = self.items();
@@ -86,8 +90,8 @@ impl Filter {
         Explanation { item: Some(bytes), encoding, has_form, function, hash, ..self.concluding(lookup) }
     }
 
-    /// What [`may_contain`](Self::may_contain) looks at for this item, and nothing else: for many items, as to work out the rate of an
-    /// [`explain`](Self::explain)ation may take milliseconds.
+    /// Returns what [`may_contain`](Self::may_contain) reads for this item, and nothing else. Use it for many items: the rate
+    /// of an [`explain`](Self::explain)ation may take milliseconds to compute.
     #[must_use]
     pub fn trace<I: Item + ?Sized>(&self, item: &I) -> Lookup {
         match self {
@@ -101,8 +105,8 @@ impl Filter {
         }
     }
 
-    /// [`explain`](Self::explain) for an item already hashed with this filter's [`scheme`](Self::scheme); nothing for a bitmap, which hashes nothing,
-    /// and for a `WideBloom`, whose items have no hash of 128 bits.
+    /// [`explain`](Self::explain) for an item already hashed with this filter's [`scheme`](Self::scheme). `None` for a bitmap,
+    /// which hashes nothing, and for a `WideBloom`, whose items have no hash of 128 bits.
     #[must_use]
     pub fn explain_hash(&self, hash: ItemHash) -> Option<Explanation> {
         let function = self.scheme()?.function();
@@ -135,7 +139,7 @@ impl Filter {
         }
     }
 
-    /// What a filter that hashes looks at. The two that do not take hashes say what they can of any.
+    /// What a filter reads for a hash. The two kinds that do not use such hashes return what holds for any item.
     fn trace_hash(&self, hash: ItemHash) -> Lookup {
         match self {
             Self::Bitmap(bitmap) => Lookup::Number(bitmap.trace(None)),
@@ -165,10 +169,10 @@ impl Filter {
         }
     }
 
-    /// How full its arrays are, each cut into at most `parts` equal parts: one array, or as many as it has layers, tables or generations, the
-    /// newest layer or generation first. None for the kinds whose slots are always all in use.
+    /// The fill of its arrays, each divided into at most `parts` equal parts. There is one array, or one for each layer,
+    /// table or generation; the newest layer or generation comes first. Empty for kinds whose slots are always all in use.
     ///
-    /// Of large arrays it reads some of every part, so that it takes milliseconds, whatever the size.
+    /// Large arrays are sampled in every part, so that this takes milliseconds, whatever the size.
     #[must_use]
     pub fn densities(&self, parts: usize) -> Vec<Density> {
         let alone = String::new();
@@ -201,7 +205,7 @@ impl Filter {
     }
 }
 
-/// The bytes a filter with this encoding hashes, and whether the item has a form in it.
+/// The bytes that a filter with this encoding hashes, and whether the item can be encoded.
 #[cfg(feature = "formats")]
 fn hashed_bytes(value: ItemValue<'_>, encoding: Option<ItemEncoding>) -> (Vec<u8>, bool) {
     let Some(encoding) = encoding else { return (Vec::new(), true) };
@@ -214,7 +218,7 @@ fn hashed_bytes(_: ItemValue<'_>, _: Option<ItemEncoding>) -> (Vec<u8>, bool) {
 }
 
 impl HashScheme {
-    /// The function in words, with its seed, but never with a secret.
+    /// The name of the function and its seed, never a secret.
     fn function(&self) -> String {
         match self {
             Self::Fast { seed } => format!("XXH3-128, seed {seed}"),

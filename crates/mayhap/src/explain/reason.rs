@@ -13,20 +13,22 @@ impl Explanation {
     /// ```
     /// # let seen = mayhap::Bloom::for_capacity(1_000, 0.01, 0)?;
     /// # let seen = mayhap::Filter::Bloom(seen);
-    /// assert_eq!(seen.explain("ada").reason(), "certainly not in: bit 1 of 6, position 3,968, is clear");
+    /// assert_eq!(seen.explain("ada").reason(), "no: bit 1 of 6, position 3,968, is clear");
     /// # Ok::<(), mayhap::BuildError>(())
     /// ```
     #[must_use]
     pub fn reason(&self) -> String {
         let (answer, why) = (self.verdict(), self.why());
         let non_members = if self.answer && !self.certain && self.expected_fpr > 0.0 {
-            format!("; {} would find the same now", say::non_members(self.expected_fpr))
+            let rate = say::non_members(self.expected_fpr);
+            let what = if rate.contains('%') { "false positives" } else { "a false positive" };
+            format!("; now {rate} would be {what}")
         } else {
             String::new()
         };
         let no_form = match self.encoding {
             Some(encoding) if !self.has_form => {
-                format!(" (the item has no form as {encoding}: no other program can have put it in)")
+                format!(" (the item cannot be encoded as {encoding}: no other program can have inserted it)")
             }
             _ => String::new(),
         };
@@ -37,10 +39,10 @@ impl Explanation {
     #[must_use]
     pub fn verdict(&self) -> &'static str {
         match (self.answer, self.certain) {
-            (true, true) => "in, certainly",
-            (true, false) => "mayhap in",
-            (false, true) => "certainly not in",
-            (false, false) => "not in, or hidden by a removal",
+            (true, true) => "yes",
+            (true, false) => "maybe",
+            (false, true) => "no",
+            (false, false) => "no, but not certain after removals",
         }
     }
 
@@ -75,18 +77,19 @@ impl Explanation {
                 let times = if removals == 1 { "once".into() } else { format!("{removals} times") };
                 match (lookup.answer, lookup.steps.last()) {
                     (DualAnswer::Never, Some(step)) => {
-                        format!("never put in, {}", of_bits(&step.added, " of what was put in"))
+                        format!("never inserted: {}", of_bits(&step.added, " in the filter of insertions"))
                     }
                     (DualAnswer::Present, Some(step)) => {
                         let generation = match removals {
                             0 => String::new(),
-                            _ => format!(" as generation {}", step.generation),
+                            _ => format!(" of generation {}", step.generation),
                         };
-                        let added = of_bits(&step.added, &format!(" of what was put in{generation}"));
+                        let added =
+                            of_bits(&step.added, &format!("{generation} in the filter of insertions"));
                         let removed = step.removed.as_ref().map_or(String::new(), |removed| {
                             format!(
                                 ", and {}",
-                                of_bits(removed, &format!(" of what was removed{generation}"))
+                                of_bits(removed, &format!("{generation} in the filter of removals"))
                             )
                         });
                         format!("{added}{removed}")
@@ -94,11 +97,11 @@ impl Explanation {
                     _ => {
                         let wrong = match self.expected_false_no {
                             share if share > 0.0 => {
-                                format!("; a no is wrong for {} of the items that are in", say::rate(share))
+                                format!("; a no is wrong for {} of the members", say::rate(share))
                             }
                             _ => String::new(),
                         };
-                        format!("mayhap put in and removed again {times}{wrong}")
+                        format!("maybe inserted and removed again {times}{wrong}")
                     }
                 }
             }
@@ -109,28 +112,28 @@ impl Explanation {
 fn of_number(lookup: &NumberLookup) -> String {
     let (first, clear) = (lookup.first, |set: bool| if set { "set" } else { "clear" });
     match (lookup.number, lookup.probe) {
-        (None, _) => "the item is no number, and a bitmap holds nothing else".into(),
+        (None, _) => "the item is not a number, and a bitmap holds only numbers".into(),
         (Some(_), None) if lookup.bits == 0 => "the bitmap has no bits".into(),
         (Some(number), None) => {
             let last = say::count(first + (lookup.bits - 1));
             let (first, number) = (say::count(first), say::count(number));
-            format!("there are bits for the numbers from {first} to {last}, and {number} is none of them")
+            format!("the bitmap covers the numbers from {first} to {last}, and not {number}")
         }
         (Some(number), Some(probe)) if first == 0 => {
             format!("bit {} is {}", say::count(number), clear(probe.set))
         }
         (Some(number), Some(probe)) => {
             let (number, bit) = (say::count(number), say::count(probe.position));
-            format!("{number} is bit {bit}, and that is {}", clear(probe.set))
+            format!("{number} is bit {bit}, which is {}", clear(probe.set))
         }
     }
 }
 
-/// `of_what` says in which of several arrays.
+/// `of_what` names the array, if there are several.
 fn of_bits(lookup: &BitLookup, of_what: &str) -> String {
     let all = lookup.probes.len();
     match lookup.first_clear() {
-        _ if lookup.never_taken => "such a filter takes no empty text".into(),
+        _ if lookup.never_taken => "filters of this format do not store empty text".into(),
         Some((nth, probe)) => {
             format!("bit {nth} of {all}{of_what}, position {}, is clear", say::count(probe.position))
         }
@@ -138,7 +141,7 @@ fn of_bits(lookup: &BitLookup, of_what: &str) -> String {
     }
 }
 
-/// `of_what` says in which of several arrays.
+/// `of_what` names the array, if there are several.
 fn of_blocks(lookup: &BlockLookup, of_what: &str) -> String {
     let all = lookup.probes().count();
     for block in &lookup.probed {
@@ -212,7 +215,7 @@ fn of_run(lookup: &RunLookup) -> String {
         (Some(entry), _) => {
             let slot = say::count(entry.slots.start);
             match entry.fingerprint_bits {
-                0 => format!("slot {slot} of home {home} is void, and matches every item of its home"),
+                0 => format!("slot {slot} of home {home} is void and matches every item of its home"),
                 bits if lookup.any_length => {
                     format!("slot {slot} of home {home} holds the first {bits} bits of its fingerprint")
                 }
@@ -221,12 +224,12 @@ fn of_run(lookup: &RunLookup) -> String {
         }
         (None, 0) => format!("nothing is stored for its home {home}"),
         (None, 1) if lookup.any_length => {
-            format!("the one fingerprint stored for its home {home} is another")
+            format!("the only fingerprint stored for its home {home} is a different one")
         }
         (None, entries) if lookup.any_length => {
             format!("none of the {entries} fingerprints stored for its home {home} is its own")
         }
-        (None, 1) => format!("the one remainder stored for its home {home} is another than {fingerprint}"),
+        (None, 1) => format!("the only remainder stored for its home {home} is not {fingerprint}"),
         (None, entries) => {
             format!("none of the {entries} remainders stored for its home {home} is {fingerprint}")
         }
@@ -237,9 +240,9 @@ fn of_slots(lookup: &SlotLookup) -> String {
     let [fingerprint, sum] =
         [lookup.fingerprint, lookup.sum()].map(|number| hex(number, lookup.fingerprint_bits));
     match (lookup.stored.is_empty(), lookup.holds()) {
-        (true, _) => "there are no items in it".into(),
-        (_, true) => format!("its three slots add up to its fingerprint {fingerprint}"),
-        _ => format!("its three slots add up to {sum}, and its fingerprint is {fingerprint}"),
+        (true, _) => "the filter is empty".into(),
+        (_, true) => format!("the xor of its three slots is its fingerprint {fingerprint}"),
+        _ => format!("the xor of its three slots is {sum}, and its fingerprint is {fingerprint}"),
     }
 }
 
@@ -247,15 +250,15 @@ fn of_rows(lookup: &RowLookup) -> String {
     let all = lookup.columns.len();
     let odd = |parity: bool| if parity { "odd" } else { "even" };
     if lookup.layers.is_empty() {
-        return "there are no items in it".into();
+        return "the filter is empty".into();
     }
     match (1..).zip(&lookup.columns).find(|(_, column)| column.parity != column.wanted) {
         Some((nth, column)) => format!(
-            "column {nth} of {all} has an {} number of ones in its rows, and its fingerprint wants an {} one",
+            "column {nth} of {all} has an {} number of ones in its rows, but its fingerprint requires an {} one",
             odd(column.parity),
             odd(column.wanted)
         ),
-        None => format!("all {all} columns have the parity its fingerprint wants"),
+        None => format!("all {all} columns have the parity that its fingerprint requires"),
     }
 }
 
@@ -263,7 +266,7 @@ fn of_value(lookup: &ValueLookup) -> String {
     let value = say::count(lookup.value);
     let bucket = say::count(lookup.bucket);
     match (lookup.found, lookup.before.last(), lookup.behind.first()) {
-        (true, ..) => format!("its value {value} is one of those in bucket {bucket}"),
+        (true, ..) => format!("its value {value} is in bucket {bucket}"),
         (_, Some(&below), Some(&above)) => format!(
             "its value {value} is not in bucket {bucket}, where {} follows {}",
             say::count(above),
@@ -279,7 +282,7 @@ fn of_value(lookup: &ValueLookup) -> String {
     }
 }
 
-/// A fingerprint with all its digits.
+/// A fingerprint in hexadecimal, with leading zeros.
 fn hex(number: u64, bits: u32) -> String {
     format!("{number:#0width$x}", width = 2 + (bits as usize).div_ceil(4))
 }

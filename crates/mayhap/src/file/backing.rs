@@ -1,4 +1,4 @@
-//! The file that an opened filter is a view of: is it still as it was?
+//! The file that an opened filter is a view of, and checks that it has not changed.
 
 use std::fs::File;
 use std::io;
@@ -12,20 +12,20 @@ use super::FileError;
 use super::source::{FileSource, Words};
 use crate::codec::{self, Storable};
 
-/// What happened to a file while a filter was a view of it.
+/// What happened to a file while a filter had it mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// It became shorter.
+    /// It was truncated.
     Cut {
-        /// Bytes it had.
+        /// The bytes it had.
         from: u64,
-        /// Bytes it has.
+        /// The bytes it has now.
         to: u64,
     },
     /// It was written to.
     Overwritten,
-    /// The system could no longer read it, and sent SIGBUS.
+    /// The system could not read it and sent SIGBUS.
     Unreadable,
 }
 
@@ -33,19 +33,19 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut { from, to } => {
-                write!(f, "file was cut to {to} bytes while it was in use, it had {from}")
+                write!(f, "file was truncated from {from} to {to} bytes while it was in use")
             }
             Self::Overwritten => f.write_str("file was overwritten while it was in use"),
-            Self::Unreadable => f.write_str("file could not be read any more while it was in use"),
+            Self::Unreadable => f.write_str("file became unreadable while it was in use"),
         }
     }
 }
 
 /// The file of a filter from [`open_backed`](super::open_backed), as it was when it was opened.
 ///
-/// A filter that was copied into memory ([`is_mapped`](Self::is_mapped) is false) does not depend on its file any more. One that is
-/// mapped does: a program that writes to the file in place changes the answers, a *no* for a member included. Ask a batch, then
-/// [`check_unchanged`](Self::check_unchanged), then use the answers:
+/// A filter that was copied into memory ([`is_mapped`](Self::is_mapped) is false) no longer depends on its file. A mapped
+/// filter does: a program that writes to the file in place changes the answers, and a member may get a *no*. Look up a
+/// batch, then call [`check_unchanged`](Self::check_unchanged), then use the answers:
 ///
 /// ```
 /// use mayhap::{Bloom, file};
@@ -54,7 +54,7 @@ impl fmt::Display for Change {
 /// # std::fs::create_dir_all(&folder)?;
 /// # let path = folder.join("seen.mayhap");
 /// # file::save(&Bloom::for_capacity(1_000, 0.01, 0)?, &path)?;
-/// file::survive_truncation()?; // a file that is cut is an error, and does not end the process
+/// file::survive_truncation()?; // a truncated file is an error, and does not end the process
 /// let (seen, backing) = file::open_backed::<Bloom>(&path)?;
 /// let answer = seen.may_contain("a");
 /// backing.check_unchanged()?; // the answer is that of the file as it was opened
@@ -63,23 +63,23 @@ impl fmt::Display for Change {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A file that another takes the place of by renaming, as [`save`](super::save) does, is not changed by that: the old one stays mapped.
+/// Renaming another file over this one, as [`save`](super::save) does, is not a change: the old file stays mapped.
 ///
 /// # What is promised
-/// Answers that were given before a check that succeeds are those of the file as it was opened. The check compares its length and the time
-/// of its last change, which systems set before they change a byte. It does not see
+/// Answers given before a successful check are those of the file as it was opened. The check compares the length of the
+/// file and the time of its last change, which systems set before they change a byte. It does not detect
 ///
-/// * a change within the same tick of the file system's clock as the last change before the opening: some milliseconds where the kernel
-///   has no finer one (Linux has since 6.13, on ext4, XFS, Btrfs and tmpfs),
-/// * a time of change that was set back on purpose (`touch -d`), with as many bytes,
+/// * a change within the same tick of the file system's clock as the last change before the opening: some milliseconds if
+///   the kernel has no finer clock (Linux has one since 6.13, on ext4, XFS, Btrfs and tmpfs),
+/// * a modification time that was set back on purpose (`touch -d`), with the same number of bytes,
 /// * writes through a memory map of another process to pages that it had changed before,
-/// * on a network file system, changes by another machine that this one has not heard of.
+/// * on a network file system, changes by another machine that have not reached this one.
 ///
-/// Where that is not enough, [`read`](super::read) copies the filter and checks every byte.
+/// If that is not enough, use [`read`](super::read): it copies the filter and checks every byte.
 #[derive(Clone, Debug)]
 pub struct Backing {
     path: PathBuf,
-    /// None if nothing of it is mapped.
+    /// `None` if the filter was copied.
     mapped: Option<Mapped>,
 }
 
@@ -90,7 +90,7 @@ struct Mapped {
     lost: Arc<AtomicBool>,
 }
 
-/// What tells a file from the same one after a change.
+/// The length and modification time of a file, to detect a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) bytes: u64,
@@ -102,7 +102,7 @@ impl Stamp {
         Self { bytes: about.len(), changed: about.modified().ok() }
     }
 
-    /// What happened since.
+    /// The change between two stamps.
     fn compare(self, now: Self) -> Option<Change> {
         match now {
             _ if now == self => None,
@@ -122,16 +122,16 @@ impl Backing {
         Self { path: path.to_owned(), mapped }
     }
 
-    /// Is the filter a view of its file? If not, it is a copy, every byte of which was checked.
+    /// Is the filter a view of its file? If not, it is a copy, and every byte was checked.
     #[must_use]
     pub const fn is_mapped(&self) -> bool {
         self.mapped.is_some()
     }
 
-    /// `Ok` if the file is as it was when it was opened, or does not matter any more. Takes one call to the system.
+    /// Returns `Ok` if the file is as it was when it was opened, or if the filter is a copy. Takes one system call.
     ///
     /// # Errors
-    /// [`FileError::Changed`]; what the filter answered since the last check may be wrong. [`FileError::Io`] if the system does not say.
+    /// [`FileError::Changed`]: answers since the last check may be wrong. [`FileError::Io`] if the system call fails.
     pub fn check_unchanged(&self) -> Result<(), FileError> {
         let Some(mapped) = &self.mapped else { return Ok(()) };
         let about = mapped.file.metadata().map_err(FileError::io("look at", &self.path))?;
@@ -142,10 +142,11 @@ impl Backing {
         }
     }
 
-    /// Checks every byte of the file that was opened, whatever has its name by now. A copy was checked when it was made.
+    /// Checks every byte of the file that was opened, even if another file has its name now. A copy was checked when it
+    /// was made.
     ///
     /// # Errors
-    /// [`FileError`] if it cannot be read, is not an intact `F`, or was changed.
+    /// [`FileError`] if the file cannot be read, is not an intact `F`, or was changed.
     pub fn verify<F: Storable>(&self) -> Result<(), FileError> {
         self.verify_watched::<F>(&|_| Ok(()))
     }
@@ -162,15 +163,17 @@ impl Backing {
             words: Words::Checked(watch),
         };
         let decoded = codec::decode_from::<F>(&source);
-        // A file that was cut is damaged as well; what was done to it says more.
+        // A truncated file is also damaged; the change is the more useful error.
         self.check_unchanged()?;
         decoded.map(drop).map_err(FileError::decode(&self.path))
     }
 }
 
-/// From now on no map of a filter's file ends the process by SIGBUS, which a load from a file that was cut does otherwise: the filter answers
-/// anything, and [`Backing::check_unchanged`] fails. For the whole process: it puts a handler for that signal in the place of the one before,
-/// which gets what is not about such maps. Where there are no signals it does nothing.
+/// Keeps a truncated file from ending the process by SIGBUS when a mapped filter reads it. Afterwards such a filter may give
+/// any answer, and [`Backing::check_unchanged`] fails.
+///
+/// This is for the whole process: it installs a signal handler in place of the previous one, and forwards every SIGBUS
+/// that is not about such maps to that one. On systems without signals it does nothing.
 ///
 /// # Errors
 /// If the system refuses the handler.

@@ -1,4 +1,4 @@
-//! A filter's file as a source of bytes: words are copied out of it, or mapped as they are.
+//! A filter's file as a source of bytes: its words are copied or mapped.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,30 +13,30 @@ use crate::codec::{Bytes, DecodeError, HEADER_BYTES, Header, Source};
 use crate::kind::Kind;
 use crate::store::{LINE_BYTES, Lines};
 
-/// A file of up to this many bytes is copied when it is opened, and checked: a few milliseconds, and nothing that is done to the file
-/// afterwards matters. `docs/decisions/0015-mapped-files.md` has the measurements.
+/// A file of up to this many bytes is copied and checked when it is opened. That takes a few milliseconds, and later changes
+/// of the file have no effect. The measurements are in `docs/decisions/0015-mapped-files.md`.
 pub(super) const COPIED_BYTES: u64 = 16 << 20;
 
-/// Read at once when words are copied.
+/// Bytes per read when words are copied.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// An open file.
 pub(super) struct FileSource<'a> {
     pub(super) file: Arc<File>,
     pub(super) stamp: Stamp,
-    /// A map of it no longer has its bytes.
+    /// Set when a map has lost the bytes of the file.
     pub(super) lost: Arc<AtomicBool>,
     pub(super) words: Words<'a>,
 }
 
-/// What happens to words before they are used.
+/// How words are loaded and checked.
 #[derive(Clone, Copy)]
 pub(super) enum Words<'a> {
-    /// Nothing: they are mapped.
+    /// Mapped, not checked.
     Mapped,
-    /// Maps and reads them, and compares their checksum; the watcher is told of the bytes read.
+    /// Mapped, and read to compare their checksum. The watcher is called with the number of bytes read.
     Checked(&'a dyn Fn(u64) -> Result<(), DecodeError>),
-    /// They are copied, and must add up to their checksum.
+    /// Copied, and compared with their checksum.
     Copied,
 }
 
@@ -47,8 +47,8 @@ impl<'a> FileSource<'a> {
         Ok(Self { file: Arc::new(file), stamp, lost: Arc::default(), words })
     }
 
-    /// Decides between a copy and a map. Small files are copied, and so are filters whose lookups follow what is stored: their tables are
-    /// checked when they are opened, and must not change afterwards.
+    /// Decides between a copy and a map. Small files are copied. So are filters whose lookups follow stored offsets: their
+    /// tables are checked when they are opened, and must not change afterwards.
     pub(super) fn open_for_lookups(path: &Path) -> io::Result<Self> {
         let mut source = Self::open(path, Words::Mapped)?;
         let follows = |header: Header| matches!(header.kind, Kind::Quotient | Kind::Growing);
@@ -65,7 +65,7 @@ impl<'a> FileSource<'a> {
         !matches!(self.words, Words::Copied)
     }
 
-    /// Words in memory of their own.
+    /// Copies words into memory.
     fn copied(&self, at: u64, lines: usize, checksum: u64) -> Result<Lines, DecodeError> {
         let mut lines = Lines::zeroed(lines)?;
         let (mut sum, mut file, mut from) = (Xxh3::new(), &*self.file, at);
@@ -85,14 +85,14 @@ impl<'a> FileSource<'a> {
     }
 }
 
-/// Opens a file of which nothing is waited for: what is no regular file is refused, and a pipe without a writer is not waited for.
+/// Opens a regular file. Anything else is rejected without waiting, for example a pipe without a writer.
 fn open_regular(path: &Path) -> io::Result<File> {
     let refused = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
     if !std::fs::metadata(path)?.is_file() {
         return Err(refused());
     }
     let file = File::open(path)?;
-    // Another may have its name by now.
+    // Another file may have the name by now.
     if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
 }
 
@@ -102,7 +102,7 @@ impl Source for FileSource<'_> {
     }
 
     fn header_at(&self, at: u64) -> Result<Header, DecodeError> {
-        // As much of a header as there is: what is too short for one still shows whether it begins like one.
+        // Read as much of a header as there is: even a truncated header shows whether the file begins like one.
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         let mut file = &*self.file;
         let read = file

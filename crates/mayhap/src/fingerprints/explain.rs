@@ -6,7 +6,7 @@ use crate::explain::{BucketLookup, Density};
 use crate::hash::ItemHash;
 
 impl FingerprintSet {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
         let fingerprint = fingerprint(hash);
         let (stored, buckets) = match self.width {
@@ -17,7 +17,7 @@ impl FingerprintSet {
         BucketLookup { fingerprint: stored, fingerprint_bits: self.width.bits(), counts: false, buckets }
     }
 
-    /// How full it is, part by part.
+    /// Measures how full each part is.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         let slots = self.width.slots();
         Density::of(name, "slots taken", self.line_count(), parts, |line| {

@@ -1,4 +1,4 @@
-//! A set of fingerprints that grows, and is cut when the memory is used up.
+//! A set of fingerprints that grows, and shortens its fingerprints when the memory is used up.
 
 mod explain;
 mod line;
@@ -13,17 +13,21 @@ use crate::item::Item;
 use crate::kind::Kind;
 use crate::simd::prefetch;
 use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
-use table::{HALF_BITS, Put, Table, Width, not_zero};
+use table::{HALF_BITS, LinePut, LineTable, Width, not_zero};
 
-/// A set of 64-bit fingerprints: practically exact, as large as what it holds, and cut in half where its memory has a limit.
+/// A set of 64-bit fingerprints: practically exact, growing with its items, and able to halve its
+/// fingerprints when it reaches a memory limit.
 ///
-/// * **no** is certain. **mayhap** is wrong for one non-member in 2^64 / items: with a billion items, one in 18 billion.
-/// * It takes 9.2 to 10.6 bytes per item, whatever the items are, also while it grows; 8.6 where it fills all of its limit.
-/// * Where there is a [limit](Self::within) and it is reached, [`insert`](Self::insert) refuses, with nothing changed. Then
-///   [`cut`](Self::cut) halves every fingerprint where it lies, and there is room for as many again. Cut once (to 32 bits, 28 of them of the hash)
-///   a mayhap is wrong for at most 5.6e-8 of the non-members, cut twice (to 16 bits) for at most 8e-4, at 4.3 and 2.3 bytes per item.
+/// * **no** is certain. **maybe** is a false positive for one non-member in 2^64 / items: with a billion
+///   items, one in 18 billion.
+/// * It takes 9.2 to 10.6 bytes per item, for any items, also while it grows; 8.6 if it fills its limit
+///   completely.
+/// * If there is a [limit](Self::within) and it is reached, [`insert`](Self::insert) returns an error and
+///   changes nothing. Then [`cut`](Self::cut) halves every fingerprint in place, which makes room for as many
+///   items again. Cut once (to 32 bits, 28 of them from the hash), the false-positive rate is at most 5.6e-8,
+///   at 4.3 bytes per item. Cut twice (to 16 bits), it is at most 8e-4, at 2.3 bytes.
 /// * A lookup touches one cache line, sometimes the next.
-/// * It cannot remove or count items. Once cut it cannot grow any more.
+/// * It cannot remove or count items. After a cut it can no longer grow.
 ///
 /// ```text
 ///  64 bits  ┃ a        b        c        d        e        f        g        h        ┃   a cache line, full
@@ -34,16 +38,16 @@ use table::{HALF_BITS, Put, Table, Width, not_zero};
 /// use mayhap::FingerprintSet;
 ///
 /// let mut seen = FingerprintSet::within(1 << 20, 0)?; // a mebibyte
-/// assert!(seen.insert("https://example.org/")?); // new, certainly
+/// assert!(seen.insert("https://example.org/")?); // certainly new
 /// assert!(!seen.insert("https://example.org/")?);
-/// assert_eq!(seen.capacity(), 122_880); // from 64 bits each
+/// assert_eq!(seen.capacity(), 122_880); // with 64 bits each
 /// seen.cut()?;
 /// assert!(seen.may_contain("https://example.org/"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The table is linear probing in buckets of one cache line; order by hash, for moving it in one pass, is that of O. Amble, D. Knuth, *Ordered hash
-/// tables*, 1974.
+/// The table uses linear probing in buckets of one cache line. Keeping it ordered by hash, to move it in one
+/// pass, follows O. Amble, D. Knuth, *Ordered hash tables*, 1974.
 #[derive(Debug)]
 pub struct FingerprintSet {
     scheme: HashScheme,
@@ -53,25 +57,27 @@ pub struct FingerprintSet {
     limit_bytes: u64,
 }
 
-/// Lines of an empty set.
+/// The lines of an empty set.
 const FIRST_LINES: usize = 16;
-/// Up to here a set doubles, for it is small; from here on it grows by 3 in 20.
+/// A smaller set doubles; a larger one grows by 3 in 20.
 const DOUBLES_UP_TO_LINES: u64 = (1 << 20) / LINE_BYTES as u64;
-/// The most lines, so that the bits that choose a line are others than those that are left of a fingerprint.
+/// The most lines. The bits that choose a line must differ from those that remain of a fingerprint.
 const MAX_LINES: u64 = 1 << 36;
-/// Items on their way at once.
+/// Items prefetched together.
 const CHUNK: usize = 32;
-/// Items for which room is made at a time.
+/// Items for which room is made together.
 const STRETCH: usize = 1024;
-/// The lines [`FingerprintSet::expected_fpr`] looks at.
+/// The number of lines that [`FingerprintSet::expected_fpr`] samples.
 const SAMPLED_LINES: usize = 4096;
-/// The rate of fingerprints cut twice in a full set: a non-member is compared with 51 of them, those of its own line and of those behind full ones.
+/// The rate of fingerprints cut twice in a full set: a non-member is compared with 51 of them, those of its
+/// own line and of the lines after full ones.
 const FULL_QUARTER_RATE: f64 = 8e-4;
 
 impl FingerprintSet {
-    /// An empty set that grows as long as the system gives memory.
+    /// Creates an empty set that grows while the system grants memory.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the first kibibyte.
@@ -79,7 +85,8 @@ impl FingerprintSet {
         Self::within(u64::MAX, scheme)
     }
 
-    /// An empty set that takes at most `limit_bytes` for its fingerprints; [`InsertError::CannotGrow`] says when they are used up.
+    /// Creates an empty set that takes at most `limit_bytes` for its fingerprints. When they are used up,
+    /// inserts return [`InsertError::CannotGrow`].
     ///
     /// # Errors
     /// [`BuildError::TooLarge`] for a limit below a kibibyte, which the smallest set takes.
@@ -89,18 +96,20 @@ impl FingerprintSet {
         Ok(Self { scheme: scheme.into(), width: Width::Whole, lines, inserted: 0, limit_bytes })
     }
 
-    /// The hash of `item` for the `_hash` methods of this set, and of filters with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this set and of filters with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts `item` in. `true`: it certainly was not in before. `false`: mayhap it was, and nothing changed.
+    /// Inserts `item`. `true`: it was certainly not a member before. `false`: it may have been one, and
+    /// nothing changed.
     ///
     /// # Errors
-    /// [`InsertError::CannotGrow`] where more memory is needed than is allowed or there, [`InsertError::Full`] once it was cut; nothing has
-    /// changed then, and [`cut`](Self::cut) may make room.
+    /// [`InsertError::CannotGrow`] if it needs more memory than the limit or the system allows,
+    /// [`InsertError::Full`] if it is full after a cut. On error, nothing has changed, and [`cut`](Self::cut)
+    /// may make room.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
     }
@@ -111,21 +120,21 @@ impl FingerprintSet {
     /// As [`insert`](Self::insert).
     pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
         if let (0, refused) = self.make_room(1) {
-            // What is in already needs no room.
+            // An item that is already stored needs no room.
             return if self.may_contain_hash(hash) { Ok(false) } else { Err(refused) };
         }
         let mut answers = Answers::new();
         answers.reset(1);
         match self.insert_into_lines(&[hash], 0, &mut answers) {
-            1 => Ok(answers.mayhaps() == 0),
+            1 => Ok(answers.maybe_count() == 0),
             _ => Err(self.full()),
         }
     }
 
-    /// Puts all `items` in and says how many of them were certainly not in before.
+    /// Inserts all `items` and returns how many of them were certainly not members before.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). Those in front of the one that was refused are in.
+    /// As [`insert`](Self::insert). All items before the failing one are inserted.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         let (scheme, before) = (self.scheme, self.inserted);
         let mut answers = Answers::new();
@@ -136,12 +145,14 @@ impl FingerprintSet {
         Ok(self.inserted - before)
     }
 
-    /// Puts all items of these hashes in, in their order, and answers for each whether it was in before: clear is *certainly not*,
-    /// set is *mayhap*. Of equal ones in the batch only the first can be new.
+    /// Inserts the items with these hashes in order and answers for each whether it was a member before:
+    /// clear means *certainly not*, set means *maybe*. Among duplicates in the batch only the first can be
+    /// new.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). There are answers for those that went in, so that [`Answers::len`] is the place of the one that was refused.
-    /// A batch may be refused up to 1,023 items before the set is full, for it is not known yet how many of them are new.
+    /// As [`insert`](Self::insert). There are answers for the inserted items only, so the length of `answers`
+    /// is the index of the one that failed. A batch may fail up to 1,023 items before the set is full,
+    /// because it is not known in advance how many of them are new.
     pub fn insert_hash_batch(
         &mut self,
         hashes: &[ItemHash],
@@ -162,7 +173,8 @@ impl FingerprintSet {
         Ok(())
     }
 
-    /// Inserts all of `hashes`, for which there is room, and answers for them from answer `first` on. Says how many found a place: all.
+    /// Inserts all of `hashes`, for which there must be room, and writes their answers from index `first` on.
+    /// Returns how many found room.
     fn insert_into_lines(&mut self, hashes: &[ItemHash], first: usize, answers: &mut Answers) -> usize {
         match self.width {
             Width::Whole => self.insert_cut::<64>(hashes, first, answers),
@@ -179,7 +191,7 @@ impl FingerprintSet {
     ) -> usize {
         let (prefetch, lines) =
             (table::prefetcher(&mut self.lines), self.lines.words().len() / WORDS_PER_LINE);
-        let mut table = Table::<'_, BITS>::of(&mut self.lines);
+        let mut table = LineTable::<'_, BITS>::of(&mut self.lines);
         let start = |hash: &ItemHash| {
             let fingerprint = fingerprint(*hash);
             let home = table::home(fingerprint, lines);
@@ -190,14 +202,14 @@ impl FingerprintSet {
         one_chunk_behind::<CHUNK, _, _>(hashes, start, |chunk_first, chunk: &[(usize, u64)]| {
             for (index, &(home, fingerprint)) in chunk.iter().enumerate() {
                 let index = chunk_first + index;
-                // Behind one that found no place none goes in.
+                // After an item that found no room, insert no more.
                 if index > placed {
                     return;
                 }
                 match table.insert(home, fingerprint) {
-                    Put::New => new += 1,
-                    Put::Held => answers.set(first + index),
-                    Put::NoRoom => placed = index,
+                    LinePut::New => new += 1,
+                    LinePut::Held => answers.set(first + index),
+                    LinePut::NoRoom => placed = index,
                 }
             }
         });
@@ -205,7 +217,8 @@ impl FingerprintSet {
         placed
     }
 
-    /// Makes room for `more` items, or as many as possible. Says for how many there is room, and why for no more.
+    /// Makes room for `more` items, or for as many as possible. Returns the number of items that fit, and the
+    /// error for any beyond that.
     fn make_room(&mut self, more: u64) -> (u64, InsertError) {
         let needed = self.inserted.saturating_add(more);
         if self.width != Width::Whole {
@@ -232,7 +245,7 @@ impl FingerprintSet {
         }
     }
 
-    /// For how many items there is room in the lines there are.
+    /// Returns how many more items fit in the present lines.
     fn room(&self) -> u64 {
         self.width.most_in(self.line_count()).saturating_sub(self.inserted)
     }
@@ -250,14 +263,15 @@ impl FingerprintSet {
         InsertError::Full { inserted: self.inserted, capacity: self.capacity() }
     }
 
-    /// Cuts every fingerprint in half, where it lies: from 64 bits to 32, then to 16. There is room for as many items again, and
-    /// [`expected_fpr`](Self::expected_fpr) says what that costs. Takes one pass over the memory and none besides.
+    /// Halves every fingerprint in place: from 64 bits to 32, then to 16. This makes room for as many items
+    /// again; [`expected_fpr`](Self::expected_fpr) returns the resulting rate. It takes one pass over the
+    /// memory and almost no additional memory.
     ///
-    /// From the first cut on the set has the size it has: it makes sense once it is as large as it may be.
+    /// After the first cut the set cannot grow, so cut it only when it is as large as it may be.
     ///
     /// # Errors
-    /// [`BuildError::FingerprintOutOfRange`] for fingerprints of 16 bits, [`BuildError::Unsolvable`] where so many items have nearly the same hash that
-    /// they were chosen for it; nothing has changed then.
+    /// [`BuildError::FingerprintOutOfRange`] for fingerprints of 16 bits, [`BuildError::Unsolvable`] if too
+    /// many items have nearly the same hash. That does not happen by chance. On error, nothing has changed.
     pub fn cut(&mut self) -> Result<(), BuildError> {
         let Some(width) = self.width.cut() else {
             return Err(BuildError::FingerprintOutOfRange { got: 8, least: 16, limit: 64 });
@@ -270,7 +284,7 @@ impl FingerprintSet {
         Ok(())
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -292,7 +306,7 @@ impl FingerprintSet {
         }
     }
 
-    /// Asks about all `items` at once; their memory loads overlap.
+    /// Looks up all `items` together; their memory loads overlap.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer_all(items, answers);
     }
@@ -319,10 +333,11 @@ impl FingerprintSet {
         });
     }
 
-    /// Puts in all that `other` holds.
+    /// Adds all items of `other`.
     ///
     /// # Errors
-    /// [`MergeError`] unless both hash alike and neither was ever cut, and where there is no memory for both; nothing has changed then.
+    /// [`MergeError`] unless both have the same hash scheme, neither was ever cut, and there is memory for
+    /// both. On error, nothing has changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         MergeError::check_schemes(&self.scheme, &other.scheme)?;
         if self.width != Width::Whole || other.width != Width::Whole {
@@ -337,40 +352,42 @@ impl FingerprintSet {
             return Err(MergeError::Unbuildable(cause));
         }
         let lines = self.line_count() as usize;
-        let mut table = Table::<'_, 64>::of(&mut self.lines);
+        let mut table = LineTable::<'_, 64>::of(&mut self.lines);
         for fingerprint in other.fingerprints() {
             self.inserted +=
-                u64::from(table.insert(table::home(fingerprint, lines), fingerprint) == Put::New);
+                u64::from(table.insert(table::home(fingerprint, lines), fingerprint) == LinePut::New);
         }
         Ok(())
     }
 
-    /// The fingerprints, in no particular order: the low halves of the hashes. None of a set that was cut.
+    /// Returns the fingerprints in no particular order: the low halves of the hashes. A set that was cut
+    /// returns none.
     pub fn fingerprints(&self) -> impl Iterator<Item = u64> + '_ {
         let whole = self.width == Width::Whole;
         let words = self.lines.words().iter().filter(move |_| whole);
         words.map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).filter(|&word| word != 0)
     }
 
-    /// Forgets everything, and takes whole fingerprints again.
+    /// Removes all items and returns to fingerprints of 64 bits.
     pub fn clear(&mut self) {
         self.lines.words_mut().fill(0);
         (self.inserted, self.width) = (0, Width::Whole);
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Bits of each fingerprint: 64, or 32 or 16 if it was [cut](Self::cut). Of 32 bits, 28 are of the hash.
+    /// Returns the bits of each fingerprint: 64, or 32 or 16 after a [cut](Self::cut). Of 32 bits, 28 are
+    /// from the hash.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.width.bits()
     }
 
-    /// Items there is room for: as many as fit the limit, or once it was cut, the memory it has.
+    /// Returns the number of items that fit in the limit or, after a cut, in the present memory.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         match self.width {
@@ -379,13 +396,13 @@ impl FingerprintSet {
         }
     }
 
-    /// Items in it.
+    /// Returns the number of items in the set.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The rate once it is full.
+    /// Returns the false-positive rate of the set when full.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         match self.width {
@@ -394,7 +411,7 @@ impl FingerprintSet {
         }
     }
 
-    /// The rate a set of fingerprints of so many bits has at the most: when it is full.
+    /// Returns the highest false-positive rate of a set with fingerprints of `bits` bits: that of a full one.
     #[must_use]
     pub fn highest_fpr(fingerprint_bits: u32) -> f64 {
         match fingerprint_bits {
@@ -404,13 +421,14 @@ impl FingerprintSet {
         }
     }
 
-    /// The rate now. Of fingerprints cut twice it is measured on up to 4,096 lines, within a few per cent.
+    /// Returns the present false-positive rate. For fingerprints cut twice it is measured on up to 4,096
+    /// lines, accurate within a few per cent.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let per_line = self.inserted as f64 / self.line_count() as f64;
         match self.width {
             Width::Whole => self.inserted as f64 / 2_f64.powi(64),
-            // Only with those that have the same home: the distance is compared as well.
+            // Only with fingerprints of the same home: the distance is compared as well.
             Width::Half => per_line / 2_f64.powi(HALF_BITS as i32),
             Width::Quarter => {
                 let (lines, sampled) =
@@ -423,24 +441,24 @@ impl FingerprintSet {
         }
     }
 
-    /// Memory the fingerprints take.
+    /// Returns the memory that the fingerprints take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.lines.memory_bytes()
     }
 
-    /// The most memory they may take.
+    /// Returns the memory limit.
     #[must_use]
     pub const fn memory_limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// Sets the most memory they may take from now on. What they take already they keep.
+    /// Sets the memory limit. Memory already in use is kept.
     pub const fn set_memory_limit_bytes(&mut self, limit_bytes: u64) {
         self.limit_bytes = limit_bytes;
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -448,16 +466,17 @@ impl FingerprintSet {
         Ok(Self { lines: self.lines.try_clone()?, ..*self })
     }
 
-    /// The set as the bytes of a `.mayhap` file; `docs/format.md` draws them. The limit is not in them.
+    /// Encodes the set as the bytes of a `.mayhap` file, laid out as in `docs/format.md`. The limit is not
+    /// included.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The set in these bytes. It has no limit but that of the system.
+    /// Decodes a set. Its only limit is the system's memory.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `FingerprintSet`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `FingerprintSet`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -471,7 +490,7 @@ impl FingerprintSet {
     }
 }
 
-/// The fingerprint of an item: the low half of its hash. Frozen.
+/// Returns the fingerprint of an item: the low half of its hash. Frozen.
 #[inline(always)]
 const fn fingerprint(hash: ItemHash) -> u64 {
     not_zero(hash.low)
@@ -487,7 +506,7 @@ impl Storable for FingerprintSet {
 
     fn header(&self) -> Header {
         let mut header = Header::new(Kind::Fingerprints, PLACEMENT, Some(&self.scheme));
-        // What there is room for in these very lines: the limit is the process's, not the set's.
+        // The capacity of the present lines: the limit belongs to the process, not to the set.
         header.capacity = self.width.most_in(self.line_count());
         header.inserted = self.inserted;
         header.target_fpr = Self::highest_fpr(self.width.bits());

@@ -1,4 +1,4 @@
-//! Sorted hashes in, a coded set out; never more in memory than the set itself.
+//! Builds a coded set from sorted hashes, with no more memory than the set itself.
 
 use super::Gcs;
 use super::index::{self, BUCKETS_PER_LINE};
@@ -10,10 +10,10 @@ use crate::sizing::MAX_BITS;
 use crate::statics;
 use crate::store::{Lines, WORDS_PER_LINE};
 
-/// Makes a [`Gcs`] of hashes that come in ascending order, and holds nothing but the set it makes.
+/// Builds a [`Gcs`] from hashes in ascending order, and keeps only the resulting set in memory.
 ///
-/// For sets that were sorted elsewhere: on disk, in a database, by a merge of other sorted lists. Hashes of the same scheme are
-/// sorted as [`ItemHash`] sorts; the same one may come several times.
+/// Use it for sets that were sorted elsewhere: on disk, in a database, by a merge of other sorted lists.
+/// Hashes of the same scheme are sorted by the order of [`ItemHash`]. Duplicates are allowed.
 ///
 /// ```
 /// use mayhap::{Gcs, GcsBuilder, GcsShape, HashScheme};
@@ -33,17 +33,18 @@ use crate::store::{Lines, WORDS_PER_LINE};
 pub struct GcsBuilder {
     shape: GcsShape,
     scheme: HashScheme,
-    /// The index, whose length is known, and behind it the stream, which grows.
+    /// The index, with its known length, followed by the growing stream.
     lines: Lines,
     packer: Packer,
     /// Full words of the stream.
     words: usize,
     bits: u64,
-    /// The bucket being filled, where the first of its line of the index begins, and where those before it end.
+    /// The bucket being filled, the start of the first bucket of its index line, and the ends of the buckets
+    /// before it.
     bucket: u64,
     base: u64,
     ends: [u64; BUCKETS_PER_LINE],
-    /// One past the last value's place in the bucket, 0 before the first.
+    /// One past the last value's position in the bucket, 0 before the first.
     free: u64,
     last_key: Option<u64>,
     inserted: u64,
@@ -52,12 +53,13 @@ pub struct GcsBuilder {
 }
 
 impl GcsBuilder {
-    /// Nothing pushed yet. `shape` fixes the range of the values, so the number of items should be known: with more of them the
-    /// rate climbs, with fewer the set takes more bits for each.
+    /// Creates an empty builder. `shape` fixes the range of the values, so the number of items should be
+    /// known. With more items the rate rises; with fewer, the set takes more bits for each.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the index; [`BuildError::ForeignShape`] for the shape of a filter
-    /// that was read from another program's, which fits its own items only.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the index.
+    /// [`BuildError::ForeignShape`] if the shape was read from another program's filter, because such a shape
+    /// fits its own items only.
     pub fn new(shape: GcsShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         match shape.placement() {
             GcsPlacement::InBuckets => Self::placed(shape, scheme.into()),
@@ -87,11 +89,12 @@ impl GcsBuilder {
         })
     }
 
-    /// Adds an item that was hashed with the scheme of the set. `true`: it differs from the one before, so it was new.
+    /// Adds an item hashed with the scheme of the set. `true`: it differs from the one before, so it is new.
     ///
     /// # Errors
-    /// [`BuildError::Unsorted`] if it is smaller than the hash before; nothing was changed, and the next may come.
-    /// After any other error the builder is lost, and every call says so again.
+    /// [`BuildError::Unsorted`] if it is smaller than the hash before. Nothing has changed then, and you can
+    /// continue with the next hash. After any other error the builder is unusable, and every call returns the
+    /// same error.
     #[inline]
     pub fn push(&mut self, hash: ItemHash) -> Result<bool, BuildError> {
         self.push_key(statics::key(hash))
@@ -114,7 +117,8 @@ impl GcsBuilder {
         Ok(true)
     }
 
-    /// Codes the value at `place` of `bucket`; not if it is the one coded last and values are kept once. Values come in ascending order.
+    /// Encodes the value at `place` of `bucket`, unless it equals the last one and values are kept only once.
+    /// Values must ascend.
     #[inline]
     pub(super) fn put(&mut self, bucket: u64, place: u64) -> Result<(), BuildError> {
         if let Some(error) = &self.failed {
@@ -135,12 +139,12 @@ impl GcsBuilder {
         });
         self.bits += rice::length(gap, low);
         self.free = place + 1;
-        // Nothing apart from the one before: the same value again.
+        // A difference of 0 is the same value again.
         self.values += u64::from(gap + step > 0);
         Ok(())
     }
 
-    /// Takes memory for `more` bits of the stream.
+    /// Allocates memory for `more` bits of the stream.
     #[inline]
     fn make_room(&mut self, more: u64) -> Result<(), BuildError> {
         let bits = self.bits.saturating_add(more);
@@ -157,7 +161,8 @@ impl GcsBuilder {
             return self.fail(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS });
         }
         let lines = self.shape.index_lines() + stream_lines(bits);
-        // What the whole set will take, and a little: few sets come out longer than that, and those move once more.
+        // The expected memory of the whole set, and a little more. Few sets become longer; those are moved
+        // once more.
         let whole = self.shape.memory_bytes().max(bits / 8) / 64;
         let room = whole + whole / 512 + 2;
         let as_usize = |lines: u64| usize::try_from(lines).unwrap_or(usize::MAX);
@@ -171,7 +176,7 @@ impl GcsBuilder {
         Err(error)
     }
 
-    /// Ends the buckets before `bucket`, and writes the lines of the index that are complete with that.
+    /// Ends the buckets before `bucket`, and writes the index lines that are complete.
     fn close_until(&mut self, bucket: u64) -> Result<(), BuildError> {
         while self.bucket < bucket {
             let number = (self.bucket % BUCKETS_PER_LINE as u64) as usize;
@@ -190,11 +195,11 @@ impl GcsBuilder {
         Ok(())
     }
 
-    /// The set of everything pushed.
+    /// Returns the set of all pushed items.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`], and whatever [`push`](Self::push) failed with before. [`BuildError::Unsolvable`] for hashes
-    /// crowded into a small part of their range, as no honest ones are.
+    /// [`BuildError::OutOfMemory`], or the earlier error of [`push`](Self::push). [`BuildError::Unsolvable`]
+    /// if hashes are crowded into a small part of their range, which happens only if they were chosen for it.
     pub fn finish(self) -> Result<Gcs, BuildError> {
         let inserted = self.inserted;
         self.finish_with(inserted)

@@ -6,11 +6,11 @@ use crate::explain::ValueLookup;
 use crate::hash::ItemHash;
 use crate::statics;
 
-/// Neighbours that are kept, on either side.
+/// The number of neighbours kept on each side.
 const NEIGHBOURS: usize = 3;
 
 impl Gcs {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at, and the next few values behind that.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads, and the next few values after that.
     pub(crate) fn trace(&self, hash: ItemHash) -> ValueLookup {
         let (bucket, place) = match self.shape.placement() {
             GcsPlacement::InBuckets => self.shape.place(statics::key(hash)),
@@ -34,7 +34,7 @@ impl Gcs {
             found: false,
             behind: Vec::new(),
         };
-        // One past the last place, as in the lookups.
+        // One past the last position, as in the lookups.
         let mut free = 0_u64;
         while lookup.behind.len() < NEIGHBOURS
             && let Some(gap) = reader.next(low)

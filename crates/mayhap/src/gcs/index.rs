@@ -1,21 +1,21 @@
-//! Where the codes of a bucket begin and end: one line of the index speaks for 28 buckets.
+//! The index of bucket positions in the stream: one line covers 28 buckets.
 //!
 //! ```text
 //! word 0                    words 1 to 7
 //! ┌──────────┬───────┐ ┌────────┬────────┬────────┬───
 //! │ base, 49 │ slope │ │ off 1  │ off 2  │ off 3  │ …      28 signed numbers of 16 bits
 //! └──────────┴───────┘ └────────┴────────┴────────┴───
-//! bucket 0 begins at base; bucket j at base + j·slope + off j, which is where bucket j - 1 ends
+//! bucket 0 begins at base; bucket j at base + j·slope + off j, which is the end of bucket j - 1
 //! ```
 //!
-//! Buckets hold much the same number of items, so a straight line through the 28 of them misses their ends by little: a
-//! few hundred bits of the 32 767 an offset has room for, however long the codes are.
+//! Buckets hold similar numbers of items, so a straight line through the 28 buckets is close to all their
+//! ends: within a few hundred bits, for codes of any length. An offset has room for 32 767.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::store::WORDS_PER_LINE;
 
-/// Buckets one line speaks for.
+/// The number of buckets of one line.
 pub(super) const BUCKETS_PER_LINE: usize = 28;
 /// Ends per word of a line.
 const OFFSETS_PER_WORD: usize = 4;
@@ -25,24 +25,26 @@ const BASE_BITS: u32 = 49;
 const MAX_BASE: u64 = (1 << BASE_BITS) - 1;
 const MAX_SLOPE: u64 = u64::MAX >> BASE_BITS;
 
-/// The bits of the stream that hold one bucket: from `start` to before `end`.
+/// The bits of the stream that hold one bucket: from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-/// The longest stretch a line can speak of, whatever its words are: what bounds a lookup in forged bytes.
+/// The longest stretch that a line can describe, for any words. It limits the cost of a lookup in forged
+/// bytes.
 #[cfg(test)]
 const MAX_STRETCH_BITS: u64 = MAX_SLOPE + u16::MAX as u64;
 
-/// The line of the index that speaks for `bucket`, as the number of its first word.
+/// Returns the first word of the index line of `bucket`.
 #[inline(always)]
 pub(super) const fn line_of(bucket: u64) -> usize {
     (bucket / BUCKETS_PER_LINE as u64) as usize * WORDS_PER_LINE
 }
 
-/// Where `bucket` is in the stream; nowhere if the index has no such bucket. Never more than [`MAX_STRETCH_BITS`].
+/// Returns the position of `bucket` in the stream; empty if the index has no such bucket. It is never longer
+/// than [`MAX_STRETCH_BITS`].
 #[inline(always)]
 pub(super) fn stretch(index: &[AtomicU64], bucket: u64) -> Stretch {
     let Some(line) = index.get(line_of(bucket)..).and_then(|rest| rest.first_chunk::<WORDS_PER_LINE>())
@@ -52,7 +54,7 @@ pub(super) fn stretch(index: &[AtomicU64], bucket: u64) -> Stretch {
     let number = (bucket % BUCKETS_PER_LINE as u64) as usize;
     let head = line[0].load(Ordering::Relaxed);
     let (base, slope) = (head & MAX_BASE, head >> BASE_BITS);
-    // Saturating: a forged offset may point before the stream.
+    // Saturating: a forged offset may be before the stream.
     let end_of = |number: usize| {
         let word = line[1 + number / OFFSETS_PER_WORD].load(Ordering::Relaxed);
         let offset = (word >> (16 * (number % OFFSETS_PER_WORD))) as i16;
@@ -62,7 +64,7 @@ pub(super) fn stretch(index: &[AtomicU64], bucket: u64) -> Stretch {
     Stretch { start, end: end_of(number) }
 }
 
-/// Is there anything in `line` behind the offset of `bucket`, the last one?
+/// Returns whether `line` has a bit set after the offset of `bucket`, the last one.
 pub(super) fn stray_offsets(line: &[AtomicU64], bucket: u64) -> bool {
     let number = (bucket % BUCKETS_PER_LINE as u64) as usize;
     (number + 1..BUCKETS_PER_LINE).any(|number| {
@@ -71,7 +73,8 @@ pub(super) fn stray_offsets(line: &[AtomicU64], bucket: u64) -> bool {
     })
 }
 
-/// The words of a line for buckets that begin at `base` and end at `ends`, at most 28. `None` if they are too uneven for it.
+/// Returns the words of a line for buckets that begin at `base` and end at `ends`, at most 28. `None` if they
+/// are too uneven.
 pub(super) fn line(base: u64, ends: &[u64]) -> Option<[u64; WORDS_PER_LINE]> {
     let last = *ends.last()?;
     let slope = ((last - base) / ends.len() as u64).min(MAX_SLOPE);
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_come_back_and_are_the_next_ones_begin() {
+    fn stretch_returns_the_ends_given_to_line() {
         let mut rng = Rng::new(5);
         for buckets in [1, 2, 27, 28] {
             for base in [0, 77, 1 << 40, MAX_BASE] {
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn line_refuses_ends_that_do_not_fit() {
         assert_eq!(line(MAX_BASE + 1, &[MAX_BASE + 1]), None);
         // All items in the last bucket of 28, or in the first.
         assert_eq!(line(0, &[&[0; 27][..], &[1 << 17]].concat()), None);
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_lines_bound_a_lookup_all_the_same() {
+    fn stretch_is_bounded_for_forged_lines() {
         let mut rng = Rng::new(6);
         for _ in 0..10_000 {
             let words: [u64; WORDS_PER_LINE] = std::array::from_fn(|_| rng.next_u64());

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::shape::GcsPlacement;
 use self::shape::stream_lines;
-use self::stretch::Cursor;
+use self::stretch::StretchCursor;
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -36,23 +36,25 @@ use crate::sizing::MAX_BITS;
 use crate::statics;
 use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 
-/// A set that does not change, coded in few bytes: sorted hashes, of which only the gaps are kept.
+/// A compact set that does not change: sorted hashes, stored as gaps.
 ///
-/// * **It is slow to ask**: a lookup decodes some thirty values one after the other, which takes four to eight times as long as asking
-///   a [`Bloom`](crate::Bloom).
-/// * **It is built once.** Nothing can be inserted or removed; two sets of the same shape can be [united](Self::union).
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, and [`expected_fpr`](Self::expected_fpr) knows
-///   for how many exactly: the share of possible values that are taken.
-/// * `log2(1/target_fpr)` bits per item, about 1.5 more for the code and 0.29 for the index: 8.3 at 1 %, 9.8 at 1/256, 11.8 at
-///   0.1 %. A Bloom filter has 9.6, 11.5 and 14.4. The rate cannot be below `capacity / 2^62`.
-/// * It can be built from a sorted stream that fits in no memory ([`GcsBuilder`]), be read back in order
-///   ([`values`](Self::values)), and be merged with a sorted batch of questions
+/// * **Lookups are slow**: each decodes about thirty values one after the other, which takes four to eight
+///   times as long as in a [`Bloom`](crate::Bloom).
+/// * **It is built once.** There is no insert and no remove. Two sets of the same shape can be
+///   [merged](Self::union).
+/// * **no** is certain. **maybe** can be a false positive: the false-positive rate is at most `target_fpr`.
+///   [`expected_fpr`](Self::expected_fpr) returns it exactly: the share of possible values that are taken.
+/// * `log2(1/target_fpr)` bits per item, about 1.5 more for the code and 0.29 for the index: 8.3 at 1 %, 9.8
+///   at 1/256, 11.8 at 0.1 %. A Bloom filter takes 9.6, 11.5 and 14.4. The rate cannot be below
+///   `capacity / 2^62`.
+/// * It can be built from a sorted stream that does not fit in memory ([`GcsBuilder`]), be read back in order
+///   ([`values`](Self::values)), and be merged with a sorted batch of lookups
 ///   ([`may_contain_hash_batch`](Self::may_contain_hash_batch)).
-/// * Items chosen by somebody who knows the seed can crowd into one bucket: such a set is refused, or slow to ask. Use a keyed scheme
-///   for items of non-members.
+/// * An attacker who knows the seed can choose items that crowd into one bucket. Such a set cannot be built,
+///   or its lookups are slow. Use a keyed scheme if untrusted users choose the items.
 ///
 /// ```text
-/// item ─▶ ItemHash ─▶ value, 0 to range - 1 ─▶ bucket and place in it
+/// item ─▶ ItemHash ─▶ value, 0 to range - 1 ─▶ bucket and position in it
 ///                                                │
 /// index   │ base │ +off │ +off │ +off │ …      where each bucket's codes begin: one line for 28 buckets
 ///            │      └─────┐
@@ -69,8 +71,8 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// F. Putze, P. Sanders, J. Singler, *Cache-, hash- and space-efficient Bloom filters*, WEA 2007 (section 5, on compressed hash
-/// values); the coding is R. F. Rice's of 1971.
+/// F. Putze, P. Sanders, J. Singler, *Cache-, hash- and space-efficient Bloom filters*, WEA 2007 (section 5,
+/// on compressed hash values). The coding is by R. F. Rice, 1971.
 #[derive(Debug)]
 pub struct Gcs {
     shape: GcsShape,
@@ -78,21 +80,22 @@ pub struct Gcs {
     /// The index, then the stream.
     lines: Lines,
     stream_bits: u64,
-    /// Different items it was built from.
+    /// The number of different items it was built from.
     inserted: u64,
-    /// Different values they have.
+    /// The number of their different values.
     values: u64,
 }
 
 impl Gcs {
-    /// The set of `items`, wrong for at most `target_fpr` of the non-members. The same item may come several times; there may
-    /// be none.
+    /// Builds the set of `items` with a false-positive rate of at most `target_fpr`. Duplicates and an empty
+    /// set are allowed.
     ///
-    /// Takes 8 bytes an item besides the set itself, until it is built. A number as `scheme` is the seed of the fast hash;
-    /// [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// Building takes 8 bytes per item in addition to the set itself. A number as `scheme` is the seed of the
+    /// fast hash. Use [`HashScheme::keyed_random`] if untrusted users choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for a rate that makes no sense or too many items, and for memory the system refuses.
+    /// [`BuildError`] if the rate is out of range, there are too many items, or the system refuses the
+    /// memory.
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         target_fpr: f64,
@@ -121,11 +124,12 @@ impl Gcs {
         Self::of_sorted_keys(keys, shape, scheme)
     }
 
-    /// The set of `items` in exactly this shape, whatever their number: sets that are to be [united](Self::union) must share one.
+    /// Builds the set of `items` in exactly this shape, for any number of items. Sets to be
+    /// [merged](Self::union) must have the same shape.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory; [`BuildError::Unsolvable`] for many times more items than the shape is meant
-    /// for.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory. [`BuildError::Unsolvable`] for many
+    /// times more items than the shape is meant for.
     pub fn with_shape<I: Item>(
         items: impl IntoIterator<Item = I>,
         shape: GcsShape,
@@ -145,10 +149,12 @@ impl Gcs {
         builder.finish()
     }
 
-    /// The set of hashes that come in ascending order; holds nothing but the set. [`GcsBuilder`] is the same, step by step.
+    /// Builds the set from hashes in ascending order and keeps only the set in memory. [`GcsBuilder`] does
+    /// the same step by step.
     ///
     /// # Errors
-    /// [`BuildError::Unsorted`] for a hash smaller than the one before it, otherwise as [`with_shape`](Self::with_shape).
+    /// [`BuildError::Unsorted`] for a hash smaller than the one before it, otherwise as
+    /// [`with_shape`](Self::with_shape).
     pub fn from_sorted_hashes(
         hashes: impl IntoIterator<Item = ItemHash>,
         shape: GcsShape,
@@ -161,14 +167,14 @@ impl Gcs {
         builder.finish()
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// `false`: not in the set. `true`: mayhap.
+    /// `false`: not in the set. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -186,20 +192,21 @@ impl Gcs {
         let (bucket, place) = self.shape.place(statics::key(hash));
         let (index, stream) = self.sections();
         let stretch = index::stretch(index, bucket);
-        // Most stretches go on in a second line.
+        // Most stretches continue in a second line.
         prefetch(stream, (stretch.start / 64) as usize + WORDS_PER_LINE);
         simd::stretch_holds(stream, stretch, self.shape.remainder_bits(), place)
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, and where hashes ascend (see
-    /// [`may_contain_hash_batch`](Self::may_contain_hash_batch)) nothing is decoded twice.
+    /// Looks up all `items` together. Their memory loads overlap. If the hashes ascend (see
+    /// [`may_contain_hash_batch`](Self::may_contain_hash_batch)), nothing is decoded twice.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer(items, answers);
     }
 
     /// [`may_contain_batch`](Self::may_contain_batch) for items already hashed.
     ///
-    /// A batch that is sorted is merged with the set, bucket by bucket: if it is about as large as the set, that is several times faster.
+    /// A sorted batch is merged with the set, bucket by bucket. If it is about as large as the set, this is
+    /// several times faster.
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
         self.answer(hashes, answers);
     }
@@ -220,7 +227,7 @@ impl Gcs {
             (bucket, place)
         };
         // In no bucket yet.
-        let mut cursor = Cursor::<1>::new(stream, u64::MAX, Stretch::default());
+        let mut cursor = StretchCursor::<1>::new(stream, u64::MAX, Stretch::default());
         hash_one_chunk_behind::<CHUNK, _, _>(items, &self.scheme, start, |first, places| {
             let mut stretches = [Stretch::default(); CHUNK];
             for (stretch, (bucket, _)) in stretches.iter_mut().zip(places) {
@@ -230,12 +237,12 @@ impl Gcs {
                 prefetch(stream, word + WORDS_PER_LINE);
             }
             for (i, (&(bucket, place), &stretch)) in places.iter().zip(&stretches).enumerate() {
-                // Where the neighbour is in the same bucket, one walk serves both.
+                // If the next item is in the same bucket, one pass over the bucket answers both.
                 let going_on = cursor.bucket == bucket && cursor.reaches(place);
                 let neighbour = places.get(i + 1).is_some_and(|&(next, _)| next == bucket);
                 let held = if going_on || neighbour {
                     if !going_on {
-                        cursor = Cursor::new(stream, bucket, stretch);
+                        cursor = StretchCursor::new(stream, bucket, stretch);
                     }
                     cursor.holds(low, place)
                 } else {
@@ -248,8 +255,8 @@ impl Gcs {
         });
     }
 
-    /// The values of the set in ascending order, each once: numbers below [`GcsShape::range`]. In a set read from another program's
-    /// bytes, a value that several items share comes as often.
+    /// Returns the values of the set in ascending order, each once: numbers below [`GcsShape::range`]. In a
+    /// set read from another program's bytes, a value shared by several items is returned that many times.
     ///
     /// ```
     /// let set = mayhap::Gcs::build(0..1_000_u64, 0.01, 0)?;
@@ -263,20 +270,21 @@ impl Gcs {
         GcsValues::new(self.shape, index, stream, self.stream_bits)
     }
 
-    /// Adds everything `other` holds, as if both had been built together in this shape.
+    /// Adds all items of `other`, as if both had been built together in this shape.
     ///
-    /// Values are numbers in a range that depends on the capacity, so sets built for different numbers of items cannot be united:
-    /// build both [with the shape](Self::with_shape) of the union.
+    /// The range of the values depends on the capacity, so sets built for different numbers of items cannot
+    /// be merged. Build both [with the shape](Self::with_shape) of the union.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same buckets, code and hash scheme, or if the union cannot be built; nothing has changed then.
-    /// Sets of other programs cannot be united at all: their range follows from the number of items.
+    /// [`MergeError`] unless both have the same buckets, code and hash scheme, or if the union cannot be
+    /// built. On error, nothing has changed. Sets of other programs can never be merged: their range follows
+    /// from the number of items.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
         }
         MergeError::check_schemes(&self.scheme, &other.scheme)?;
-        // Says so for the shapes of other programs.
+        // Fails for the shapes of other programs.
         let united = self.united(other);
         *self = united.map_err(MergeError::Unbuildable)?;
         Ok(())
@@ -299,55 +307,56 @@ impl Gcs {
         builder.finish_with(self.inserted.saturating_add(other.inserted))
     }
 
-    /// The measurements: range, buckets, code, promise.
+    /// Returns the shape: range, buckets, code and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &GcsShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items it was sized for.
+    /// Returns the number of different items that the set was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Different items it was built from; after a union, the sum.
+    /// Returns the number of different items it was built from; after a union, the sum.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The share of non-members it answers *mayhap*: not an estimate, but the share of possible values that are taken.
+    /// Returns the false-positive rate. It is exact, not an estimate: the share of possible values that are
+    /// taken.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         self.values as f64 / self.shape.range() as f64
     }
 
-    /// Memory the index and the codes take.
+    /// Returns the memory that the index and the codes take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.lines.memory_bytes()
     }
 
-    /// Bits of memory per item it was built from; for an empty set, all bits.
+    /// Returns the bits of memory per item it was built from; for an empty set, all bits.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted.max(1) as f64
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -355,21 +364,21 @@ impl Gcs {
         Ok(Self { lines: self.lines.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Gcs`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Gcs`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 
-    /// The index and the stream.
+    /// Returns the index and the stream.
     #[inline(always)]
     fn sections(&self) -> (&[AtomicU64], &[AtomicU64]) {
         let words = self.lines.words();
@@ -377,10 +386,11 @@ impl Gcs {
     }
 }
 
-/// Placement scheme 1: with `x` the product of the key (`low` of the hash) and the number of buckets, the bucket is `x / 2^64`, the
-/// place in it `reduce(x mod 2^64, bucket range)`; codes and index as in `rice` and `index`.
+/// Placement scheme 1: let `x` be the product of the key (`low` of the hash) and the number of buckets. The
+/// bucket is `x / 2^64`, the position in it `reduce(x mod 2^64, bucket range)`. Codes and index are as in
+/// `rice` and `index`.
 const IN_BUCKETS: u16 = 1;
-/// Placement scheme 2: `reduce(key, range)`, cut into buckets afterwards; see `one_range`.
+/// Placement scheme 2: `reduce(key, range)`, split into buckets afterwards; see `one_range`.
 #[cfg(feature = "formats")]
 const IN_ONE_RANGE: u16 = 2;
 
@@ -431,7 +441,7 @@ impl Storable for Gcs {
 }
 
 impl Gcs {
-    /// The set of this shape and scheme, checked but for what is between the ends of its words.
+    /// Creates the set of this shape and scheme. Checks everything except the words between the ends.
     fn of_parts(
         shape: GcsShape,
         scheme: HashScheme,
@@ -440,7 +450,7 @@ impl Gcs {
     ) -> Result<Self, DecodeError> {
         let low = shape.remainder_bits();
         let [_, _, _, stream_bits, values, ..] = header.parameters;
-        // Every value has a code, and a code has its low bits and one more at least.
+        // Every value has a code, and a code has at least its low bits and one more.
         let most = (stream_bits / (1 + u64::from(low))).min(shape.range()).min(header.inserted);
         if stream_bits > MAX_BITS {
             return Err(DecodeError::BadField { field: "bits of the stream", got: stream_bits });
@@ -454,8 +464,9 @@ impl Gcs {
         Ok(filter)
     }
 
-    /// `Ok` if nothing is set behind the last bucket of the index, nor behind the last code of the stream, and the one says where the
-    /// other ends. Looks at the ends only, so that opening a file stays fast: lookups are bounded whatever the words between hold.
+    /// Checks that no bit is set after the last bucket of the index or after the last code of the stream, and
+    /// that the index ends where the stream does. It reads only the ends, to keep opening a file fast.
+    /// Lookups are bounded for any words in between.
     fn check_ends(&self) -> Result<(), DecodeError> {
         let (index, stream) = self.sections();
         let stray = |word: usize| Err(DecodeError::StrayBit { bit: word as u64 * 64 });

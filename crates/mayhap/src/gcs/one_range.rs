@@ -1,10 +1,10 @@
-//! Sets that other programs coded: values in one range, each kept as often as items have it, so that the other program's bytes can be
-//! written again.
+//! Sets encoded by other programs: values in one range, stored as often as items have them, so the other
+//! program's bytes can be written again.
 //!
 //! ```text
 //! theirs  │ delta │ delta │ delta │ …            plain differences from the first value to the last
-//! ours    │ gap │ gap │ … │ gap │ gap │ …        cut into buckets behind an index; a gap is the difference of two places in a bucket,
-//!          └── bucket 0 ──┘ └─ bucket 1             the first one counted from one before the bucket
+//! ours    │ gap │ gap │ … │ gap │ gap │ …        split into buckets with an index; a gap is the difference of
+//!          └── bucket 0 ──┘ └─ bucket 1          two positions in a bucket, the first counted from one before it
 //! ```
 
 use std::io::{self, Write};
@@ -22,14 +22,14 @@ use crate::hash::{ForeignHash, HashScheme, ItemHash, reduce};
 use crate::simd::prefetch;
 use crate::statics;
 
-/// Goes through the values of a bucket, where the same one may come again.
-type Lookup<'a> = stretch::Cursor<'a, 0>;
+/// Iterates over the values of a bucket, with duplicates.
+type Lookup<'a> = stretch::StretchCursor<'a, 0>;
 
-/// How many bytes of codes are written at once.
+/// The number of code bytes written together.
 const WRITE_BYTES: usize = 8 << 10;
 
 impl Gcs {
-    /// The set of these values, ascending and below the range of `shape`.
+    /// Builds the set of these values, which must ascend and be below the range of `shape`.
     pub(crate) fn of_values<E: From<BuildError>>(
         values: impl IntoIterator<Item = Result<u64, E>>,
         shape: GcsShape,
@@ -45,7 +45,8 @@ impl Gcs {
         Ok(builder.finish_with(items)?)
     }
 
-    /// The set of `items` values coded as plain differences in what is left of `bytes`; nothing else is there but less than a byte of zeroes.
+    /// Decodes the set of `items` values, coded as plain differences, from the rest of `bytes`. After them
+    /// there may be less than a byte of zeroes.
     pub(crate) fn of_differences(
         mut bytes: Cursor<'_>,
         items: u64,
@@ -56,7 +57,7 @@ impl Gcs {
         let front = bytes.position() as u64;
         let codes = bytes.rest();
         let end = front + codes.len() as u64;
-        // A code has its low bits and one more at least.
+        // A code has at least its low bits and one more.
         let least = items.saturating_mul(1 + u64::from(low)).div_ceil(8);
         if least > codes.len() as u64 {
             return Err(DecodeError::TooShort { need: front.saturating_add(least), got: end });
@@ -68,7 +69,8 @@ impl Gcs {
         let values = (0..items).map(|_| {
             let start = reader.at();
             let delta = reader.next(low).ok_or(DecodeError::TooShort { need: end + 1, got: end })?;
-            // A code longer than its number: high bits were lost. Such a value is past every range.
+            // If the code is longer than that of its number, high bits were lost. Such a value is above every
+            // range.
             let whole = reader.at() - start == rice::length(delta, low);
             let value = last.checked_add(delta).filter(|&value| whole && value < shape.range());
             last = value.ok_or(DecodeError::BadField { field: "value", got: last.saturating_add(delta) })?;
@@ -79,14 +81,14 @@ impl Gcs {
         if total - used >= 8 {
             return Err(DecodeError::TrailingBytes { extra: (total - used) / 8 });
         }
-        // The highest bit that is set is the first of them.
+        // The highest set bit is the first one.
         match codes.last().map_or(0, |last| last & (0xff_u16 >> (8 - (total - used))) as u8) {
             0 => Ok(set),
             stray => Err(DecodeError::StrayBit { bit: total - 8 + u64::from(stray.leading_zeros()) }),
         }
     }
 
-    /// Writes all values as plain differences, with zeroes up to a full byte.
+    /// Writes all values as plain differences, padded with zeroes to a full byte.
     pub(crate) fn write_differences(&self, out: &mut dyn Write) -> io::Result<()> {
         let low = self.shape.remainder_bits();
         let (mut packer, mut bytes) = (Packer::default(), Vec::with_capacity(WRITE_BYTES + 8));
@@ -106,13 +108,13 @@ impl Gcs {
         out.write_all(&bytes)
     }
 
-    /// The value of a hash.
+    /// Returns the value of a hash.
     #[inline(always)]
     pub(super) fn place_in_one_range(&self, hash: ItemHash) -> (u64, u64) {
         self.shape.place_of_value(reduce(statics::key(hash), self.shape.range()))
     }
 
-    /// Out of line, so that lookups in our own sets stay small where they are inlined.
+    /// Out of line, to keep the inlined lookups in our own sets small.
     #[cold]
     #[inline(never)]
     pub(super) fn has_in_one_range(&self, hash: ItemHash) -> bool {
@@ -122,7 +124,7 @@ impl Gcs {
         lookup.holds(self.shape.remainder_bits(), place)
     }
 
-    /// Asks about all `items`; `answers` are all *no* still. Where values ascend nothing is decoded twice.
+    /// Looks up all `items`. All `answers` must be *no*. If the values ascend, nothing is decoded twice.
     pub(super) fn answer_in_one_range<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
         const CHUNK: usize = 64;
         let low = self.shape.remainder_bits();
@@ -146,7 +148,8 @@ impl Gcs {
         });
     }
 
-    /// The set a header of placement 2 describes. Every value is looked at: whoever writes it for another program relies on their number.
+    /// Restores the set that a header of placement 2 describes. It reads every value: writing the set for
+    /// another program relies on their number.
     pub(super) fn restore_in_one_range(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         let bad = |field, got| DecodeError::BadField { field, got };
         let scheme = header.scheme()?;
@@ -188,7 +191,7 @@ impl Gcs {
     }
 }
 
-/// Do sets that hash like this place their items in one range?
+/// Returns whether sets with this hash scheme place their items in one range.
 pub(crate) fn suits(scheme: &HashScheme) -> bool {
     matches!(scheme, HashScheme::Foreign(scheme) if matches!(scheme.function(), ForeignHash::BlockFilter { .. }))
 }

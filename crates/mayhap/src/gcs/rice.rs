@@ -7,23 +7,24 @@
 //!                                                                                    end of the unary part
 //! ```
 //!
-//! The most significant bit comes first, in bytes and in words, as in BIP-158: its filters are this coder with `low = 19` over plain
-//! differences. A stream is held in the words of a [`Lines`](crate::store::Lines), whose bytes in memory and in files are the
-//! stream's bytes in order.
+//! The most significant bit comes first, in bytes and in words, as in BIP-158: its filters are this coder
+//! with `low = 19` over plain differences. A stream is held in the words of a [`Lines`](crate::store::Lines),
+//! whose bytes in memory and in files are the stream's bytes in order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits on their way into words: sixty-four are a word, the first of them the most significant.
+/// Collects bits into words: sixty-four make a word, the first of them the most significant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packer {
-    /// The bits that do not fill a word yet, in its high end; zeroes behind them.
+    /// The bits that do not fill a word yet, at its high end, followed by zeroes.
     pending: u64,
-    /// How many those are, 0 to 63.
+    /// Their number, 0 to 63.
     held: u32,
 }
 
 impl Packer {
-    /// Adds the low `count` bits of `bits`, at most 64, and gives a word to `emit` when one is full. Bits above must be zero.
+    /// Adds the low `count` bits of `bits`, at most 64, and calls `emit` with each full word. Bits above must
+    /// be zero.
     #[inline(always)]
     pub(crate) fn put(&mut self, bits: u64, count: u32, emit: &mut impl FnMut(u64)) {
         debug_assert!(count <= 64 && (count == 64 || bits >> count == 0));
@@ -37,7 +38,8 @@ impl Packer {
             return;
         }
         emit(self.pending);
-        // What found no room: the last `held + count - 64` bits. Shifted in two steps, for `held` may be 0.
+        // The bits that did not fit: the last `held + count - 64`. Shifted in two steps, because `held` may
+        // be 0.
         self.pending = aligned << 1 << (63 - self.held);
         self.held = self.held + count - 64;
     }
@@ -52,76 +54,77 @@ impl Packer {
             quotient -= run;
         }
         let quotient = quotient as u32;
-        // Its ones, the zero behind them and the remainder are at most 64 bits now.
+        // Its ones, the zero after them and the remainder are at most 64 bits now.
         self.put(ones(quotient) << 1 << low | remainder, quotient + 1 + low, emit);
     }
 
-    /// The last word, filled up with zeroes; nothing if no bits are left.
+    /// Returns the last word, padded with zeroes, or `None` if no bits are left.
     pub(crate) fn finish(self) -> Option<u64> {
         (self.held > 0).then_some(self.pending)
     }
 }
 
-/// Bits in the code of `number`.
+/// Returns the bits in the code of `number`.
 #[inline(always)]
 pub(crate) const fn length(number: u64, low: u32) -> u64 {
     (number >> low) + 1 + low as u64
 }
 
-/// `count` ones, at most 64.
+/// Returns `count` ones, at most 64.
 #[inline(always)]
 const fn ones(count: u32) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 
-/// A word of the stream, as the words of a stream are kept: its first byte first.
+/// Converts a word of the stream to or from its stored form: first byte first.
 #[inline(always)]
 pub(crate) const fn stored(word: u64) -> u64 {
     word.swap_bytes()
 }
 
-/// Word `index` of the stream; zeroes past its end.
+/// Returns word `index` of the stream, or 0 past its end.
 #[inline(always)]
 pub(crate) fn word(words: &[AtomicU64], index: usize) -> u64 {
     words.get(index).map_or(0, |word| stored(word.load(Ordering::Relaxed)))
 }
 
-/// The 64 bits of the stream from bit `at` on, the first of them the most significant; zeroes past its end.
+/// Returns the 64 bits of the stream from bit `at` on, the first of them the most significant, with zeroes
+/// past its end.
 #[inline(always)]
 fn window(words: &[AtomicU64], at: u64) -> u64 {
     let (index, skip) = ((at / 64) as usize, (at % 64) as u32);
     word(words, index) << skip | word(words, index + 1) >> 1 >> (63 - skip)
 }
 
-/// The top `count` bits of `bits`, at most 63.
+/// Returns the top `count` bits of `bits`, at most 63.
 #[inline(always)]
 const fn top(bits: u64, count: u32) -> u64 {
     bits >> 1 >> (63 - count)
 }
 
-/// Reads one number after the other: the plain reader, which any other must agree with.
+/// Reads one number after the other. This is the plain reader, which all faster ones must agree with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     words: &'a [AtomicU64],
-    /// The next bit, and where to stop.
+    /// The next bit, and the end.
     at: u64,
     end: u64,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the bits from `at` to before `end`.
+    /// Reads the bits from `at` up to, but not including, `end`.
     #[inline(always)]
     pub(crate) const fn new(words: &'a [AtomicU64], at: u64, end: u64) -> Self {
         Self { words, at, end }
     }
 
-    /// The bit it is at.
+    /// Returns the position of the next bit.
     #[inline(always)]
     pub(crate) const fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next number; `None` at the end, and for a code that is cut off by it.
+    /// Returns the next number, or `None` at the end or if the end cuts off its code.
     #[inline(always)]
     pub(crate) fn next(&mut self, low: u32) -> Option<u64> {
         if self.at >= self.end {
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
         }
         let remainder = top(window(self.words, self.at + 1), low);
         self.at += 1 + u64::from(low);
-        // Quotients of honest streams fit; of forged ones the high bits are lost, which is as good as any answer.
+        // Quotients of valid streams fit. Those of forged ones lose their high bits, which does no harm.
         (self.at <= self.end).then_some(quotient << low | remainder)
     }
 }
@@ -182,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_whatever_their_size() {
+    fn reader_returns_numbers_of_any_size() {
         let mut rng = Rng::new(3);
         for low in [0, 1, 7, 19, 33, 56] {
             let numbers: Vec<u64> = (0..500)
                 .map(|i| {
-                    // Quotients from none to ones that fill several words.
+                    // Quotients from 0 up to several words of ones.
                     let quotient = if i % 50 == 0 { rng.below(300) } else { rng.below(4) };
                     quotient << low | rng.next_u64() & ones(low)
                 })
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_cut_off_is_no_number() {
+    fn reader_returns_none_for_a_code_cut_off() {
         let (words, bits) = coded(&[5, 700], 3);
         let words = atomics(&words);
         for end in 0..bits {

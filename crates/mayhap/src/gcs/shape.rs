@@ -1,4 +1,4 @@
-//! How large the range of a coded set is, and how its values are coded.
+//! The range of a coded set, and the coding of its values.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::sizing::gcs::{self, ITEMS_PER_BUCKET, MAX_RANGE, MAX_REMAINDER_BITS};
 use crate::sizing::{self, MAX_BITS};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
-/// The measurements of a [`Gcs`](crate::Gcs): known, checked and priced before any memory is taken.
+/// The shape of a [`Gcs`](crate::Gcs): its dimensions and memory, checked before any memory is allocated.
 ///
-/// Its size depends a little on the items, so what is said here is the expected size; a set of a million items comes
-/// within a thousandth of it.
+/// The actual memory depends slightly on the items, so these numbers are expectations. A set of a million
+/// items is within a thousandth of them.
 ///
 /// ```
 /// use mayhap::GcsShape;
@@ -33,24 +33,26 @@ pub struct GcsShape {
     placement: GcsPlacement,
 }
 
-/// The numbered rules that make a value of a key.
+/// The numbered rules that turn a key into a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GcsPlacement {
-    /// 1: first the bucket, then the place in it. Every value is kept once.
+    /// 1: first the bucket, then the position in it. Every value is stored once.
     InBuckets,
-    /// 2, as BIP 158 has it: a value below this range, whatever bucket it then falls in. Values are kept as often as items have them.
+    /// 2, as in BIP 158: a value below this range, which then falls into a bucket. Values are stored as often
+    /// as items have them.
     #[cfg(feature = "formats")]
     InOneRange(u64),
 }
 
-/// The most bits a code can have in front of its low bits. Shapes sized for their items have some hundred.
+/// The most bits a code can have before its low bits. Shapes sized for their items have about a hundred.
 const MAX_CODE_BITS: u64 = 1 << 24;
 
 impl GcsShape {
-    /// The smallest shape that holds `capacity` items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape for `capacity` items with a false-positive rate of at most `target_fpr`.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), or one that asks for more than 62 bits of a hash.
+    /// [`BuildError`] for a capacity of 0, a rate outside (0, 1), or one that needs more than 62 bits of a
+    /// hash.
     pub fn for_capacity(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = (sizing::check_capacity(capacity)?, sizing::check_rate(target_fpr)?);
         let range = gcs::range(capacity, target_fpr * sizing::AIM);
@@ -69,11 +71,11 @@ impl GcsShape {
         Self { buckets, bucket_range, remainder_bits, capacity, target_fpr, placement }.checked()
     }
 
-    /// Exactly `buckets` buckets of `bucket_range` values each, gaps coded with `remainder_bits` low bits, meant for
-    /// `capacity` items.
+    /// Returns a shape of exactly `buckets` buckets of `bucket_range` values each, with gaps coded with
+    /// `remainder_bits` low bits, meant for `capacity` items.
     ///
     /// # Errors
-    /// [`BuildError`] for a zero, or a number past its limit.
+    /// [`BuildError`] if a number is 0 or above its limit.
     pub fn exactly(
         buckets: u64,
         bucket_range: u64,
@@ -86,7 +88,7 @@ impl GcsShape {
         Ok(Self { target_fpr: shape.expected_fpr(capacity), ..shape })
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(super) fn from_parts(
         buckets: u64,
         bucket_range: u64,
@@ -101,10 +103,10 @@ impl GcsShape {
         Self { buckets, bucket_range, remainder_bits, capacity, target_fpr, placement }.checked()
     }
 
-    /// The shape of a set of `items` items that other programs have coded: values below `items · values_per_item`, all in one range.
-    /// An empty set has the range of one item.
+    /// Returns the shape of a set of `items` items encoded by another program: values below
+    /// `items · values_per_item`, all in one range. An empty set has the range of one item.
     ///
-    /// Buckets are there all the same, for the index: as many values each as make a power of two, so that finding one is a shift.
+    /// It has buckets too, for the index. Each covers a power of two of values, so finding one is a shift.
     #[cfg(feature = "formats")]
     pub(crate) fn in_one_range(
         items: u64,
@@ -131,7 +133,7 @@ impl GcsShape {
         }
         let range = self.bucket_range.saturating_mul(self.buckets);
         #[cfg(feature = "formats")]
-        // Checked where it was made. The last of its buckets may reach a little further than the range.
+        // Checked on creation. The last bucket may extend slightly beyond the range.
         let range = if let GcsPlacement::InOneRange(whole) = self.placement { whole } else { range };
         if range == 0 || range > MAX_RANGE {
             return Err(BuildError::ValuesOutOfRange { got: range, limit: MAX_RANGE });
@@ -141,23 +143,24 @@ impl GcsShape {
             return Err(BuildError::FingerprintOutOfRange { got, least: 0, limit });
         }
         if self.bucket_range >> self.remainder_bits > MAX_CODE_BITS {
-            // Not more than the range, so it does not overflow.
+            // At most the range, so it does not overflow.
             let limit = MAX_CODE_BITS << self.remainder_bits;
             return Err(BuildError::ValuesOutOfRange { got: self.bucket_range, limit });
         }
         Ok(self)
     }
 
-    /// The shape itself, if it is expected to fit in `limit_bytes`.
+    /// Returns the shape if it is expected to fit in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it is not.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Values an item may have: a non-member is taken for a member if its value is one of theirs.
+    /// Returns the number of possible values. A non-member is a false positive if its value is that of a
+    /// member.
     #[must_use]
     pub const fn range(&self) -> u64 {
         match self.placement {
@@ -171,72 +174,74 @@ impl GcsShape {
         self.placement
     }
 
-    /// How far apart two values are at least: 0 where the same one may come again.
+    /// Returns the least difference between two values: 0 if duplicates are stored.
     #[inline(always)]
     pub(super) const fn least_step(&self) -> u64 {
         matches!(self.placement, GcsPlacement::InBuckets) as u64
     }
 
-    /// Buckets the range is cut into; the index knows where each of them begins.
+    /// Returns the number of buckets of the range. The index records where each of them begins.
     #[must_use]
     pub const fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// Values a bucket may hold.
+    /// Returns the number of values that a bucket covers.
     #[must_use]
     pub const fn bucket_range(&self) -> u64 {
         self.bucket_range
     }
 
-    /// Low bits of a gap that are stored as they are; what is above them is unary.
+    /// Returns the number of low bits of a gap that are stored directly. The bits above them are stored in
+    /// unary.
     #[must_use]
     pub const fn remainder_bits(&self) -> u32 {
         self.remainder_bits
     }
 
-    /// Items it is meant for.
+    /// The number of items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` different
+    /// items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model once `items` different items are in.
+    /// Returns the false-positive rate that the model predicts for `items` different items.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         gcs::expected_fpr(self.range(), items)
     }
 
-    /// Memory a set of `capacity` items is expected to take: whole cache lines.
+    /// Returns the expected memory of a set of `capacity` items: whole cache lines.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let bits = gcs::stream_bits(self.range(), self.capacity, self.buckets, self.remainder_bits);
         self.bytes_with(bits.ceil() as u64)
     }
 
-    /// Bits of memory per item at capacity, as expected.
+    /// Expected bits of memory per item at capacity.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// Memory with a stream of `bits` bits, at most [`MAX_BITS`].
+    /// Returns the memory with a stream of `bits` bits, at most [`MAX_BITS`].
     pub(super) fn bytes_with(&self, bits: u64) -> u64 {
         (self.index_lines() + stream_lines(bits)) * LINE_BYTES as u64
     }
 
-    /// Lines of the index.
+    /// Returns the number of index lines.
     pub(super) const fn index_lines(&self) -> u64 {
         self.buckets.div_ceil(BUCKETS_PER_LINE as u64)
     }
 
-    /// The bucket of a value below the range, and the place in it.
+    /// Returns the bucket of a value below the range, and the position in it.
     #[cfg(feature = "formats")]
     #[inline(always)]
     pub(super) const fn place_of_value(&self, value: u64) -> (u64, u64) {
@@ -244,14 +249,14 @@ impl GcsShape {
         (value >> bits, value & (self.bucket_range - 1))
     }
 
-    /// The bucket of a key and the place in it, by placement 1. Larger keys never come before smaller ones.
+    /// Returns the bucket of a key and the position in it, by placement 1. It preserves the order of keys.
     #[inline(always)]
     pub(super) fn place(&self, key: u64) -> (u64, u64) {
         let scaled = u128::from(key) * u128::from(self.buckets);
         ((scaled >> 64) as u64, reduce(scaled as u64, self.bucket_range))
     }
 
-    /// Is an item's value coded alike in both? Capacity and target may differ.
+    /// Returns whether an item's value is coded the same in both. Capacity and target may differ.
     pub(super) fn places_like(&self, other: &Self) -> bool {
         let placing =
             |shape: &Self| (shape.buckets, shape.bucket_range, shape.remainder_bits, shape.placement);
@@ -259,8 +264,8 @@ impl GcsShape {
     }
 }
 
-/// Lines a stream of `bits` bits takes, at most [`MAX_BITS`]. At least one word is left behind it, so that a reader that looks
-/// a word ahead needs no exception.
+/// Returns the lines that a stream of `bits` bits takes, at most [`MAX_BITS`]. At least one word is free
+/// after it, for readers that look one word ahead.
 pub(super) const fn stream_lines(bits: u64) -> u64 {
     let bits = if bits > MAX_BITS { MAX_BITS } else { bits };
     (bits.div_ceil(64) + 1).div_ceil(WORDS_PER_LINE as u64)
@@ -286,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_keep_the_order_of_keys_and_reach_the_whole_range() {
+    fn place_keeps_the_order_of_keys_and_covers_the_whole_range() {
         for (buckets, bucket_range) in [(1, 1), (1, 1000), (3, 7), (28, 20_480), (1 << 20, 1 << 42)] {
             let shape = GcsShape::exactly(buckets, bucket_range, 20, 1).unwrap();
             let mut last = (0, 0);
@@ -314,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_and_says_why() {
+    fn invalid_parameters_are_refused_with_the_reason() {
         assert!(matches!(GcsShape::for_capacity(0, 0.01), Err(BuildError::CapacityOutOfRange { .. })));
         assert!(matches!(GcsShape::for_capacity(10, 1.0), Err(BuildError::RateOutOfRange { .. })));
         assert!(matches!(GcsShape::for_capacity(1 << 42, 1e-9), Err(BuildError::RateTooLow { .. })));

@@ -1,4 +1,4 @@
-//! The hot loop: is a value among the codes of its bucket?
+//! The hot loop: searching the codes of a bucket for a value.
 
 use std::hint::{black_box, select_unpredictable};
 use std::sync::atomic::AtomicU64;
@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicU64;
 use super::index::Stretch;
 use super::rice::{Reader, word};
 
-/// Is the value at `place` of a bucket among the codes of its `stretch`?
+/// Returns whether the value at `place` of a bucket is among the codes of its `stretch`.
 #[inline(always)]
 pub(crate) fn stretch_holds(words: &[AtomicU64], stretch: Stretch, low: u32, place: u64) -> bool {
-    // As many codes as nearly always fit in 64 bits are taken from one load; they are up to `low + 2.6` bits long on the average.
+    // Decodes as many codes from one load as nearly always fit in 64 bits. On average a code has up to
+    // `low + 2.6` bits.
     match low {
         0..=4 => holds::<6>(words, stretch, low, place),
         5..=7 => holds::<5>(words, stretch, low, place),
@@ -20,20 +21,21 @@ pub(crate) fn stretch_holds(words: &[AtomicU64], stretch: Stretch, low: u32, pla
     }
 }
 
-/// [`stretch_holds`] with `GROUP` codes at a time, added up without a look at each: only the group that reaches the place is
-/// looked at again.
+/// [`stretch_holds`] with `GROUP` codes at a time. They are added up without comparing each one; only the
+/// group that reaches the place is examined again.
 #[inline(always)]
 fn holds<const GROUP: usize>(words: &[AtomicU64], stretch: Stretch, low: u32, place: u64) -> bool {
     let Stretch { mut start, end } = stretch;
     let sought = place.wrapping_add(1);
-    // One past the last value: what the next gap counts from.
+    // One past the last value: the next gap counts from here.
     let mut free = 0_u64;
     while start < end {
-        // Three words, upside down: the group is in the first two, and the third is there before the next group asks for it. A load
-        // for each group instead makes every group wait for it.
+        // Three inverted words: the group is in the first two, and the third is loaded before the next group
+        // needs it. With one load per group, every group would wait for it.
         let (mut index, mut skip, mut left) = ((start / 64) as usize, start % 64, end - start);
         let [mut first, mut second, mut third] = [0, 1, 2].map(|next| !word(words, index + next));
-        // Kept for its own sake: shifted where it is used, the two shifts become one instruction that is slow on many CPUs.
+        // A separate variable on purpose: otherwise the two shifts become one instruction that is slow on
+        // many CPUs.
         let mut half = second >> 1;
         loop {
             let group = first << skip | half >> (63 - skip);
@@ -50,7 +52,7 @@ fn holds<const GROUP: usize>(words: &[AtomicU64], stretch: Stretch, low: u32, pl
             }
             let next = after(free, runs, GROUP as u64, tails, low);
             if next >= sought || used >= left {
-                // Opaque, or the compiler keeps the parts of every group for this one, in memory.
+                // Opaque, or the compiler would store the parts of every group in memory for this call.
                 return reaches_exactly::<GROUP>(black_box(group), low, free, sought, left);
             }
             (free, skip, left) = (next, skip + used, left - used);
@@ -62,7 +64,7 @@ fn holds<const GROUP: usize>(words: &[AtomicU64], stretch: Stretch, low: u32, pl
             half = select_unpredictable(on, third >> 1, half);
             third = !word(words, index + 2);
         }
-        // A code too long for that goes by itself.
+        // A code too long for a group is read separately.
         let mut reader = Reader::new(words, index as u64 * 64 + skip, end);
         let Some(gap) = reader.next(low) else { return false };
         free = free.wrapping_add(gap).wrapping_add(1);
@@ -74,8 +76,9 @@ fn holds<const GROUP: usize>(words: &[AtomicU64], stretch: Stretch, low: u32, pl
     false
 }
 
-/// Takes the first code off `bits`, which are upside down so that its unary part is a run of leading zeroes: that run; what follows
-/// it, `2^low` for the end of the run and the remainder upside down; and the bits behind the code.
+/// Splits the first code off `bits`, which are inverted so that its unary part is a run of leading zeroes.
+/// Returns the length of that run; the bits after it (`2^low` for the end of the run plus the inverted
+/// remainder); and the bits after the code.
 #[inline(always)]
 fn split(bits: u64, low: u32) -> (u32, u64, u64) {
     let run = bits.leading_zeros();
@@ -83,13 +86,15 @@ fn split(bits: u64, low: u32) -> (u32, u64, u64) {
     (run, bits >> (63 - low), bits << (low + 1))
 }
 
-/// One past the value that `count` codes lead to from `free`. A gap is `run · 2^low + remainder`, and the remainder is `2^(low + 1) - 1 - tail`.
+/// Returns one past the value that `count` codes lead to from `free`. A gap is `run · 2^low + remainder`, and
+/// the remainder is `2^(low + 1) - 1 - tail`.
 #[inline(always)]
 fn after(free: u64, runs: u64, count: u64, tails: u64, low: u32) -> u64 {
     free.wrapping_add((runs + 2 * count) << low).wrapping_sub(tails)
 }
 
-/// Does one of the first `GROUP` codes of `bits`, of which only `left` belong to the stretch, end exactly where it is `sought`?
+/// Returns whether one of the first `GROUP` codes of `bits` leads exactly to `sought`. Only `left` bits
+/// belong to the stretch.
 #[inline(always)]
 fn reaches_exactly<const GROUP: usize>(
     mut bits: u64,
@@ -109,29 +114,29 @@ fn reaches_exactly<const GROUP: usize>(
     found
 }
 
-/// A lookup that goes on where the one before it stopped, for places that ascend. Values are `STEP` apart at least: 1, or 0 where the same
-/// one may come again.
+/// A lookup that continues where the one before it stopped, for ascending places. Values differ by at least
+/// `STEP`: 1, or 0 with duplicates.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a, const STEP: u64 = 1> {
+pub(super) struct StretchCursor<'a, const STEP: u64 = 1> {
     pub(super) bucket: u64,
     reader: Reader<'a>,
     free: u64,
-    /// One past the place asked for last.
+    /// One past the last place looked up.
     sought: u64,
 }
 
-impl<'a, const STEP: u64> Cursor<'a, STEP> {
+impl<'a, const STEP: u64> StretchCursor<'a, STEP> {
     pub(super) const fn new(words: &'a [AtomicU64], bucket: u64, stretch: Stretch) -> Self {
         Self { bucket, reader: Reader::new(words, stretch.start, stretch.end), free: 0, sought: 0 }
     }
 
-    /// Is `place` not before the one asked for last?
+    /// Returns whether `place` is not before the last one looked up.
     #[inline(always)]
     pub(super) const fn reaches(&self, place: u64) -> bool {
         self.sought <= place.wrapping_add(1)
     }
 
-    /// Is the value at `place`, which it [`reaches`](Self::reaches), among the codes?
+    /// Returns whether the value at `place` is among the codes. It must be [reachable](Self::reaches).
     #[inline(always)]
     pub(super) fn holds(&mut self, low: u32, place: u64) -> bool {
         self.sought = place.wrapping_add(1);
@@ -149,7 +154,7 @@ mod tests {
     use crate::gcs::rice::{Packer, length, stored};
     use mayhap_testkit::rng::Rng;
 
-    /// One code after the other, compared every time.
+    /// The plain version: compares one code after the other.
     fn holds_plainly(words: &[AtomicU64], stretch: Stretch, low: u32, place: u64) -> bool {
         let mut reader = Reader::new(words, stretch.start, stretch.end);
         let mut free = 0;
@@ -163,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_codes_answer_like_one_by_one() {
+    fn stretch_holds_agrees_with_the_plain_version() {
         let mut rng = Rng::new(9);
         for low in [0, 1, 2, 4, 7, 8, 11, 15, 19, 26, 27, 40, 50] {
             for shift in [0, 3] {
                 let (mut words, mut packer) = (Vec::new(), Packer::default());
                 packer.put(0, shift, &mut |word| words.push(word));
-                // Gaps of which one in forty has a long unary part.
+                // One gap in forty has a long unary part.
                 let gaps: Vec<u64> = (0..200)
                     .map(|_| {
                         let quotient = if rng.below(40) == 0 { rng.below(90) } else { rng.below(5) };
@@ -177,7 +182,7 @@ mod tests {
                     })
                     .collect();
                 gaps.iter().for_each(|&gap| packer.put_rice(gap, low, &mut |word| words.push(word)));
-                // What follows belongs to another bucket and must not be seen.
+                // The bits after it belong to another bucket and must be ignored.
                 (0..9).for_each(|_| packer.put_rice(0, low, &mut |word| words.push(word)));
                 words.extend(packer.finish());
                 let words: Vec<AtomicU64> = words.iter().map(|&word| AtomicU64::new(stored(word))).collect();
@@ -191,7 +196,7 @@ mod tests {
                 }
                 places.extend([0, free + (1 << low), u64::MAX]);
                 places.sort_unstable();
-                let mut cursor = Cursor::<1>::new(&words, 0, stretch);
+                let mut cursor = StretchCursor::<1>::new(&words, 0, stretch);
                 let mut held = 0;
                 for place in places {
                     let plain = holds_plainly(&words, stretch, low, place);

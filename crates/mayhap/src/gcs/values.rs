@@ -16,9 +16,9 @@ pub struct GcsValues<'a> {
     stream_bits: u64,
     bucket: u64,
     reader: Reader<'a>,
-    /// Where the bucket's bits end.
+    /// The end of the bucket's bits.
     end: u64,
-    /// One past the last value's place in the bucket, 0 before the first.
+    /// One past the last value's position in the bucket, 0 before the first.
     free: u64,
 }
 
@@ -35,7 +35,8 @@ impl<'a> GcsValues<'a> {
         values
     }
 
-    /// Begins to read `bucket`. Never before the end of the one before it, nor behind the stream: forged bytes end too.
+    /// Begins to read `bucket`. It never starts before the end of the previous one or after the stream, so
+    /// forged bytes end too.
     fn open(&mut self) {
         let stretch = index::stretch(self.index, self.bucket);
         let start = stretch.start.max(self.end);
@@ -44,7 +45,7 @@ impl<'a> GcsValues<'a> {
         self.free = 0;
     }
 
-    /// The next value as its bucket and its place in it.
+    /// Returns the next value as its bucket and its position in it.
     #[inline]
     pub(super) fn next_place(&mut self) -> Option<(u64, u64)> {
         while self.bucket < self.shape.buckets() {

@@ -9,7 +9,7 @@ mod twin;
 
 pub use shape::GrowingShape;
 
-use self::slot::Place;
+use self::slot::SlotPlace;
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -17,26 +17,29 @@ use crate::error::{BuildError, InsertError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::run_table::{Appender, NoRoom, RunTable};
+use crate::run_table::{Appender, RunTable, RunTableFull};
 use crate::simd::select::Plain;
 use crate::sizing::growing::{self, MAX_FINGERPRINT_BITS, MAX_HOMES, MIN_GROWING_RATE, slot_limit};
 use crate::store::LINE_BYTES;
 
-/// A filter that doubles when it is full, without the items: lookups cost the same and the rate stays, however often.
+/// A filter that doubles when it is full, without needing the items again. Lookup cost and false-positive
+/// rate stay the same after any number of doublings.
 ///
-/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes the
-///   fingerprint of another, and that one is lost. An item that answers *no* is turned away and harms nobody.
-/// * Keeping to that, **no** is certain, whatever was inserted, removed and grown. **mayhap** is wrong for at most `target_fpr` of
-///   the non-members, always: there is no number of items past which that ends.
-/// * 12.4 bits per item at its initial capacity, at 1 %; 15 to 16 when full again later, and twice that right after a doubling.
-///   The table below has more.
-/// * A lookup looks at one run of slots, one to three as a rule, in two cache lines: as many after twenty doublings as before the
-///   first. (A [`ScalableBloom`](crate::ScalableBloom) asks a layer more for every growth.)
-/// * A growth reads the table once and writes another of twice the size beside it: for that moment it takes half as much memory
-///   again as it will have then, and the insertion that causes it waits for all of it.
-/// * It counts copies, up to 255 of one item; the next is refused. Where nothing is ever removed,
-///   [`insert_if_absent`](Self::insert_if_absent) keeps one copy of each and knows no such limit.
-/// * It cannot shrink, list items, or merge with another.
+/// * **Only remove items you inserted.** Calling [`remove`](Self::remove) with an item that was never
+///   inserted but answers *maybe* deletes another item's fingerprint and causes a false negative. An item
+///   that answers *no* is rejected, and nothing changes.
+/// * Under that condition **no** is certain after any insertions, removals and growth. **maybe** can be a
+///   false positive: the false-positive rate is always at most `target_fpr`, for any number of items.
+/// * 12.4 bits per item at its initial capacity, at 1 %; 15 to 16 when full again later, and twice that right
+///   after a doubling. See the table below.
+/// * A lookup reads one run of slots, usually one to three, in two cache lines. That is the same after twenty
+///   doublings as before the first. (A [`ScalableBloom`](crate::ScalableBloom) reads one more layer after
+///   every growth.)
+/// * Growing reads the table once and writes a second one of twice the size. Until it is done, both tables
+///   take 1.5 times the memory of the new one, and the insertion that causes it waits.
+/// * It counts copies, up to 255 of one item; the next one is rejected. If you never remove items, use
+///   [`insert_if_absent`](Self::insert_if_absent): it keeps one copy of each and has no such limit.
+/// * It cannot shrink, list items, or merge with another filter.
 ///
 /// ```text
 /// ItemHash ─▶ home 5 ─▶ key …1011 0110 1        a slot matches if the key begins with its fingerprint
@@ -45,7 +48,7 @@ use crate::store::LINE_BYTES;
 ///        ┌─────┬─────┬─────┬─────┬─────┐       ┌─────┬────┄┄┬─────┬─────┬────┄
 /// slots  │  11 │  01 │1101 │ 001 │     │  ──▶  │ 4   │      │ 5   │ 5   │       4 + 8, 5 + 8 …
 ///        └─────┴─────┴─────┴─────┴─────┘       └─────┴────┄┄┴─────┴─────┴────┄
-///                 ▲     ▲ inserted lately       every fingerprint gave its first bit to the home;
+///                 ▲     ▲ inserted recently     the first bit of every fingerprint moved to its home;
 ///                 └ two doublings old           new ones are as long as they need to be
 /// ```
 ///
@@ -63,19 +66,22 @@ use crate::store::LINE_BYTES;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Why the rate stays
+/// # Why the rate stays the same
 ///
-/// A fingerprint of ℓ bits in a table of H homes matches a share `2^-ℓ / H` of all hashes. A doubling takes one bit from ℓ and
-/// doubles H: the share is what it was. So the shares add up to a bound of the rate that growing never changes; only what comes in
-/// adds to it. At each doubling the filter looks at what its table really covers, and makes the next fingerprints so long that
-/// they cover an eighth of what is left of the promise, less while the table is small. The first ones get half of it.
+/// A fingerprint of ℓ bits in a table of H homes matches a share `2^-ℓ / H` of all hashes. A doubling takes
+/// one bit from ℓ and doubles H, so the share does not change. The shares of all slots add up to an upper
+/// bound of the rate. Growing never changes this bound; only new items add to it. At each doubling the filter
+/// sums what its table covers. It then chooses the length of new fingerprints so that they cover an eighth of
+/// the remaining rate, or less while the table is small. The first ones get half of it.
 ///
-/// A fingerprint with no bit left is *void*: it stands in both homes from then on, and matches whatever has one of them. The
-/// shares stay the same. Void slots are never more than `target_fpr` of the table, as each of them is part of the rate
-/// ([`void_slots`](Self::void_slots) counts them). Removing an item whose slot is void takes the one in its home; those that stood
-/// in for it elsewhere remain, in the rate as before, until the filter is empty.
+/// A fingerprint with no bit left is *void*: from then on it is stored in both homes, and matches every item
+/// with one of them. The shares stay the same. Void slots never exceed the share `target_fpr` of the table,
+/// because each of them is part of the rate ([`void_slots`](Self::void_slots) counts them). Removing an item
+/// whose slot is void removes the slot in its home. Its duplicates in other homes remain, and remain part of
+/// the rate, until the filter is empty.
 ///
-/// Bits of memory per item when it is full, by how often it doubled; right after a doubling, twice as many:
+/// Bits of memory per item when it is full, by the number of doublings; right after a doubling, twice as
+/// many:
 ///
 /// | initial capacity | rate | 0 | 1 | 2 | 5 | 10 | 20 |
 /// |---|---|---|---|---|---|---|---|
@@ -86,21 +92,23 @@ use crate::store::LINE_BYTES;
 /// | 1_000_000 | 1 % | 12.4 | 14.6 | 14.6 | 14.6 | 15.7 | 15.8 |
 /// | 1_000_000 | 0.1 % | 15.7 | 17.9 | 17.9 | 19.0 | 19.0 | 20.2 |
 ///
-/// The alternatives: fingerprints of one length for all, long enough for forty doublings, take 4 bits more from the first item on; a share that
-/// dwindles as 1/j² takes 15 bits of fingerprint after twenty doublings at 1 %, where this takes 11.
+/// Alternatives: fingerprints of one length, long enough for forty doublings, take 4 bits more from the first
+/// item on. A share that shrinks as 1/j² takes fingerprints of 15 bits after twenty doublings at 1 %, where
+/// this takes 11.
 ///
-/// N. Dayan, I. Bercea, P. Reviriego, R. Pagh, *InfiniFilter: Expanding Filters to Infinity and Beyond*, SIGMOD 2023; N. Dayan, I. Bercea,
-/// R. Pagh, *Aleph Filter: To Infinity in Constant Time*, VLDB 2024. From those are variable lengths and void slots in both homes; sizes
-/// free of powers of two, and lengths that follow from what the table covers, are not.
+/// N. Dayan, I. Bercea, P. Reviriego, R. Pagh, *InfiniFilter: Expanding Filters to Infinity and Beyond*,
+/// SIGMOD 2023; N. Dayan, I. Bercea, R. Pagh, *Aleph Filter: To Infinity in Constant Time*, VLDB 2024.
+/// Variable lengths and void slots in both homes come from these papers. Sizes that are not powers of two,
+/// and lengths computed from what the table covers, do not.
 #[derive(Debug)]
 pub struct Growing {
     shape: GrowingShape,
     scheme: HashScheme,
     table: RunTable,
-    /// Bits of the fingerprints that go in now.
+    /// Bits of newly inserted fingerprints.
     fingerprint_bits: u32,
     doublings: u32,
-    /// Copies in it.
+    /// The number of stored copies.
     inserted: u64,
     lengths: Lengths,
 }
@@ -109,16 +117,17 @@ pub struct Growing {
 type Lengths = [u64; MAX_FINGERPRINT_BITS as usize + 1];
 const NO_SLOTS: Lengths = [0; MAX_FINGERPRINT_BITS as usize + 1];
 
-/// Slots that may cover one item. A lookup has to pass them all.
+/// The most slots that may cover one item. A lookup reads them all.
 const MAX_COPIES: u64 = 255;
 
 impl Growing {
-    /// A filter that begins with room for `capacity` items and keeps `target_fpr` however much it grows.
+    /// Creates a filter with initial room for `capacity` items, which keeps `target_fpr` after any growth.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -127,7 +136,7 @@ impl Growing {
         Self::with_shape(GrowingShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter that begins with exactly this shape.
+    /// Creates an empty filter that begins with exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -138,22 +147,24 @@ impl Growing {
         Ok(Self { shape, scheme, table, fingerprint_bits, doublings: 0, inserted: 0, lengths: NO_SLOTS })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in, growing if that takes more room. `true`: it was certainly not in before. `false`: mayhap it
-    /// was; there is one copy more now.
+    /// Inserts one copy of `item` and grows if necessary. `true`: it was certainly not a member before.
+    /// `false`: it may have been one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// Nothing is lost, whichever it is, and nothing changed.
-    /// * [`InsertError::CannotGrow`] if it is full, and the memory limit, the system or the size of the world forbid growing.
-    /// * [`InsertError::TooManyCopies`] if 255 copies of the item, or of others it cannot be told from, are in.
-    /// * [`InsertError::Full`] if copies of a few items crowd the end of a table that is not even half full: growing is no
-    ///   help against that.
+    /// On error, nothing has changed.
+    /// * [`InsertError::CannotGrow`] if it is full and cannot grow because of the memory limit, the system's
+    ///   memory or the largest table size.
+    /// * [`InsertError::TooManyCopies`] if it holds 255 copies of the item, or of other items with matching
+    ///   fingerprints.
+    /// * [`InsertError::Full`] if copies of a few items crowd the end of a table that is less than half full:
+    ///   growing would not help.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -168,14 +179,15 @@ impl Growing {
         self.put(hash, Repeat::AnotherCopy)
     }
 
-    /// Puts `item` in unless it answers *mayhap* already. `true`: it was new and is in now. `false`: mayhap it was here, and
-    /// nothing changed.
+    /// Inserts `item` unless it answers *maybe* already. `true`: it was new and is a member now. `false`: it
+    /// may have been a member before, and nothing changed.
     ///
-    /// For filters nothing is ever removed from: they need no copies, and never meet their limit. Where items are removed it
-    /// loses some: a new item that answers *mayhap* by chance is not put in, and is gone when the other one is removed.
+    /// Use this for filters from which nothing is ever removed: they need no copies and never reach the limit
+    /// of copies. With removals it causes false negatives: a new item that answers *maybe* by chance is not
+    /// inserted, and it is lost when the other item is removed.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), but for too many copies.
+    /// As [`insert`](Self::insert), except for too many copies.
     #[inline]
     pub fn insert_if_absent<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash_if_absent(self.scheme.hash(item))
@@ -190,12 +202,12 @@ impl Growing {
         self.put(hash, Repeat::Nothing)
     }
 
-    /// Puts one copy of each of `items` in, one after the other, and says how many were certainly not in before. Faster than
-    /// one by one once the filter is larger than the cache.
+    /// Inserts one copy of each of `items` in order and returns how many were certainly not members before.
+    /// If the filter is larger than the cache, this is faster than single inserts.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), at the first item that is refused. All items before it are in, and none behind it: by how
-    /// much [`inserted`](Self::inserted) rose says which one it was.
+    /// As [`insert`](Self::insert), at the first item that fails. All items before it are inserted, and none
+    /// after it. The increase of [`inserted`](Self::inserted) shows which one it was.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.put_all(items)
     }
@@ -217,7 +229,7 @@ impl Growing {
                 *hash = item.hashed(&self.scheme);
                 self.table.prefetch(self.place(*hash).home);
             }
-            // By the time it is their turn the table may have grown, and the lines been fetched in vain.
+            // The table may grow before an item is inserted; then its line was prefetched for nothing.
             for &hash in &hashes[..chunk.len()] {
                 new += u64::from(self.put(hash, Repeat::AnotherCopy)?);
             }
@@ -231,13 +243,14 @@ impl Growing {
         if put.is_err()
             && let Some(before) = before
         {
-            // It grew, and that was no help: a refusal changes nothing.
+            // It grew, and that did not help. An error must change nothing.
             *self = before;
         }
         put
     }
 
-    /// [`put`](Self::put), which may have grown in vain when it fails; `before` is what it was then.
+    /// Same as [`put`](Self::put), but it may have grown when it fails. `before` is then the filter before it
+    /// grew.
     fn put_growing(
         &mut self,
         hash: ItemHash,
@@ -263,10 +276,11 @@ impl Growing {
                         self.lengths[self.fingerprint_bits as usize] += 1;
                         return Ok(seen.covering == 0);
                     }
-                    // The runs reach the very end of a table with room elsewhere. By chance, that is as good as full; in a
-                    // table that is not half full it is no chance, and whoever did that could make it grow for ever.
-                    Err(NoRoom) if self.table.used() < limit / 2 => return Err(self.full()),
-                    Err(NoRoom) => {}
+                    // The runs reach the end of a table with room elsewhere. By chance, this happens only if
+                    // it is nearly full. In a table less than half full it is an attack, which could
+                    // otherwise make it grow forever.
+                    Err(RunTableFull) if self.table.used() < limit / 2 => return Err(self.full()),
+                    Err(RunTableFull) => {}
                 }
             }
             let small = self.grow()?;
@@ -274,7 +288,7 @@ impl Growing {
         }
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -288,8 +302,8 @@ impl Growing {
         lookup::covers(&self.table, self.place(hash))
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster than
-    /// asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         lookup::covers_batch(&self.table, &self.scheme, items, |hash| self.place(hash), answers);
     }
@@ -299,8 +313,8 @@ impl Growing {
         lookup::covers_batch(&self.table, &self.scheme, hashes, |hash| self.place(hash), answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are. 0 is certain; more than there are, as seldom as a non-member
-    /// answers *mayhap*.
+    /// Returns the number of copies of `item`. It is never too low, and 0 is certain. It is too high as
+    /// rarely as a non-member answers *maybe*.
     #[inline]
     #[must_use]
     pub fn count_estimate<I: Item + ?Sized>(&self, item: &I) -> u64 {
@@ -315,10 +329,10 @@ impl Growing {
         lookup::look(&self.table, &run, place.key, 0).covering
     }
 
-    /// Takes one copy of `item` out. Only for items that were inserted: one that was not, but answers *mayhap*, takes another
-    /// along.
+    /// Removes one copy of `item`. Only remove items that were inserted: removing any other item that answers
+    /// *maybe* removes another item.
     ///
-    /// `true`: a copy was taken out. `false`: it was certainly not in, and nothing changed.
+    /// `true`: a copy was removed. `false`: it was certainly not a member, and nothing changed.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
@@ -327,9 +341,10 @@ impl Growing {
     /// [`remove`](Self::remove) for an item already hashed.
     pub fn remove_hash(&mut self, hash: ItemHash) -> bool {
         let place = self.place(hash);
-        // The longest fingerprint that covers the item may be that of another item, which begins alike for all of its bits.
-        // The one of this item, which stays then, is a beginning of it, so it covers the other just as well: they trade
-        // places. Taking the shorter one would leave the longer to stand in for it, and that covers less.
+        // Removes the longest fingerprint that covers the item. It may belong to another item. Then the
+        // fingerprint of this item, which stays, is a prefix of it and also covers the other item: the two
+        // trade slots. Removing a shorter one could leave only the longer one for an item that it does not
+        // cover.
         let Some(run) = self.table.run(place.home) else { return false };
         let seen = lookup::look(&self.table, &run, place.key, 0);
         let Some((at, content)) = seen.longest else { return false };
@@ -338,18 +353,18 @@ impl Growing {
         self.table.remove(place.home, &run, at);
         self.inserted = self.inserted.saturating_sub(1);
         if self.inserted == 0 && self.table.used() > 0 {
-            // What is left stood in for nobody: void slots in homes their item does not have.
+            // The remaining slots belong to no item: they are void slots in further homes of removed items.
             self.table.clear();
             self.lengths = NO_SLOTS;
         }
         true
     }
 
-    /// Forgets everything, and is as small as it was at first.
+    /// Removes all items and returns to the initial size.
     pub fn clear(&mut self) {
         match Self::with_shape(self.shape, self.scheme) {
             Ok(small) => *self = small,
-            // Without memory even for that it stays as large as it is.
+            // If there is no memory even for that, the table keeps its size.
             Err(_) => {
                 self.table.clear();
                 (self.inserted, self.lengths) = (0, NO_SLOTS);
@@ -357,86 +372,88 @@ impl Growing {
         }
     }
 
-    /// From now on the table may take `limit_bytes`, or any amount. One that is larger already stays, until it is full.
+    /// Sets the memory limit of the table; `None` removes it. A table that is already larger stays and
+    /// accepts items until it is full.
     pub const fn limit_memory(&mut self, limit_bytes: Option<u64>) {
         self.shape = self.shape.limited(limit_bytes);
     }
 
-    /// What it began with.
+    /// Returns the initial shape.
     #[must_use]
     pub const fn shape(&self) -> &GrowingShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// How often it has doubled.
+    /// Returns how often the filter has doubled.
     #[must_use]
     pub const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Copies it has room for before it doubles again.
+    /// Returns the number of copies it holds before it doubles again.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.inserted + slot_limit(self.table.homes()).saturating_sub(self.table.used())
     }
 
-    /// The rate it promised, after any growth.
+    /// Returns the promised false-positive rate, which holds after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it by its own count: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies by the filter's own count: insertions, duplicates included, less
+    /// removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// Bits of the fingerprints that go in now.
+    /// Returns the bits of newly inserted fingerprints.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
     }
 
-    /// The rate by the model, from the fingerprints that are really in the table. Copies count as different items do, so with
-    /// many of them it is lower.
+    /// Returns the false-positive rate that the model predicts from the fingerprints in the table. It counts
+    /// copies as different items, so with many copies the actual rate is lower.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         growing::expected_fpr(self.covered()).min(1.0)
     }
 
-    /// Slots whose fingerprint has no bit left: whatever has their home answers *mayhap*. They are part of the promised rate, as
-    /// which they never take more than that share of the table.
+    /// Returns the number of slots whose fingerprint has no bit left: every item with their home answers
+    /// *maybe*. They are part of the promised rate, so they never exceed that share of the table.
     #[must_use]
     pub const fn void_slots(&self) -> u64 {
         self.lengths[0]
     }
 
-    /// The share of slots that are taken, of those it has homes for. It doubles at nine tenths.
+    /// Returns the slots in use per home. The filter doubles at nine tenths.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.table.used() as f64 / self.table.homes() as f64
     }
 
-    /// Memory the table takes.
+    /// Returns the memory that the table takes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.table.memory_bytes()
     }
 
-    /// Bits of memory per copy in it; infinite while there are none.
+    /// Returns the bits of memory per stored copy, or infinity if it holds none.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted as f64
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -444,26 +461,26 @@ impl Growing {
         Ok(Self { table: self.table.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one. It grows on as the encoded one would have.
+    /// Decodes a filter and checks every byte. It continues to grow as the encoded one would have.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Growing`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Growing`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 
     #[inline(always)]
-    fn place(&self, hash: ItemHash) -> Place {
-        Place::of(hash, self.shape.homes(), self.doublings)
+    fn place(&self, hash: ItemHash) -> SlotPlace {
+        SlotPlace::of(hash, self.shape.homes(), self.doublings)
     }
 
-    /// The share of all hashes its slots cover.
+    /// Returns the share of all hashes that its slots cover.
     fn covered(&self) -> f64 {
         let homes = self.table.homes();
         self.lengths.iter().zip(0..).map(|(&slots, len)| growing::covered(slots as f64, len, homes)).sum()
@@ -473,19 +490,19 @@ impl Growing {
         InsertError::Full { inserted: self.inserted, capacity: self.capacity() }
     }
 
-    /// Twice the table, or everything as it was. Hands back the filter as it was before.
+    /// Doubles the table and returns the filter as it was before. On error, nothing has changed.
     #[cold]
     fn grow(&mut self) -> Result<Self, InsertError> {
         let refused = |cause| InsertError::CannotGrow { capacity: self.capacity(), layers: 1, cause };
         let (homes, fingerprint_bits) = self.next_table().map_err(refused)?;
         let mut grown = Appender::with_homes(homes, fingerprint_bits + 1).map_err(refused)?;
-        let lengths = self.pour_into(&mut grown).map_err(|NoRoom| self.full())?;
+        let lengths = self.pour_into(&mut grown).map_err(|RunTableFull| self.full())?;
         let (table, doublings) = (grown.finish(), self.doublings + 1);
         let grown = Self { table, fingerprint_bits, doublings, lengths, ..*self };
         Ok(std::mem::replace(self, grown))
     }
 
-    /// Homes and fingerprints of the table twice this size.
+    /// Returns the homes and the fingerprint bits of the next table, which is twice the size.
     fn next_table(&self) -> Result<(u64, u32), BuildError> {
         let homes = self.table.homes() * 2;
         if homes > MAX_HOMES {
@@ -502,13 +519,14 @@ impl Growing {
         Ok((homes, bits))
     }
 
-    /// Writes every slot into the table twice the size: the first bit of its fingerprint says into which half.
-    fn pour_into(&self, grown: &mut Appender) -> Result<Lengths, NoRoom> {
+    /// Writes every slot into the table of twice the size: the first bit of its fingerprint chooses the half.
+    fn pour_into(&self, grown: &mut Appender) -> Result<Lengths, RunTableFull> {
         let (view, mut lengths) = (self.table.view(Plain), NO_SLOTS);
         for half in 0..2 {
             for (home, run) in self.table.runs() {
                 for content in run.map(|at| view.get(at)) {
-                    // No bit says in which half the item of a void slot is: it stays in both. The order of a run stays too.
+                    // A void slot has no bit to choose the half, so it goes to both. This also keeps the
+                    // order of a run.
                     let void = content == slot::VOID;
                     if void || content & 1 == half {
                         let rest = if void { content } else { content >> 1 };
@@ -522,16 +540,16 @@ impl Growing {
     }
 }
 
-/// What to do about an item that answers *mayhap* already.
+/// The action for an item that already answers *maybe*.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repeat {
     AnotherCopy,
     Nothing,
 }
 
-/// Placement scheme 1: [`Place`], and runs in the order of their slots' contents.
+/// Placement scheme 1: [`SlotPlace`], and runs in the order of their slots' contents.
 const PLACEMENT: u16 = 1;
-/// How "no limit" travels.
+/// The encoding of "no limit".
 const NO_LIMIT: u64 = u64::MAX;
 
 impl codec::sealed::Sealed for Growing {}
@@ -590,7 +608,7 @@ impl Storable for Growing {
     }
 }
 
-/// The lengths of all fingerprints, if there is one in every slot and every run is in order.
+/// Returns the lengths of all fingerprints. Checks that every slot has one and every run is sorted.
 fn check_slots(table: &RunTable) -> Result<Lengths, DecodeError> {
     let (view, mut lengths) = (table.view(Plain), NO_SLOTS);
     for (home, run) in table.runs() {

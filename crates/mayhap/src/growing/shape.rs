@@ -1,17 +1,17 @@
-//! How a growing filter begins, and what becomes of it: sizes and rates after any growth.
+//! The initial shape of a growing filter, and its sizes and rates after any growth.
 
 use std::fmt;
 
 use crate::error::BuildError;
 use crate::run_table::RunTable;
 use crate::sizing::growing::{
-    self, AIMED_FIRST_SHARE, Growth, MAX_FINGERPRINT_BITS, MAX_HOMES, MIN_GROWING_RATE, slot_limit,
+    self, AIMED_FIRST_SHARE, GrowthSteps, MAX_FINGERPRINT_BITS, MAX_HOMES, MIN_GROWING_RATE, slot_limit,
 };
 use crate::sizing::{self, MAX_CAPACITY};
 use crate::store::LINE_BYTES;
 
-/// The measurements of a [`Growing`](crate::Growing) filter now and after any growth: known, checked and priced before any
-/// memory is taken.
+/// The shape of a [`Growing`](crate::Growing) filter now and after any growth: its dimensions and memory,
+/// checked before any memory is allocated.
 ///
 /// ```
 /// use mayhap::GrowingShape;
@@ -33,7 +33,8 @@ pub struct GrowingShape {
 }
 
 impl GrowingShape {
-    /// Begins with room for `capacity` items, and is wrong for at most `target_fpr` of the non-members however much it grows.
+    /// Returns a shape with initial room for `capacity` items. The false-positive rate is at most
+    /// `target_fpr` after any growth.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, a rate outside (0, 1) or below 10^-12.
@@ -42,10 +43,11 @@ impl GrowingShape {
         Self::from_parts(growing::first_homes(capacity), capacity, target_fpr, None)
     }
 
-    /// Begins with exactly `homes` homes and fingerprints of `fingerprint_bits` bits. It promises what that makes of it.
+    /// Returns a shape that begins with exactly `homes` homes and fingerprints of `fingerprint_bits` bits.
+    /// The promised rate follows from them.
     ///
     /// # Errors
-    /// [`BuildError`] for fewer than 2 homes, no bits at all, or a number past its limit.
+    /// [`BuildError`] for fewer than 2 homes, no bits, or a number above its limit.
     pub fn exactly(homes: u64, fingerprint_bits: u32) -> Result<Self, BuildError> {
         if fingerprint_bits == 0 || fingerprint_bits > MAX_FINGERPRINT_BITS {
             return Err(BuildError::FingerprintOutOfRange {
@@ -57,12 +59,12 @@ impl GrowingShape {
         check_homes(homes)?;
         let capacity = slot_limit(homes).min(MAX_CAPACITY);
         let covered = growing::covered(slot_limit(homes) as f64, fingerprint_bits, homes);
-        // A little above what it takes, so that working the bits out from the rate comes to these again.
+        // Slightly above the exact rate, so computing the bits from the rate gives the same bits again.
         let target_fpr = covered / AIMED_FIRST_SHARE * (1.0 + 1e-9);
         Self::from_parts(homes, capacity, target_fpr, None)
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(super) fn from_parts(
         homes: u64,
         capacity: u64,
@@ -83,8 +85,8 @@ impl GrowingShape {
         Ok(Self { homes, fingerprint_bits, capacity, target_fpr, limit_bytes })
     }
 
-    /// The table may take `limit_bytes`; a growth past that is refused. While it grows, the old table is there beside the new
-    /// one, and takes half of that again.
+    /// Limits the table to `limit_bytes`. The filter cannot grow past that. While it grows, the old table
+    /// takes half as much as the new one in addition.
     ///
     /// # Errors
     /// [`BuildError::TooLarge`] if not even the first table fits.
@@ -93,40 +95,40 @@ impl GrowingShape {
         Ok(self.limited(Some(limit_bytes)))
     }
 
-    /// The same with another limit, which need not allow for what is there already.
+    /// Returns the same shape with another limit, which may be below the memory already in use.
     pub(super) const fn limited(self, limit_bytes: Option<u64>) -> Self {
         Self { limit_bytes, ..self }
     }
 
-    /// How often it doubles until it holds `items` items.
+    /// Returns how often the filter doubles until it holds `items` items.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many, for the reason the growth would be refused.
+    /// [`BuildError`] if it can never hold that many, with the reason why it cannot grow.
     pub fn doublings_for(&self, items: u64) -> Result<u32, BuildError> {
         Ok((self.grown_to(items)?.homes() / self.homes).ilog2())
     }
 
-    /// Memory of the table once it holds `items` items.
+    /// Returns the memory of the table for `items` items.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many.
+    /// [`BuildError`] if it can never hold that many.
     pub fn memory_bytes_after(&self, items: u64) -> Result<u64, BuildError> {
         let grown = self.grown_to(items)?;
         table_bytes(grown.homes(), grown.fingerprint_bits())
     }
 
-    /// The rate by the model once `items` different items are in.
+    /// Returns the false-positive rate that the model predicts for `items` different items.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many.
+    /// [`BuildError`] if it can never hold that many.
     pub fn expected_fpr(&self, items: u64) -> Result<f64, BuildError> {
         Ok(growing::expected_fpr(self.grown_to(items)?.covered_at(items)))
     }
 
-    /// The table that holds `items` items, as it is when it is full.
-    fn grown_to(&self, items: u64) -> Result<Growth, BuildError> {
+    /// Returns the table that holds `items` items, as it is when full.
+    fn grown_to(&self, items: u64) -> Result<GrowthSteps, BuildError> {
         let too_low = BuildError::RateTooLow { got: self.target_fpr, limit: MIN_GROWING_RATE };
-        let mut full = Growth::first(self.homes, self.target_fpr).ok_or(too_low)?;
+        let mut full = GrowthSteps::first(self.homes, self.target_fpr).ok_or(too_low)?;
         while full.items() < items {
             let limit = full.items();
             full = full.doubled().ok_or(BuildError::CapacityOutOfRange { got: items, limit })?;
@@ -135,42 +137,43 @@ impl GrowingShape {
         Ok(full)
     }
 
-    /// `Ok` if there may be such a table.
+    /// Checks that such a table is allowed.
     pub(super) fn check_table(&self, homes: u64, fingerprint_bits: u32) -> Result<(), BuildError> {
         sizing::check_memory(table_bytes(homes, fingerprint_bits)?, self.limit_bytes.unwrap_or(u64::MAX))
     }
 
-    /// Homes of the first table. Every doubling doubles them.
+    /// Returns the number of homes of the first table. Every doubling doubles it.
     #[must_use]
     pub const fn homes(&self) -> u64 {
         self.homes
     }
 
-    /// Bits of the first fingerprints. At every doubling they lose one, and those that come then have as many as they need.
+    /// Returns the bits of the first fingerprints. They lose one at every doubling; fingerprints inserted
+    /// later have as many as they need.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
     }
 
-    /// Items it begins with room for.
+    /// Returns the number of items it has initial room for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap*, after any growth.
+    /// The promised limit of the false-positive rate, which holds after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The memory the table may take, if there is a limit.
+    /// Returns the memory limit of the table, if there is one.
     #[must_use]
     pub const fn limit_bytes(&self) -> Option<u64> {
         self.limit_bytes
     }
 
-    /// Memory of the first table.
+    /// Returns the memory of the first table.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         table_bytes(self.homes, self.fingerprint_bits).unwrap_or(u64::MAX)
@@ -184,14 +187,14 @@ impl GrowingShape {
 }
 
 fn check_homes(homes: u64) -> Result<(), BuildError> {
-    // One home has no slot to fill below nine tenths.
+    // A table with one home has no slot to fill below nine tenths.
     if !(2..=MAX_HOMES).contains(&homes) {
         return Err(BuildError::CapacityOutOfRange { got: homes, limit: MAX_HOMES });
     }
     Ok(())
 }
 
-/// A slot has the fingerprint and the bit that ends it.
+/// The bits of a slot: the fingerprint and the bit that ends it.
 fn table_bytes(homes: u64, fingerprint_bits: u32) -> Result<u64, BuildError> {
     Ok(RunTable::lines_for(homes, fingerprint_bits + 1)? * LINE_BYTES as u64)
 }

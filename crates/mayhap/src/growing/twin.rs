@@ -1,11 +1,13 @@
-//! The growing filter in the plainest words there are, to hold the real one against.
+//! A simple model of the growing filter, to compare the real one with.
 //!
-//! An item has a path of bits: its home in the first table, then the bits that follow. A slot is a beginning of such a path, and
-//! covers every item whose path begins so. Doubling changes no path and no slot, only how many bits of it are the home.
+//! An item has a path of bits: its home in the first table, then the bits that follow. A slot is a prefix of
+//! such a path, and covers every item whose path begins with it. Doubling changes no path and no slot, only
+//! how many bits of it are the home.
 
 use super::*;
 
-/// The home in the first table as 64 bits, the highest first; then all bits of `high`, the lowest first; then what is left of `low`.
+/// Returns the home in the first table as 64 bits, the highest first, then all bits of `high`, the lowest
+/// first, then the rest of `low`.
 fn path(hash: ItemHash, homes: u64) -> String {
     let product = u128::from(hash.low) * u128::from(homes);
     let from_the_lowest =
@@ -43,12 +45,12 @@ impl Twin {
         self.first_homes << self.doublings
     }
 
-    /// Bits of a path that are the home.
+    /// The number of bits of a path that form the home.
     fn home_bits(&self) -> usize {
         64 + self.doublings as usize
     }
 
-    /// A slot that does not even know all bits of its home stands in every home that begins so.
+    /// A slot shorter than the home is stored in every home that begins with it.
     fn used(&self) -> u64 {
         self.slots.iter().map(|slot| 1 << self.home_bits().saturating_sub(slot.len())).sum()
     }
@@ -78,7 +80,8 @@ impl Twin {
         let covering = (0..self.slots.len()).filter(|&i| path.starts_with(self.slots[i].as_str()));
         let Some(longest) = covering.max_by_key(|&i| self.slots[i].len()) else { return false };
         let slot = self.slots.swap_remove(longest);
-        // Where it stood in many homes it leaves only the one of this item: the others stay, as the other branches on the way.
+        // A slot stored in many homes is removed only from this item's home. The sibling branches along the
+        // path remain.
         for at in slot.len()..self.home_bits() {
             let branch = if path.as_bytes()[at] == b'0' { '1' } else { '0' };
             self.slots.push(format!("{}{branch}", &path[..at]));
@@ -103,7 +106,7 @@ fn agree(filter: &Growing, twin: &Twin, paths: &[(ItemHash, String)]) {
 }
 
 #[test]
-fn the_filter_does_what_its_twin_does() {
+fn growing_agrees_with_the_model() {
     let mut most_voids = 0;
     for (homes, bits, items) in
         [(16, 1, 60), (17, 2, 200), (40, 3, 500), (23, 5, 700), (64, 8, 900), (1000, 4, 900)]
@@ -144,5 +147,5 @@ fn the_filter_does_what_its_twin_does() {
         agree(&filter, &twin, &paths);
         assert_eq!((filter.inserted(), filter.table.used()), (0, 0));
     }
-    assert!(most_voids > 20, "{most_voids}: fingerprints must run out for this to prove anything");
+    assert!(most_voids > 20, "only {most_voids} void slots: fingerprints must run out in this test");
 }

@@ -6,7 +6,7 @@ use super::ItemHash;
 use super::named::{crypto, fnv, highwayhash, leveldb, murmur2, murmur3, siphash, xxhash, xxph3};
 use crate::item::{ItemEncoding, ItemValue};
 
-/// Which function of which program, with its seed, tweak or key. What its two halves are is said behind the arrow.
+/// The function of a program, with its seed, tweak or key. The text after the arrow describes its two halves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ForeignHash {
@@ -14,35 +14,36 @@ pub enum ForeignHash {
     Guava,
     /// Redisson: HighwayHash-128 with a fixed key → first word, second word.
     Redisson,
-    /// RedisBloom's Bloom filters: MurmurHash64A with a fixed seed → a; with a for a seed → b.
+    /// RedisBloom's Bloom filters: MurmurHash64A with a fixed seed → a; with a as the seed → b.
     RedisBloom,
     /// RedisBloom's cuckoo filters: MurmurHash64A, seed 0 → the hash; 0.
     RedisCuckoo,
-    /// Spark: its murmur3 x86 32 with this seed → h1, and with h1 for a seed h2 above it; 0.
+    /// Spark: its murmur3 x86 32 with this seed → h1, and with h1 as the seed h2 above it; 0.
     Spark {
         /// Always 0 in the first version of the format.
         seed: i32,
     },
     /// Parquet: XXH64, seed 0 → the hash; 0.
     Parquet,
-    /// DCSO's bloom: FNV-1 64, modulo the largest prime of 64 bits → that; 0.
+    /// DCSO's bloom: FNV-1 64, modulo the largest prime of 64 bits → the remainder; 0.
     Dcso,
-    /// DataSketches: XXH64 with this seed → h0; with h0 for a seed → h1. Where h1 is even, the lowest bit of h0 decides nothing and is cleared.
-    /// Empty text, which DataSketches neither takes nor finds, is the pair 1 and 0, which so no other item can have.
+    /// DataSketches: XXH64 with this seed → h0; with h0 as the seed → h1. If h1 is even, the lowest bit of h0 has no effect and
+    /// is cleared. DataSketches neither stores nor finds empty text. It is the pair 1 and 0, which no other item can have.
     DataSketches {
-        /// 9001 unless somebody chose another.
+        /// 9001 by default.
         seed: u64,
     },
-    /// rbloom as its readme shows it: the first 16 bytes of SHA-256, big-endian → low half, high half.
+    /// rbloom as in its readme: the first 16 bytes of SHA-256, big-endian → low half, high half.
     Rbloom,
     /// Bitcoin's block filters: SipHash-2-4 with this key → the hash; 0.
     BlockFilter {
         /// The first 16 bytes of the block's hash, for BIP 158.
         key: [u8; 16],
     },
-    /// Fuse and xor filters of numbers: the number itself; 0. Items of other lengths than 8 bytes have the XXH3-64 of their bytes for a number.
+    /// Fuse and xor filters of numbers: the number itself; 0. For items that do not have 8 bytes, the number is the XXH3-64 of
+    /// their bytes.
     Number,
-    /// LevelDB's, of 32 bits → the hash; 0.
+    /// LevelDB's 32-bit hash → the hash; 0.
     LevelDb,
     /// RocksDB's before format version 5: LevelDB's with signed tail bytes → the hash; 0.
     RocksDb,
@@ -60,10 +61,10 @@ const REDIS_BLOOM_SEED: u64 = 0xc6a4_a793_5bd1_e995;
 /// The largest prime of 64 bits.
 const LARGEST_PRIME: u64 = 18_446_744_073_709_551_557;
 
-/// What DataSketches ignores.
+/// The hash of empty text, which DataSketches ignores.
 const NOWHERE: ItemHash = ItemHash { low: 1, high: 0 };
 
-/// Numbers of hash schemes below this are ours.
+/// Scheme numbers below this are our own.
 const FIRST_NUMBER: u16 = 16;
 
 impl ForeignHash {
@@ -89,7 +90,7 @@ impl ForeignHash {
             }
     }
 
-    /// What the header keeps where our own schemes have their seed or key.
+    /// The bytes that the header stores in place of a seed or key of our own schemes.
     fn secret(self) -> [u8; 16] {
         let mut secret = [0; 16];
         match self {
@@ -164,17 +165,17 @@ impl ForeignHash {
     }
 }
 
-/// RedisBloom's pair for an item. Out of line, so that our own schemes stay small where they are inlined; in a loop over items the
-/// CPU still begins the next one while it waits for this one's second half.
+/// RedisBloom's pair for an item. Out of line, so that our own schemes stay small where they are inlined. In a loop over items
+/// the CPU still begins the next item while it waits for the second half of this one.
 #[inline(never)]
 pub(super) fn redis_bloom_hash(bytes: &[u8]) -> ItemHash {
     let [low, high] = murmur2::murmur64a_twice(bytes, REDIS_BLOOM_SEED);
     ItemHash { low, high }
 }
 
-/// How a filter of another program hashes its items: what they are as bytes, and the function.
+/// How a filter of another program hashes its items: their encoding as bytes, and the function.
 ///
-/// Filters read with [`codec`](crate::codec) have one; there is no other way to make it.
+/// Only filters read with [`codec`](crate::codec) have one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ForeignScheme {
     hash: ForeignHash,
@@ -192,7 +193,7 @@ impl ForeignScheme {
         self.hash
     }
 
-    /// How items become the bytes that are hashed.
+    /// How items are encoded as the bytes that are hashed.
     #[must_use]
     pub const fn items(&self) -> ItemEncoding {
         self.items
@@ -206,7 +207,7 @@ impl ForeignScheme {
         self.hash.secret()
     }
 
-    /// The scheme with this number, these bytes for a seed or key and this encoding, if there is one.
+    /// The scheme with this number, these bytes as seed or key, and this encoding, if there is one.
     pub(crate) fn from_parts(number: u16, secret: [u8; 16], items: ItemEncoding) -> Option<Self> {
         ForeignHash::from_parts(number, secret).map(|hash| Self { hash, items })
     }
@@ -234,7 +235,7 @@ impl From<ForeignScheme> for super::HashScheme {
     }
 }
 
-/// A block's key is public, so nothing is hidden.
+/// The key of a block is public, so nothing is hidden.
 impl fmt::Debug for ForeignHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -290,7 +291,7 @@ mod tests {
     ];
 
     #[test]
-    fn numbers_and_secrets_lead_back_to_the_function() {
+    fn numbers_and_keys_map_back_to_the_function() {
         for (hash, number) in ALL.into_iter().zip(FIRST_NUMBER..) {
             assert_eq!(hash.number(), number);
             assert_eq!(ForeignHash::from_parts(number, hash.secret()), Some(hash));
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_way_for_bytes_is_the_function_itself() {
+    fn the_shortcut_for_bytes_equals_the_function() {
         let redis = ForeignScheme::new(ForeignHash::RedisBloom, ItemEncoding::Bytes);
         let item = [7, 1, 255, 0, 128, 9, 3].repeat(9);
         for len in 0..item.len() {

@@ -1,11 +1,11 @@
-//! Items become an [`ItemHash`] here, once; every filter works from it.
+//! Hashing: each item becomes an [`ItemHash`] once, and every filter works from it.
 //!
 //! ```text
 //! item bytes ──[ HashScheme: fast | keyed ]──▶ ItemHash (128 bits) ──▶ positions in a filter
 //! ```
 //!
-//! A [`HashScheme`] decides the hash of every byte string and is frozen once released: it has a number in
-//! the header of an encoded filter, and a better idea gets the next number.
+//! A [`HashScheme`] defines the hash of every byte string and is frozen once released: its number is in the header of an
+//! encoded filter, and a new scheme gets the next number.
 
 #[cfg(feature = "named-hashes")]
 pub mod named;
@@ -18,31 +18,31 @@ mod scheme;
 pub use foreign::{ForeignHash, ForeignScheme};
 pub use scheme::{HashScheme, SecretKey};
 
-/// The hash of one item: 128 well-mixed bits, computed once and asked often.
+/// The hash of one item: 128 well-mixed bits, computed once and used many times.
 ///
-/// 128 bits, because with 2^40 items a 64-bit hash alone would be wrong for 1 non-member in 2^24, far more often than a
-/// rate of 1e-9 allows.
+/// It has 128 bits because with 2^40 items a 64-bit hash alone would cause a false-positive rate of 1 in 2^24, far more than
+/// a rate of 1e-9 allows.
 ///
-/// Get one from [`HashScheme::hash`] or a filter's own `hash`. A hash made with one scheme means
-/// nothing to a filter that uses another: it would answer `no` for its own items.
+/// Get one from [`HashScheme::hash`] or a filter's own `hash`. A hash made with one scheme is meaningless to a filter that
+/// uses another: it would answer `no` for its own items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ItemHash {
     pub(crate) low: u64,
     pub(crate) high: u64,
 }
 
-/// 128 bits that the caller vouches for: every bit depends on every bit of the item.
+/// Uses 128 bits as they are. The caller guarantees that every bit depends on every bit of the item.
 ///
-/// Filters take their positions straight from these bits. Counters, database ids, or a weak hash put in here
-/// break the promised rate; for those there is [`ItemHash::from_unmixed`].
+/// Filters take their positions straight from these bits. Counters, database ids or a weak hash would break the promised
+/// rate; use [`ItemHash::from_unmixed`] for those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WellMixed(pub u128);
 
 impl ItemHash {
     /// Mixes 64 bits of any quality (an id, a counter, another library's hash) into a full hash.
     ///
-    /// Sequential integers come out as well spread as random ones. Two callers with equal bits get equal hashes,
-    /// so the collisions of a 64-bit hash stay: past some 2^32 items prefer hashing the items themselves.
+    /// Sequential integers are spread as well as random ones. Equal bits give equal hashes, so the collisions of a 64-bit
+    /// hash remain: above about 2^32 items it is better to hash the items themselves.
     #[must_use]
     pub fn from_unmixed(bits: u64) -> Self {
         HashScheme::fast(0).hash(&bits)
@@ -54,7 +54,7 @@ impl ItemHash {
         u128::from(self.high) << 64 | u128::from(self.low)
     }
 
-    /// A hash as unrelated to this one as that of another item; a different one for every `tweak`.
+    /// A hash that is as unrelated to this one as that of another item, and different for every `tweak`.
     #[must_use]
     pub(crate) fn tweaked(self, tweak: u64) -> Self {
         if tweak == 0 {

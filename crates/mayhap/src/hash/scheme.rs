@@ -18,22 +18,26 @@ use crate::item::ItemValue;
 ///
 /// | scheme | number | function | for |
 /// |---|---|---|---|
-/// | fast | 1 | XXH3-128, 64-bit seed | items nobody chooses in order to hurt you |
-/// | keyed | 2 | SipHash-1-3-128, secret 128-bit key | items that non-members choose |
+/// | fast | 1 | XXH3-128, 64-bit seed | trusted items |
+/// | keyed | 2 | SipHash-1-3-128, secret 128-bit key | items chosen by clients you do not trust |
 ///
 /// Filters read from other programs' files have a third kind, numbered from 16 on: `Foreign`, the function of that program.
 ///
-/// Both give the same answer on every platform. *fast* with a secret seed stops accidents, not attackers: whoever
-/// sees the code can forge items that collide. *keyed* costs 10 to 20 ns more for a short item and cannot be forged
-/// without the key, which any encoded copy of the filter contains.
+/// Both give the same hashes on every platform. *fast* with a secret seed prevents accidents, not attacks: an attacker who
+/// reads the code can forge items that collide. *keyed* cannot be forged without the key. Every encoded copy of the filter
+/// contains the key.
+///
+/// *keyed* is slower. For lookups of 8-byte items that are not members, our records of a `Bloom` filter at 1 % have 22 ns
+/// more at 10^6 items (36 instead of 15 ns) and 99 ns more at 10^7 (135 instead of 36 ns). In
+/// batches it is 13 and 17 ns more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-// A tag of its own: hidden among the foreign functions' tags it would take every lookup longer to find.
+// A variant of its own: among the foreign functions, every lookup would take longer to find it.
 #[repr(u8)]
 pub enum HashScheme {
     /// XXH3-128 with a seed.
     Fast {
-        /// Filters that should be merged, or asked with each other's hashes, share it.
+        /// Filters that are merged, or that share hashes, must have the same seed.
         seed: u64,
     },
     /// SipHash-1-3-128 with a secret key.
@@ -41,12 +45,12 @@ pub enum HashScheme {
         /// The secret.
         key: SecretKey,
     },
-    /// The function of another program, in filters read from its files. Only as good as that program's.
+    /// The function of another program, in filters read from its files. Its quality is that program's.
     #[cfg(feature = "formats")]
     Foreign(ForeignScheme),
 }
 
-/// The secret of a keyed filter. Its `Debug` form hides the bytes.
+/// The secret key of a keyed filter. Its `Debug` form hides the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretKey([u8; 16]);
 
@@ -57,16 +61,16 @@ impl HashScheme {
         Self::Fast { seed }
     }
 
-    /// The keyed scheme with a key of the caller's, for filters that must share one.
+    /// The keyed scheme with the given key, for filters that must share one.
     #[must_use]
     pub const fn keyed(key: SecretKey) -> Self {
         Self::Keyed { key }
     }
 
-    /// The keyed scheme with a fresh secret from the operating system.
+    /// The keyed scheme with a new random key from the operating system.
     ///
     /// # Errors
-    /// [`BuildError::NoRandomness`] where the system refuses to give any.
+    /// [`BuildError::NoRandomness`] if the system returns no random bytes.
     pub fn keyed_random() -> Result<Self, BuildError> {
         SecretKey::random().map(Self::keyed)
     }
@@ -94,7 +98,7 @@ impl HashScheme {
             Self::Keyed { key } => item.with_bytes(|bytes| keyed_hash(key, bytes)),
             #[cfg(feature = "formats")]
             Self::Foreign(foreign) => item.with_value(|value| match value {
-                // What a server is asked all day: no encoding, no choice among functions.
+                // The most frequent case in a server: no encoding, no choice among functions.
                 ItemValue::Bytes(bytes) if foreign.is_redis_bloom() => redis_bloom_hash(bytes),
                 value => foreign.hash(value),
             }),
@@ -131,23 +135,23 @@ impl fmt::Debug for HashScheme {
 }
 
 impl SecretKey {
-    /// A key of the caller's.
+    /// A key with the given bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// A fresh secret from the operating system.
+    /// A new random key from the operating system.
     ///
     /// # Errors
-    /// [`BuildError::NoRandomness`] where the system refuses to give any.
+    /// [`BuildError::NoRandomness`] if the system returns no random bytes.
     pub fn random() -> Result<Self, BuildError> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|_| BuildError::NoRandomness)?;
         Ok(Self(bytes))
     }
 
-    /// The secret itself: for storing it where secrets are kept.
+    /// The secret bytes, to store them in a safe place.
     #[must_use]
     pub const fn expose(&self) -> &[u8; 16] {
         &self.0
@@ -164,7 +168,7 @@ impl fmt::Debug for SecretKey {
 mod tests {
     use super::*;
 
-    /// Frozen: other programs and older files depend on these. A new idea gets a new scheme number.
+    /// Frozen: other programs and older files depend on these hashes. A change needs a new scheme number.
     #[test]
     fn the_schemes_never_change() {
         let fast = HashScheme::fast(42);
@@ -176,7 +180,7 @@ mod tests {
         assert_eq!(keyed.hash("mayhap").to_u128(), keyed_reference(b"mayhap"));
     }
 
-    /// SipHash-1-3 with 128-bit output, written out from its definition as the twin of the crate we use.
+    /// SipHash-1-3 with 128-bit output, written from its definition, to compare with the crate we use.
     fn keyed_reference(message: &[u8]) -> u128 {
         let key: [u8; 16] = std::array::from_fn(|i| i as u8);
         let k0 = u64::from_le_bytes(key[..8].try_into().unwrap());

@@ -1,10 +1,10 @@
-//! The positions other programs take, each as their own code draws them. Every one is frozen, for their files are.
+//! The positions that other programs compute, by the rules of their own code. All are frozen, because their files are.
 //!
 //! ```text
 //! Guava64      low, low + high, low + 2·high …          each & 2^63-1, mod bits
 //! Guava32      a + b, a + 2b …  in 32 bits              negative: all bits flipped; mod bits
 //! Redisson     low, + high, + low, + high …             each & 2^63-1, mod bits
-//! RedisBloom   low, low + high, low + 2·high …          mod bits; `redis` draws the same without dividing
+//! RedisBloom   low, low + high, low + 2·high …          mod bits; `redis` computes the same without dividing
 //! Spark2       a·(2^31-1) + b, + 2b …                   negative: all bits flipped; mod bits
 //! Dcso         low·g mod p, ·g mod p …                  mod bits
 //! DataSketches low + high, low + 2·high …               >> 1, mod bits; low odd, high even: nowhere
@@ -13,12 +13,12 @@
 //! Cassandra    high, high + low, …    signed            |mod bits|
 //! ```
 
-use super::{Range, Stream};
+use super::{Range, PositionStream};
 #[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};
 
-/// How a classic filter turns the hash of an item into positions. Its number is in the header of an encoded filter and
+/// How a classic filter computes positions from the hash of an item. Its number is in the header of an encoded filter and
 /// never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub enum BloomPlacement {
 }
 
 impl BloomPlacement {
-    /// All of them, in the order of their numbers.
+    /// All rules, in the order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::Mayhap,
         Self::Guava64,
@@ -70,7 +70,7 @@ impl BloomPlacement {
         self as u16 + 1
     }
 
-    /// Do filters that hash like this place their items so? RedisBloom's placement is also that of keyed filters of the `BF.*` family.
+    /// Do filters with this hash use this placement? Keyed filters of the `BF.*` family also use RedisBloom's placement.
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
         #[cfg(feature = "formats")]
         if let HashScheme::Foreign(foreign) = scheme {
@@ -96,7 +96,7 @@ impl BloomPlacement {
         }
     }
 
-    /// The most probes a filter so placed may take per item.
+    /// The most probes per item of a filter with this placement.
     pub(crate) const fn max_probes(self) -> u32 {
         match self {
             Self::Mayhap => super::MAX_PROBES,
@@ -105,7 +105,7 @@ impl BloomPlacement {
         }
     }
 
-    /// The placement of this number.
+    /// The placement with this number.
     #[must_use]
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|placement| placement.number() == number)
@@ -148,7 +148,7 @@ impl ForeignProbes {
     }
 }
 
-impl Stream for ForeignProbes {
+impl PositionStream for ForeignProbes {
     #[inline]
     fn position(&self, range: Range) -> u64 {
         let drawn = match self.rule {
@@ -205,8 +205,8 @@ impl Stream for ForeignProbes {
         self.index = self.index.wrapping_add(1);
     }
 
-    /// DataSketches ignores empty text. With an even `high` the lowest bit of `low` is shifted out of every position: hashes of items
-    /// have it clear, so that the odd ones are free to mean this.
+    /// DataSketches ignores empty text. If `high` is even, the lowest bit of `low` is shifted out of every position. Hashes of
+    /// items have it clear, so odd ones are free to mean empty text.
     #[inline]
     fn is_nowhere(&self) -> bool {
         self.rule == BloomPlacement::DataSketches
@@ -246,22 +246,22 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_for_our_placement_and_for_redis_blooms() {
+    fn a_key_suits_our_placement_and_redisblooms() {
         let keyed = HashScheme::keyed(crate::SecretKey::new([7; 16]));
         let suited: Vec<_> =
             BloomPlacement::ALL.into_iter().filter(|placement| placement.suits(&keyed)).collect();
         assert_eq!(suited, [BloomPlacement::Mayhap, BloomPlacement::RedisBloom]);
-        assert!(!BloomPlacement::RedisBloom.suits(&HashScheme::fast(7)), "a seed is no key");
+        assert!(!BloomPlacement::RedisBloom.suits(&HashScheme::fast(7)), "a seed is not a key");
     }
 
     #[test]
-    fn only_datasketches_knows_a_hash_that_is_nowhere() {
+    fn only_datasketches_has_a_hash_without_positions() {
         for rule in BloomPlacement::ALL {
             let nowhere = |low, high| {
                 let mut probes = ForeignProbes::new(rule, ItemHash { low, high });
                 let before = probes.is_nowhere();
                 (0..9).for_each(|_| probes.advance());
-                assert_eq!(probes.is_nowhere(), before, "{rule:?} forgets it while moving on");
+                assert_eq!(probes.is_nowhere(), before, "{rule:?} loses it on the next position");
                 before
             };
             assert_eq!(nowhere(1, 0), rule == BloomPlacement::DataSketches);

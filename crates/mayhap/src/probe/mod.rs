@@ -7,12 +7,13 @@
 //! state ─▶ reduce ─▶ position 1 …
 //! ```
 //!
-//! Plain double hashing (`low + i · high`) draws arithmetic progressions: in a small filter two items then share *all*
-//! their positions far more often than k independent probes would, and a rate of 1e-6 for 1 000 items is out of reach.
-//! The rotation brings other bits of the state to the top, where [`reduce`] reads them, so every position depends on
-//! fresh bits. By 27, because no few of its multiples come near a multiple of 64. By 21 (three make 63) a filter of 4 items was wrong
-//! 13 % more often than with independent probes, and without rotation six times as often; by 27 there is nothing to be seen, nor with a
-//! multiplication in its place, which takes longer.
+//! Plain double hashing (`low + i · high`) produces arithmetic progressions. In a small filter two items then share *all*
+//! their positions far more often than with k independent probes, and a rate of 1e-6 for 1 000 items is out of reach. The
+//! rotation brings other bits of the state to the top, where [`reduce`] reads them, so every position depends on new bits.
+//!
+//! The rotation is by 27, because no small multiple of 27 is close to a multiple of 64. With 21 (three make 63) a filter of 4
+//! items had 13 % more false positives than with independent probes, and six times as many without a rotation. With 27 there
+//! is no difference. A multiplication instead is as good, but takes longer.
 
 mod foreign;
 mod range;
@@ -25,28 +26,29 @@ pub(crate) use redis::RedisProbes;
 
 use crate::hash::{ItemHash, reduce};
 
-/// The most probes any filter of ours takes per item.
+/// The most probes per item in our own filters.
 pub(crate) const MAX_PROBES: u32 = 64;
-/// The most probes a filter of another program takes per item: what fits Guava's byte.
+/// The most probes per item in a filter of another program: Guava stores the number in a byte.
 pub(crate) const MAX_FOREIGN_PROBES: u32 = 255;
-/// The most probes a filter of RedisBloom's takes per item: what the lowest rate above 0 asks for.
+/// The most probes per item in a filter of RedisBloom: the number for the lowest rate above 0.
 pub(crate) const MAX_REDIS_PROBES: u32 = 1075;
 
-/// The positions of one item, one after the other and without an end.
-pub(crate) trait Stream: Copy + Default {
-    /// The current position, always in `range`; what reads without a bounds check relies on it.
+/// The positions of one item, an endless sequence.
+pub(crate) trait PositionStream: Copy + Default {
+    /// The current position, always in `range`. Reads without a bounds check rely on it.
     fn position(&self, range: Range) -> u64;
 
-    /// On to the next position.
+    /// Advances to the next position.
     fn advance(&mut self);
 
-    /// Is this an item that a filter neither takes nor ever holds? Its positions then mean nothing. Asked before and after moving on.
+    /// Is this an item that a filter neither stores nor finds? Its positions are meaningless then. May be called before and
+    /// after advancing.
     #[inline(always)]
     fn is_nowhere(&self) -> bool {
         false
     }
 
-    /// The current position, moving on.
+    /// Returns the current position and advances.
     #[inline(always)]
     fn next(&mut self, range: Range) -> u64 {
         let position = self.position(range);
@@ -57,7 +59,7 @@ pub(crate) trait Stream: Copy + Default {
 
 const ROTATION: u32 = 27;
 
-/// The positions of one item: an endless stream, of which a filter takes its number of probes.
+/// The positions of one item: an endless sequence, of which a filter uses its number of probes.
 ///
 /// Frozen as placement scheme 1.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +75,7 @@ impl Probes {
     }
 }
 
-impl Stream for Probes {
+impl PositionStream for Probes {
     #[inline(always)]
     fn position(&self, range: Range) -> u64 {
         reduce(self.state, range.len())

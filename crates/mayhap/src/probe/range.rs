@@ -1,4 +1,4 @@
-//! How many positions there are to draw from, and how to come down to them without dividing.
+//! The number of positions, and a remainder without a division.
 
 use std::hint::select_unpredictable;
 
@@ -6,18 +6,18 @@ use std::hint::select_unpredictable;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Range {
     len: u64,
-    /// 2^64 / `len`, rounded down, and one less where that leaves nothing over: it is what [`Range::remainder`] relies on.
+    /// 2^64 / `len`, rounded down, minus one if it divides exactly. [`Range::remainder`] relies on this.
     reciprocal: u64,
 }
 
 impl Range {
-    /// Divides once. The compiler leaves that out where only the length is asked for.
+    /// Divides once. The compiler removes the division if only the length is used.
     #[inline(always)]
     pub(crate) const fn of(len: u64) -> Self {
         Self { len, reciprocal: u64::MAX / if len == 0 { 1 } else { len } }
     }
 
-    /// How many there are.
+    /// The number of positions.
     #[inline(always)]
     pub(crate) const fn len(self) -> u64 {
         self.len
@@ -25,13 +25,13 @@ impl Range {
 
     /// `bits` modulo [`len`](Self::len), by two multiplications.
     ///
-    /// The reciprocal falls short of 2^64 / `len` by at most 1, and so the quotient of any 64 bits by less than 1: rounded down it is
-    /// the true one or the one before, and what is left is less than twice `len`.
+    /// The reciprocal is below 2^64 / `len` by at most 1, so the quotient of any 64 bits is too low by less than 1. Rounded down
+    /// it is the true quotient or the one before, and the remainder is less than twice `len`.
     #[inline(always)]
     pub(crate) fn remainder(self, bits: u64) -> u64 {
         let quotient = ((u128::from(bits) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = bits.wrapping_sub(quotient.wrapping_mul(self.len));
-        // Which of the two it is depends on the item, and a branch on it would be mispredicted half of the time.
+        // Which of the two it is depends on the item; a branch would be mispredicted half of the time.
         select_unpredictable(rest < self.len, rest, rest.wrapping_sub(self.len))
     }
 }
@@ -41,7 +41,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lengths of every magnitude, and those where a reciprocal goes wrong first.
+    /// Lengths of every magnitude, and those where an imprecise reciprocal fails first.
     pub(in crate::probe) fn lengths() -> impl Strategy<Value = u64> {
         let near =
             |middle: u64| (0..64_u64).prop_map(move |off| middle.wrapping_add(off).wrapping_sub(32).max(1));

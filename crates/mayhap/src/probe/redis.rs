@@ -1,7 +1,7 @@
-//! RedisBloom's positions, the same as [`ForeignProbes`](super::ForeignProbes) draws for it, without a division and without asking whose
-//! rule it is at every probe: a server that speaks RedisBloom's language does little else.
+//! RedisBloom's positions, the same as those of [`ForeignProbes`](super::ForeignProbes), but without a division and without
+//! checking the rule at every probe: a server for RedisBloom's commands does little else.
 
-use super::{Range, Stream};
+use super::{Range, PositionStream};
 use crate::hash::ItemHash;
 
 /// The positions of one item by RedisBloom's rule: `low + i · high` in 64 bits, modulo the bits.
@@ -18,7 +18,7 @@ impl RedisProbes {
     }
 }
 
-impl Stream for RedisProbes {
+impl PositionStream for RedisProbes {
     #[inline(always)]
     fn position(&self, range: Range) -> u64 {
         range.remainder(self.state)
@@ -41,7 +41,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(5_000))]
 
         #[test]
-        fn positions_are_those_of_the_plain_twin(len in lengths(), low in any::<u64>(), high in any::<u64>()) {
+        fn positions_equal_those_of_the_plain_implementation(len in lengths(), low in any::<u64>(), high in any::<u64>()) {
             let hash = ItemHash { low, high };
             let range = Range::of(len);
             let (mut fast, mut plain) = (RedisProbes::new(hash), ForeignProbes::new(BloomPlacement::RedisBloom, hash));

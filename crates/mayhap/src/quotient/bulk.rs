@@ -1,8 +1,8 @@
-//! Whole tables written from their beginning to their end: merging, doubling, many items at once.
+//! Writing whole tables from start to end: merging, doubling, and inserting many items.
 
 use super::groups::{MAX_COPIES, Written};
 use super::lookup::groups_of;
-use super::place::{Place, place};
+use super::place::{RunPlace, place};
 use crate::batch::Hashed;
 use crate::error::BuildError;
 use crate::hash::HashScheme;
@@ -10,13 +10,13 @@ use crate::run_table::{Appender, RunTable};
 
 /// Why a table could not be written.
 pub(super) enum Refused {
-    /// The memory for it, or its size.
+    /// There is no memory for it, or it is too large.
     Build(BuildError),
-    /// It would not fit.
+    /// The groups do not fit.
     Full,
 }
 
-/// A new table, with what it holds.
+/// A new table and its counts.
 pub(super) struct Made {
     pub(super) table: RunTable,
     /// Different fingerprints.
@@ -25,16 +25,16 @@ pub(super) struct Made {
     pub(super) copies: u64,
 }
 
-/// A table of `groups`, which ascend; neighbours of one place become one.
+/// Writes a table from ascending `groups`. Neighbours with the same place are merged.
 pub(super) fn write(
     homes: u64,
     bits: u32,
     max_slots: u64,
-    groups: impl Iterator<Item = (Place, u64)>,
+    groups: impl Iterator<Item = (RunPlace, u64)>,
 ) -> Result<Made, Refused> {
     let mut appender = Appender::with_homes(homes, bits).map_err(Refused::Build)?;
     let (mut distinct, mut copies) = (0, 0);
-    let mut push = |(place, count): (Place, u64)| {
+    let mut push = |(place, count): (RunPlace, u64)| {
         if count == 1 {
             appender.push(place.home, place.remainder).map_err(|_| Refused::Full)?;
         } else {
@@ -49,7 +49,7 @@ pub(super) fn write(
         }
         Ok(())
     };
-    let mut waiting: Option<(Place, u64)> = None;
+    let mut waiting: Option<(RunPlace, u64)> = None;
     for (place, count) in groups {
         match &mut waiting {
             Some((last, copies)) if *last == place => *copies = copies.saturating_add(count),
@@ -66,7 +66,7 @@ pub(super) fn write(
     Ok(Made { distinct, copies, table: appender.finish() })
 }
 
-/// What two ascending streams hold together, ascending.
+/// Merges two ascending streams into one.
 pub(super) fn merged<G: Ord>(
     ours: impl Iterator<Item = G>,
     theirs: impl Iterator<Item = G>,
@@ -79,16 +79,16 @@ pub(super) fn merged<G: Ord>(
     })
 }
 
-/// Is sorting so many items and writing the table anew faster than finding a place for each? Not for a few, and not if the
-/// table is large or holds many more: all of that is written too.
+/// Returns whether sorting this many items and rewriting the table is faster than single inserts. It is not
+/// for few items, or if the table is large or holds many more: all of that is rewritten too.
 pub(super) const fn worth_sorting(table: &RunTable, items: usize) -> bool {
     items >= 1_000 && table.homes() / 16 <= items as u64 && table.used() / 4 <= items as u64
 }
 
-/// The table with one copy of each of `items` more.
+/// Returns the table with one more copy of each of `items`.
 ///
-/// `None` if there is no room for all of them, or no memory, or fingerprints are longer than a word: then they may still go
-/// in one by one, until the first that does not.
+/// `None` if they do not all fit, there is no memory, or fingerprints are longer than a word. Single inserts
+/// may still succeed then, up to the first that fails.
 pub(super) fn with_sorted<H: Hashed>(
     table: &RunTable,
     scheme: &HashScheme,
@@ -106,12 +106,12 @@ pub(super) fn with_sorted<H: Hashed>(
         place.home << bits | place.remainder
     }));
     sorted.sort_unstable();
-    let places = sorted.iter().map(|&key| Place { home: key >> bits, remainder: key & ((1 << bits) - 1) });
+    let places = sorted.iter().map(|&key| RunPlace { home: key >> bits, remainder: key & ((1 << bits) - 1) });
     let groups = merged(groups_of(table), places.map(|place| (place, 1)));
     write(homes, bits, max_slots, groups).ok()
 }
 
-/// The table with twice the homes, and a bit less in every slot.
+/// Returns the table with twice the homes and one bit less in every slot.
 pub(super) fn doubled(table: &RunTable, max_slots: u64) -> Result<Made, Refused> {
     let bits = table.bits();
     let groups = groups_of(table).map(|(place, copies)| (place.doubled(bits), copies));

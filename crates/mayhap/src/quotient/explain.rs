@@ -5,7 +5,7 @@ use crate::explain::{Density, RunEntry, RunLookup};
 use crate::hash::ItemHash;
 
 impl Quotient {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> RunLookup {
         let (place, table, bits) = (self.place(hash), &self.table, self.table.bits());
         let slots = table.run(place.home).unwrap_or(0..0);
@@ -32,7 +32,7 @@ impl Quotient {
         }
     }
 
-    /// How many homes have a run, part by part.
+    /// Measures the share of homes with a run in each part.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         self.table.density(name, parts)
     }

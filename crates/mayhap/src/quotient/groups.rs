@@ -1,26 +1,26 @@
-//! What a run is made of: its remainders in ascending order, each with the number of its copies.
+//! The content of a run: its remainders in ascending order, each with the number of its copies.
 //!
-//! A remainder `x` alone in its slot is one copy. Remainders ascend, so whatever is not above `x` in the slot behind it cannot
-//! be the next remainder, and counts copies of `x` instead:
+//! A remainder `x` alone in its slot is one copy. Remainders ascend, so a value in the next slot that is not
+//! above `x` is not the next remainder. It counts copies of `x` instead:
 //!
 //! ```text
 //! x              one copy
 //! x x            two copies
 //! x y            y + 2 copies, 0 < y < x
-//! x 0 digits     x + 2 copies, and as many more as the digits say        (x above 0)
-//! 0 0 0 digits   3 copies, and as many more as the digits say            (x = 0)
+//! x 0 digits     x + 2 + digits copies        (x above 0)
+//! 0 0 0 digits   3 + digits copies            (x = 0)
 //! ```
 //!
-//! A digit has all bits of a slot but the highest, which says that another digit follows; the lowest digit comes first. There is
-//! only one way to write a group, so equal contents are equal bytes.
+//! A digit has all bits of a slot except the highest, which marks that another digit follows. The lowest
+//! digit comes first. There is only one way to write a group, so equal contents have equal bytes.
 
 use crate::codec::DecodeError;
 use crate::run_table::RunTable;
 use crate::sizing::quotient::MIN_REMAINDER_BITS;
 
-/// The most copies of one fingerprint: as many as a filter counts at all.
+/// The most copies of one fingerprint, which is also the most a filter counts.
 pub(super) const MAX_COPIES: u64 = 1 << 62;
-/// The longest a group gets: three slots and 62 digits of one bit.
+/// The most slots of a group: three, and 62 digits of one bit.
 const MAX_SLOTS: usize = 3 + 62;
 const _: () = assert!(MIN_REMAINDER_BITS == 2, "a digit has at least one bit");
 
@@ -29,11 +29,11 @@ const _: () = assert!(MIN_REMAINDER_BITS == 2, "a digit has at least one bit");
 pub(super) struct Group {
     pub(super) remainder: u64,
     pub(super) copies: u64,
-    /// The slot behind it.
+    /// The slot after it.
     pub(super) end: u64,
 }
 
-/// The group that begins in slot `start` of a run that ends at `end`.
+/// Reads the group that begins in slot `start` of a run that ends at `end`.
 #[inline(always)]
 pub(super) fn read(get: impl Fn(u64) -> u64, start: u64, end: u64, bits: u32) -> Group {
     let remainder = get(start);
@@ -47,7 +47,8 @@ pub(super) fn read(get: impl Fn(u64) -> u64, start: u64, end: u64, bits: u32) ->
     read_copies(get, remainder, next, start + 2, end, bits)
 }
 
-/// [`read`] for more than one copy: `next` is what is behind the remainder, and `at` the slot behind that.
+/// [`read`] for more than one copy: `next` is the slot content after the remainder, and `at` the slot after
+/// that.
 #[inline(always)]
 pub(super) fn read_copies(
     get: impl Fn(u64) -> u64,
@@ -74,7 +75,7 @@ pub(super) fn read_copies(
     while at < end {
         let digit = get(at);
         at += 1;
-        // Past the top only in a table that nobody wrote; those are refused when they are read.
+        // Overflows only in an invalid table, which is rejected when decoded.
         copies = (digit % more).checked_shl(shift).map_or(u64::MAX, |digit| copies.saturating_add(digit));
         if digit & more == 0 {
             break;
@@ -84,7 +85,7 @@ pub(super) fn read_copies(
     Group { remainder, copies, end: at }
 }
 
-/// A group as it is written.
+/// A group in its encoded form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     slots: [u64; MAX_SLOTS],
@@ -92,7 +93,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// `copies` copies of `remainder`: at least one, at most [`MAX_COPIES`].
+    /// Encodes `copies` copies of `remainder`: at least one, at most [`MAX_COPIES`].
     pub(super) fn new(remainder: u64, copies: u64, bits: u32) -> Self {
         let mut written = Self { slots: [0; MAX_SLOTS], len: 0 };
         written.push(remainder);
@@ -135,11 +136,11 @@ impl Written {
     }
 }
 
-/// The number of groups in a table whose runs are sound, if every group is written as it must be and they ascend within each run,
-/// and all copies together are `copies`.
+/// Checks the groups of a table with valid runs and returns their number. Every group must have its only
+/// valid form, groups must ascend within each run, and all copies must add up to `copies`.
 ///
 /// # Errors
-/// [`DecodeError::BadField`] with the first slot that is wrong, or with the number of copies.
+/// [`DecodeError::BadField`] with the first invalid slot, or with the number of copies.
 pub(super) fn check(table: &RunTable, copies: u64) -> Result<u64, DecodeError> {
     let (bits, mut groups, mut sum) = (table.bits(), 0, 0_u64);
     for (_, run) in table.runs() {
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_whatever_stands_behind_it() {
+    fn groups_are_read_as_written_next_to_any_others() {
         for bits in [2, 3, 4, 7, 8, 13, 32, 58] {
             let top = (1_u64 << bits) - 1;
             let mut remainders: Vec<u64> =
@@ -192,7 +193,7 @@ mod tests {
             for copies in counts.map(|copies: u64| copies.min(MAX_COPIES)) {
                 let (mut run, mut groups) = (Vec::new(), Vec::new());
                 for (number, &remainder) in (0..).zip(&remainders) {
-                    // Few and many side by side.
+                    // Few and many copies next to each other.
                     let copies = if number % 3 == copies % 3 { copies } else { 1 + number % 4 };
                     let written = Written::new(remainder, copies, bits);
                     assert!(written.slots().iter().all(|&slot| slot <= top));
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!((slots(0, 2, 8), slots(0, 3, 8), slots(0, 1_000_000, 8)), (2, 4, 6));
         for bits in 2..=10 {
             for remainder in 0..1 << bits {
-                // What the sizing counts on: no more slots than copies, but for three copies of 0.
+                // The sizing relies on this: no more slots than copies, except for three copies of 0.
                 let most = |copies| copies as usize + usize::from(remainder == 0 && copies == 3);
                 assert!((1..100).all(|copies| slots(remainder, copies, bits) <= most(copies)));
             }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_comes_to_an_end() {
+    fn reading_invalid_groups_terminates() {
         for bits in [2, 5, 58] {
             for run in [vec![1, 0], vec![0, 0, 0], vec![1; 200], vec![(1 << bits) - 1; 200], vec![0; 200]] {
                 read_all(&run, bits);

@@ -11,8 +11,8 @@ pub use shape::QuotientShape;
 
 use self::bulk::{Made, Refused};
 use self::groups::{MAX_COPIES, Written};
-use self::lookup::{Spot, groups_of, holds, holds_batch, spot};
-use self::place::{Place, place};
+use self::lookup::{RunSpot, groups_of, holds, holds_batch, spot};
+use self::place::{RunPlace, place};
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{self, Body, DecodeError, Header, Parts, Storable};
@@ -20,36 +20,41 @@ use crate::error::{BuildError, InsertError, MergeError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
-use crate::run_table::{NoRoom, RunTable};
+use crate::run_table::{RunTable, RunTableFull};
 use crate::sizing::quotient;
 
-/// A table of short fingerprints that counts, removes, merges and doubles, all without the items.
+/// A table of short fingerprints that counts, removes, merges and doubles, all without needing the items
+/// again.
 ///
-/// * **Remove only what was inserted.** [`remove`](Self::remove) of an item that was never in, but answers *mayhap*, takes a copy
-///   of another that has the same fingerprint, and that one may be lost. An item that answers *no* is turned away and harms nobody.
-/// * Keeping to that, **no** is certain, whatever was inserted and removed. **mayhap** is wrong for at most `target_fpr` of the
-///   non-members while no more than `capacity` different items are in.
-/// * It is full at some point. [`insert`](Self::insert) refuses then, and nothing is changed or lost; [`double`](Self::double)
-///   makes room, and doubles the rate, unless the filter was made [for doublings](QuotientShape::for_capacity_with_doublings).
-/// * It counts copies, without end: a million copies of one item take a handful of slots.
-///   [`count`](Self::count) is never below the truth, and above it only for items that share a fingerprint.
-/// * `(r + 2.13) / 0.95` bits per item for a rate of `0.95 / 2^r`: 9.61 bits at 0.74 %, 12.8 at 0.093 %. Any number of items, no rounding up to
-///   powers of two.
-/// * A lookup touches two cache lines, one if the home of the item is empty, and slows down as the filter fills up.
+/// * **Only remove items you inserted.** Calling [`remove`](Self::remove) with an item that was never
+///   inserted but answers *maybe* removes a copy of another item with the same fingerprint and can cause a
+///   false negative. An item that answers *no* is rejected, and nothing changes.
+/// * Under that condition **no** is certain after any insertions and removals. **maybe** can be a false
+///   positive: the false-positive rate is at most `target_fpr` while the filter holds at most `capacity`
+///   different items.
+/// * It can be full. [`insert`](Self::insert) then returns an error, and nothing is changed or lost.
+///   [`double`](Self::double) makes room. It also doubles the rate, unless the filter was made [for
+///   doublings](QuotientShape::for_capacity_with_doublings).
+/// * It counts any number of copies: a million copies of one item take a few slots.
+///   [`count`](Self::count) is never too low, and too high only for items that share a fingerprint.
+/// * `(r + 2.13) / 0.95` bits per item for a rate of `0.95 / 2^r`: 9.61 bits at 0.74 %, 12.8 at 0.093 %. The
+///   number of items is not rounded up to a power of two.
+/// * A lookup touches two cache lines, or one if the home of the item is empty. It slows down as the filter
+///   fills up.
 /// * It cannot list items, only their [fingerprints](Self::fingerprints).
 ///
 /// ```text
 ///               ┌ home ─┐┌ remainder ┐
-/// item ─▶ ItemHash · homes: 2 · 0110…             0 1 2 3 4 5 6     occupied and run-end bits say which slots
-///                               │        slots    · a b c · d ·     are the run of home 2: b and c, ascending
-///                               └─── is it b or c? mayhap; neither: no
+/// item ─▶ ItemHash · homes: 2 · 0110…             0 1 2 3 4 5 6     occupied and run-end bits mark the slots
+///                               │        slots    · a b c · d ·     of home 2's run: b and c, ascending
+///                               └─── is it b or c? maybe; neither: no
 /// ```
 ///
 /// ```
 /// use mayhap::Quotient;
 ///
 /// let mut words = Quotient::for_capacity(100_000, 0.001, 0)?;
-/// assert!(words.insert("whale")?); // new, certainly
+/// assert!(words.insert("whale")?); // certainly new
 /// assert!(!words.insert("whale")?); // a second copy
 /// assert_eq!(words.count("whale"), 2);
 /// assert!(words.remove("whale") && words.may_contain("whale"));
@@ -57,14 +62,15 @@ use crate::sizing::quotient;
 ///
 /// let mut more = Quotient::with_shape(*words.shape(), 0)?;
 /// more.insert("squid")?;
-/// words.union(&more)?; // no item was read again
-/// words.double()?; // nor here
+/// words.union(&more)?; // without reading any item again
+/// words.double()?; // here too
 /// assert!(words.may_contain("squid"));
 /// assert_eq!(words.capacity(), 200_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// P. Pandey, M. Bender, R. Johnson, R. Patro, *A General-Purpose Counting Filter: Making Every Bit Count*, SIGMOD 2017.
+/// P. Pandey, M. Bender, R. Johnson, R. Patro, *A General-Purpose Counting Filter: Making Every Bit Count*,
+/// SIGMOD 2017.
 #[derive(Debug)]
 pub struct Quotient {
     shape: QuotientShape,
@@ -75,25 +81,26 @@ pub struct Quotient {
     distinct: u64,
 }
 
-/// A fingerprint in a [`Quotient`] filter, and how often it is in.
+/// A fingerprint in a [`Quotient`] filter, and the number of its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct QuotientFingerprint {
-    /// Which home it belongs to.
+    /// The home it belongs to.
     pub home: u64,
-    /// What is stored there.
+    /// The part that is stored there.
     pub remainder: u64,
-    /// How many copies of it are in.
+    /// The number of copies.
     pub count: u64,
 }
 
 impl Quotient {
-    /// The smallest filter for `capacity` different items at `target_fpr`.
+    /// Creates the smallest filter for `capacity` different items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -102,7 +109,7 @@ impl Quotient {
         Self::with_shape(QuotientShape::for_capacity(capacity, target_fpr)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -111,18 +118,19 @@ impl Quotient {
         Ok(Self { shape, scheme: scheme.into(), table, inserted: 0, distinct: 0 })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item`. `true`: it was certainly not a member before. `false`: it may have been
+    /// one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// [`InsertError::Full`] if there is no room for it, [`InsertError::TooManyCopies`] past 2^62 copies. Nothing changed.
+    /// [`InsertError::Full`] if there is no room for it, [`InsertError::TooManyCopies`] past 2^62 copies. On
+    /// error, nothing has changed.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -137,7 +145,7 @@ impl Quotient {
         self.insert_place(self.place(hash))
     }
 
-    fn insert_place(&mut self, place: Place) -> Result<bool, InsertError> {
+    fn insert_place(&mut self, place: RunPlace) -> Result<bool, InsertError> {
         if self.inserted >= MAX_COPIES {
             return Err(InsertError::TooManyCopies { limit: MAX_COPIES });
         }
@@ -147,34 +155,34 @@ impl Quotient {
             None if self.table.used() < self.shape.max_slots() => {
                 self.table.insert(place.home, &found.run, found.at, place.remainder)
             }
-            None => Err(NoRoom),
+            None => Err(RunTableFull),
             Some(group) => self.rewrite(place, found, group.copies + 1),
         };
-        written.map_err(|NoRoom| self.full())?;
+        written.map_err(|RunTableFull| self.full())?;
         self.inserted += 1;
         self.distinct += u64::from(new);
         Ok(new)
     }
 
-    /// Makes the group that was found one of `copies` copies, if there is room for that.
-    fn rewrite(&mut self, place: Place, found: Spot, copies: u64) -> Result<(), NoRoom> {
-        let Spot { mut run, at, group } = found;
+    /// Rewrites the group that was found with `copies` copies, if there is room.
+    fn rewrite(&mut self, place: RunPlace, found: RunSpot, copies: u64) -> Result<(), RunTableFull> {
+        let RunSpot { mut run, at, group } = found;
         let written = Written::new(place.remainder, copies, self.table.bits());
         let old_end = group.map_or(at, |group| group.end);
         let new_end = at + written.slots().len() as u64;
         if self.table.used() + new_end.saturating_sub(old_end) > self.shape.max_slots() {
-            return Err(NoRoom);
+            return Err(RunTableFull);
         }
         let mut end = old_end;
         while end < new_end {
-            if let Err(NoRoom) = self.table.insert(place.home, &run, end, 0) {
-                // Those that went in go out again: the table is as it was.
+            if let Err(RunTableFull) = self.table.insert(place.home, &run, end, 0) {
+                // Remove the slots inserted so far: the table is as it was.
                 while end > old_end {
                     end -= 1;
                     self.table.remove(place.home, &run, end);
                     run.end -= 1;
                 }
-                return Err(NoRoom);
+                return Err(RunTableFull);
             }
             end += 1;
             run.end += 1;
@@ -194,13 +202,14 @@ impl Quotient {
         InsertError::Full { inserted: self.inserted, capacity: self.shape.capacity() }
     }
 
-    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Faster than one by one,
-    /// most of all if they are many for what is in already: then they are sorted and the table is written anew, which takes
-    /// eight bytes an item and the memory of a second table for that time.
+    /// Inserts one copy of each of `items` and returns how many of them were certainly not members before.
+    /// This is faster than single inserts, above all if they are many compared with the present content. They
+    /// are then sorted and the table is rewritten, which temporarily takes eight bytes per item and the
+    /// memory of a second table.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), at the first item that finds no room. All items before it are in, and none behind it;
-    /// how many those are, [`inserted`](Self::inserted) says.
+    /// As [`insert`](Self::insert), at the first item that finds no room. All items before it are inserted,
+    /// and none after it; [`inserted`](Self::inserted) shows how many.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -214,7 +223,7 @@ impl Quotient {
     }
 
     fn insert_all<H: Hashed>(&mut self, items: &[H]) -> Result<u64, InsertError> {
-        /// Few enough that the lines of a chunk stay in the nearest cache until their turn comes.
+        /// Few enough for the lines of a chunk to stay in the nearest cache until they are used.
         const CHUNK: usize = 32;
         let before = self.distinct;
         if bulk::worth_sorting(&self.table, items.len())
@@ -223,7 +232,7 @@ impl Quotient {
             self.take(made);
             return Ok(self.distinct - before);
         }
-        let mut places = [Place::default(); CHUNK];
+        let mut places = [RunPlace::default(); CHUNK];
         for items in items.chunks(CHUNK) {
             for (place, item) in places.iter_mut().zip(items) {
                 *place = self.place(item.hashed(&self.scheme));
@@ -236,7 +245,7 @@ impl Quotient {
         Ok(self.distinct - before)
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -250,8 +259,8 @@ impl Quotient {
         holds(&self.table, self.place(hash))
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         holds_batch(&self.table, &self.scheme, items, answers);
     }
@@ -261,7 +270,8 @@ impl Quotient {
         holds_batch(&self.table, &self.scheme, hashes, answers);
     }
 
-    /// How many copies of `item` are in: never fewer than there are, and more only if another item has its fingerprint.
+    /// Returns the number of copies of `item`. It is never too low, and too high only if another item has the
+    /// same fingerprint.
     #[inline]
     #[must_use]
     pub fn count<I: Item + ?Sized>(&self, item: &I) -> u64 {
@@ -275,10 +285,10 @@ impl Quotient {
         spot(&self.table, self.place(hash)).group.map_or(0, |group| group.copies)
     }
 
-    /// Takes one copy of `item` out. Only for items that were inserted: one that was not, but answers *mayhap*, takes
-    /// a copy of another.
+    /// Removes one copy of `item`. Only remove items that were inserted: removing any other item that answers
+    /// *maybe* removes a copy of another item.
     ///
-    /// `true`: a copy was taken out. `false`: it was certainly not in, and nothing changed.
+    /// `true`: a copy was removed. `false`: it was certainly not a member, and nothing changed.
     #[inline]
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
@@ -301,11 +311,11 @@ impl Quotient {
         true
     }
 
-    /// Adds everything `other` holds, copy by copy, as if each had been inserted here. Takes one pass over both tables.
+    /// Adds all copies of `other`, as if each had been inserted here. It takes one pass over both tables.
     ///
     /// # Errors
-    /// [`MergeError`] unless both have the same homes, remainder bits and hash scheme, and room for both is in one of them
-    /// ([`double`](Self::double) both, if not). Nothing has changed then.
+    /// [`MergeError`] unless both have the same homes, remainder bits and hash scheme, and the result fits
+    /// ([`double`](Self::double) both if it does not). On error, nothing has changed.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         if !self.shape.places_like(&other.shape) {
             return Err(MergeError::shapes(&self.shape, &other.shape));
@@ -325,20 +335,22 @@ impl Quotient {
         Ok(())
     }
 
-    /// Doubles the homes, and the capacity, without the items: a bit of every remainder becomes part of its home. Takes one pass over
-    /// the table, and for that time the memory of both.
+    /// Doubles the homes and the capacity without needing the items: one bit of every remainder becomes part
+    /// of its home. It takes one pass over the table, and the memory of both tables while it runs.
     ///
-    /// A bit less in every slot doubles the rate of a full filter. [`target_fpr`](Self::target_fpr) stays as it is while the spare bits of
-    /// [`for_capacity_with_doublings`](QuotientShape::for_capacity_with_doublings) last, and then says what is kept instead.
+    /// One bit less in every slot doubles the rate of a full filter. [`target_fpr`](Self::target_fpr) stays
+    /// the same while the spare bits of
+    /// [`for_capacity_with_doublings`](QuotientShape::for_capacity_with_doublings) last, and then becomes the
+    /// rate that the filter can keep.
     ///
     /// # Errors
-    /// [`BuildError`] if there are only two remainder bits left, the table becomes too large, or the system refuses the memory. Nothing
-    /// has changed then.
+    /// [`BuildError`] if there are only two remainder bits left, the table becomes too large, or the system
+    /// refuses the memory. On error, nothing has changed.
     pub fn double(&mut self) -> Result<(), BuildError> {
         let shape = self.shape.doubled()?;
         let made = bulk::doubled(&self.table, shape.max_slots()).map_err(|refused| match refused {
             Refused::Build(error) => error,
-            // Twice the homes always have room, unless everything is crowded into the last few.
+            // Twice the homes always have room, unless all items are crowded into the last few homes.
             Refused::Full => BuildError::Unsolvable { attempts: 1, items: self.distinct },
         })?;
         self.take(made);
@@ -350,77 +362,78 @@ impl Quotient {
         (self.table, self.distinct, self.inserted) = (made.table, made.distinct, made.copies);
     }
 
-    /// All fingerprints in it, in ascending order, with their counts.
+    /// Returns all fingerprints in ascending order, with their counts.
     pub fn fingerprints(&self) -> impl Iterator<Item = QuotientFingerprint> + '_ {
-        groups_of(&self.table).map(|(Place { home, remainder }, count)| QuotientFingerprint {
+        groups_of(&self.table).map(|(RunPlace { home, remainder }, count)| QuotientFingerprint {
             home,
             remainder,
             count,
         })
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.table.clear();
         (self.inserted, self.distinct) = (0, 0);
     }
 
-    /// The measurements: homes, remainder bits, capacity, promise.
+    /// Returns the shape: homes, remainder bits, capacity and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &QuotientShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items it was sized for, or has room for after doublings.
+    /// Returns the number of different items that the filter was sized for, or has room for after doublings.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it: insertions less removals.
+    /// Returns the number of stored copies: insertions less removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// Different fingerprints in it: different items, less those that share one.
+    /// Returns the number of different fingerprints: different items, less those that share one.
     #[must_use]
     pub const fn distinct(&self) -> u64 {
         self.distinct
     }
 
-    /// How many different items the fingerprints speak of.
+    /// Estimates the number of different items from the fingerprints.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         quotient::items_from_fingerprints(self.shape.homes(), self.shape.remainder_bits(), self.distinct)
     }
 
-    /// The rate now: the share of all fingerprints that are in. That is exact, not a model.
+    /// Returns the present false-positive rate: the share of all possible fingerprints that are stored. It is
+    /// exact, not a model.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let homes = self.shape.homes() as f64;
         self.distinct as f64 / homes / f64::powi(2.0, self.shape.remainder_bits() as i32)
     }
 
-    /// Slots in use for every home: 0.95 is full.
+    /// Returns the slots in use per home. The filter is full at 0.95.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.table.used() as f64 / self.shape.homes() as f64
     }
 
-    /// Memory the table takes.
+    /// Returns the memory that the table takes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.table.memory_bytes()
@@ -432,7 +445,7 @@ impl Quotient {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -440,27 +453,28 @@ impl Quotient {
         Ok(Self { table: self.table.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Quotient`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Quotient`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 
     #[inline(always)]
-    fn place(&self, hash: ItemHash) -> Place {
+    fn place(&self, hash: ItemHash) -> RunPlace {
         place(hash, self.table.homes(), self.table.bits())
     }
 }
 
-/// Placement scheme 1: the hash as a fraction times the homes, [`place`]; groups as in [`groups`].
+/// Placement scheme 1: the hash as a fraction times the homes ([`place`](fn@place)), and groups as in
+/// [`groups`].
 const PLACEMENT: u16 = 1;
 
 impl codec::sealed::Sealed for Quotient {}

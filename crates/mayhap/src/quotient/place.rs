@@ -1,28 +1,28 @@
-//! Where an item belongs, and what of its hash is kept.
+//! The home of an item, and the part of its hash that is stored.
 
 use crate::hash::ItemHash;
 
 /// The fingerprint of an item: its home, and the remainder that is stored there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct RunPlace {
     pub(super) home: u64,
     pub(super) remainder: u64,
 }
 
-/// Takes the hash for a fraction between 0 and 1, `low` before `high`, and multiplies it by the number of homes: what is in front
-/// of the point is the home, the first bits behind it are the remainder.
+/// Treats the hash as a fraction between 0 and 1, with `low` before `high`, and multiplies it by the number
+/// of homes. The integer part is the home, and the first bits of the fraction are the remainder.
 ///
-/// So twice the homes move exactly one bit across the point, whatever their number. `high` takes part because `low` alone
-/// has not the bits for a large table with long remainders.
+/// Doubling the homes therefore moves exactly one bit from the fraction to the integer part, for any number
+/// of homes. `high` is needed because `low` alone has too few bits for a large table with long remainders.
 #[inline(always)]
-pub(super) fn place(hash: ItemHash, homes: u64, remainder_bits: u32) -> Place {
+pub(super) fn place(hash: ItemHash, homes: u64, remainder_bits: u32) -> RunPlace {
     let carried = (u128::from(hash.high) * u128::from(homes)) >> 64;
     let product = u128::from(hash.low) * u128::from(homes) + carried;
-    Place { home: (product >> 64) as u64, remainder: product as u64 >> (64 - remainder_bits) }
+    RunPlace { home: (product >> 64) as u64, remainder: product as u64 >> (64 - remainder_bits) }
 }
 
-impl Place {
-    /// The same item in a table of twice as many homes, with one bit less to store.
+impl RunPlace {
+    /// Returns the place of the same item in a table of twice as many homes, with one bit less to store.
     pub(super) const fn doubled(self, remainder_bits: u32) -> Self {
         let top = self.remainder >> (remainder_bits - 1);
         Self { home: self.home << 1 | top, remainder: self.remainder & !(top << (remainder_bits - 1)) }
@@ -46,12 +46,12 @@ mod tests {
             }
         }
         let last = ItemHash { low: u64::MAX, high: u64::MAX };
-        assert_eq!(place(last, 7, 4), Place { home: 6, remainder: 15 });
-        assert_eq!(place(ItemHash::default(), 7, 4), Place::default());
+        assert_eq!(place(last, 7, 4), RunPlace { home: 6, remainder: 15 });
+        assert_eq!(place(ItemHash::default(), 7, 4), RunPlace::default());
     }
 
     #[test]
-    fn both_halves_of_the_hash_count_where_one_is_too_short() {
+    fn place_uses_both_halves_of_the_hash() {
         let (homes, bits) = (1 << 43, 58);
         let of = |low, high| place(ItemHash { low, high }, homes, bits);
         assert_ne!(of(5, 0), of(6, 0));

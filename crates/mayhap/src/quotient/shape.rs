@@ -1,4 +1,4 @@
-//! How many homes and remainder bits a quotient filter has, and what that means for its rate.
+//! The number of homes and remainder bits of a quotient filter, and the false-positive rate that follows.
 
 use std::fmt;
 
@@ -8,7 +8,8 @@ use crate::sizing::quotient::{self, MAX_REMAINDER_BITS, MIN_REMAINDER_BITS};
 use crate::sizing::{self};
 use crate::store::LINE_BYTES;
 
-/// The measurements of a [`Quotient`](crate::Quotient): known, checked and priced before any memory is taken.
+/// The shape of a [`Quotient`](crate::Quotient): its dimensions and memory, checked before any memory is
+/// allocated.
 ///
 /// ```
 /// use mayhap::QuotientShape;
@@ -17,7 +18,7 @@ use crate::store::LINE_BYTES;
 /// assert_eq!(shape.remainder_bits(), 7);
 /// assert!(shape.bits_per_item() < 9.7);
 /// assert!(shape.expected_fpr(1_000_000) <= 0.01);
-/// // Three more bits, and it may double three times before the rate is used up.
+/// // With three more bits it can double three times and still keep the rate.
 /// let shape = QuotientShape::for_capacity_with_doublings(1_000_000, 0.01, 3)?;
 /// assert_eq!(shape.remainder_bits(), 10);
 /// assert_eq!(shape.target_fpr(), 0.01);
@@ -32,7 +33,8 @@ pub struct QuotientShape {
 }
 
 impl QuotientShape {
-    /// The smallest shape that holds `capacity` different items and is wrong for at most `target_fpr` of the non-members.
+    /// Returns the smallest shape for `capacity` different items with a false-positive rate of at most
+    /// `target_fpr`.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0, or a rate outside (0, 1).
@@ -40,11 +42,13 @@ impl QuotientShape {
         Self::for_capacity_with_doublings(capacity, target_fpr, 0)
     }
 
-    /// As [`for_capacity`](Self::for_capacity), with a spare bit in every slot for each of `doublings` doublings: the rate
-    /// is far below `target_fpr` at first and doubles with each, and keeps to it when the filter is full after the last.
+    /// Same as [`for_capacity`](Self::for_capacity), with a spare bit in every slot for each of `doublings`
+    /// doublings. The rate is far below `target_fpr` at first and doubles each time. It still keeps
+    /// `target_fpr` when the filter is full after the last doubling.
     ///
     /// # Errors
-    /// As [`for_capacity`](Self::for_capacity), and [`BuildError::FingerprintOutOfRange`] if that takes remainders of more than 58 bits.
+    /// As [`for_capacity`](Self::for_capacity), and [`BuildError::FingerprintOutOfRange`] if that needs
+    /// remainders of more than 58 bits.
     pub fn for_capacity_with_doublings(
         capacity: u64,
         target_fpr: f64,
@@ -56,16 +60,17 @@ impl QuotientShape {
         Self { homes, remainder_bits, capacity, target_fpr }.checked()
     }
 
-    /// Exactly `homes` homes and remainders of `remainder_bits` bits, meant for `capacity` different items.
+    /// Returns a shape of exactly `homes` homes and remainders of `remainder_bits` bits, meant for `capacity`
+    /// different items.
     ///
     /// # Errors
-    /// [`BuildError`] for a zero or a number past its limit, and for a capacity of more than 95 % of the homes.
+    /// [`BuildError`] if a number is 0 or above its limit, or the capacity is more than 95 % of the homes.
     pub fn exactly(homes: u64, remainder_bits: u32, capacity: u64) -> Result<Self, BuildError> {
         let target_fpr = quotient::expected_fpr(homes, remainder_bits.min(64), capacity);
         Self { homes, remainder_bits, capacity, target_fpr }.checked()
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(super) fn from_parts(
         homes: u64,
         remainder_bits: u32,
@@ -91,7 +96,8 @@ impl QuotientShape {
         Ok(self)
     }
 
-    /// The shape after a doubling: twice the homes and the capacity, a bit less in every slot. The promise stays as long as it can be kept.
+    /// Returns the shape after a doubling: twice the homes and the capacity, one bit less in every slot. The
+    /// promised rate stays the same while it can be kept.
     pub(super) fn doubled(self) -> Result<Self, BuildError> {
         let (homes, capacity) = (self.homes.saturating_mul(2), self.capacity.saturating_mul(2));
         let remainder_bits = self.remainder_bits - 1;
@@ -99,55 +105,57 @@ impl QuotientShape {
         Self { homes, remainder_bits, capacity, target_fpr: self.target_fpr.max(expected) }.checked()
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// Homes in the table. Any number will do.
+    /// Returns the number of homes in the table. It can be any number.
     #[must_use]
     pub const fn homes(&self) -> u64 {
         self.homes
     }
 
-    /// Bits in a slot.
+    /// Returns the bits of a slot.
     #[must_use]
     pub const fn remainder_bits(&self) -> u32 {
         self.remainder_bits
     }
 
-    /// Different items it is meant for.
+    /// Returns the number of different items it is sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap* while at most `capacity` different items are in.
+    /// The promised limit of the false-positive rate while the filter holds at most `capacity` different
+    /// items.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// Slots that may be in use: 95 % of the homes.
+    /// Returns the number of slots that may be in use: 95 % of the homes.
     #[must_use]
     pub const fn max_slots(&self) -> u64 {
         quotient::max_slots(self.homes)
     }
 
-    /// The rate by the model once `items` different items are in, within 2 %. Copies of an item do not matter.
+    /// Returns the false-positive rate that the model predicts for `items` different items, accurate within
+    /// 2 %. Copies of an item do not matter.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         quotient::expected_fpr(self.homes, self.remainder_bits, items)
     }
 
-    /// Memory the table takes: whole cache lines.
+    /// Returns the memory that the table takes: whole cache lines.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        // Cannot fail: the shape was checked when it was made.
+        // Cannot fail: the shape was checked when it was created.
         RunTable::lines_for(self.homes, self.remainder_bits)
             .map_or(u64::MAX, |lines| lines * LINE_BYTES as u64)
     }
@@ -158,7 +166,7 @@ impl QuotientShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// Does a fingerprint mean the same in both? Capacity and target may differ.
+    /// Returns whether each fingerprint means the same in both. Capacity and target may differ.
     pub(super) fn places_like(&self, other: &Self) -> bool {
         (self.homes, self.remainder_bits) == (other.homes, other.remainder_bits)
     }

@@ -1,37 +1,37 @@
-//! A stretch of rows and the equations about them: elimination as they come, solving from the end.
+//! A stretch of rows and its equations: elimination on insertion, then back substitution from the end.
 //!
 //! ```text
 //!        rows ─▶                     every equation has 64 coefficients from its first row on, the first of them 1
 //!  e0    1 x x x x x x x
-//!  e1      1 x x x x x x x           two that begin alike are added up, which takes the common beginning away; what is
-//!  e2          1 x x x x x x x       left begins further down, and so on, until it finds a row that nobody begins in
+//!  e1      1 x x x x x x x           two that begin in the same row are added, which cancels the first coefficient;
+//!  e2          1 x x x x x x x       the sum begins further down, and so on, until it finds a row without an equation
 //! ```
 
 use crate::error::BuildError;
 use crate::simd::ribbon::Equation;
 use crate::sizing::ribbon::BLOCK_ROWS;
 
-/// The equations of a stretch of rows, each kept at the row it begins in.
+/// The equations of a stretch of rows, each stored at the row in which it begins.
 #[derive(Debug)]
 pub(super) struct Band {
     equations: Vec<Equation>,
-    /// The columns there are, a bit each: what a contradiction is about.
+    /// One bit for each existing column. Only these can contradict.
     columns: u64,
 }
 
-/// What came of an equation.
+/// The result of inserting an equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It begins in this row now.
+    /// It is stored at this row.
     At(u32),
     /// It follows from the others.
     Implied,
-    /// It contradicts the others; nothing was changed.
+    /// It contradicts the others. Nothing was changed.
     Contradiction,
 }
 
 impl Band {
-    /// No equations about `rows` rows of up to `columns` columns.
+    /// Creates a band without equations for `rows` rows of up to `columns` columns.
     pub(super) fn new(rows: u64, columns: u64) -> Result<Self, BuildError> {
         let mut equations = Vec::new();
         let bytes = rows.saturating_mul(size_of::<Equation>() as u64);
@@ -42,7 +42,7 @@ impl Band {
         Ok(Self { equations, columns: (1 << columns) - 1 })
     }
 
-    /// Forgets all equations; it has `rows` rows now, at most as many as it was made for.
+    /// Removes all equations and sets the number of rows, which must not exceed the original number.
     pub(super) fn reset(&mut self, rows: u64) {
         self.equations.clear();
         self.equations.resize(rows as usize, Equation::default());
@@ -52,7 +52,8 @@ impl Band {
         self.equations.len() as u64
     }
 
-    /// Adds an equation that begins in `row`. Its first coefficient is 1, and none of them is behind the last row.
+    /// Inserts an equation that begins in `row`. Its first coefficient is 1, and no coefficient is after the
+    /// last row.
     #[inline(always)]
     pub(super) fn insert(&mut self, row: u64, equation: Equation) -> Inserted {
         let (mut row, mut equation) = (row as usize, equation);
@@ -74,13 +75,14 @@ impl Band {
         }
     }
 
-    /// Takes the equation out that begins in `row`. Only the last one that was inserted: others may rest on it.
+    /// Removes the equation that begins in `row`. It must be the last one inserted, because later ones may
+    /// depend on it.
     #[inline(always)]
     pub(super) fn remove(&mut self, row: u32) {
         self.equations[row as usize] = Equation::default();
     }
 
-    /// The blocks, last first, with the equations of their rows.
+    /// Returns the blocks, last first, with the equations of their rows.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (u64, &[Equation; BLOCK_ROWS as usize])> {
         let (blocks, _) = self.equations.as_chunks();
         blocks.iter().enumerate().rev().map(|(number, block)| (number as u64, block))

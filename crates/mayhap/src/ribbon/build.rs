@@ -1,12 +1,15 @@
 //! From keys to layers.
 //!
-//! Sorted keys are sorted by their first row, so the items of a bucket lie side by side. A layer is built stretch by stretch,
-//! the last one first, so that the equations of one stretch are all the memory it takes. Inside a stretch buckets go from
-//! left to right and the items of a bucket from right to left: those that reach into the bucket behind are put in while
-//! there is room, and those that find none are at the beginning, where the bucket before reaches in. They are bumped.
+//! Sorted keys are also sorted by their first row, so the items of a bucket are adjacent. A layer is built
+//! stretch by stretch, the last one first, so only the equations of one stretch are in memory. In a stretch,
+//! buckets go from left to right and the items of a bucket from right to left. Items that reach into the next
+//! bucket are inserted while there is room. The items that find none are at the beginning of the bucket,
+//! where the previous bucket reaches in. They are bumped.
 
 use super::band::{Band, Inserted};
-use super::layout::{Layer, Layout, Place, THRESHOLDS, coefficients, fingerprint, next_key, rekeyed};
+use super::layout::{
+    RibbonLayer, RibbonLayout, RibbonPlace, THRESHOLDS, coefficients, fingerprint, next_key, rekeyed,
+};
 use crate::error::BuildError;
 use crate::simd::ribbon::{Equation, solve_block};
 use crate::sizing::ribbon::{
@@ -15,24 +18,26 @@ use crate::sizing::ribbon::{
 };
 use crate::store::{Lines, WORDS_PER_LINE};
 
-/// Rows whose equations are in memory at once: 4 MiB. At the end of a stretch some hundred rows are wasted.
+/// Rows whose equations are in memory together: 4 MiB. About a hundred rows are wasted at the end of a
+/// stretch.
 const STRETCH_ROWS: u64 = 1 << 18;
-/// Attempts at the last layer. It fails for one filter in twenty, and has more rows after every fourth.
+/// Attempts at the last layer. It fails for one filter in twenty, and gets more rows after every fourth
+/// attempt.
 pub(super) const MAX_ATTEMPTS: u32 = 64;
 
-/// The layers of `keys`, each of which is there once, in order.
-pub(super) fn build(mut keys: Vec<u64>, columns: u64) -> Result<(Layout, Lines), BuildError> {
-    let mut layout = Layout::empty(columns);
+/// Builds the layers of `keys`, which are sorted and distinct.
+pub(super) fn build(mut keys: Vec<u64>, columns: u64) -> Result<(RibbonLayout, Lines), BuildError> {
+    let mut layout = RibbonLayout::empty(columns);
     let mut lines = Lines::zeroed(0)?;
     if keys.is_empty() {
         return Ok((layout, lines));
     }
     let items = keys.len() as u64;
-    let room = Layout::of(columns, expected_blocks(items), 0).map_or(0, |layout| layout.words());
+    let room = RibbonLayout::of(columns, expected_blocks(items), 0).map_or(0, |layout| layout.words());
     let room = lines_for(room + room / 512);
     let mut band = Band::new(STRETCH_ROWS.min(items + BLOCK_ROWS), columns.div_ceil(COLUMN))?;
     while keys.len() as u64 > LAST_LAYER_ITEMS && layout.layers().len() < MAX_LAYERS - 1 {
-        let layer = layout.push(bumping_blocks(keys.len() as u64), Place::Before)?;
+        let layer = layout.push(bumping_blocks(keys.len() as u64), RibbonPlace::Before)?;
         lines.grow(lines_for(layout.words()), room)?;
         let words = &mut lines.words_mut()[layer.word as usize..layer.end as usize];
         let mut bumped = place(&layer, &keys, &mut band, words)?;
@@ -50,7 +55,7 @@ pub(super) fn build(mut keys: Vec<u64>, columns: u64) -> Result<(Layout, Lines),
         }
         let mut tried = layout;
         tried.attempt = attempt;
-        let layer = tried.push(last_blocks(keys.len() as u64, attempt), Place::Last)?;
+        let layer = tried.push(last_blocks(keys.len() as u64, attempt), RibbonPlace::Last)?;
         let mut band = Band::new(layer.blocks * BLOCK_ROWS, columns.div_ceil(COLUMN))?;
         band.reset(layer.blocks * BLOCK_ROWS);
         let contradiction = last.iter().rev().any(|&key| {
@@ -70,8 +75,13 @@ fn lines_for(words: u64) -> usize {
     usize::try_from(words.div_ceil(WORDS_PER_LINE as u64)).unwrap_or(usize::MAX)
 }
 
-/// Fills the words of a layer that bumps; the keys of what was bumped, as they are in the layer behind.
-fn place(layer: &Layer, keys: &[u64], band: &mut Band, words: &mut [u64]) -> Result<Vec<u64>, BuildError> {
+/// Fills the words of a layer that bumps. Returns the keys of the bumped items in the next layer.
+fn place(
+    layer: &RibbonLayer,
+    keys: &[u64],
+    band: &mut Band,
+    words: &mut [u64],
+) -> Result<Vec<u64>, BuildError> {
     let rows = layer.blocks * BLOCK_ROWS;
     let (mut bumped, mut placed, mut left) = (Vec::new(), Vec::new(), keys);
     for stretch in (0..rows.div_ceil(STRETCH_ROWS)).rev() {
@@ -84,8 +94,8 @@ fn place(layer: &Layer, keys: &[u64], band: &mut Band, words: &mut [u64]) -> Res
         while bucket < end {
             let bucket_end = end.min(bucket + BUCKET_ROWS);
             let count = here.iter().take_while(|&&key| layer.start(key) < bucket_end).count();
-            let (items, behind) = here.split_at(count);
-            here = behind;
+            let (items, rest) = here.split_at(count);
+            here = rest;
             placed.clear();
             let code = place_bucket(layer, items, band, first, bucket, words, &mut placed);
             let (word, shift) = layer.threshold(bucket);
@@ -102,10 +112,10 @@ fn place(layer: &Layer, keys: &[u64], band: &mut Band, words: &mut [u64]) -> Res
     Ok(bumped)
 }
 
-/// Puts the items of a bucket in, from the last one on, and says which threshold they need. In `placed` are those that stay,
-/// by their row and where their equation is.
+/// Inserts the items of a bucket, starting with the last one, and returns the threshold they need. `placed`
+/// receives the items that stay: their row and the place of their equation.
 fn place_bucket(
-    layer: &Layer,
+    layer: &RibbonLayer,
     items: &[u64],
     band: &mut Band,
     first: u64,
@@ -137,8 +147,9 @@ fn place_bucket(
     0
 }
 
-/// The last `beyond` coefficients are about rows from `end` on, which are solved: their part of the parity is known.
-fn fold_known(layer: &Layer, end: u64, beyond: u64, words: &[u64], equation: &mut Equation) {
+/// Folds the last `beyond` coefficients into the value. They belong to rows from `end` on, which are already
+/// solved.
+fn fold_known(layer: &RibbonLayer, end: u64, beyond: u64, words: &[u64], equation: &mut Equation) {
     let known = equation.coefficients >> (BLOCK_ROWS - beyond);
     equation.coefficients &= u64::MAX >> beyond;
     let block = end / BLOCK_ROWS;
@@ -148,14 +159,15 @@ fn fold_known(layer: &Layer, end: u64, beyond: u64, words: &[u64], equation: &mu
     }
 }
 
-/// Solves a stretch that begins with block `first` into the words of its layer. What lies behind it is solved.
-fn solve(layer: &Layer, band: &Band, first: u64, words: &mut [u64]) {
+/// Solves a stretch that begins with block `first` into the words of its layer. The rows after it are already
+/// solved.
+fn solve(layer: &RibbonLayer, band: &Band, first: u64, words: &mut [u64]) {
     let nothing = [0; 64];
     for (block, equations) in band.blocks() {
         let block = first + block;
         let (from, to) = (layer.word_of(block) - layer.word, layer.word_of(block + 1) - layer.word);
-        let (before, behind) = words.split_at_mut(to as usize);
-        let next = if block + 1 == layer.blocks { &nothing[..] } else { &*behind };
+        let (before, after) = words.split_at_mut(to as usize);
+        let next = if block + 1 == layer.blocks { &nothing[..] } else { &*after };
         solve_block(equations, next, &mut before[from as usize..]);
     }
 }

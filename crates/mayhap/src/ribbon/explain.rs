@@ -10,7 +10,7 @@ use crate::sizing::ribbon::{BLOCK_ROWS, BUCKET_ROWS};
 use crate::statics;
 
 impl Ribbon {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> RowLookup {
         let (all, mut key, mut asked) = (self.layers(), statics::key(hash), Vec::new());
         let none = RowLookup { layers: Vec::new(), coefficients: 0, columns: Vec::new() };
@@ -40,7 +40,7 @@ impl Ribbon {
             last.probe(key, start)
         });
         let row = asked.last().map_or(0, |layer| layer.start % BLOCK_ROWS);
-        // The 64 rows from the first one on, of what is in one block and the next.
+        // The 64 rows from the first one on, from one block and the next.
         let joined = |block: u64, next: u64| block >> row | next << 1 << (63 - row);
         let load = |word: usize| self.lines.words()[word].load(Ordering::Relaxed);
         let column = |column: usize| {

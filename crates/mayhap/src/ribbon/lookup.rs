@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::{Layer, Layout, THRESHOLDS, next_key};
+use super::layout::{RibbonLayer, RibbonLayout, THRESHOLDS, next_key};
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::hash::HashScheme;
@@ -19,31 +19,31 @@ const PACKED_THRESHOLDS: u32 = u32::from_le_bytes(THRESHOLDS);
 #[derive(Clone, Copy)]
 pub(super) struct Layers<'a> {
     pub(super) words: &'a [AtomicU64],
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a RibbonLayout,
 }
 
 impl Layers<'_> {
-    /// `false`: certainly not one of the keys.
+    /// Returns `false` if it is certainly not one of the keys.
     #[inline]
     pub(super) fn may_contain(&self, key: u64) -> bool {
         let Some(first) = self.layout.layers().first() else { return false };
         agrees(self.words, &self.probe(first, key))
     }
 
-    /// Where the item is: in the first layer that does not bump it.
+    /// Finds the item: in the first layer that does not bump it.
     #[inline(always)]
-    fn probe(&self, first: &Layer, key: u64) -> Probe {
+    fn probe(&self, first: &RibbonLayer, key: u64) -> Probe {
         let start = first.start(key);
         if self.layout.layers().len() == 1 || self.is_bumped(first, start) {
-            return self.probe_behind(key);
+            return self.probe_later_layers(key);
         }
         first.probe(key, start)
     }
 
-    /// The same for an item that is not in the first layer, or in the only one.
+    /// Finds an item that is not in the first layer, or any item if there is only one layer.
     #[cold]
     #[inline(never)]
-    fn probe_behind(&self, key: u64) -> Probe {
+    fn probe_later_layers(&self, key: u64) -> Probe {
         let Some((last, before)) = self.layout.layers().split_last() else { return Probe::default() };
         let mut key = key;
         for layer in before {
@@ -58,26 +58,27 @@ impl Layers<'_> {
     }
 
     #[inline(always)]
-    pub(super) fn is_bumped(&self, layer: &Layer, start: u64) -> bool {
+    pub(super) fn is_bumped(&self, layer: &RibbonLayer, start: u64) -> bool {
         self.threshold(layer, start) > start % BUCKET_ROWS
     }
 
-    /// Rows from the beginning of the bucket whose items are bumped.
+    /// Returns the number of rows at the beginning of the bucket whose items are bumped.
     #[inline(always)]
-    pub(super) fn threshold(&self, layer: &Layer, row: u64) -> u64 {
+    pub(super) fn threshold(&self, layer: &RibbonLayer, row: u64) -> u64 {
         let (word, shift) = layer.threshold(row);
         let code = self.words[word as usize].load(Ordering::Relaxed) >> shift & 3;
         u64::from(PACKED_THRESHOLDS >> (8 * code) & 0xff)
     }
 
-    /// Answers a batch: the threshold and the columns of one chunk are on their way while the chunk before is answered.
+    /// Answers a batch: the threshold and the columns of one chunk are being loaded while the previous chunk
+    /// is answered.
     pub(super) fn may_contain_batch<H: Hashed>(
         &self,
         scheme: &HashScheme,
         items: &[H],
         answers: &mut Answers,
     ) {
-        /// Two or three lines an item; twice as many are in flight.
+        /// Each item has two or three lines, and two chunks are in flight.
         const CHUNK: usize = 32;
         answers.reset(items.len());
         let Some(&first) = self.layout.layers().first() else { return };

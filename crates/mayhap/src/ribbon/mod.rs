@@ -9,7 +9,7 @@ mod shape;
 
 pub use shape::RibbonShape;
 
-use self::layout::Layout;
+use self::layout::RibbonLayout;
 use self::lookup::Layers;
 use crate::answers::Answers;
 use crate::batch::Hashed;
@@ -23,47 +23,51 @@ use crate::sizing::{self, MAX_CAPACITY};
 use crate::statics;
 use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 
-/// A filter for a set that does not change, in hardly more memory than the least there can be.
+/// A filter for a set that does not change, with hardly more memory than the theoretical minimum.
 ///
-/// * **It is built once, from all items.** Nothing can be put in or taken out afterwards; a changed set is a new filter. While
-///   it is built, every item takes eight bytes.
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, any rate, and this is exact: it does not depend on
-///   luck. Non-members with the 64-bit key of an item are part of the account, so rates below some 2^-63 times
-///   the number of items are refused.
-/// * `log2(1 / target_fpr)` bits per item and 0.3 % on top, where the rate is a power of two; up to 0.086 bits more between two of
-///   them. Below a few thousand items whole blocks show: 100 items at 1 % take two lines, 10.24 bits each.
-/// * A lookup reads two bits that are nearly always in the cache, then two to three adjacent lines for rates down to 1/256. One
-///   item in eighteen is bumped and looks again in a layer a seventeenth of the size.
-/// * It cannot list items, count them, or be merged with another.
+/// * **It is built once, from all items.** There is no insert and no remove; a changed set needs a new
+///   filter. Building takes eight bytes per item.
+/// * **no** is certain. **maybe** can be a false positive: the false-positive rate is at most `target_fpr`,
+///   for any choice of rate. It is exact and does not depend on chance. It includes non-members with the same
+///   64-bit key as an item, so rates below about 2^-63 times the number of items are rejected.
+/// * `log2(1 / target_fpr)` bits per item plus 0.3 % if the rate is a power of two, and up to 0.086 bits more
+///   in between. Sets below a few thousand items take more, because memory is allocated in whole blocks: 100
+///   items at 1 % take two lines, 10.24 bits each.
+/// * A lookup reads two bits that are nearly always in the cache, then two to three adjacent lines for rates
+///   down to 1/256. One item in eighteen is bumped and needs another lookup in a layer a seventeenth of the
+///   size.
+/// * It cannot list or count items, or merge with another filter.
 ///
 /// ```text
 ///           ┌─ first row               ┌──── 64 rows, each in or out by a coefficient
 /// item ─▶ ItemHash ─▶ key ─────────────┤
 ///           └─ fingerprint             ▼
 ///                          ……… 0 1 1 0 1 0 0 1 ………   column 0: parity = bit 0 of the fingerprint?
-///                          ……… 1 1 0 1 0 0 1 0 ………   column 1: parity = bit 1?           all of them: mayhap
-///                          ……… 0 0 1 0 1 1 0 1 ………   column 2: …                         one not: no
+///                          ……… 1 1 0 1 0 0 1 0 ………   column 1: parity = bit 1?           all equal: maybe
+///                          ……… 0 0 1 0 1 1 0 1 ………   column 2: …                         one differs: no
 /// ```
 ///
-/// The columns are the solution of a system of equations, one per item, that building the filter solves. Where too many items
-/// begin in one place the first of them are *bumped* to a smaller system of the same kind, and so on.
+/// The columns are the solution of a system of equations, one per item, which is solved when the filter is
+/// built. If too many items begin in one place, the first of them are *bumped* to a smaller system of the
+/// same kind, and so on.
 ///
 /// ```
 /// use mayhap::Ribbon;
 ///
 /// let blocked = Ribbon::build(["eve", "mallory", "eve"], 0.001, 0)?;
 /// assert!(blocked.may_contain("eve") && blocked.may_contain("mallory"));
-/// assert_eq!(blocked.inserted(), 2); // copies do not count
-/// let nobody = Ribbon::build::<&str>([], 0.001, 0)?;
-/// assert!(!nobody.may_contain("eve"));
+/// assert_eq!(blocked.inserted(), 2); // duplicates do not count
+/// let empty = Ribbon::build::<&str>([], 0.001, 0)?;
+/// assert!(!empty.may_contain("eve"));
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// P. Dillinger, S. Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021; P. Dillinger, L. Hübschle-Schneider,
-/// P. Sanders, S. Walzer, *Fast succinct retrieval and approximate membership using ribbon*, SEA 2022.
+/// P. Dillinger, S. Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021; P. Dillinger, L.
+/// Hübschle-Schneider, P. Sanders, S. Walzer, *Fast succinct retrieval and approximate membership using
+/// ribbon*, SEA 2022.
 #[derive(Debug)]
 pub struct Ribbon {
-    layout: Layout,
+    layout: RibbonLayout,
     scheme: HashScheme,
     lines: Lines,
     items: u64,
@@ -71,13 +75,14 @@ pub struct Ribbon {
 }
 
 impl Ribbon {
-    /// The filter of these items, in any order, copies among them or not, or none at all.
+    /// Builds the filter of these items, in any order. Duplicates and an empty set are allowed.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for a rate that makes no sense or is too low for so many items, for memory the system refuses, and
-    /// [`BuildError::Unsolvable`] for items that somebody chose in order to make it fail.
+    /// [`BuildError`] if the rate is out of range or too low for this number of items, or the system refuses
+    /// the memory. [`BuildError::Unsolvable`] if the items were chosen to make it fail.
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         target_fpr: f64,
@@ -86,10 +91,10 @@ impl Ribbon {
         Self::of_all(items, target_fpr, scheme.into())
     }
 
-    /// [`build`](Self::build) from items already hashed, by `scheme`.
+    /// [`build`](Self::build) from items already hashed with `scheme`.
     ///
     /// # Errors
-    /// Those of [`build`](Self::build).
+    /// As [`build`](Self::build).
     pub fn build_hashes(
         hashes: impl IntoIterator<Item = ItemHash>,
         target_fpr: f64,
@@ -112,14 +117,14 @@ impl Ribbon {
         Ok(Self { layout, scheme, lines, items, target_fpr })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// `false`: not one of the items. `true`: mayhap.
+    /// `false`: not one of the items. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -133,8 +138,8 @@ impl Ribbon {
         self.layers().may_contain(statics::key(hash))
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache is several times faster than asking
-    /// one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.layers().may_contain_batch(&self.scheme, items, answers);
     }
@@ -144,31 +149,32 @@ impl Ribbon {
         self.layers().may_contain_batch(&self.scheme, hashes, answers);
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Different items in it; there is no room for more.
+    /// Returns the number of different items in it. There is no room for more.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.items
     }
 
-    /// Different items it was built from.
+    /// Returns the number of different items it was built from.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.items
     }
 
-    /// The rate it promised.
+    /// Returns the promised false-positive rate.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The rate by the model, for the columns and thresholds as they are. Reads all thresholds, a 500th of the memory.
+    /// Returns the false-positive rate by the model, from the actual columns and thresholds. This reads all
+    /// thresholds, a 500th of the memory.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let (layers, mut share, mut expected) = (self.layers(), 1.0, 0.0);
@@ -190,25 +196,25 @@ impl Ribbon {
         expected + share * last.rate() + shared_keys(self.items, self.target_fpr)
     }
 
-    /// Layers items may be in: one for few items, and hardly ever more than four.
+    /// Returns the number of layers: one for few items, and rarely more than four.
     #[must_use]
     pub fn layer_count(&self) -> usize {
         self.layout.layers().len()
     }
 
-    /// Memory the columns and thresholds take.
+    /// Returns the memory that the columns and thresholds take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.lines.memory_bytes()
     }
 
-    /// Bits of memory per item; none for no items.
+    /// Returns the bits of memory per item, or 0 without items.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         if self.items == 0 { 0.0 } else { self.memory_bytes() as f64 * 8.0 / self.items as f64 }
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -216,16 +222,16 @@ impl Ribbon {
         Ok(Self { lines: self.lines.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Ribbon`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Ribbon`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -278,7 +284,7 @@ impl Storable for Ribbon {
         if attempt >= build::MAX_ATTEMPTS {
             return Err(DecodeError::BadField { field: "attempt", got: attempt.into() });
         }
-        let layout = Layout::of(columns, blocks, attempt)?;
+        let layout = RibbonLayout::of(columns, blocks, attempt)?;
         if layout.blocks() != blocks || (layout.layers().is_empty() != (items == 0)) {
             let got = blocks.iter().copied().max().unwrap_or_default();
             return Err(DecodeError::BadField { field: "blocks of a layer", got });

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::find::stored_offset;
-use super::{BLOCK, IN_BLOCK, MAX_OFFSET, NoRoom, RunTable};
+use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTableFull, RunTable};
 use crate::simd::select::{self, Kernel, Plain, Select};
 
 impl RunTable {
@@ -11,9 +11,9 @@ impl RunTable {
     /// `run` is what [`run_or_gap`](Self::run_or_gap) says of this home.
     ///
     /// # Errors
-    /// [`NoRoom`] if no slot behind `at` is empty. Nothing has changed.
+    /// [`RunTableFull`] if no slot behind `at` is empty. Nothing has changed.
     #[inline]
-    pub(crate) fn insert(&mut self, home: u64, run: &Range<u64>, at: u64, value: u64) -> Result<(), NoRoom> {
+    pub(crate) fn insert(&mut self, home: u64, run: &Range<u64>, at: u64, value: u64) -> Result<(), RunTableFull> {
         struct FirstEmpty<'a>(&'a RunTable, u64, u64);
         impl Kernel for FirstEmpty<'_> {
             type Output = Option<u64>;
@@ -22,7 +22,7 @@ impl RunTable {
                 self.0.view(select).first_empty(self.1, self.2)
             }
         }
-        let empty = select::run(self.bmi2, FirstEmpty(self, home, run.end)).ok_or(NoRoom)?;
+        let empty = select::run(self.bmi2, FirstEmpty(self, home, run.end)).ok_or(RunTableFull)?;
         let (bits, cells_at) = (self.bits, self.cells_at);
         let (blocks, cells) = self.lines.words_mut().split_at_mut(cells_at);
         move_up(cells, at * u64::from(bits), empty * u64::from(bits), bits);

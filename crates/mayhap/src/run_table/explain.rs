@@ -1,11 +1,11 @@
-//! How full a table is, for [`explain`](crate::explain).
+//! The fill of a table, for [`explain`](crate::explain).
 
 use super::{BLOCK, IN_BLOCK, RunTable};
 use crate::explain::Density;
 use crate::simd::select::Plain;
 
 impl RunTable {
-    /// How many homes have a run, part by part.
+    /// The share of homes with a run, part by part.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         let view = self.view(Plain);
         Density::of(name, "homes with a run", self.homes.div_ceil(BLOCK), parts, |block| {

@@ -55,7 +55,7 @@ pub(crate) const MAX_SLOT_BITS: u32 = 58;
 
 /// There is no slot left to move into. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoRoom;
+pub(crate) struct RunTableFull;
 
 /// Runs of `bits`-bit numbers.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::edit::{put, set_end, set_offset};
-use super::{BLOCK, IN_BLOCK, MAX_OFFSET, NoRoom, RunTable, View};
+use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTableFull, RunTable, View};
 use crate::error::BuildError;
 use crate::simd::select::Plain;
 
@@ -81,17 +81,17 @@ impl Appender {
     /// Adds `value` at the end of the run of `home`, which is none before that of the last call.
     ///
     /// # Errors
-    /// [`NoRoom`] if the last slot is taken.
+    /// [`RunTableFull`] if the last slot is taken.
     ///
     /// # Panics
     /// For a home that is not in the table.
     #[inline]
-    pub(crate) fn push(&mut self, home: u64, value: u64) -> Result<(), NoRoom> {
+    pub(crate) fn push(&mut self, home: u64, value: u64) -> Result<(), RunTableFull> {
         debug_assert!(self.home.is_none_or(|last| last <= home) && home < self.table.homes);
         let table = &mut self.table;
         let slot = self.end.max(home);
         if slot >= table.slots() {
-            return Err(NoRoom);
+            return Err(RunTableFull);
         }
         let (bits, cells_at) = (table.bits, table.cells_at);
         let (blocks, cells) = table.lines.words_mut().split_at_mut(cells_at);

@@ -77,7 +77,7 @@ fn storm(homes: u64, bits: u32, most: u64, steps: u64, draw: impl Fn(&mut Rng) -
             let (place, value) = (inside(&mut rng, run.end - run.start + 1), rng.next_u64() >> (64 - bits));
             match table.insert(home, &run, run.start + place, value) {
                 Ok(()) => model.runs[home as usize].insert(place as usize, value),
-                Err(NoRoom) => {
+                Err(RunTableFull) => {
                     refusals += 1;
                     assert_eq!(table.iter().collect::<Vec<_>>(), model.numbers(), "{context}");
                 }
@@ -154,12 +154,12 @@ fn a_full_table_refuses_and_stays_as_it_was() {
     let before = words(&table);
     for home in 0..100 {
         let run = table.run_or_gap(home);
-        assert_eq!(table.insert(home, &run, run.start, 1), Err(NoRoom), "home {home}");
+        assert_eq!(table.insert(home, &run, run.start, 1), Err(RunTableFull), "home {home}");
     }
     assert_eq!((words(&table), table.used()), (before, slots));
     let mut appender = Appender::with_homes(100, 7).unwrap();
     (0..slots).for_each(|_| appender.push(5, 1).unwrap_or_default());
-    assert_eq!((appender.push(5, 1), appender.push(99, 1)), (Err(NoRoom), Err(NoRoom)));
+    assert_eq!((appender.push(5, 1), appender.push(99, 1)), (Err(RunTableFull), Err(RunTableFull)));
     assert_eq!(appender.used(), slots - 5);
 }
 

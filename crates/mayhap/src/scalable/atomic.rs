@@ -1,9 +1,9 @@
-//! The growing chain for many threads at once.
+//! A scalable Bloom filter that many threads share.
 
 use super::shape::layer_fpr_now;
 use super::word::low_bits;
 use super::{ScalableBloom, WORD};
-use crate::answers::Answers;
+use crate::answers::{Answers, NewItems};
 use crate::bloom::Bloom;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
@@ -12,19 +12,19 @@ use crate::shared::Shareable;
 use crate::sizing::scalable;
 use crate::together::{Layer, Room, insert_one, insert_word};
 
-/// A [`ScalableBloom`] that many threads insert into and ask through `&self`, without a lock, until it has to grow.
+/// A [`ScalableBloom`] that many threads use through `&self`, without a lock, until it must grow.
 ///
-/// * **no** is certain for every item whose insert had returned before the question was asked.
-/// * A batch stops at the item that needs another layer. To go on, take the filter exclusively: [`get_mut`](Self::get_mut)
-///   gives the plain filter, which grows.
-/// * No layer ever counts more items than it was made for, however many threads insert at once.
+/// * **no** is certain for every item whose insert had returned before the lookup began.
+/// * A batch stops at the item that needs another layer. To continue, take exclusive access:
+///   [`get_mut`](Self::get_mut) returns the plain filter, which grows.
+/// * No layer counts more items than its capacity, regardless of how many threads insert.
 ///
 /// ```
-/// use mayhap::{Answers, AtomicScalableBloom, ScalableBloom};
+/// use mayhap::{AtomicScalableBloom, NewItems, ScalableBloom};
 ///
 /// let mut seen = AtomicScalableBloom::from(ScalableBloom::for_capacity(2, 0.01, 0)?);
 /// let hashes = ["a", "b", "c"].map(|item| seen.hash(item));
-/// let mut new = Answers::new();
+/// let mut new = NewItems::new();
 /// assert_eq!(seen.insert_hash_batch(&hashes, &mut new), 2); // the third needs a new layer
 /// assert!(seen.get_mut().insert_hash(hashes[2])?);
 /// assert_eq!(seen.inserted(), 3);
@@ -32,9 +32,10 @@ use crate::together::{Layer, Room, insert_one, insert_word};
 /// ```
 #[derive(Debug)]
 pub struct AtomicScalableBloom {
-    /// The words of its newest layer are touched as atomics; that layer's own count misses what `counted` has.
+    /// The words of its newest layer are accessed as atomics. That layer's own count does not include
+    /// `counted`.
     filter: ScalableBloom,
-    /// Items the newest layer took through `&self`, or that a thread has claimed room for.
+    /// Items that the newest layer accepted through `&self`, or for which a thread has reserved room.
     counted: Room,
 }
 
@@ -64,14 +65,15 @@ impl Layer for Bloom {
 }
 
 impl AtomicScalableBloom {
-    /// The hash of `item` for the `_hash` methods.
+    /// Returns the hash of `item` for the `_hash` methods.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.filter.scheme.hash(item)
     }
 
-    /// Records one item: `true` if it changed the filter, so that it was certainly new. `None`: it needs a layer that is not there.
+    /// Inserts one item. `Some(true)`: the filter changed, so the item was certainly new. `None`: the item
+    /// needs another layer.
     #[inline]
     pub fn insert_hash(&self, hash: ItemHash) -> Option<bool> {
         if self.filter.may_contain_hash(hash) {
@@ -80,15 +82,15 @@ impl AtomicScalableBloom {
         insert_one(self.filter.newest(), &self.counted, self.filter.room(), hash)
     }
 
-    /// Records `hashes` one after the other until one needs a layer that is not there, and says how many it went through.
-    /// `answers` has one answer for each of those: set if the item changed the filter, so that it was certainly new.
-    pub fn insert_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) -> usize {
-        answers.reset(hashes.len());
-        for (number, (word, chunk)) in answers.words_mut().iter_mut().zip(hashes.chunks(WORD)).enumerate() {
+    /// Inserts `hashes` in order until one needs another layer, and returns how many were processed.
+    /// `new` has one bit for each of those: set if the item changed the filter, so it was certainly new.
+    pub fn insert_hash_batch(&self, hashes: &[ItemHash], new: &mut NewItems) -> usize {
+        new.reset(hashes.len());
+        for (number, (word, chunk)) in new.words_mut().iter_mut().zip(hashes.chunks(WORD)).enumerate() {
             let done = self.insert_word(chunk, word);
             if done < chunk.len() {
                 let done = number * WORD + done;
-                answers.truncate(done);
+                new.truncate(done);
                 return done;
             }
         }
@@ -97,8 +99,9 @@ impl AtomicScalableBloom {
 
     /// [`insert_hash_batch`](Self::insert_hash_batch) for at most 64 hashes.
     ///
-    /// First asks about all of them at once: what is there already stays there, and takes neither room nor a locked instruction. The others
-    /// go in one after the other, and whether one changed anything is what its own bits say: the same item a second time does not.
+    /// First looks up all of them together: items already there take neither room nor a locked instruction.
+    /// The others are inserted one after the other. Each one's own bits decide whether it changed the filter,
+    /// so a duplicate within the batch does not count.
     fn insert_word(&self, hashes: &[ItemHash], new: &mut u64) -> usize {
         let non_members = low_bits(hashes.len()) & !self.filter.answer_word(hashes);
         if non_members == 0 {
@@ -107,8 +110,8 @@ impl AtomicScalableBloom {
         insert_word(self.filter.newest(), &self.counted, self.filter.room(), hashes, non_members, new)
     }
 
-    /// Puts items back in that were new to the newest layer when they came, and counts every one of them, whatever is there by now: to play a
-    /// log again. Never grows.
+    /// Inserts items again that were new to the newest layer before, and counts every one of them without
+    /// checking: for replaying a log. Never grows.
     pub fn put_back(&mut self, hashes: &[ItemHash]) {
         let newest = self.get_mut().newest_mut();
         for &hash in hashes {
@@ -117,25 +120,26 @@ impl AtomicScalableBloom {
         newest.count(hashes.len() as u64);
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
         self.filter.may_contain_hash(hash)
     }
 
-    /// Asks about all `hashes` at once, layer by layer.
+    /// Looks up all `hashes` together, layer by layer.
     pub fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers) {
         self.filter.may_contain_hash_batch(hashes, answers);
     }
 
-    /// The plain filter, but the newest layer's own count misses what was inserted through `&self`: to look at shapes and sizes.
+    /// Returns the plain filter for reading shapes and sizes. The newest layer's own count does not include
+    /// items inserted through `&self`.
     #[must_use]
     pub const fn uncounted(&self) -> &ScalableBloom {
         &self.filter
     }
 
-    /// The plain filter, with everything counted: to grow, to encode, to clear.
+    /// Returns the plain filter with all items counted, to grow, encode or clear it.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut ScalableBloom {
         let counted = self.counted.take();
@@ -143,44 +147,44 @@ impl AtomicScalableBloom {
         &mut self.filter
     }
 
-    /// The plain filter.
+    /// Converts into the plain filter.
     #[must_use]
     pub fn into_inner(mut self) -> ScalableBloom {
         let _ = self.get_mut();
         self.filter
     }
 
-    /// Items that changed the filter.
+    /// Returns the number of items that changed the filter.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.filter.inserted().saturating_add(self.counted.taken())
     }
 
-    /// Items all its layers have room for now.
+    /// Returns the number of items that all present layers have room for.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.filter.capacity()
     }
 
-    /// How many layers it has.
+    /// Returns the number of layers.
     #[must_use]
     pub fn layers(&self) -> usize {
         self.filter.layers.len()
     }
 
-    /// Bytes of all layers.
+    /// Returns the memory of all layers in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes()
     }
 
-    /// The rate it promised, after any growth.
+    /// Returns the promised false-positive rate, which holds after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.filter.target_fpr()
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// Returns the false-positive rate that the model predicts for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let (newest, layers) = (self.filter.newest(), self.layers());
@@ -190,7 +194,8 @@ impl AtomicScalableBloom {
         scalable::chain_fpr(older.chain([layer_fpr_now(newest.shape(), counted, layers)]))
     }
 
-    /// A plain copy. It holds every item whose insert had returned before, and mayhap some that came meanwhile.
+    /// Returns a plain copy. It holds every item whose insert had returned before the call, and maybe some
+    /// inserted during it.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -200,7 +205,7 @@ impl AtomicScalableBloom {
         Ok(copy)
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         self.filter.scheme()
@@ -211,7 +216,7 @@ impl AtomicScalableBloom {
 mod tests {
     use super::*;
 
-    /// Every third item comes twice in a row, and every other one again much later.
+    /// Every third item comes twice in a row, and every second one again much later.
     fn items() -> impl Iterator<Item = u64> {
         (0..20_000_u64).map(|item| (item - u64::from(item % 3 == 1)) % 15_000)
     }
@@ -220,7 +225,7 @@ mod tests {
         for batch in [1, 2, 37, 64, 65, 100, 300] {
             let (mut plain, mut shared) = (make()?, AtomicScalableBloom::from(make()?));
             let hashes: Vec<ItemHash> = items().map(|item| plain.hash(&item)).collect();
-            let mut answers = Answers::new();
+            let mut answers = NewItems::new();
             for batch in hashes.chunks(batch) {
                 let mut at = 0;
                 while at < batch.len() {
@@ -250,7 +255,7 @@ mod tests {
     #[test]
     fn grows_exactly_like_the_plain_filter() -> Result<(), BuildError> {
         grows_alike(|| ScalableBloom::for_capacity(64, 0.01, 7))?;
-        // Wrong often enough that an item is mistaken for one of its own batch.
+        // A rate high enough for false positives among the items of one batch.
         grows_alike(|| ScalableBloom::for_capacity(64, 0.5, 7))
     }
 
@@ -263,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_together_never_overfill_a_layer_nor_lose_an_item() -> Result<(), BuildError> {
+    fn threads_never_overfill_a_layer_or_lose_an_item() -> Result<(), BuildError> {
         let shared = AtomicScalableBloom::from(ScalableBloom::for_capacity(10_000, 0.01, 7)?);
         let taken: Vec<Vec<ItemHash>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4_u64)
@@ -275,7 +280,7 @@ mod tests {
                             let hashes: Vec<ItemHash> = (0..50)
                                 .map(|item| shared.hash(&(thread * 1_000_000 + batch * 50 + item)))
                                 .collect();
-                            let done = shared.insert_hash_batch(&hashes, &mut Answers::new());
+                            let done = shared.insert_hash_batch(&hashes, &mut NewItems::new());
                             taken.extend_from_slice(&hashes[..done]);
                         }
                         taken

@@ -1,11 +1,11 @@
-//! The layers asked for one item, for [`explain`](crate::explain).
+//! The layers looked up for one item, for [`explain`](crate::explain).
 
 use super::ScalableBloom;
 use crate::explain::{Density, LayerLookup, LayerProbe};
 use crate::hash::ItemHash;
 
 impl ScalableBloom {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at, and the layers it need not look at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads, and the layers it can skip.
     pub(crate) fn trace(&self, hash: ItemHash) -> LayerLookup {
         let layers = self.layers.iter().enumerate().rev().map(|(index, layer)| LayerProbe {
             number: index + 1,
@@ -16,7 +16,7 @@ impl ScalableBloom {
         LayerLookup { layers: layers.collect() }
     }
 
-    /// How full every layer is, part by part, the newest first.
+    /// Measures how full each part of every layer is, the newest layer first.
     pub(crate) fn densities(&self, parts: usize) -> Vec<Density> {
         let layers = self.layers.iter().enumerate().rev();
         layers.map(|(index, layer)| layer.density(format!("layer {}", index + 1), parts)).collect()

@@ -28,23 +28,24 @@ use crate::kind::Kind;
 use crate::sizing::scalable;
 use crate::store::{Relocate, relocate_vec};
 
-/// A Bloom filter for nobody knows how many items: when it is full, it gets another layer.
+/// A Bloom filter that grows: when full, it adds a layer.
 ///
-/// * **no** is certain. **mayhap** is wrong for at most `target_fpr` of the non-members, however much it grows: every layer
-///   has a stricter rate than the one before, and the rates of all layers ever add up to the promise.
-/// * 11.8 bits per item at its initial capacity and 13.9 at 16 times that, at 1 %. Right after a growth the newest layer is
-///   empty, and an item costs two or three times as much; see the table below.
-/// * A lookup asks every layer, the newest and largest first, with one hash; a member is found on the way. The batch
-///   methods send many items through each layer at a time.
-/// * It cannot remove, count or list items, and two of them cannot be united: the layers of both would have to stay, and
-///   their rates would add up to twice the promise.
-/// * An insert fails only when a growth is refused: by the caller's limit, by the system, or after 64 layers. Nothing is
-///   lost then, and the filter goes on answering.
+/// * **no** is certain. **maybe** can be a false positive: the false-positive rate is at most `target_fpr`
+///   after any growth. Every layer has a lower rate than the one before, and the rates of all possible layers
+///   add up to `target_fpr`.
+/// * 11.8 bits per item at its initial capacity and 13.9 at 16 times that, at 1 %. Right after a growth the
+///   newest layer is empty, and an item costs two or three times as much; see the table below.
+/// * A lookup reads the layers with one hash, the newest and largest first, and stops at the first *maybe*.
+///   The batch methods look up many items in each layer together.
+/// * It cannot remove, count or list items. Two filters cannot be merged: the layers of both would have to
+///   stay, and their rates would add up to twice the promised rate.
+/// * An insert fails only if the filter cannot grow: because of the caller's memory limit, the system's
+///   memory, or the limit of 64 layers. Nothing is lost then, and lookups still work.
 ///
 /// ```text
 /// item ─▶ ItemHash ─┬──▶ layer 2  ████████████░░░░░░░░░░░░░░░░░░    new items go here; full: one more layer
 ///                   ├──▶ layer 1  █████████                         full
-///                   └──▶ layer 0  ███                               full        one layer says mayhap: mayhap
+///                   └──▶ layer 0  ███                               full        one layer answers maybe: maybe
 /// ```
 ///
 /// ```
@@ -62,7 +63,7 @@ use crate::store::{Relocate, relocate_vec};
 ///
 /// # Growth and tightening
 ///
-/// Bits of memory per item, and layers to ask, once it holds so many times its initial capacity, at 1 %:
+/// Bits of memory per item, and number of layers, at multiples of the initial capacity, at 1 %:
 ///
 /// | growth | ratio | 1 × | 2 × | 4 × | 8 × | 16 × | 32 × | 64 × | mean |
 /// |---|---|---|---|---|---|---|---|---|---|
@@ -75,35 +76,38 @@ use crate::store::{Relocate, relocate_vec};
 /// | 4 | 0.65 | 11.8, 1 | 31.3, 2 | 15.6, 2 | 35.0, 3 | 17.5, 3 | 37.7, 4 | 18.8, 4 | **32.1, 3.8** |
 /// | 8 | 0.65 | 11.8, 1 | 56.6, 2 | 28.3, 2 | 14.2, 2 | 61.4, 3 | 30.7, 3 | 15.3, 3 | **50.3, 3.1** |
 ///
-/// What a size costs depends on how full the newest layer happens to be, so the last column decides: the mean over all
-/// sizes from 1 to 1 024 times the initial capacity, each magnitude counting alike. The defaults are 3.5 and 0.65. Growth 2
-/// takes a quarter less memory and asks two fifths more layers; growth 8 takes two thirds more. 3.5 rather than 4:
-/// 6 % less memory for 5 % more layers, and 16 times the initial capacity, a size filters are often judged at, just fills
-/// three layers. A ratio of 0.5 is 6 % smaller for a filter that never grows and 8 % larger after four growths, and 0.8
-/// the other way round.
+/// The cost at one multiple depends on how full the newest layer happens to be, so the last column decides:
+/// the mean over all multiples from 1 to 1 024, with equal weight for each order of magnitude. The defaults
+/// are 3.5 and 0.65. Growth 2 takes a quarter less memory and has two fifths more layers; growth 8 takes two
+/// thirds more memory. 3.5 instead of 4 takes 6 % less memory and has 5 % more layers. It also fills exactly
+/// three layers at 16 times the initial capacity, a common size in comparisons. A ratio of 0.5 takes 6 % less
+/// for a filter that never grows and 8 % more after four growths; for 0.8 it is the reverse.
 ///
-/// P. S. Almeida, C. Baquero, N. Preguiça, D. Hutchison, *Scalable Bloom Filters*, Information Processing Letters 2007.
+/// P. S. Almeida, C. Baquero, N. Preguiça, D. Hutchison, *Scalable Bloom Filters*, Information Processing
+/// Letters 2007.
 #[derive(Debug)]
 pub struct ScalableBloom {
     shape: ScalableShape,
     scheme: HashScheme,
-    /// The oldest first; there is always one. All but the newest are full.
+    /// The oldest first; never empty. All layers except the newest are full.
     layers: Vec<Bloom>,
 }
 
-/// Items sent through the layers together: their hashes and answers stay in the cache.
+/// Items looked up in the layers together: their hashes and answers stay in the cache.
 const BLOCK: usize = 4096;
 
-/// Up to here a batch goes through the layers 64 items at a time, without an allocation.
+/// Batches up to this length go through the layers 64 items at a time, without an allocation.
 const SMALL_BATCH: usize = 256;
 
 impl ScalableBloom {
-    /// A filter that begins with room for `initial_capacity` items and keeps `target_fpr` however much it grows.
+    /// Creates a filter with initial room for `initial_capacity` items, which keeps `target_fpr` after any
+    /// growth.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn for_capacity(
         initial_capacity: u64,
         target_fpr: f64,
@@ -112,11 +116,11 @@ impl ScalableBloom {
         Self::with_shape(ScalableShape::for_capacity(initial_capacity, target_fpr)?, scheme)
     }
 
-    /// A filter that grows by this plan.
+    /// Creates an empty filter that grows by this shape.
     ///
     /// # Errors
-    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer, [`BuildError::OtherHash`] for the plan of a
-    /// filter of RedisBloom's and a hash that is neither RedisBloom's nor keyed.
+    /// [`BuildError::OutOfMemory`] if the system refuses the memory of the first layer.
+    /// [`BuildError::OtherHash`] if the shape is RedisBloom's and the hash is neither RedisBloom's nor keyed.
     pub fn with_shape(shape: ScalableShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let scheme = scheme.into();
         if !shape.placement().suits(&scheme) {
@@ -126,30 +130,31 @@ impl ScalableBloom {
         Ok(Self { shape, scheme, layers: vec![first] })
     }
 
-    /// A filter of these layers, which another program made; there is at least one.
+    /// Creates a filter of these layers of another program. There is at least one.
     #[cfg(feature = "formats")]
     pub(crate) fn of_layers(shape: ScalableShape, scheme: HashScheme, layers: Vec<Bloom>) -> Self {
         Self { shape, scheme, layers }
     }
 
-    /// Its layers, for a program that fills them bit by bit.
+    /// Returns the layers, for a program that sets their bits itself.
     #[cfg(feature = "formats")]
     pub(crate) fn layers_mut(&mut self) -> &mut [Bloom] {
         &mut self.layers
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Records `item`, growing if that takes more room. `true`: the filter changed, so the item was certainly new.
-    /// `false`: mayhap it was here already, and nothing changed.
+    /// Inserts `item` and grows if necessary. `true`: the filter changed, so the item was certainly new.
+    /// `false`: it may have been inserted before, and nothing changed.
     ///
     /// # Errors
-    /// [`InsertError::CannotGrow`] if the item needs a layer that cannot be had. Nothing changed.
+    /// [`InsertError::CannotGrow`] if the item needs another layer and the filter cannot grow. On error,
+    /// nothing has changed.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
@@ -173,12 +178,12 @@ impl ScalableBloom {
         Ok(self.newest_mut().insert_hash(hash))
     }
 
-    /// Records all `items` and says how many of them changed the filter, as if they had come one after the other. Much
-    /// faster than that once the filter is larger than the cache.
+    /// Inserts all `items` and returns how many of them changed the filter, as if they were inserted one
+    /// after the other. If the filter is larger than the cache, this is much faster than single inserts.
     ///
     /// # Errors
-    /// [`InsertError::CannotGrow`] at the first item that needs a layer that cannot be had. All items before it are in, and
-    /// none behind it; to give the whole batch again is safe.
+    /// [`InsertError::CannotGrow`] at the first item that needs another layer if the filter cannot grow. All
+    /// items before it are inserted, and none after it. It is safe to insert the whole batch again.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -204,8 +209,8 @@ impl ScalableBloom {
         Ok(self.inserted() - before)
     }
 
-    /// Records what is pending, none of which an older layer knows. The newest layer takes no more at a time than it has
-    /// room for; once it is full, it is one of the older ones.
+    /// Inserts the pending items; the older layers contain none of them. Fills the newest layer, adds a layer
+    /// when it is full, and then treats the full one as an older layer.
     fn insert_pending(&mut self, pending: &mut Pending) -> Result<(), InsertError> {
         loop {
             while self.room() > 0 {
@@ -220,7 +225,7 @@ impl ScalableBloom {
         }
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -234,8 +239,8 @@ impl ScalableBloom {
         self.layers.iter().rev().any(|layer| layer.may_contain_hash(hash))
     }
 
-    /// Asks about all `items` at once, layer by layer. Their memory loads overlap, which past the cache makes it several
-    /// times faster than asking one by one.
+    /// Looks up all `items` together, layer by layer. Their memory loads overlap: if the filter is larger
+    /// than the cache, this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         match &self.layers[..] {
             [only] => only.may_contain_batch(items, answers),
@@ -268,87 +273,88 @@ impl ScalableBloom {
         }
     }
 
-    /// Forgets everything, and gives all layers but the first back.
+    /// Removes all items and frees all layers except the first.
     pub fn clear(&mut self) {
         self.layers.truncate(1);
         self.newest_mut().clear();
     }
 
-    /// From now on all layers together may take `limit_bytes`, or any amount. A filter that is larger already stays as it is,
-    /// and takes items until its newest layer is full.
+    /// Sets the memory limit of all layers together; `None` removes it. A filter that is already larger stays
+    /// as it is and accepts items until its newest layer is full.
     pub const fn limit_memory(&mut self, limit_bytes: Option<u64>) {
         self.shape = self.shape.limited(limit_bytes);
     }
 
-    /// The plan it grows by.
+    /// Returns the shape that it grows by.
     #[must_use]
     pub const fn shape(&self) -> &ScalableShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Its layers, the oldest first. Each is a filter of its own.
+    /// Returns the layers, the oldest first. Each is a complete filter.
     #[must_use]
     pub fn layers(&self) -> &[Bloom] {
         &self.layers
     }
 
-    /// Items all its layers have room for now.
+    /// Returns the number of items that all present layers have room for.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.layers.iter().map(Bloom::capacity).sum()
     }
 
-    /// The rate it promised, after any growth.
+    /// Returns the promised false-positive rate, which holds after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Items counted so far: insertions that changed something.
+    /// Returns the number of items counted so far: insertions that changed the filter.
     #[must_use]
     pub fn inserted(&self) -> u64 {
-        // Layers from elsewhere may say anything.
+        // Layers that were decoded may have any count.
         self.layers.iter().map(Bloom::inserted).fold(0, u64::saturating_add)
     }
 
-    /// How full all layers are by their bits, or by a sample of them, and the rate that follows.
+    /// Measures the fill of all layers from all bits or a sample, and the false-positive rate that follows
+    /// from it.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         fill::parts(&self.layers, sampling, |layer| layer.shape().bits(), Bloom::fill_by)
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// Returns the false-positive rate that the model predicts for the items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         let rate = |layer: &Bloom| layer_fpr_now(layer.shape(), layer.inserted(), self.layers.len());
         scalable::chain_fpr(self.layers.iter().map(rate))
     }
 
-    /// Memory the bits of all layers take.
+    /// Returns the memory that the bits of all layers take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.layers.iter().map(Bloom::memory_bytes).sum()
     }
 
-    /// Bits of memory per item counted so far; infinite while there are none.
+    /// Returns the bits of memory per counted item, or infinity if it holds none.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted() as f64
     }
 
-    /// Has the memory of all layers put elsewhere, where that is better.
+    /// Moves the memory of all layers to where `by` places it.
     pub fn relocate(&mut self, by: &mut dyn Relocate) {
         relocate_vec(&mut self.layers, by);
         self.layers.iter_mut().for_each(|layer| layer.relocate(by));
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -357,16 +363,16 @@ impl ScalableBloom {
         Ok(Self { layers, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one. It grows on as the encoded one would have.
+    /// Decodes a filter and checks every byte. It continues to grow as the encoded one would have.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `ScalableBloom`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `ScalableBloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -387,17 +393,17 @@ impl ScalableBloom {
         &self.layers[..self.layers.len() - 1]
     }
 
-    /// How many more items the newest layer takes.
+    /// Returns how many more items the newest layer accepts.
     #[inline(always)]
     fn room(&self) -> u64 {
         self.newest().capacity().saturating_sub(self.newest().inserted())
     }
 
-    /// One more layer, or everything as it was.
+    /// Adds a layer. On error, nothing has changed.
     #[cold]
     fn grow(&mut self) -> Result<(), InsertError> {
         let layer = (|| {
-            let layer = self.shape.layer_behind(self.layers.len(), self.newest().shape())?;
+            let layer = self.shape.layer_after(self.layers.len(), self.newest().shape())?;
             self.shape.grown(self.memory_bytes(), &layer)?;
             Bloom::placed(layer, self.scheme, self.shape.placement())
         })();
@@ -410,8 +416,8 @@ impl ScalableBloom {
 }
 
 impl Plan {
-    /// Placement scheme 1: [`Bloom`] layers of placement 1, all asked with the same hash. 2, 3 and 4: layers of RedisBloom's
-    /// placement, sized by its rule; with 4, the tightening is free.
+    /// Placement scheme 1: [`Bloom`] layers of placement 1, all with the same hash. 2, 3 and 4: layers with
+    /// RedisBloom's placement, sized by its rule. With 4, the tightening ratio is not fixed.
     const fn number(self) -> u16 {
         match self {
             Self::Mayhap => 1,
@@ -428,7 +434,7 @@ impl Plan {
     }
 }
 
-/// Where the tiers stand among the parameters: behind growth, tightening and limit.
+/// The index of the tiers among the parameters: after growth, tightening and limit.
 const TIERS_AT: usize = 3;
 
 impl codec::sealed::Sealed for ScalableBloom {}
@@ -458,7 +464,7 @@ impl Storable for ScalableBloom {
         let scheme = header.scheme()?;
         let [growth, tightening, limit, tiers @ ..] = header.parameters;
         let tiers: [u64; MAX_TIERS] = tiers;
-        // A zero ends the list; what stands behind one would come back otherwise than it was.
+        // A zero ends the list. A tier after it would be lost when the filter is encoded again.
         let named = tiers.iter().take_while(|&&tier| tier != 0).count();
         if let Some(&got) = tiers[named..].iter().find(|&&tier| tier != 0) {
             return Err(DecodeError::BadField { field: "tier", got });
@@ -485,8 +491,8 @@ impl Storable for ScalableBloom {
 }
 
 impl ScalableBloom {
-    /// Are the decoded layers those of the plan? Their bits and probes are their own business: they were sized by
-    /// logarithms, in whose last digit machines differ, and the rate by the model goes by what they are.
+    /// Checks that the decoded layers match the plan. Their bits and probes may differ: they were computed
+    /// with logarithms, whose last digit differs between machines, and the model uses the actual numbers.
     fn check_layers(&self) -> Result<(), DecodeError> {
         if self.layers.is_empty() {
             return Err(DecodeError::BadField { field: "number of filters", got: 0 });
@@ -500,7 +506,7 @@ impl ScalableBloom {
                 let got = layer.placement().number();
                 return Err(DecodeError::BadField { field: "placement of a layer", got: u64::from(got) });
             }
-            // RedisBloom's grow from the last layer on, whatever those before it are.
+            // RedisBloom's chains grow from the last layer on, whatever the layers before it are.
             if self.shape.plan() != Plan::Mayhap {
                 check_redis_layer(layer.shape())?;
                 continue;
@@ -520,7 +526,8 @@ impl ScalableBloom {
     }
 }
 
-/// Could RedisBloom have made such a layer? Its dumps say whole bytes, and its readers compute the number of probes from the error.
+/// Checks that RedisBloom could have made such a layer. Its dumps store whole bytes, and its readers compute
+/// the number of probes from the error rate.
 fn check_redis_layer(layer: &BloomShape) -> Result<(), DecodeError> {
     let (bits, probes, error) = (layer.bits(), layer.probes(), layer.target_fpr());
     if !bits.is_multiple_of(8) {
@@ -541,7 +548,7 @@ mod tests {
     use crate::codec::HEADER_BYTES;
     use crate::scalable::plan::MAX_LAYERS;
 
-    /// Intact bytes that say something else in their header.
+    /// Returns intact bytes with a changed header.
     fn forged(filter: &ScalableBloom, forge: impl FnOnce(&mut Header)) -> Result<ScalableBloom, DecodeError> {
         let mut bytes = filter.encode();
         let header: &mut [u8; HEADER_BYTES] = bytes.first_chunk_mut().unwrap();
@@ -551,7 +558,7 @@ mod tests {
         ScalableBloom::decode(&bytes)
     }
 
-    /// A filter with these layers, whatever the plan says.
+    /// Returns a filter with these layers, even if they contradict the plan.
     fn of_layers(layers: Vec<Bloom>) -> ScalableBloom {
         let (shape, scheme) = (ScalableShape::for_capacity(64, 0.01).unwrap(), HashScheme::fast(1));
         ScalableBloom { shape, scheme, layers }

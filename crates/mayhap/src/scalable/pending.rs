@@ -1,23 +1,23 @@
-//! The items of a batch on their way through the layers.
+//! The pending items of a batch on their way through the layers.
 
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::bloom::Bloom;
 use crate::hash::{HashScheme, ItemHash};
 
-/// The items of one block that no layer has answered *mayhap* for so far, in their order.
+/// The items of one block for which no layer has answered *maybe* so far, in order.
 #[derive(Default)]
 pub(super) struct Pending {
     hashes: Vec<ItemHash>,
-    /// The place of each in its block.
+    /// The index of each in its block.
     indexes: Vec<u32>,
-    /// How many at the front have been taken.
+    /// The number of items taken from the front.
     taken: usize,
     answers: Answers,
 }
 
 impl Pending {
-    /// All of `block`, hashed.
+    /// Hashes all items of `block`.
     pub(super) fn begin<H: Hashed>(&mut self, block: &[H], scheme: &HashScheme) {
         self.taken = 0;
         self.hashes.clear();
@@ -26,28 +26,28 @@ impl Pending {
         self.indexes.extend(0..block.len() as u32);
     }
 
-    /// Asks `layer` about all that are pending; `known` hears the places of those it says *mayhap* to, which are pending no
-    /// longer.
+    /// Looks up all pending items in `layer`. Those with the answer *maybe* are no longer pending; `known` is
+    /// called with their indexes.
     pub(super) fn ask(&mut self, layer: &Bloom, mut known: impl FnMut(usize)) {
         layer.may_contain_hash_batch(&self.hashes[self.taken..], &mut self.answers);
         let (mut at, mut kept) = (self.taken, 0);
         for &word in self.answers.words() {
             let end = self.hashes.len().min(at + 64);
             if word == 0 {
-                // Non-members to this layer, the most common case.
+                // None of them is in this layer: the most common case.
                 self.hashes.copy_within(at..end, kept);
                 self.indexes.copy_within(at..end, kept);
                 kept += end - at;
                 at = end;
                 continue;
             }
-            let mut mayhaps = word;
-            while mayhaps != 0 {
-                known(self.indexes[at + mayhaps.trailing_zeros() as usize] as usize);
-                mayhaps &= mayhaps - 1;
+            let mut found = word;
+            while found != 0 {
+                known(self.indexes[at + found.trailing_zeros() as usize] as usize);
+                found &= found - 1;
             }
             for bit in 0..end - at {
-                // Written always, kept only if it is still pending: there is no branch to mispredict.
+                // Always written, but kept only if it is still pending: no branch to mispredict.
                 self.hashes[kept] = self.hashes[at + bit];
                 self.indexes[kept] = self.indexes[at + bit];
                 kept += usize::from(word >> bit & 1 == 0);
@@ -59,7 +59,7 @@ impl Pending {
         self.taken = 0;
     }
 
-    /// The next `most` at most, which are pending no longer, or `None` if there are none.
+    /// Takes the next `most` pending items at most. `None` if there are none.
     pub(super) fn take(&mut self, most: u64) -> Option<&[ItemHash]> {
         let left = self.hashes.len() - self.taken;
         let some = left.min(usize::try_from(most).unwrap_or(usize::MAX));

@@ -1,37 +1,41 @@
-//! Whose rule sizes the layers of a chain: ours, or RedisBloom's.
+//! The rule that sizes the layers of a chain: ours or RedisBloom's.
 
 use crate::bloom::BloomShape;
 use crate::error::BuildError;
 use crate::probe::BloomPlacement;
 
-/// The most layers a chain of ours may have. A lookup asks all of them.
+/// The most layers of our own chains. A lookup reads all of them.
 pub(super) const MAX_LAYERS: usize = 64;
-/// The most layers of RedisBloom's, whose chains may grow by equal layers. Some 1 070 halvings leave nothing of any rate.
+/// The most layers of RedisBloom's chains, which may grow by layers of equal size. After about 1 070 halvings
+/// any rate is 0.
 const MAX_REDIS_LAYERS: usize = 1024;
 
-/// The rate of every layer of RedisBloom's relative to the one before, and of the first relative to the promise.
+/// The rate of every RedisBloom layer relative to the one before, and of the first relative to the promised
+/// rate.
 pub(crate) const REDIS_TIGHTENING: f64 = 0.5;
-/// The tightening that takes the least memory over many growths; see [`Plan::RedisBloomTightened`].
+/// The tightening ratio that takes the least memory over many growths; see [`Plan::RedisBloomTightened`].
 #[cfg(feature = "formats")]
 pub(crate) const COMPACT_TIGHTENING: f64 = 0.85;
-/// ln 2 squared, to the digits RedisBloom has it. With others the number of probes can differ by one.
+/// ln 2 squared, with RedisBloom's digits. With other digits the number of probes can differ by one.
 const LN_2_SQUARED: f64 = 0.480453013918201;
-/// ln 2, likewise.
-#[expect(clippy::approx_constant, reason = "its own digits")]
+/// ln 2, with RedisBloom's digits.
+#[expect(clippy::approx_constant, reason = "RedisBloom's own digits")]
 const LN_2: f64 = 0.693147180559945;
 
-/// Whose rule sizes the layers.
+/// The rule that sizes the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Ours: the shares of all layers add up to the promise, whatever the tightening ratio.
+    /// Ours: the rates of all layers add up to the promised rate, for any tightening ratio.
     Mayhap,
-    /// RedisBloom's: every layer has half the rate of the one before, and the first has half the promise.
+    /// RedisBloom's: every layer has half the rate of the one before, and the first has half the promised
+    /// rate.
     RedisBloom,
-    /// RedisBloom's `NONSCALING`: one layer, which has all of it.
+    /// RedisBloom's `NONSCALING`: one layer with the whole promised rate.
     RedisBloomFixed,
-    /// Layers RedisBloom reads, with rates of ours: the first has half the promise, as RedisBloom's has, and the others share the
-    /// other half by the tightening ratio `r`, `(1 - r) / 2`, `(1 - r) r / 2`, … Later layers are larger, so that a bit for each of
-    /// their items costs more: they get more of the promise than by halving. With `r = 1/2` it is RedisBloom's own plan.
+    /// Layers that RedisBloom can read, with our own rates. The first has half the promised rate, as in
+    /// RedisBloom. The others share the other half by the tightening ratio `r`: `(1 - r) / 2`,
+    /// `(1 - r) r / 2`, … Later layers are larger, so one more bit for each of their items costs more memory.
+    /// They therefore get a larger share than by halving. With `r = 1/2` this is RedisBloom's own plan.
     RedisBloomTightened,
 }
 
@@ -44,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// What the first layer of RedisBloom's promises.
+    /// Returns the rate of RedisBloom's first layer.
     pub(super) fn first_rate(self, target_fpr: f64) -> f64 {
         match self {
             Self::RedisBloomFixed => target_fpr,
@@ -52,15 +56,15 @@ impl Plan {
         }
     }
 
-    /// What the layer behind `layers` others promises, the last of which promises `last`.
-    pub(super) fn rate_behind(self, layers: usize, last: f64, tightening: f64) -> f64 {
+    /// Returns the rate of the layer after `layers` others, if the last of them has the rate `last`.
+    pub(super) fn rate_after(self, layers: usize, last: f64, tightening: f64) -> f64 {
         match self {
             Self::RedisBloomTightened if layers == 1 => last * (1.0 - tightening),
             _ => last * tightening,
         }
     }
 
-    /// `Ok` for numbers a plan of RedisBloom's can have.
+    /// Checks that a RedisBloom plan can have these numbers.
     pub(super) fn check(
         self,
         tiers: usize,
@@ -87,33 +91,33 @@ impl Plan {
     }
 }
 
-/// A layer as RedisBloom sizes it: bits rounded down, then up to whole words.
+/// Returns a layer as RedisBloom sizes it: bits rounded down, then up to whole words.
 pub(crate) fn redis_layer(entries: u64, error: f64) -> Result<BloomShape, BuildError> {
     let per_entry = redis_bits_per_entry(error);
     let bits = ((entries as f64 * per_entry) as u64).max(1).saturating_add(63) / 64 * 64;
     BloomShape::of_placement(BloomPlacement::RedisBloom, bits, redis_probes(per_entry), entries, error)
 }
 
-/// How many bits RedisBloom takes for one entry.
+/// Returns RedisBloom's number of bits per entry.
 fn redis_bits_per_entry(error: f64) -> f64 {
     -error.ln() / LN_2_SQUARED
 }
 
-/// The bits for one entry that make so many probes, if those of this error do. Logarithms differ in their last digit from machine to
-/// machine, and for an error of 1/2, 1/4 … that digit decides.
+/// Returns the bits per entry that give this number of probes, if those of this error do. Logarithms differ
+/// in their last digit between machines, and for an error of 1/2, 1/4 … that digit decides.
 pub(crate) fn redis_bits_for_probes(error: f64, probes: u32) -> Option<f64> {
     let computed = redis_bits_per_entry(error);
     let near = |steps: i64| f64::from_bits(computed.to_bits().wrapping_add_signed(steps));
     [0, 1, -1, 2, -2].into_iter().map(near).find(|&bits| redis_probes(bits) == probes)
 }
 
-/// Are these the bits for one entry, but for the last digits of a logarithm?
+/// Returns whether these are the bits per entry, except for the last digits of a logarithm.
 #[cfg(feature = "formats")]
 pub(crate) fn redis_bits_agree(error: f64, bits_per_entry: f64) -> bool {
     redis_bits_per_entry(error).to_bits().abs_diff(bits_per_entry.to_bits()) <= 2
 }
 
-/// How many probes that makes.
+/// Returns the number of probes for these bits per entry.
 pub(crate) fn redis_probes(bits_per_entry: f64) -> u32 {
     (LN_2 * bits_per_entry).ceil() as u32
 }
@@ -122,7 +126,7 @@ pub(crate) fn redis_probes(bits_per_entry: f64) -> u32 {
 mod tests {
     use super::*;
 
-    /// The examples of its documentation and its tests.
+    /// The examples from RedisBloom's documentation and tests.
     #[test]
     fn layers_are_sized_as_redis_bloom_does() {
         for (error, entries, bits, probes) in [
@@ -153,7 +157,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn bits_of_an_entry_agree_but_for_rounding() {
+    fn bits_of_an_entry_agree_except_for_rounding() {
         let bits = redis_bits_per_entry(0.01);
         assert!(redis_bits_agree(0.01, bits.next_up()) && !redis_bits_agree(0.01, bits * 1.001));
         assert!(!redis_bits_agree(0.01, f64::NAN) && !redis_bits_agree(0.01, -bits));

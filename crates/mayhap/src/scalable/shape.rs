@@ -1,4 +1,4 @@
-//! How a scalable filter grows: the size and the rate of every layer it will ever have.
+//! How a scalable filter grows: the capacity and rate of every layer it can have.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use crate::error::BuildError;
 use crate::probe::BloomPlacement;
 use crate::sizing::{self, MAX_CAPACITY, counted, scalable};
 
-/// The most tiers that can be named; they travel in the header of an encoded filter.
+/// The most tiers that can be given. They are in the header of an encoded filter.
 pub(super) const MAX_TIERS: usize = 5;
 /// The largest growth factor.
 const MAX_GROWTH: f64 = 32_768.0;
-/// What stands for no limit.
+/// The value that stands for no limit.
 pub(super) const NO_LIMIT: u64 = u64::MAX;
 /// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
 const DEFAULT_GROWTH: f64 = 3.5;
 /// See the table in the docs of [`ScalableBloom`](crate::ScalableBloom).
 const DEFAULT_TIGHTENING: f64 = 0.65;
 
-/// The measurements of a [`ScalableBloom`](crate::ScalableBloom) now and after any growth: known, checked and priced
-/// before any memory is taken.
+/// The shape of a [`ScalableBloom`](crate::ScalableBloom) now and after any growth: its dimensions and
+/// memory, checked before any memory is allocated.
 ///
-/// Layer *i* holds `initial capacity · growth^i` items and gets the share `(1 - r) · r^i` of the promised rate, `r` being
-/// the tightening ratio. The shares of all layers ever add up to the promise, so it holds after any growth; the first
-/// layer leaves room too.
+/// Layer *i* holds `initial capacity · growth^i` items and gets the share `(1 - r) · r^i` of the promised
+/// rate, where `r` is the tightening ratio. The shares of all possible layers add up to the promised rate, so
+/// it holds after any growth. This is why the first layer also has a lower rate.
 ///
 /// ```
 /// use mayhap::ScalableShape;
@@ -34,7 +34,7 @@ const DEFAULT_TIGHTENING: f64 = 0.65;
 /// assert_eq!(shape.layer(3)?.target_fpr(), 0.01 / 16.0);
 /// assert_eq!(shape.layers_for(70_000)?, 3);
 /// assert!(shape.expected_fpr(70_000)? <= 0.01);
-/// assert!(shape.memory_bytes_for(1_000_000).is_err()); // past the megabyte allowed
+/// assert!(shape.memory_bytes_for(1_000_000).is_err()); // above the limit of one megabyte
 ///
 /// let tiers = ScalableShape::with_tiers(&[1_000, 10_000, 100_000], 0.01)?;
 /// assert_eq!(tiers.layers_for(11_001)?, 3);
@@ -43,18 +43,18 @@ const DEFAULT_TIGHTENING: f64 = 0.65;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalableShape {
     plan: Plan,
-    /// The capacities of the first layers; zeroes behind the last one.
+    /// The capacities of the first layers, followed by zeroes.
     tiers: [u64; MAX_TIERS],
     growth: f64,
     tightening: f64,
     target_fpr: f64,
-    /// The largest number where there is none, which no memory reaches.
+    /// The largest number if there is no limit; no memory reaches it.
     limit_bytes: u64,
 }
 
 impl ScalableShape {
-    /// Begins with one layer for `initial_capacity` items; every layer is 3.5 times as large as the one before, and
-    /// all that ever come are together wrong for at most `target_fpr` of the non-members.
+    /// Returns a shape that begins with one layer for `initial_capacity` items. Every layer is 3.5 times as
+    /// large as the one before. The false-positive rate of all layers together is at most `target_fpr`.
     ///
     /// # Errors
     /// [`BuildError`] for a capacity of 0 or a rate outside (0, 1).
@@ -62,7 +62,8 @@ impl ScalableShape {
         Self::with_tiers(&[initial_capacity], target_fpr)
     }
 
-    /// The first layers hold exactly `capacities` items; past the last of them growth goes on from it.
+    /// Returns a shape whose first layers hold exactly `capacities` items. After the last of them, growth
+    /// continues from it.
     ///
     /// # Errors
     /// [`BuildError`] for no tiers or more than 5, for a capacity of 0 or a rate outside (0, 1).
@@ -78,7 +79,7 @@ impl ScalableShape {
         Self { plan: Plan::Mayhap, tiers, growth, tightening, target_fpr, limit_bytes: NO_LIMIT }.checked()
     }
 
-    /// RedisBloom's plan for a filter it made, or would make, with this rate: the first layer holds `entries` items.
+    /// Returns RedisBloom's plan for a filter with this rate whose first layer holds `entries` items.
     #[cfg(feature = "formats")]
     pub(crate) fn of_redis_bloom(
         plan: Plan,
@@ -93,7 +94,7 @@ impl ScalableShape {
         Self { plan, tiers, growth, tightening, target_fpr, limit_bytes: NO_LIMIT }.checked()
     }
 
-    /// What an encoded filter says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(super) fn from_parts(
         plan: Plan,
         tiers: [u64; MAX_TIERS],
@@ -109,7 +110,7 @@ impl ScalableShape {
         for &tier in shape.tiers() {
             sizing::check_capacity(tier)?;
         }
-        // The limit may have been set below what was there already.
+        // The limit may have been set below the memory that was already in use.
         Ok(shape.checked()?.limited(limit_bytes))
     }
 
@@ -134,8 +135,8 @@ impl ScalableShape {
         Ok(())
     }
 
-    /// Every layer past the named tiers is `factor` times as large as the one before: at least 1 (all alike), at most
-    /// 32 768. A larger factor means fewer layers to ask and more memory that waits for items.
+    /// Makes every layer after the given tiers `factor` times as large as the one before: at least 1 (all
+    /// equal), at most 32 768. A larger factor means fewer layers and more unused memory.
     ///
     /// # Errors
     /// [`BuildError::GrowthOutOfRange`].
@@ -143,16 +144,17 @@ impl ScalableShape {
         Self { growth: factor, ..self }.checked()
     }
 
-    /// Every layer promises `ratio` times the rate of the one before, strictly between 0 and 1. A smaller ratio favours
-    /// filters that grow seldom; the best one is the likelihood that a full chain grows again.
+    /// Gives every layer `ratio` times the rate of the one before, strictly between 0 and 1. A smaller ratio
+    /// suits filters that rarely grow. The best ratio is the probability that a full chain grows again.
     ///
     /// # Errors
-    /// [`BuildError::TighteningOutOfRange`], or [`BuildError::RateTooLow`] if it leaves the first layer next to nothing.
+    /// [`BuildError::TighteningOutOfRange`], or [`BuildError::RateTooLow`] if the rate of the first layer
+    /// becomes too low.
     pub fn tightening(self, ratio: f64) -> Result<Self, BuildError> {
         Self { tightening: ratio, ..self }.checked()
     }
 
-    /// All layers together may take `limit_bytes`; a growth past that is refused.
+    /// Limits all layers together to `limit_bytes`. The filter cannot grow past that.
     ///
     /// # Errors
     /// [`BuildError::TooLarge`] if not even the first layer fits.
@@ -160,11 +162,11 @@ impl ScalableShape {
         Self { limit_bytes, ..self }.checked()
     }
 
-    /// The shape of layer `index`, the first being 0.
+    /// Returns the shape of layer `index`. The first is 0.
     ///
     /// # Errors
-    /// [`BuildError`] for a layer there can never be: past 64 layers, past the largest capacity, or below the lowest rate
-    /// a filter can promise.
+    /// [`BuildError`] if the layer cannot exist: more than 64 layers, above the largest capacity, or below
+    /// the lowest rate that a filter can promise.
     pub fn layer(&self, index: usize) -> Result<BloomShape, BuildError> {
         let limit = self.plan.max_layers();
         if index >= limit {
@@ -179,9 +181,9 @@ impl ScalableShape {
         BloomShape::from_parts(bits, probes, capacity, rate)
     }
 
-    /// The layer behind `layers` others, the last of which is `last`: ours goes by the plan alone, RedisBloom's by the layer
-    /// before it, whatever made that one so.
-    pub(super) fn layer_behind(&self, layers: usize, last: &BloomShape) -> Result<BloomShape, BuildError> {
+    /// Returns the layer after `layers` others, the last of them being `last`. Ours follows from the plan
+    /// alone; RedisBloom's follows from the layer before it, even if that one does not match the plan.
+    pub(super) fn layer_after(&self, layers: usize, last: &BloomShape) -> Result<BloomShape, BuildError> {
         let limit = self.plan.max_layers();
         if self.plan == Plan::Mayhap {
             return self.layer(layers);
@@ -193,11 +195,12 @@ impl ScalableShape {
         if capacity > MAX_CAPACITY as f64 {
             return Err(BuildError::CapacityOutOfRange { got: capacity as u64, limit: MAX_CAPACITY });
         }
-        let rate = self.plan.rate_behind(layers, last.target_fpr(), self.tightening);
+        let rate = self.plan.rate_after(layers, last.target_fpr(), self.tightening);
         plan::redis_layer(capacity as u64, rate)
     }
 
-    /// What layer `index` holds. Multiplied out step by step, so that every machine comes to the same number.
+    /// Returns the capacity of layer `index`. It is multiplied step by step, so every machine computes the
+    /// same number.
     pub(super) fn layer_capacity(&self, index: usize) -> Result<u64, BuildError> {
         let tiers = self.tiers();
         if let Some(&capacity) = tiers.get(index) {
@@ -211,36 +214,36 @@ impl ScalableShape {
         Ok(capacity as u64)
     }
 
-    /// What layer `index` promises.
+    /// Returns the promised rate of layer `index`.
     pub(super) fn layer_fpr(&self, index: usize) -> f64 {
         match self.plan {
             Plan::Mayhap => self.target_fpr * scalable::share(self.tightening, index),
             plan => (1..=index).fold(plan.first_rate(self.target_fpr), |rate, layers| {
-                plan.rate_behind(layers, rate, self.tightening)
+                plan.rate_after(layers, rate, self.tightening)
             }),
         }
     }
 
-    /// How many layers it takes to hold `items` items.
+    /// Returns the number of layers that hold `items` items.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many, for the reason the growth would be refused.
+    /// [`BuildError`] if it can never hold that many, with the reason why it cannot grow.
     pub fn layers_for(&self, items: u64) -> Result<usize, BuildError> {
         Ok(self.chain_for(items)?.len())
     }
 
-    /// Memory of all layers once `items` items are in.
+    /// Returns the memory of all layers for `items` items.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many.
+    /// [`BuildError`] if it can never hold that many.
     pub fn memory_bytes_for(&self, items: u64) -> Result<u64, BuildError> {
         Ok(self.chain_for(items)?.iter().map(BloomShape::memory_bytes).sum())
     }
 
-    /// The rate by the model once `items` items are in, within 2 %.
+    /// Returns the false-positive rate that the model predicts for `items` items, accurate within 2 %.
     ///
     /// # Errors
-    /// [`BuildError`] if it can never hold so many.
+    /// [`BuildError`] if it can never hold that many.
     pub fn expected_fpr(&self, items: u64) -> Result<f64, BuildError> {
         let mut left = items;
         let layers = self.chain_for(items)?;
@@ -252,7 +255,7 @@ impl ScalableShape {
         Ok(scalable::chain_fpr(rates))
     }
 
-    /// The layers that hold `items` items, the first one even if there are none.
+    /// Returns the layers that hold `items` items; at least the first one.
     fn chain_for(&self, items: u64) -> Result<Vec<BloomShape>, BuildError> {
         let (mut layers, mut capacity, mut bytes) = (Vec::new(), 0_u64, 0_u64);
         while layers.is_empty() || capacity < items {
@@ -264,14 +267,15 @@ impl ScalableShape {
         Ok(layers)
     }
 
-    /// The memory of all layers once `layer` joins layers of `bytes` bytes, if it may.
+    /// Returns the memory of all layers after adding `layer` to layers of `bytes` bytes, if that is within
+    /// the limit.
     pub(super) fn grown(&self, bytes: u64, layer: &BloomShape) -> Result<u64, BuildError> {
         let grown = bytes.saturating_add(layer.memory_bytes());
         sizing::check_memory(grown, self.limit_bytes)?;
         Ok(grown)
     }
 
-    /// The same plan with another limit, which need not allow for what is there already.
+    /// Returns the same plan with another limit, which may be below the memory already in use.
     pub(super) const fn limited(self, limit_bytes: Option<u64>) -> Self {
         let limit_bytes = match limit_bytes {
             Some(limit) => limit,
@@ -280,24 +284,24 @@ impl ScalableShape {
         Self { limit_bytes, ..self }
     }
 
-    /// The capacities named for the first layers: the initial one, or the tiers.
+    /// Returns the capacities given for the first layers: the initial one, or the tiers.
     #[must_use]
     pub fn tiers(&self) -> &[u64] {
         let named = self.tiers.iter().take_while(|&&tier| tier != 0).count();
         &self.tiers[..named]
     }
 
-    /// The tiers as they travel: zeroes behind the last one.
+    /// Returns the tiers as encoded: zeroes after the last one.
     pub(super) const fn tier_slots(&self) -> [u64; MAX_TIERS] {
         self.tiers
     }
 
-    /// Whose rule sizes its layers.
+    /// Returns the rule that sizes its layers.
     pub(crate) const fn plan(&self) -> Plan {
         self.plan
     }
 
-    /// Whose rule places items in its layers.
+    /// Returns the rule that places items in its layers.
     pub(super) const fn placement(&self) -> BloomPlacement {
         match self.plan {
             Plan::Mayhap => BloomPlacement::Mayhap,
@@ -307,40 +311,42 @@ impl ScalableShape {
         }
     }
 
-    /// `false` for a filter of RedisBloom's that was made never to grow: it has one layer, and takes no items past its capacity.
+    /// Returns `false` for a RedisBloom filter that never grows: it has one layer and accepts no items past
+    /// its capacity.
     #[must_use]
     pub const fn grows(&self) -> bool {
         !matches!(self.plan, Plan::RedisBloomFixed)
     }
 
-    /// How many times as large every layer past the named tiers is as the one before.
+    /// Returns how many times as large each layer after the given tiers is as the one before.
     #[must_use]
     pub const fn growth_factor(&self) -> f64 {
         self.growth
     }
 
-    /// The rate of every layer relative to the one before.
+    /// Returns the rate of every layer relative to the one before.
     #[must_use]
     pub const fn tightening_ratio(&self) -> f64 {
         self.tightening
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap*, after any growth.
+    /// The promised limit of the false-positive rate, which holds after any growth.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
     }
 
-    /// The memory all layers together may take, if there is a limit.
+    /// Returns the memory limit of all layers together, if there is one.
     #[must_use]
     pub const fn limit_bytes(&self) -> Option<u64> {
         if self.limit_bytes == NO_LIMIT { None } else { Some(self.limit_bytes) }
     }
 }
 
-/// The rate of one layer of `layers` that counted `inserted` items.
+/// Returns the rate of one of `layers` layers after it counted `inserted` items.
 ///
-/// Chains of more layers than ours may have are RedisBloom's, which may have a thousand: their rates are worked out quickly.
+/// Longer chains than ours can be are RedisBloom's, with up to a thousand layers: their rates are computed
+/// with a faster formula.
 pub(super) fn layer_fpr_now(layer: &BloomShape, inserted: u64, layers: usize) -> f64 {
     let model = if layers <= MAX_LAYERS { counted::expected_fpr } else { counted::quickly_expected_fpr };
     model(layer.bits(), layer.probes(), inserted)

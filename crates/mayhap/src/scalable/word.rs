@@ -1,4 +1,4 @@
-//! Up to 64 items on their way through the layers: a batch from the wire, without an allocation.
+//! Up to 64 items on their way through the layers without an allocation, for batches from the server.
 
 use super::ScalableBloom;
 use crate::bloom::WORD;
@@ -6,7 +6,7 @@ use crate::hash::ItemHash;
 use crate::together::places_in;
 
 impl ScalableBloom {
-    /// The answers to the first 64 `hashes` at most, the first in the lowest bit.
+    /// Returns the answers to at most the first 64 `hashes`, the first in the lowest bit.
     pub(super) fn answer_word(&self, hashes: &[ItemHash]) -> u64 {
         let hashes = &hashes[..hashes.len().min(WORD)];
         if let [hash] = hashes {
@@ -34,7 +34,7 @@ impl ScalableBloom {
     }
 }
 
-/// The lowest `count` bits, at most 64.
+/// Returns the lowest `count` bits set, at most 64.
 pub(super) const fn low_bits(count: usize) -> u64 {
     if count < WORD { (1 << count) - 1 } else { u64::MAX }
 }
@@ -46,7 +46,7 @@ mod tests {
     use crate::error::BuildError;
 
     #[test]
-    fn words_say_what_each_item_by_itself_is_told() -> Result<(), BuildError> {
+    fn batches_agree_with_single_lookups() -> Result<(), BuildError> {
         for (items, capacity) in [(10, 30), (100, 30), (5_000, 30), (1_000_000, 300_000), (1_000, 20_000_000)]
         {
             let mut filter = ScalableBloom::for_capacity(capacity, 0.1, items)?;

@@ -1,7 +1,7 @@
 //! The buckets of one item in every table, for [`explain`](crate::explain).
 
 use super::ScalableCuckoo;
-use super::tables::Place;
+use super::tables::TablePlace;
 use crate::explain::{BucketLookup, BucketProbe, BucketSlot, Density};
 use crate::hash::ItemHash;
 
@@ -9,15 +9,15 @@ use crate::hash::ItemHash;
 const SLOT_BITS: u32 = 8;
 
 impl ScalableCuckoo {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at, and the tables it need not look at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads, and the tables it can skip.
     pub(crate) fn trace(&self, hash: ItemHash) -> BucketLookup {
-        let place = Place::of(hash);
+        let place = TablePlace::of(hash);
         let fingerprint = place.fingerprint();
         let mut buckets = Vec::new();
         for table in 0..self.tables() {
             let (of, numbers) = self.tables.bucket_numbers(table, place);
             for (nth, bucket) in numbers.into_iter().enumerate() {
-                // In a small table both may be one.
+                // In a small table both buckets may be the same.
                 if nth == 1 && numbers[0] == bucket {
                     continue;
                 }
@@ -32,7 +32,7 @@ impl ScalableCuckoo {
         BucketLookup { fingerprint: fingerprint.into(), fingerprint_bits: SLOT_BITS, counts: false, buckets }
     }
 
-    /// How full every table is, part by part.
+    /// Measures how full each part of every table is.
     pub(crate) fn densities(&self, parts: usize) -> Vec<Density> {
         let density = |table: usize| {
             let (_, slots) = self.tables.range(table);

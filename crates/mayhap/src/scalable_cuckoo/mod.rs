@@ -1,4 +1,4 @@
-//! The cuckoo filter that grows table by table.
+//! The cuckoo filter that grows by adding tables.
 
 mod explain;
 mod shape;
@@ -6,7 +6,7 @@ mod tables;
 
 pub use shape::ScalableCuckooShape;
 
-use self::tables::{Place, Tables};
+use self::tables::{CuckooTables, TablePlace};
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
 use crate::codec::{self, Body, DecodeError, Header, MAX_INSERTED, Parts, Storable};
@@ -17,22 +17,27 @@ use crate::kind::Kind;
 use crate::sizing::scalable;
 use crate::store::Relocate;
 
-/// RedisBloom's cuckoo filter: one byte per slot, and another table when the newest is full. For its data, and for programs that must behave as it does.
+/// RedisBloom's cuckoo filter: one byte per slot, and another table when the newest is full. Use it for
+/// RedisBloom's data and for programs that must behave like RedisBloom.
 ///
-/// * **Remove only what was inserted.** As for [`Cuckoo`](crate::Cuckoo): [`remove`](Self::remove) of an item that was never in, but answers
-///   *mayhap*, loses another. [`remove_verified`](Self::remove_verified) asks somebody who knows.
-/// * Keeping to that, **no** is certain, whatever was inserted, removed, refused and compacted. **mayhap** is wrong for about `2 · bucket_size / 255` of the non-members
-///   *for every full table*: 1.6 % with buckets of two, and the more tables, the more often. There is no rate to ask for.
-/// * An insertion fails only if the filter may not grow, or a growth is refused. Nothing is changed then, to the last slot.
-/// * It takes any number of copies of an item, by growing: `2 · bucket_size` fit into a table.
-/// * 16 to 22 bits per item, because the order in which items give way to each other ends in a circle long before a table is full.
-///   [`GrowableCuckoo`](crate::GrowableCuckoo) takes half of that, keeps a rate, and asks one table; take that one where nothing has to look like RedisBloom.
-/// * A lookup touches two cache lines of every table. A growth takes the memory of the new table, and moves none of the others but where they are small.
+/// * **Only remove items you inserted**, as with [`Cuckoo`](crate::Cuckoo). Calling [`remove`](Self::remove)
+///   with an item that was never inserted but answers *maybe* deletes another item's entry and causes a false
+///   negative. [`remove_verified`](Self::remove_verified) checks your own store first.
+/// * Under that condition **no** is certain after any insertions, removals, failures and compactions.
+///   **maybe** is a false positive for about `2 · bucket_size / 255` of the non-members *for every full
+///   table*: 1.6 % with buckets of two, and more with every table. You cannot choose the rate.
+/// * An insertion fails only if the filter may not or cannot grow. Nothing is changed then, in any slot.
+/// * It accepts any number of copies of an item by growing: `2 · bucket_size` copies fit into a table.
+/// * 16 to 22 bits per item, because RedisBloom's eviction order runs into a cycle long before a table is
+///   full. [`GrowableCuckoo`](crate::GrowableCuckoo) takes half of that, keeps a rate, and has one table. Use
+///   it unless you need compatibility with RedisBloom.
+/// * A lookup touches two cache lines of every table. A growth allocates the new table and moves only small
+///   existing tables.
 ///
 /// ```text
-/// item ─▶ ItemHash ─▶ fingerprint 1 … 255, and two buckets, cut to the size of each table
+/// item ─▶ ItemHash ─▶ fingerprint 1 … 255, and two buckets, reduced to the size of each table
 ///
-///   table 0  │ 1f 0a │ 3e  · │ 11 c4 │ aa 9c │                                    full but for one slot
+///   table 0  │ 1f 0a │ 3e  · │ 11 c4 │ aa 9c │                                    full except one slot
 ///   table 1  │ 7f  · │  ·  · │ 2a  · │  ·  · │ 90  · │  ·  · │  ·  · │  ·  · │     expansion 2
 /// ```
 ///
@@ -40,9 +45,9 @@ use crate::store::Relocate;
 /// use mayhap::ScalableCuckoo;
 ///
 /// let mut online = ScalableCuckoo::for_capacity(1_000, 0)?;
-/// assert!(online.insert("ada")?); // new, certainly
+/// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
-/// assert!(!online.insert_unique("ada")?); // none more
+/// assert!(!online.insert_unique("ada")?); // not inserted again
 /// assert_eq!(online.count("ada"), 2);
 /// assert!(online.remove("ada") && online.may_contain("ada"));
 /// for id in 0..5_000_u64 {
@@ -52,43 +57,46 @@ use crate::store::Relocate;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A number as scheme is the seed of our fast hash. `codec::redis_cuckoo` makes and reads filters with RedisBloom's own; those it can write, too.
+/// A number as scheme is the seed of our fast hash. `codec::redis_cuckoo` creates and reads filters with
+/// RedisBloom's own hash; only those can be written in its format.
 #[derive(Debug)]
 pub struct ScalableCuckoo {
     shape: ScalableCuckooShape,
     scheme: HashScheme,
-    tables: Tables,
+    tables: CuckooTables,
     inserted: u64,
-    /// Since the last compaction.
+    /// Removals since the last compaction.
     removed: u64,
 }
 
-/// When removals exceed this share of what is left, the newest table is emptied into the others.
+/// When removals exceed this share of the remaining items, the newest table is emptied into the others.
 const COMPACT_FROM: f64 = 0.1;
-/// Items whose buckets are on their way at once.
+/// Items prefetched together.
 const CHUNK: usize = 32;
 
 impl ScalableCuckoo {
-    /// A filter whose first table is for about `capacity` items; see [`ScalableCuckooShape::for_capacity`].
+    /// Creates a filter whose first table is for about `capacity` items; see
+    /// [`ScalableCuckooShape::for_capacity`].
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0 or past the limit, and for memory the system refuses.
+    /// [`BuildError`] if `capacity` is 0 or above the limit, or the system refuses the memory.
     pub fn for_capacity(capacity: u64, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Self::with_shape(ScalableCuckooShape::for_capacity(capacity)?, scheme)
     }
 
-    /// A filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: ScalableCuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
-        let (shape, tables) = (shape.settled(), Tables::new(&shape, 1)?);
+        let (shape, tables) = (shape.settled(), CuckooTables::new(&shape, 1)?);
         Ok(Self { shape, scheme: scheme.into(), tables, inserted: 0, removed: 0 })
     }
 
-    /// An empty filter of so many tables that counts so many items: another program fills the slots.
+    /// Creates a filter with empty tables and these counts, for another program to fill the slots.
     #[cfg(feature = "formats")]
     pub(crate) fn of_tables(
         shape: ScalableCuckooShape,
@@ -97,22 +105,22 @@ impl ScalableCuckoo {
         inserted: u64,
         removed: u64,
     ) -> Result<Self, BuildError> {
-        Ok(Self { shape, scheme, tables: Tables::new(&shape, tables)?, inserted, removed })
+        Ok(Self { shape, scheme, tables: CuckooTables::new(&shape, tables)?, inserted, removed })
     }
 
-    /// The slots of table `index`, the oldest being 0.
+    /// Returns the first slot and the number of slots of table `index`. The oldest is 0.
     #[cfg(feature = "formats")]
     pub(crate) fn table_range(&self, index: usize) -> (usize, usize) {
         self.tables.range(index)
     }
 
-    /// The first slot of the table that has this one, and how many it has.
+    /// Returns the first slot and the number of slots of the table that contains `slot`.
     #[cfg(feature = "formats")]
     pub(crate) fn table_around(&self, slot: u64) -> Option<(usize, usize)> {
         self.tables.table_of(slot).map(|index| self.tables.range(index))
     }
 
-    /// Slots from `at` on, over all tables.
+    /// Returns at most `count` slots from `at` on, counted over all tables.
     #[cfg(feature = "formats")]
     pub(crate) fn slot_bytes(&self, at: usize, count: usize) -> Vec<u8> {
         let count = count.min(self.tables.len().saturating_sub(at));
@@ -121,30 +129,31 @@ impl ScalableCuckoo {
         slots
     }
 
-    /// Puts `slots` from `at` on, over all tables; there are so many.
+    /// Writes `slots` from `at` on, counted over all tables. They must fit.
     #[cfg(feature = "formats")]
     pub(crate) fn put_slots(&mut self, at: usize, slots: &[u8]) {
         self.tables.slots_mut().put_le_bytes(at, slots);
     }
 
-    /// Copies as RedisBloom counts them: twice where both buckets are one.
+    /// Counts copies like RedisBloom: twice if both buckets are the same.
     #[cfg(feature = "formats")]
     pub(crate) fn count_bucket_by_bucket(&self, hash: ItemHash) -> u64 {
-        self.tables.count_of(Place::of(hash), true)
+        self.tables.count_of(TablePlace::of(hash), true)
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Puts one copy of `item` in, growing if that takes more room. `true`: it was certainly not in before.
-    /// `false`: mayhap it was; there is one copy more now.
+    /// Inserts one copy of `item` and grows if necessary. `true`: it was certainly not a member before.
+    /// `false`: it may have been one. Either way there is one copy more now.
     ///
     /// # Errors
-    /// [`InsertError::Full`] if it may not grow, [`InsertError::CannotGrow`] if a growth is refused. Nothing changed.
+    /// [`InsertError::Full`] if the filter may not grow, [`InsertError::CannotGrow`] if growing fails. On
+    /// error, nothing has changed.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.insert_hash(self.scheme.hash(item))
     }
@@ -159,7 +168,8 @@ impl ScalableCuckoo {
         Ok(new)
     }
 
-    /// Puts one copy of `item` in without asking whether it was: as [`insert`](Self::insert), and faster the more tables there are. `CF.ADD`.
+    /// Inserts one copy of `item` like [`insert`](Self::insert), but without a lookup: faster the more tables
+    /// there are. `CF.ADD`.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -172,41 +182,44 @@ impl ScalableCuckoo {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_copy_hash(&mut self, hash: ItemHash) -> Result<(), InsertError> {
-        let place = Place::of(hash);
+        let place = TablePlace::of(hash);
         while !self.tables.put(place) && !self.tables.put_by_moving(place, self.shape.max_iterations()) {
-            // The table this adds is empty: the next round ends it.
+            // The new table is empty, so the next round succeeds.
             self.add_table()?;
         }
         self.inserted = (self.inserted + 1).min(self.capacity());
         Ok(())
     }
 
-    /// [`insert_copy_hash`](Self::insert_copy_hash), but looks for the shortest way to a free slot before the filter grows, which RedisBloom does not: its order of
-    /// moves ends in a circle. Tables fill to 0.85 with buckets of two and 0.95 with buckets of four, so that a filter takes half the memory. Everything else reads
-    /// such filters as any other, and both ways of inserting may be mixed.
+    /// Same as [`insert_copy_hash`](Self::insert_copy_hash), but searches for the shortest path to a free
+    /// slot before the filter grows. RedisBloom does not: its order of moves runs into a cycle. Tables fill
+    /// to 0.85 with buckets of two and to 0.95 with buckets of four, so a filter takes half the memory. All
+    /// other methods and programs read such filters like any other, and both ways of inserting may be mixed.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_copy_hash_thorough(&mut self, hash: ItemHash) -> Result<(), InsertError> {
-        let place = Place::of(hash);
+        let place = TablePlace::of(hash);
         while !self.tables.put(place) && !self.tables.put_by_searching(place) {
-            // The table this adds is empty: the next round ends it.
+            // The new table is empty, so the next round succeeds.
             self.add_table()?;
         }
         self.inserted = (self.inserted + 1).min(self.capacity());
         Ok(())
     }
 
-    /// Puts one copy in if one of its buckets has a free slot: nothing is moved, and the filter does not grow. `false`: nothing changed.
+    /// Inserts one copy if one of its buckets has a free slot. It moves nothing and does not grow the filter.
+    /// `false`: nothing changed.
     pub fn insert_copy_hash_if_free(&mut self, hash: ItemHash) -> bool {
-        let is_in = self.tables.put(Place::of(hash));
+        let is_in = self.tables.put(TablePlace::of(hash));
         if is_in {
             self.inserted = (self.inserted + 1).min(self.capacity());
         }
         is_in
     }
 
-    /// Puts `item` in unless mayhap it is in already. `true`: it was certainly not, and is now. `false`: nothing changed. `CF.ADDNX`.
+    /// Inserts `item` unless it may be a member already. `true`: it was certainly not one, and is now.
+    /// `false`: nothing changed. `CF.ADDNX`.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -226,12 +239,13 @@ impl ScalableCuckoo {
         Ok(true)
     }
 
-    /// Puts one copy of each of `items` in and says how many of them were certainly not in before. Faster than one by one once the
-    /// filter is larger than the cache.
+    /// Inserts one copy of each of `items` and returns how many of them were certainly not members before. If
+    /// the filter is larger than the cache, this is faster than single inserts.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), at the first item that is refused. All items before it are in, and none behind it;
-    /// [`inserted`](Self::inserted) has grown by their number. To give the whole batch again would insert them twice.
+    /// As [`insert`](Self::insert), at the first item that fails. All items before it are inserted, and none
+    /// after it; [`inserted`](Self::inserted) has grown by their number. Do not insert the whole batch again:
+    /// that would insert them twice.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> Result<u64, InsertError> {
         self.insert_all(items)
     }
@@ -251,7 +265,7 @@ impl ScalableCuckoo {
             hashes.clear();
             hashes.extend(chunk.iter().map(|item| item.hashed(&self.scheme)));
             for index in 0..self.tables() {
-                hashes.iter().for_each(|&hash| self.tables.prefetch(index, Place::of(hash)));
+                hashes.iter().for_each(|&hash| self.tables.prefetch(index, TablePlace::of(hash)));
             }
             for &hash in &hashes {
                 new += u64::from(self.insert_hash(hash)?);
@@ -260,7 +274,7 @@ impl ScalableCuckoo {
         Ok(new)
     }
 
-    /// `false`: not in, or removed as often as inserted. `true`: mayhap.
+    /// `false`: never inserted, or removed as often as inserted. `true`: maybe.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -271,10 +285,11 @@ impl ScalableCuckoo {
     #[inline]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        self.tables.holds(Place::of(hash))
+        self.tables.holds(TablePlace::of(hash))
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it faster than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.answer_all(items, answers);
     }
@@ -284,11 +299,12 @@ impl ScalableCuckoo {
         self.answer_all(hashes, answers);
     }
 
-    /// The oldest table one chunk behind; the others, if there are any, for whoever is not found yet.
+    /// Looks up the oldest table one chunk after prefetching it, then the other tables for items not found
+    /// yet.
     fn answer_all<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
         answers.reset(items.len());
         let start = |hash| {
-            let place = Place::of(hash);
+            let place = TablePlace::of(hash);
             self.tables.prefetch(0, place);
             place
         };
@@ -315,8 +331,8 @@ impl ScalableCuckoo {
         });
     }
 
-    /// How many copies of `item` are in: never fewer than there are, and 0 is certain. Copies of others with the same
-    /// fingerprint and buckets count too.
+    /// Returns the number of copies of `item`. It is never too low, and 0 is certain. It can be too high:
+    /// copies of other items with the same fingerprint and buckets count too.
     #[must_use]
     pub fn count<I: Item + ?Sized>(&self, item: &I) -> u64 {
         self.count_hash(self.scheme.hash(item))
@@ -325,21 +341,22 @@ impl ScalableCuckoo {
     /// [`count`](Self::count) for an item already hashed.
     #[must_use]
     pub fn count_hash(&self, hash: ItemHash) -> u64 {
-        self.tables.count_of(Place::of(hash), false)
+        self.tables.count_of(TablePlace::of(hash), false)
     }
 
-    /// Takes one copy of `item` out. **Only for items that were inserted**: one that was not, but answers *mayhap*, takes the
-    /// fingerprint of another, which is lost. Where that cannot be ruled out, use [`remove_verified`](Self::remove_verified).
+    /// Removes one copy of `item`. **Only remove items that were inserted**: removing any other item that
+    /// answers *maybe* deletes another item's fingerprint and causes a false negative. If you cannot rule
+    /// that out, use [`remove_verified`](Self::remove_verified).
     ///
-    /// `true`: a copy was taken out; when many were, the newest table is emptied into the others, which takes a pass over it.
-    /// `false`: it was certainly not in, and nothing changed.
+    /// `true`: a copy was removed. After many removals, the newest table is emptied into the others, which
+    /// takes a pass over it. `false`: it was certainly not a member, and nothing changed.
     pub fn remove<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.remove_hash(self.scheme.hash(item))
     }
 
     /// [`remove`](Self::remove) for an item already hashed.
     pub fn remove_hash(&mut self, hash: ItemHash) -> bool {
-        if !self.tables.take(Place::of(hash)) {
+        if !self.tables.take(TablePlace::of(hash)) {
             return false;
         }
         self.inserted = self.inserted.saturating_sub(1);
@@ -350,7 +367,8 @@ impl ScalableCuckoo {
         true
     }
 
-    /// Takes one copy of `item` out if the caller's own store confirms that it was in; as [`Cuckoo::remove_verified`](crate::Cuckoo::remove_verified).
+    /// Removes one copy of `item` if the caller's own store confirms that it was inserted, like
+    /// [`Cuckoo::remove_verified`](crate::Cuckoo::remove_verified).
     pub fn remove_verified<I: Item + ?Sized>(
         &mut self,
         item: &I,
@@ -364,9 +382,10 @@ impl ScalableCuckoo {
         self.may_contain_hash(hash) && was_in_store() && self.remove_hash(hash)
     }
 
-    /// Moves what is in newer tables into free slots of older ones, and gives tables back that are empty then. `CF.COMPACT`.
+    /// Moves items from newer tables into free slots of older ones, and frees tables that become empty.
+    /// `CF.COMPACT`.
     ///
-    /// `false`: nothing could be moved or given back, no removals were counted, and nothing changed.
+    /// `false`: nothing could be moved or freed, no removals were counted, and nothing changed.
     pub fn compact(&mut self) -> bool {
         self.compact_tables(true)
     }
@@ -374,15 +393,16 @@ impl ScalableCuckoo {
     fn compact_tables(&mut self, all: bool) -> bool {
         let changed = self.tables.compact(all) || self.removed > 0;
         self.removed = 0;
-        // A count that came from elsewhere may be wrong, but never says more than there is room for.
+        // A decoded count may be wrong, but it never exceeds the number of slots.
         self.inserted = self.inserted.min(self.capacity());
         changed
     }
 
-    /// One more table now, rather than when an item next needs it.
+    /// Adds a table now instead of when an item next needs it.
     ///
     /// # Errors
-    /// [`InsertError::Full`] if it may not grow, [`InsertError::CannotGrow`] if a growth is refused. Nothing changed.
+    /// [`InsertError::Full`] if the filter may not grow, [`InsertError::CannotGrow`] if growing fails. On
+    /// error, nothing has changed.
     #[cold]
     pub fn add_table(&mut self) -> Result<(), InsertError> {
         if self.shape.expansion() == 0 {
@@ -392,80 +412,85 @@ impl ScalableCuckoo {
         self.tables.grow(&self.shape).map_err(|cause| InsertError::CannotGrow { capacity, layers, cause })
     }
 
-    /// Forgets everything, and gives all tables but the first back.
+    /// Removes all items and frees all tables except the first.
     pub fn clear(&mut self) {
         self.tables.clear();
         (self.inserted, self.removed) = (0, 0);
     }
 
-    /// From now on all tables together may take `limit_bytes`, or any amount. A filter that is larger already stays as it is.
+    /// Sets the memory limit of all tables together; `None` removes it. A filter that is already larger stays
+    /// as it is.
     pub const fn limit_memory(&mut self, limit_bytes: Option<u64>) {
         self.shape = self.shape.limited(limit_bytes);
     }
 
-    /// The measurements: buckets, slots, moves, expansion.
+    /// Returns the shape: buckets, slots, moves and expansion.
     #[must_use]
     pub const fn shape(&self) -> &ScalableCuckooShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// How many tables there are.
+    /// Returns the number of tables.
     #[must_use]
     pub fn tables(&self) -> usize {
         self.tables.count()
     }
 
-    /// Slots in all its tables. It grows, as a rule, when half of the newest are taken.
+    /// Returns the number of slots in all tables. The filter usually grows when half of the newest table's
+    /// slots are taken.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.tables.len() as u64
     }
 
-    /// The share of non-members one full table takes for members; there is no other promise.
+    /// Returns the false-positive rate of one full table. There is no promise for more tables.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Copies in it: insertions, duplicates included, less removals.
+    /// Returns the number of stored copies: insertions, duplicates included, less removals.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// Removals since the last compaction, by hand or by itself.
+    /// Returns the number of removals since the last compaction, requested or automatic.
     #[must_use]
     pub const fn removed(&self) -> u64 {
         self.removed
     }
 
-    /// How many items inserts have moved to other buckets so far, those moved back included: what they cost. Where they
-    /// [searched](Self::insert_copy_hash_thorough) for room, the buckets searched. A copy, and what is decoded, begins at 0.
+    /// Returns how many items all inserts have moved to other buckets, including those moved back. For
+    /// inserts that [search](Self::insert_copy_hash_thorough) for room, it counts the buckets searched. It
+    /// starts at 0 in a copy and in a decoded filter.
     #[must_use]
     pub const fn moves(&self) -> u64 {
         self.tables.moves()
     }
 
-    /// What inserts have cost so far, whether they found room or not: words of eight slots looked at, where a [move](Self::moves) counts as 16
-    /// of them, because it waits for memory. To limit what one request may take. A copy, and what is decoded, begins at 0.
+    /// Returns the cost of all inserts, successful or not, in words of eight slots read. A
+    /// [move](Self::moves) counts as 16 words, because it waits for memory. Use it to limit the work of one
+    /// request. It starts at 0 in a copy and in a decoded filter.
     #[must_use]
     pub const fn work(&self) -> u64 {
         self.tables.work()
     }
 
-    /// What a question about an item that is not in costs, in units of [`work`](Self::work): it looks at all tables.
+    /// Returns the cost of looking up a non-member, in units of [`work`](Self::work): it reads all tables.
     #[must_use]
     pub fn lookup_work(&self) -> u64 {
         self.tables.lookup_work(self.tables())
     }
 
-    /// The rate by the model, for the slots taken now. Takes a pass over the tables.
+    /// Returns the false-positive rate that the model predicts for the slots taken now. This reads all
+    /// tables.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         scalable::chain_fpr((0..self.tables()).map(|index| {
@@ -474,30 +499,30 @@ impl ScalableCuckoo {
         }))
     }
 
-    /// The share of slots taken in all tables, by its own count.
+    /// Returns the share of slots taken in all tables, by the filter's own count.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.inserted as f64 / self.capacity() as f64
     }
 
-    /// Memory the slots take.
+    /// Returns the memory that the slots take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.tables.slots().memory_bytes()
     }
 
-    /// Bits of memory per item counted so far; infinite while there are none.
+    /// Returns the bits of memory per counted item, or infinity if it holds none.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.memory_bytes() as f64 * 8.0 / self.inserted as f64
     }
 
-    /// Has its memory put elsewhere, where that is better.
+    /// Moves the filter's memory to where `by` places it.
     pub fn relocate(&mut self, by: &mut dyn Relocate) {
         self.tables.relocate(by);
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -505,16 +530,16 @@ impl ScalableCuckoo {
         Ok(Self { tables: self.tables.try_clone()?, ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `ScalableCuckoo`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `ScalableCuckoo`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -522,7 +547,7 @@ impl ScalableCuckoo {
 
 /// Placement scheme 1: RedisBloom's.
 const PLACEMENT: u16 = 1;
-/// How "no limit" travels.
+/// The encoding of "no limit".
 const NO_LIMIT: u64 = u64::MAX;
 
 impl codec::sealed::Sealed for ScalableCuckoo {}
@@ -565,7 +590,7 @@ impl Storable for ScalableCuckoo {
         if header.capacity != slots {
             return bad("capacity", header.capacity);
         }
-        // As far as logarithms agree: the last digit of one depends on the system that computed it.
+        // Compared with a tolerance: the last digit of a logarithm differs between systems.
         if header.target_fpr.is_nan() || (header.target_fpr - shape.target_fpr()).abs() > 1e-12 {
             return bad("target rate", header.target_fpr.to_bits());
         }
@@ -577,7 +602,7 @@ impl Storable for ScalableCuckoo {
         }
         let lines = body.lines(shape.memory_bytes(tables)?)?;
         lines.check_zero_from(slots * 8).map_err(|bit| DecodeError::StrayBit { bit })?;
-        let tables = Tables::of_slots(&shape, tables, lines)?;
+        let tables = CuckooTables::of_slots(&shape, tables, lines)?;
         let shape = shape.limited((limit != NO_LIMIT).then_some(limit));
         Ok(Self { shape, scheme, tables, inserted: header.inserted, removed })
     }

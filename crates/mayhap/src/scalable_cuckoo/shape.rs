@@ -1,4 +1,4 @@
-//! How large the tables of a scalable cuckoo filter are, now and after any growth.
+//! The sizes of a scalable cuckoo filter's tables, now and after any growth.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use crate::error::BuildError;
 use crate::sizing::{self, MAX_CAPACITY};
 use crate::store::LINE_BYTES;
 
-/// Fingerprints there are: a byte without the 0, which is a free slot.
+/// The number of fingerprints: the values of a byte except 0, which marks a free slot.
 pub(super) const FINGERPRINTS: u64 = 255;
-/// The most slots a table has: RedisBloom counts them in 32 bits.
+/// The most slots in a table: RedisBloom counts them in 32 bits.
 const MAX_TABLE_SLOTS: u64 = 1 << 32;
-/// The most slots all tables have.
+/// The most slots in all tables.
 const MAX_SLOTS: u64 = MAX_CAPACITY;
-/// The most tables. A lookup asks all of them.
+/// The most tables. A lookup reads all of them.
 const MAX_TABLES: u64 = 65_536;
 /// The largest growth factor.
 const MAX_EXPANSION: u32 = 32_768;
@@ -21,10 +21,12 @@ const DEFAULT_BUCKET_SIZE: u8 = 2;
 const DEFAULT_ITERATIONS: u16 = 20;
 const DEFAULT_EXPANSION: u16 = 1;
 
-/// The measurements of a [`ScalableCuckoo`](crate::ScalableCuckoo): known, checked and priced before any memory is taken.
+/// The shape of a [`ScalableCuckoo`](crate::ScalableCuckoo): its dimensions and memory, checked before any
+/// memory is allocated.
 ///
-/// Table *i* has `buckets · expansion^i` buckets of `bucket_size` slots of one byte. Numbers are rounded as RedisBloom rounds them: `capacity / bucket size`,
-/// rounded down, up to the next power of two; the expansion up to the next power of two.
+/// Table *i* has `buckets · expansion^i` buckets of `bucket_size` slots of one byte. Numbers are rounded as
+/// in RedisBloom. The number of buckets is `capacity / bucket size`, rounded down, then up to the next power
+/// of two. The expansion is rounded up to the next power of two.
 ///
 /// ```
 /// use mayhap::ScalableCuckooShape;
@@ -38,7 +40,7 @@ const DEFAULT_EXPANSION: u16 = 1;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScalableCuckooShape {
-    /// What was asked for; the buckets follow from it.
+    /// The requested capacity, which determines the buckets.
     asked: u64,
     bucket_size: u8,
     max_iterations: u16,
@@ -47,11 +49,11 @@ pub struct ScalableCuckooShape {
 }
 
 impl ScalableCuckooShape {
-    /// A first table for about `capacity` items: buckets of 2, at most 20 moves for one insertion, every table as large as the first. What
-    /// RedisBloom takes unless told otherwise.
+    /// Returns RedisBloom's default shape with a first table for about `capacity` items: buckets of 2, at
+    /// most 20 moves for one insertion, every table as large as the first.
     ///
     /// # Errors
-    /// [`BuildError`] for a capacity of 0, or one past 2^32.
+    /// [`BuildError`] if `capacity` is 0 or above 2^32.
     pub fn for_capacity(capacity: u64) -> Result<Self, BuildError> {
         Self {
             asked: capacity,
@@ -63,7 +65,7 @@ impl ScalableCuckooShape {
         .checked()
     }
 
-    /// What an encoded filter says, checked like every other.
+    /// Builds the shape from the fields of an encoded filter, with the same checks as for any other shape.
     pub(crate) fn from_parts(
         buckets: u64,
         bucket_size: u32,
@@ -89,7 +91,8 @@ impl ScalableCuckooShape {
         Ok(self)
     }
 
-    /// Buckets of so many slots, 1 to 255. More fill better before the filter grows and are wrong more often.
+    /// Sets the number of slots in a bucket, 1 to 255. Larger buckets fill better before the filter grows,
+    /// but raise the false-positive rate.
     ///
     /// # Errors
     /// [`BuildError::SlotsOutOfRange`].
@@ -100,7 +103,7 @@ impl ScalableCuckooShape {
         Self { bucket_size, ..self }.checked()
     }
 
-    /// So many moves at most to find room for an item, 1 to 65 535, before another table is taken.
+    /// Sets the most moves to find room for an item, 1 to 65 535, before another table is added.
     ///
     /// # Errors
     /// [`BuildError::IterationsOutOfRange`].
@@ -111,7 +114,8 @@ impl ScalableCuckooShape {
         Ok(Self { max_iterations, ..self })
     }
 
-    /// Every table is so many times as large as the one before, rounded up to a power of two, at most 32 768. 0: there is never another.
+    /// Makes every table this many times as large as the one before, rounded up to a power of two, at most
+    /// 32 768. With 0 the filter never grows.
     ///
     /// # Errors
     /// [`BuildError::GrowthOutOfRange`].
@@ -123,7 +127,7 @@ impl ScalableCuckooShape {
         Ok(Self { expansion: expansion as u16, ..self })
     }
 
-    /// All tables together may take `limit_bytes`; a growth past that is refused.
+    /// Limits all tables together to `limit_bytes`. The filter cannot grow past that.
     ///
     /// # Errors
     /// [`BuildError::TooLarge`] if not even the first table fits.
@@ -131,64 +135,65 @@ impl ScalableCuckooShape {
         Self { limit_bytes: Some(limit_bytes), ..self }.checked()
     }
 
-    /// The same with another limit, which need not allow for what is there already.
+    /// Returns the same shape with another limit, which may be below the memory already in use.
     pub(super) const fn limited(self, limit_bytes: Option<u64>) -> Self {
         Self { limit_bytes, ..self }
     }
 
-    /// The same, once nothing more is asked of it: what its buckets hold is what it was meant for.
+    /// Returns the final shape: its capacity becomes the number of slots in its buckets.
     pub(super) const fn settled(self) -> Self {
         Self { asked: self.buckets() * self.bucket_size as u64, ..self }
     }
 
-    /// Buckets of the first table, a power of two.
+    /// Returns the number of buckets in the first table, a power of two.
     #[must_use]
     pub const fn buckets(&self) -> u64 {
         let buckets = self.asked / self.bucket_size as u64;
-        // At most 2^42, so that the next power of two is there.
+        // At most 2^42, so the next power of two fits.
         if buckets == 0 { 1 } else { buckets.next_power_of_two() }
     }
 
-    /// Slots of a bucket.
+    /// Returns the number of slots in a bucket.
     #[must_use]
     pub const fn bucket_size(&self) -> u32 {
         self.bucket_size as u32
     }
 
-    /// The most moves for one insertion.
+    /// Returns the most moves for one insertion.
     #[must_use]
     pub const fn max_iterations(&self) -> u32 {
         self.max_iterations as u32
     }
 
-    /// How many times as large every table is as the one before; 0 if there is never another.
+    /// Returns how many times as large every table is as the one before, or 0 if the filter never grows.
     #[must_use]
     pub const fn expansion(&self) -> u32 {
         self.expansion as u32
     }
 
-    /// The memory all tables together may take, if there is a limit.
+    /// Returns the memory limit of all tables together, if there is one.
     #[must_use]
     pub const fn limit_bytes(&self) -> Option<u64> {
         self.limit_bytes
     }
 
-    /// The share of non-members a full first table takes for members. Every full table behind it adds as much.
+    /// Returns the false-positive rate of a full first table. Every further full table adds the same.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.full_table_fpr(1.0)
     }
 
-    /// The share of non-members a table answers *mayhap* of whose slots this share is taken: each is compared with the slots of two buckets.
+    /// Returns the false-positive rate of a table with this share of its slots taken: a lookup compares with
+    /// the slots of two buckets.
     pub(crate) fn full_table_fpr(&self, fill: f64) -> f64 {
         let non_member_to_one = -fill / FINGERPRINTS as f64;
         -(2.0 * f64::from(self.bucket_size) * non_member_to_one.ln_1p()).exp_m1()
     }
 
-    /// The buckets of table `index`.
+    /// Returns the number of buckets of table `index`.
     ///
     /// # Errors
-    /// [`BuildError`] for a table there can never be: past 65 536 tables, or of more than 2^32 slots.
+    /// [`BuildError`] if the table cannot exist: more than 65 536 tables, or more than 2^32 slots.
     pub(crate) fn table_buckets(&self, index: u64) -> Result<u64, BuildError> {
         let too_many = |got| BuildError::LayersOutOfRange { got, limit: MAX_TABLES as usize };
         if index >= MAX_TABLES || (index > 0 && self.expansion == 0) {
@@ -208,10 +213,10 @@ impl ScalableCuckooShape {
         }
     }
 
-    /// Slots of so many tables.
+    /// Returns the number of slots of the first `tables` tables.
     ///
     /// # Errors
-    /// [`BuildError`] for tables there can never be.
+    /// [`BuildError`] if the tables cannot exist.
     pub fn slots(&self, tables: u64) -> Result<u64, BuildError> {
         if tables == 0 || tables > MAX_TABLES {
             let got = usize::try_from(tables).unwrap_or(usize::MAX);
@@ -227,10 +232,10 @@ impl ScalableCuckooShape {
         Ok(slots)
     }
 
-    /// Memory of so many tables.
+    /// Returns the memory of the first `tables` tables.
     ///
     /// # Errors
-    /// [`BuildError`] for tables there can never be.
+    /// [`BuildError`] if the tables cannot exist.
     pub fn memory_bytes(&self, tables: u64) -> Result<u64, BuildError> {
         Ok(self.slots(tables)?.next_multiple_of(LINE_BYTES as u64))
     }

@@ -1,4 +1,4 @@
-//! The tables: bytes in words, all of them one behind the other, in segments that stay where they are when another is added.
+//! The tables: slots of one byte, table after table, in segments that stay in place when another is added.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,46 +9,49 @@ use crate::hash::ItemHash;
 use crate::simd::{prefetch, word_at_byte};
 use crate::store::{Lines, Relocate, Segments, Start, relocate_vec};
 
-/// What leads from one bucket of a fingerprint to the other.
+/// The factor that leads from one bucket of a fingerprint to the other.
 const OTHER_BUCKET: u64 = 0x5bd1_e995;
 
-/// More than there can be of tables that grow: a growth doubles at least, up to 2^32 slots.
+/// More tables than a filter with growing tables can have: each growth at least doubles, up to 2^32 slots.
 const MANY_TABLES: usize = 64;
 
-/// What a move costs, in [work](super::ScalableCuckoo::work): it waits for memory that the move before led to.
+/// The cost of a move in [work](super::ScalableCuckoo::work): it waits for memory that the previous move led
+/// to.
 const MOVE: u64 = 16;
 
-/// The most buckets that are searched for a way to a free slot.
+/// The most buckets searched for a path to a free slot.
 const MAX_SEARCHED: usize = 512;
 
-/// A bucket on the way to a free slot.
+/// A bucket on the path to a free slot.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bucket: u64,
-    /// What would move here: the step whose bucket it is in, and its slot. `None`: the search began here.
+    /// The source of the entry that would move here: the step of its bucket, and its slot. `None`: the search
+    /// began here.
     from: Option<(usize, usize)>,
 }
 
-/// Where an item may be: two buckets, to be cut to the number of buckets of each table, and what stands there for it.
+/// The place of an item: its fingerprint and two buckets, which are reduced to the number of buckets of each
+/// table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct TablePlace {
     buckets: [u64; 2],
     fingerprint: u8,
 }
 
-impl Place {
+impl TablePlace {
     #[inline]
     pub(super) fn of(hash: ItemHash) -> Self {
         let fingerprint = (hash.low % FINGERPRINTS) as u8 + 1;
         Self::of_bucket(hash.low, fingerprint)
     }
 
-    /// What stands for the item in a slot; never 0.
+    /// Returns the item's fingerprint, which is never 0.
     pub(super) const fn fingerprint(self) -> u8 {
         self.fingerprint
     }
 
-    /// Either bucket and the fingerprint lead to the other.
+    /// Computes the other bucket from one bucket and the fingerprint.
     #[inline]
     fn of_bucket(bucket: u64, fingerprint: u8) -> Self {
         let other = bucket ^ u64::from(fingerprint).wrapping_mul(OTHER_BUCKET);
@@ -56,13 +59,13 @@ impl Place {
     }
 }
 
-/// One table: where its slots begin, and one less than its buckets, which are a power of two.
+/// One table: the start of its slots, and its number of buckets, a power of two, less one.
 #[derive(Clone, Copy, Debug)]
 struct Table {
     segment: u32,
-    /// In 32 bits: a table has 2^32 slots at most.
+    /// 32 bits are enough: a table has at most 2^32 slots.
     mask: u32,
-    /// Its first slot, in its segment.
+    /// The index of its first slot in its segment.
     at: usize,
 }
 
@@ -80,9 +83,9 @@ impl Table {
     }
 }
 
-/// All tables, the oldest first; there is always one.
+/// All tables, the oldest first; never empty.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct CuckooTables {
     slots: Segments,
     tables: Vec<Table>,
     bucket_size: usize,
@@ -92,9 +95,9 @@ pub(super) struct Tables {
     work: u64,
 }
 
-impl Tables {
+impl CuckooTables {
     pub(super) fn new(shape: &ScalableCuckooShape, count: u64) -> Result<Self, BuildError> {
-        // There can be so many, before any memory is taken.
+        // Checks the number before any memory is allocated.
         shape.slots(count)?;
         let mut all = Self::empty(shape, Segments::new()?);
         for index in 0..count {
@@ -107,7 +110,8 @@ impl Tables {
         Self { slots, tables: Vec::new(), bucket_size: shape.bucket_size() as usize, moves: 0, work: 0 }
     }
 
-    /// Tables that stand one behind the other in these lines, which are as long as the shape says.
+    /// Creates tables from these lines, in which they follow one another. The lines have the length of the
+    /// shape.
     pub(super) fn of_slots(
         shape: &ScalableCuckooShape,
         count: u64,
@@ -133,7 +137,7 @@ impl Tables {
         Ok(())
     }
 
-    /// One more table, or everything as it was.
+    /// Adds a table. On error, nothing has changed.
     pub(super) fn grow(&mut self, shape: &ScalableCuckooShape) -> Result<(), BuildError> {
         let index = self.count() as u64;
         shape.slots(index + 1)?;
@@ -156,26 +160,27 @@ impl Tables {
         self.tables.len()
     }
 
-    /// Slots in all tables.
+    /// Returns the number of slots in all tables.
     pub(super) fn len(&self) -> usize {
         let (start, length) = self.range(self.count().wrapping_sub(1));
         start + length
     }
 
-    /// The slots of table `index`: the first, counted over all tables, and how many.
+    /// Returns the first slot of table `index`, counted over all tables, and its number of slots.
     pub(super) fn range(&self, index: usize) -> (usize, usize) {
         let range = |&table: &Table| (self.slots.number(table.start()), table.buckets() * self.bucket_size);
         self.tables.get(index).map_or((0, 0), range)
     }
 
-    /// The table that has this slot, if one does.
+    /// Returns the table that contains this slot.
     #[cfg(feature = "formats")]
     pub(super) fn table_of(&self, slot: u64) -> Option<usize> {
-        let behind = self.tables.partition_point(|table| self.slots.number(table.start()) as u64 <= slot);
-        behind.checked_sub(1).filter(|_| slot < self.len() as u64)
+        let first_after =
+            self.tables.partition_point(|table| self.slots.number(table.start()) as u64 <= slot);
+        first_after.checked_sub(1).filter(|_| slot < self.len() as u64)
     }
 
-    /// The slots of all tables.
+    /// Returns the slots of all tables.
     pub(super) const fn slots(&self) -> &Segments {
         &self.slots
     }
@@ -193,12 +198,12 @@ impl Tables {
         self.work
     }
 
-    /// Words of eight slots that a bucket takes.
+    /// The number of words of eight slots that a bucket takes.
     const fn bucket_words(&self) -> u64 {
         self.bucket_size.div_ceil(8) as u64
     }
 
-    /// The work of looking at both buckets of an item in so many tables.
+    /// Returns the work of reading both buckets of an item in this many tables.
     pub(super) const fn lookup_work(&self, tables: usize) -> u64 {
         2 * self.bucket_words() * tables as u64
     }
@@ -218,18 +223,18 @@ impl Tables {
         self.slots.clear(self.len());
     }
 
-    /// Gives back what is behind the last table, where nothing is left.
+    /// Frees the memory after the last table.
     fn shrink(&mut self) {
         self.slots.truncate(self.len());
     }
 
-    /// The words that a table is in.
+    /// Returns the words of the segment that contains a table.
     #[inline(always)]
     fn words(&self, table: Table) -> &[AtomicU64] {
         self.slots.words(table.segment)
     }
 
-    /// A bucket of a table, in the words that it is in.
+    /// Returns a bucket of a table, as slots of its segment.
     #[inline]
     fn bucket(&self, table: Table, bucket: u64) -> Bucket {
         let number = bucket & u64::from(table.mask);
@@ -237,18 +242,18 @@ impl Tables {
     }
 
     #[inline]
-    fn buckets(&self, table: Table, place: Place) -> [Bucket; 2] {
+    fn buckets(&self, table: Table, place: TablePlace) -> [Bucket; 2] {
         place.buckets.map(|bucket| self.bucket(table, bucket))
     }
 
-    /// Buckets of table `index`, and which two of them are the item's.
-    pub(super) fn bucket_numbers(&self, index: usize, place: Place) -> (u64, [u64; 2]) {
+    /// Returns the number of buckets of table `index`, and the item's two buckets in it.
+    pub(super) fn bucket_numbers(&self, index: usize, place: TablePlace) -> (u64, [u64; 2]) {
         let table = self.tables[index];
         let numbers = place.buckets.map(|bucket| bucket & u64::from(table.mask));
         (table.buckets() as u64, numbers)
     }
 
-    /// What is in the slots of a bucket of table `index`.
+    /// Returns the slots of a bucket of table `index`.
     pub(super) fn content(&self, index: usize, bucket: u64) -> Vec<u8> {
         let first = bucket as usize * self.bucket_size;
         (first..first + self.bucket_size).map(|slot| self.get(index, slot)).collect()
@@ -256,7 +261,7 @@ impl Tables {
 
     /// Starts loading both buckets of table `index`.
     #[inline]
-    pub(super) fn prefetch(&self, index: usize, place: Place) {
+    pub(super) fn prefetch(&self, index: usize, place: TablePlace) {
         let table = self.tables[index];
         let words = self.words(table);
         for bucket in self.buckets(table, place) {
@@ -265,29 +270,30 @@ impl Tables {
     }
 
     #[inline]
-    pub(super) fn table_holds(&self, index: usize, place: Place) -> bool {
+    pub(super) fn table_holds(&self, index: usize, place: TablePlace) -> bool {
         self.holds_in(self.tables[index], place)
     }
 
     #[inline]
-    fn holds_in(&self, table: Table, place: Place) -> bool {
+    fn holds_in(&self, table: Table, place: TablePlace) -> bool {
         let [first, second] = self.buckets(table, place);
         let words = self.words(table);
         if self.bucket_size <= 8 {
-            // Both at once: one question that most often has one answer.
+            // Both together: one branch, which is usually predictable.
             return first.equal(words, 0, place.fingerprint) | second.equal(words, 0, place.fingerprint) != 0;
         }
         first.holds(words, place.fingerprint) || second.holds(words, place.fingerprint)
     }
 
-    /// Is the fingerprint in one of its buckets, in any table?
+    /// Returns whether the fingerprint is in one of its buckets in any table.
     #[inline]
-    pub(super) fn holds(&self, place: Place) -> bool {
+    pub(super) fn holds(&self, place: TablePlace) -> bool {
         self.tables.iter().any(|&table| self.holds_in(table, place))
     }
 
-    /// How many slots hold the fingerprint. Where both buckets are one, `twice` says how often that counts.
-    pub(super) fn count_of(&self, place: Place, twice: bool) -> u64 {
+    /// Returns how many slots hold the fingerprint. If both buckets are the same, `twice` counts its slots
+    /// twice.
+    pub(super) fn count_of(&self, place: TablePlace, twice: bool) -> u64 {
         let in_table = |&table: &Table| {
             let words = self.words(table);
             let [first, second] = self.buckets(table, place);
@@ -298,14 +304,14 @@ impl Tables {
         self.tables.iter().map(in_table).sum()
     }
 
-    /// Puts the fingerprint into a free slot of one of its buckets, in the newest table that has one.
-    pub(super) fn put(&mut self, place: Place) -> bool {
+    /// Writes the fingerprint into a free slot of one of its buckets, in the newest table that has one.
+    pub(super) fn put(&mut self, place: TablePlace) -> bool {
         let found = (0..self.count()).rev().find(|&index| self.put_in(index, place));
         self.work += self.lookup_work(self.count() - found.unwrap_or(0));
         found.is_some()
     }
 
-    fn put_in(&mut self, index: usize, place: Place) -> bool {
+    fn put_in(&mut self, index: usize, place: TablePlace) -> bool {
         let table = self.tables[index];
         let free = self.find(table, place, FREE);
         if let Some(slot) = free {
@@ -314,21 +320,21 @@ impl Tables {
         free.is_some()
     }
 
-    /// The first slot, in the words that the table is in, of either bucket that holds `byte`.
+    /// Returns the first slot of either bucket that holds `byte`, as an index into the segment of the table.
     #[inline(always)]
-    fn find(&self, table: Table, place: Place, byte: u8) -> Option<usize> {
+    fn find(&self, table: Table, place: TablePlace, byte: u8) -> Option<usize> {
         let (words, buckets) = (self.words(table), self.buckets(table, place));
         if self.bucket_size > 8 {
             return buckets.into_iter().find_map(|bucket| bucket.find(words, byte));
         }
-        // Both at once: nobody can foretell which of them it is.
+        // Both together: which bucket it is cannot be predicted.
         let [first, second] = buckets.map(|bucket| (bucket.at, bucket.equal(words, 0, byte)));
         let (at, found) = if first.1 != 0 { first } else { second };
         (found != 0).then(|| at + found.trailing_zeros() as usize / 8)
     }
 
-    /// Takes the fingerprint out of the newest table that has it.
-    pub(super) fn take(&mut self, place: Place) -> bool {
+    /// Removes the fingerprint from the newest table that holds it.
+    pub(super) fn take(&mut self, place: TablePlace) -> bool {
         let found = |&table: &Table| Some((table, self.find(table, place, place.fingerprint)?));
         let found = self.tables.iter().rev().find_map(found);
         if let Some((table, slot)) = found {
@@ -337,18 +343,20 @@ impl Tables {
         found.is_some()
     }
 
-    /// Makes room in the newest table by moving others to their other buckets, `moves` of them at most, or leaves everything as it was.
+    /// Makes room in the newest table by moving at most `moves` entries to their other buckets. On failure,
+    /// nothing has changed.
     ///
-    /// From the first bucket on, slot 0, 1, 2 … in turn gives way. The order is RedisBloom's: with another, a filter grows at other items than there.
-    pub(super) fn put_by_moving(&mut self, place: Place, moves: u32) -> bool {
+    /// Starting at the first bucket, it evicts slot 0, 1, 2 … in turn. This is RedisBloom's order: with
+    /// another one, a filter would grow at other items than RedisBloom's.
+    pub(super) fn put_by_moving(&mut self, place: TablePlace, moves: u32) -> bool {
         let Some(&newest) = self.tables.last() else { return false };
-        let (mut bucket, mut homeless, mut victim) = (place.buckets[0], place.fingerprint, 0);
+        let (mut bucket, mut displaced, mut victim) = (place.buckets[0], place.fingerprint, 0);
         for moved in 1..=moves {
             let slot = self.bucket(newest, bucket).at + victim;
-            homeless = self.set(newest, slot, homeless);
-            bucket = Place::of_bucket(bucket, homeless).buckets[1];
+            displaced = self.set(newest, slot, displaced);
+            bucket = TablePlace::of_bucket(bucket, displaced).buckets[1];
             if let Some(free) = self.bucket(newest, bucket).find(self.words(newest), FREE) {
-                self.set(newest, free, homeless);
+                self.set(newest, free, displaced);
                 self.moves += u64::from(moved);
                 self.work += u64::from(moved) * (MOVE + self.bucket_words());
                 return true;
@@ -359,15 +367,16 @@ impl Tables {
         self.work += u64::from(moves) * (2 * MOVE + self.bucket_words());
         for _ in 0..moves {
             victim = (victim + self.bucket_size - 1) % self.bucket_size;
-            bucket = Place::of_bucket(bucket, homeless).buckets[1];
+            bucket = TablePlace::of_bucket(bucket, displaced).buckets[1];
             let slot = self.bucket(newest, bucket).at + victim;
-            homeless = self.set(newest, slot, homeless);
+            displaced = self.set(newest, slot, displaced);
         }
         false
     }
 
-    /// Makes room in the newest table by the shortest chain of moves that there is within [`MAX_SEARCHED`] buckets, or leaves everything as it was.
-    pub(super) fn put_by_searching(&mut self, place: Place) -> bool {
+    /// Makes room in the newest table by the shortest chain of moves within [`MAX_SEARCHED`] buckets. On
+    /// failure, nothing has changed.
+    pub(super) fn put_by_searching(&mut self, place: TablePlace) -> bool {
         let Some(&newest) = self.tables.last() else { return false };
         let mut seen = HashSet::new();
         let mut steps: Vec<Step> = Vec::new();
@@ -384,7 +393,7 @@ impl Tables {
             let start = self.bucket(newest, step.bucket).at;
             for slot in start..start + self.bucket_size {
                 let held = gather(self.words(newest), slot) as u8;
-                let other = Place::of_bucket(step.bucket, held).buckets[1] & mask;
+                let other = TablePlace::of_bucket(step.bucket, held).buckets[1] & mask;
                 if let Some(free) = self.bucket(newest, other).find(self.words(newest), FREE) {
                     self.move_along(newest, &steps, at, slot, free, place.fingerprint);
                     self.moves += at as u64 + 1;
@@ -400,7 +409,8 @@ impl Tables {
         false
     }
 
-    /// Moves what is in `slot`, of a bucket of step `at`, to the free one, and so on back to a bucket that the search began with, where the fingerprint then has room.
+    /// Moves the entry in `slot`, of the bucket of step `at`, to the free slot, and so on back to a bucket
+    /// where the search began. Its slot is then free for the fingerprint.
     fn move_along(
         &mut self,
         table: Table,
@@ -421,8 +431,8 @@ impl Tables {
         self.set(table, free, fingerprint);
     }
 
-    /// Moves what is in table `index` into free slots of older ones, as far as there are any. Is it empty now,
-    /// and was anything moved?
+    /// Moves the entries of table `index` into free slots of older tables where possible. Returns whether it
+    /// is empty now, and whether anything was moved.
     fn move_to_older(&mut self, index: usize, not_full_from: &mut [u32]) -> (bool, bool) {
         let table = self.tables[index];
         let (_, length) = self.range(index);
@@ -432,8 +442,9 @@ impl Tables {
             if fingerprint == FREE {
                 continue;
             }
-            let place = Place::of_bucket((slot / self.bucket_size) as u64, fingerprint);
-            // Older tables have as many buckets, or fewer by a power of two: a bucket's number says its number there.
+            let place = TablePlace::of_bucket((slot / self.bucket_size) as u64, fingerprint);
+            // Older tables have the same number of buckets, or fewer by a power of two: a bucket's number
+            // determines its number there.
             if self.put_before(index, place, not_full_from) {
                 self.set(table, table.at + slot, FREE);
                 moved = true;
@@ -444,10 +455,11 @@ impl Tables {
         (emptied, moved)
     }
 
-    /// Puts the fingerprint into a free slot of one of its buckets, in the oldest table before `index` that has one.
+    /// Writes the fingerprint into a free slot of one of its buckets, in the oldest table before `index` that
+    /// has one.
     ///
-    /// `not_full_from` says for every bucket the oldest table where it may have room, or nothing at all.
-    fn put_before(&mut self, index: usize, place: Place, not_full_from: &mut [u32]) -> bool {
+    /// `not_full_from` holds, for every bucket, the oldest table where it may have room. It may be empty.
+    fn put_before(&mut self, index: usize, place: TablePlace, not_full_from: &mut [u32]) -> bool {
         if not_full_from.is_empty() {
             return (0..index).any(|older| self.put_in(older, place));
         }
@@ -466,8 +478,8 @@ impl Tables {
         older < index && self.put_in(older, place)
     }
 
-    /// Empties newer tables into older ones and gives those at the end back that nothing is left of. `all`: goes on past one that
-    /// cannot be emptied. `false`: there was nothing to move and nothing to give back.
+    /// Empties newer tables into older ones and frees the tables at the end that become empty. `all`:
+    /// continues after a table that cannot be emptied. `false`: nothing could be moved or freed.
     pub(super) fn compact(&mut self, all: bool) -> bool {
         let mut changed = false;
         let mut not_full_from = self.rooms();
@@ -484,8 +496,9 @@ impl Tables {
         changed
     }
 
-    /// What [`put_before`](Self::put_before) remembers while tables are emptied, which only fills those before them. Only where there are many tables, and so
-    /// all of one size: asking all of them for every slot took 23 seconds for 65 536 tables of one slot.
+    /// Returns the memo of [`put_before`](Self::put_before) for emptying tables, which only fills tables
+    /// before them. It is used only with many tables, which all have the same size: without it, searching all
+    /// tables for every slot took 23 seconds for 65 536 tables of one slot.
     fn rooms(&self) -> Vec<u32> {
         let buckets = self.tables.last().map_or(0, |table| table.buckets());
         let mut rooms = Vec::new();
@@ -495,7 +508,7 @@ impl Tables {
         rooms
     }
 
-    /// Slots taken in table `index`.
+    /// Returns the number of slots taken in table `index`.
     pub(super) fn taken(&self, index: usize) -> u64 {
         let table = self.tables[index];
         let (_, length) = self.range(index);
@@ -503,14 +516,14 @@ impl Tables {
         length as u64 - free
     }
 
-    /// What is in a slot of table `index`.
+    /// Returns the content of a slot of table `index`.
     #[inline]
     pub(super) fn get(&self, index: usize, slot: usize) -> u8 {
         let table = self.tables[index];
         gather(self.words(table), table.at + slot) as u8
     }
 
-    /// Puts `byte` into a slot of the words that the table is in, and says what was there.
+    /// Writes `byte` into a slot of the table's segment and returns the previous content.
     #[inline(always)]
     fn set(&mut self, table: Table, slot: usize, byte: u8) -> u8 {
         let words = self.slots.words_mut(table.segment);
@@ -521,10 +534,10 @@ impl Tables {
     }
 }
 
-/// What stands in a free slot.
+/// The content of a free slot.
 const FREE: u8 = 0;
 
-/// Some slots in a row.
+/// A run of slots.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     at: usize,
@@ -532,10 +545,10 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// The first slot that holds `byte`.
+    /// Returns the first slot that holds `byte`.
     #[inline]
     fn find(self, words: &[AtomicU64], byte: u8) -> Option<usize> {
-        // Most buckets are a part of eight slots, and those are asked without a loop.
+        // Most buckets have at most eight slots and need only one pass.
         let mut from = 0;
         loop {
             let found = self.equal(words, from, byte);
@@ -559,12 +572,13 @@ impl Bucket {
         (0..self.size).step_by(8).map(ones).sum()
     }
 
-    /// The top bit of every byte of the eight slots from `from` on that holds `byte`; nothing of what is behind the bucket.
+    /// Returns the top bit of every byte equal to `byte` among the eight slots from `from` on, without those
+    /// after the bucket.
     #[inline(always)]
     fn equal(self, words: &[AtomicU64], from: usize, byte: u8) -> u64 {
         const LOW: u64 = u64::MAX / 255 * 0x7f;
         let differing = gather(words, self.at + from) ^ (u64::MAX / 255 * u64::from(byte));
-        // No carry leaves its byte, so this is exact for every one of them.
+        // No carry leaves its byte, so this is exact for each of them.
         let equal = !(((differing & LOW) + LOW) | differing | LOW);
         match self.size - from {
             slots @ 0..8 => equal & ((1 << (8 * slots)) - 1),
@@ -573,10 +587,11 @@ impl Bucket {
     }
 }
 
-/// Eight bytes from byte `at` on, the first one lowest; zeroes behind the last word.
+/// Returns eight bytes from byte `at` on, the first one lowest, with zeroes after the last word.
 #[inline(always)]
 fn gather(words: &[AtomicU64], at: usize) -> u64 {
-    // One load, wherever it begins: to ask whether that is where a word does took a fifth of a lookup, because nobody can foretell it.
+    // Always one load: checking whether `at` is aligned to a word took a fifth of a lookup, because it cannot
+    // be predicted.
     if at + 8 <= words.len() * 8 {
         return word_at_byte(words, at);
     }
@@ -587,8 +602,8 @@ fn gather(words: &[AtomicU64], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every slot of every table, in the words that the table is in.
-    fn every_slot(tables: &Tables) -> Vec<(Table, usize)> {
+    /// Returns every slot of every table, as indexes into the table's segment.
+    fn every_slot(tables: &CuckooTables) -> Vec<(Table, usize)> {
         let slots = |&table: &Table| {
             let length = table.buckets() * tables.bucket_size;
             (table.at..table.at + length).map(move |slot| (table, slot))
@@ -597,10 +612,10 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_found_and_counted_wherever_a_bucket_begins() {
+    fn slots_are_found_and_counted_at_any_bucket_alignment() {
         for size in [1_usize, 2, 3, 5, 7, 8, 9, 16, 23, 255] {
             let shape = ScalableCuckooShape::from_parts(8, size as u32, 20, 1).unwrap();
-            let mut tables = Tables::new(&shape, 1).unwrap();
+            let mut tables = CuckooTables::new(&shape, 1).unwrap();
             for bucket in 0..8 {
                 let table = tables.tables[0];
                 let here = tables.bucket(table, bucket);
@@ -625,13 +640,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_move_is_undone_to_the_last_byte() {
+    fn put_by_moving_undoes_a_failed_chain_exactly() {
         for (size, moves) in [(1, 1), (1, 20), (2, 20), (3, 7), (4, 500), (7, 3)] {
             let shape = ScalableCuckooShape::from_parts(16, size, 20, 0).unwrap();
-            let mut tables = Tables::new(&shape, 1).unwrap();
+            let mut tables = CuckooTables::new(&shape, 1).unwrap();
             let mut failed = 0;
             for item in 0_u64..3_000 {
-                let place = Place::of(ItemHash { low: item.wrapping_mul(0x9e37_79b9_7f4a_7c15), high: 0 });
+                let place =
+                    TablePlace::of(ItemHash { low: item.wrapping_mul(0x9e37_79b9_7f4a_7c15), high: 0 });
                 let before = tables.slots.checksum();
                 if !tables.put(place) && !tables.put_by_moving(place, moves) {
                     assert_eq!(tables.slots.checksum(), before, "{size} slots, {moves} moves");
@@ -642,19 +658,19 @@ mod tests {
         }
     }
 
-    /// What is in is in still, and tables fill to what two buckets of this size allow for.
+    /// Keeps all members, and fills tables as far as two buckets of this size allow.
     #[test]
-    fn a_search_for_room_loses_nothing_and_fills_tables() {
+    fn put_by_searching_loses_nothing_and_fills_tables() {
         for (buckets, size, least) in [(1024, 1, 0.4), (1024, 2, 0.85), (256, 4, 0.95), (64, 8, 0.97)] {
             let shape = ScalableCuckooShape::from_parts(buckets, size, 20, 1).unwrap();
-            let mut tables = Tables::new(&shape, 1).unwrap();
+            let mut tables = CuckooTables::new(&shape, 1).unwrap();
             let mut places = Vec::new();
             loop {
                 let low = (places.len() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                let place = Place::of(ItemHash { low: low ^ low >> 29, high: 0 });
+                let place = TablePlace::of(ItemHash { low: low ^ low >> 29, high: 0 });
                 let before = tables.slots.checksum();
                 if !tables.put(place) && !tables.put_by_searching(place) {
-                    assert_eq!(tables.slots.checksum(), before, "nothing was moved in vain");
+                    assert_eq!(tables.slots.checksum(), before, "a failed search moves nothing");
                     break;
                 }
                 places.push(place);
@@ -668,14 +684,14 @@ mod tests {
         }
     }
 
-    /// Many tables are compacted with a memory of where room may be, and to the same bytes as without.
+    /// Compacting many tables uses a memo of buckets with room and gives the same bytes as without.
     #[test]
-    fn many_tables_are_compacted_as_few_are() {
+    fn compact_gives_the_same_bytes_with_and_without_the_memo() {
         for (buckets, size) in [(1, 1), (1, 3), (2, 1), (4, 2), (8, 9)] {
             let shape = ScalableCuckooShape::from_parts(buckets, size, 20, 1).unwrap();
             for (share, all) in [(9_u64, true), (5, true), (1, true), (9, false), (1, false)] {
                 let mut random = buckets * 100 + share;
-                let mut quick = Tables::new(&shape, 2 * MANY_TABLES as u64).unwrap();
+                let mut quick = CuckooTables::new(&shape, 2 * MANY_TABLES as u64).unwrap();
                 for (table, slot) in every_slot(&quick) {
                     random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                     if (random >> 40) % 10 < share {
@@ -698,9 +714,9 @@ mod tests {
                 assert_eq!(quick.slots.checksum(), plain.slots.checksum());
             }
         }
-        // Asking all tables for every slot takes half a minute here.
+        // Searching all tables for every slot takes half a minute here.
         let shape = ScalableCuckooShape::from_parts(1, 1, 20, 1).unwrap();
-        let mut tables = Tables::new(&shape, 65_536).unwrap();
+        let mut tables = CuckooTables::new(&shape, 65_536).unwrap();
         for (table, slot) in every_slot(&tables) {
             tables.set(table, slot, 7);
         }
@@ -711,9 +727,9 @@ mod tests {
     #[test]
     fn compaction_keeps_every_copy() {
         let shape = ScalableCuckooShape::from_parts(4, 2, 5, 2).unwrap();
-        let mut tables = Tables::new(&shape, 1).unwrap();
-        let places: Vec<Place> = (0_u64..200)
-            .map(|item| Place::of(ItemHash { low: item.wrapping_mul(0x9e37_79b9_7f4a_7c15), high: 0 }))
+        let mut tables = CuckooTables::new(&shape, 1).unwrap();
+        let places: Vec<TablePlace> = (0_u64..200)
+            .map(|item| TablePlace::of(ItemHash { low: item.wrapping_mul(0x9e37_79b9_7f4a_7c15), high: 0 }))
             .collect();
         for &place in &places {
             while !tables.put(place) && !tables.put_by_moving(place, 5) {
@@ -731,18 +747,18 @@ mod tests {
         assert_eq!((0..tables.count()).map(|index| tables.taken(index)).sum::<u64>(), 0);
     }
 
-    /// Tables whose slots are no multiple of a line, and then of eight, and then of nothing at all.
+    /// Tables with a number of slots that is not a multiple of a line, then not of eight, then of nothing.
     const ODD_SHAPES: [(u64, u32, u32); 6] =
         [(1, 3, 1), (1, 1, 2), (4, 13, 1), (16, 255, 1), (2, 7, 2), (8, 5, 8)];
 
-    fn place(item: u64) -> Place {
+    fn place(item: u64) -> TablePlace {
         let low = (item + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Place::of(ItemHash { low: low ^ low >> 31, high: 0 })
+        TablePlace::of(ItemHash { low: low ^ low >> 31, high: 0 })
     }
 
-    /// So many bytes of slots at least, filled as far as it goes with moves.
-    fn grown(shape: &ScalableCuckooShape, slots: usize) -> (Tables, Vec<Place>) {
-        let (mut tables, mut places) = (Tables::new(shape, 1).unwrap(), Vec::new());
+    /// Returns tables with at least this many bytes of slots, filled by moving until a move fails.
+    fn grown(shape: &ScalableCuckooShape, slots: usize) -> (CuckooTables, Vec<TablePlace>) {
+        let (mut tables, mut places) = (CuckooTables::new(shape, 1).unwrap(), Vec::new());
         while tables.len() < slots {
             let next = place(places.len() as u64);
             while !tables.put(next) && !tables.put_by_moving(next, 5) {
@@ -753,17 +769,18 @@ mod tests {
         (tables, places)
     }
 
-    /// A growth asks for the new table and leaves those alone that fill a page.
+    /// Growing allocates the new table and does not move tables that fill a page.
     #[test]
-    fn a_growth_moves_no_table_but_small_ones() {
+    fn growth_moves_only_small_tables() {
         let shapes = ODD_SHAPES.into_iter().chain([(64, 1, 1), (512, 2, 1), (512, 2, 4), (32_768, 2, 1)]);
         for (buckets, size, expansion) in shapes {
             let shape = ScalableCuckooShape::from_parts(buckets, size, 20, expansion).unwrap();
-            let mut tables = Tables::new(&shape, 1).unwrap();
+            let mut tables = CuckooTables::new(&shape, 1).unwrap();
             let (mut stayed, mut steps) = (0, 0);
             while tables.len() < 1 << 19 && tables.count() < 3_000 {
-                let address =
-                    |tables: &Tables, table: Table| tables.words(table).as_ptr().wrapping_byte_add(table.at);
+                let address = |tables: &CuckooTables, table: Table| {
+                    tables.words(table).as_ptr().wrapping_byte_add(table.at)
+                };
                 let before: Vec<_> =
                     tables.tables.iter().map(|&table| (table, address(&tables, table))).collect();
                 let memory = tables.slots.memory_bytes();
@@ -781,7 +798,7 @@ mod tests {
         }
     }
 
-    /// What is written is table behind table, slot behind slot, wherever they lie.
+    /// The encoded bytes are table after table, slot after slot, in any segment layout.
     #[test]
     fn slots_are_packed_in_the_order_of_their_tables() {
         for (buckets, size, expansion) in ODD_SHAPES {
@@ -801,12 +818,12 @@ mod tests {
             assert!(tables.slots.memory_bytes() == plain.len() as u64, "{shape}");
             let last = tables.tables[tables.count() - 1];
             assert!(last.segment > 0, "{shape}: all in one segment");
-            // The same slots in one array are the same tables.
+            // The same slots in one array give the same tables.
             let mut one = Lines::zeroed(plain.len() / 64).unwrap();
             for (word, bytes) in one.words_mut().iter_mut().zip(plain.as_chunks::<8>().0) {
                 *word = u64::from_le_bytes(*bytes);
             }
-            let one = Tables::of_slots(&shape, tables.count() as u64, one).unwrap();
+            let one = CuckooTables::of_slots(&shape, tables.count() as u64, one).unwrap();
             assert_eq!(one.slots.checksum(), tables.slots.checksum());
             assert!(tables.tables.iter().any(|table| table.at == 0 && table.segment > 0));
             for index in 0..tables.count() {
@@ -815,7 +832,7 @@ mod tests {
         }
     }
 
-    /// Against tables that lie in one array: every step comes to the same bytes and the same answers.
+    /// Compares with tables in one array: every step gives the same bytes and the same answers.
     #[test]
     fn segments_change_no_answer_and_no_slot() {
         for (buckets, size, expansion) in ODD_SHAPES {
@@ -827,8 +844,8 @@ mod tests {
             for (word, bytes) in packed.words_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
                 *word = u64::from_le_bytes(*bytes);
             }
-            let mut one = Tables::of_slots(&shape, tables.count() as u64, packed).unwrap();
-            let mut held: Vec<Place> = places.clone();
+            let mut one = CuckooTables::of_slots(&shape, tables.count() as u64, packed).unwrap();
+            let mut held: Vec<TablePlace> = places.clone();
             for step in 0_u64..600 {
                 let random = place(step + 1_000_000).buckets[0] >> 20;
                 if random % 8 < 3 {
@@ -842,10 +859,10 @@ mod tests {
                 } else if let Some(gone) =
                     (!held.is_empty()).then(|| held.swap_remove(random as usize % held.len()))
                 {
-                    assert!(tables.take(gone) && one.take(gone), "{shape}: what is in can be taken out");
+                    assert!(tables.take(gone) && one.take(gone), "{shape}: a member can be removed");
                 }
                 if step % 200 == 150 {
-                    // Most of what is in, so that tables become empty.
+                    // Removes most members, so tables become empty.
                     for gone in held.drain(held.len() / 3..) {
                         assert!(tables.take(gone) && one.take(gone));
                     }
@@ -868,32 +885,32 @@ mod tests {
     }
 
     #[test]
-    fn moves_are_counted_with_those_that_were_undone() {
+    fn moves_include_those_that_were_undone() {
         let shape = ScalableCuckooShape::from_parts(1, 2, 20, 1).unwrap();
-        let mut tables = Tables::new(&shape, 1).unwrap();
+        let mut tables = CuckooTables::new(&shape, 1).unwrap();
         assert!(tables.put(place(0)) && tables.put(place(1)) && !tables.put(place(2)));
         assert_eq!(tables.moves(), 0);
         assert!(!tables.put_by_moving(place(2), 7));
         assert_eq!(tables.moves(), 14);
         assert!(!tables.put_by_searching(place(2)));
-        assert_eq!(tables.moves(), 15, "the one bucket there is");
+        assert_eq!(tables.moves(), 15, "there is only one bucket");
         assert!(tables.take(place(1)) && tables.put_by_moving(place(2), 7));
         assert_eq!((tables.moves(), tables.try_clone().unwrap().moves()), (16, 0));
     }
 
-    /// Wide buckets, many tables and moves are all work, whether they led to anything or not.
+    /// Wide buckets, many tables and moves all count as work, whether or not they succeed.
     #[test]
-    fn work_is_what_was_looked_at() {
+    fn work_counts_the_words_read() {
         let shape = ScalableCuckooShape::from_parts(1, 2, 20, 1).unwrap();
-        let mut tables = Tables::new(&shape, 1).unwrap();
+        let mut tables = CuckooTables::new(&shape, 1).unwrap();
         assert!(tables.put(place(0)) && tables.put(place(1)) && !tables.put(place(2)));
         assert_eq!(tables.work(), 6);
         assert!(!tables.put_by_moving(place(2), 7));
         assert_eq!(tables.work(), 6 + 7 * (2 * MOVE + 1));
         let wide = ScalableCuckooShape::from_parts(1, 255, 20, 1).unwrap();
-        let mut tables = Tables::new(&wide, 10).unwrap();
+        let mut tables = CuckooTables::new(&wide, 10).unwrap();
         assert!(tables.put(place(0)));
-        assert_eq!(tables.work(), 64, "the newest of them has room");
+        assert_eq!(tables.work(), 64, "the newest table has room");
         assert_eq!((tables.lookup_work(10), tables.try_clone().unwrap().work()), (640, 0));
     }
 }

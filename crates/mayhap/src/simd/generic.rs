@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::blocked::Place;
+use crate::blocked::BlockPlace;
 
 /// Words in a 256-bit split block.
 pub(crate) const SPLIT_WORDS: usize = 4;
@@ -43,7 +43,7 @@ pub(crate) fn line_mask(bits: u32, probes: u32) -> [u64; LINE_WORDS] {
     mask
 }
 
-pub(crate) fn split_covers(words: &[AtomicU64], place: Place) -> bool {
+pub(crate) fn split_covers(words: &[AtomicU64], place: BlockPlace) -> bool {
     let block = &words[place.word..place.word + SPLIT_WORDS];
     block.iter().enumerate().all(|(index, word)| {
         let mask = split_mask(place.bits, index);
@@ -53,7 +53,7 @@ pub(crate) fn split_covers(words: &[AtomicU64], place: Place) -> bool {
 
 /// Sets the item's eight bits of its split block; did any of them change?
 #[inline(always)]
-pub(crate) fn split_set(words: &mut [u64], place: Place) -> bool {
+pub(crate) fn split_set(words: &mut [u64], place: BlockPlace) -> bool {
     let mut clear = 0;
     for (index, word) in words[place.word..place.word + SPLIT_WORDS].iter_mut().enumerate() {
         let mask = split_mask(place.bits, index);
@@ -65,7 +65,7 @@ pub(crate) fn split_set(words: &mut [u64], place: Place) -> bool {
 
 /// Sets the item's bits in all of its lines; did any of them change?
 #[inline(always)]
-pub(crate) fn lines_set<const R: usize>(words: &mut [u64], places: [Place; R], probes: u32) -> bool {
+pub(crate) fn lines_set<const R: usize>(words: &mut [u64], places: [BlockPlace; R], probes: u32) -> bool {
     let mut clear = 0;
     for place in places {
         let mask = line_mask(place.bits, probes);
@@ -77,7 +77,7 @@ pub(crate) fn lines_set<const R: usize>(words: &mut [u64], places: [Place; R], p
     clear != 0
 }
 
-pub(crate) fn line_covers(words: &[AtomicU64], place: Place, probes: u32) -> bool {
+pub(crate) fn line_covers(words: &[AtomicU64], place: BlockPlace, probes: u32) -> bool {
     let line = &words[place.word..place.word + LINE_WORDS];
     let mask = line_mask(place.bits, probes);
     line.iter().zip(mask).all(|(word, mask)| word.load(Ordering::Relaxed) & mask == mask)

@@ -18,7 +18,7 @@ pub(crate) use unaligned::word_at_byte;
 
 use std::sync::atomic::AtomicU64;
 
-use crate::blocked::{Place, place};
+use crate::blocked::{BlockPlace, place};
 use crate::hash::ItemHash;
 
 pub(crate) use self::gcs::stretch_holds;
@@ -96,7 +96,7 @@ pub(crate) fn split_covers_avx2(_: Avx2, words: &[AtomicU64], blocks: u64, hash:
 /// # Panics
 /// If `words` are fewer than `blocks` blocks have.
 #[inline(always)]
-pub(crate) fn split_set_avx2(_: Avx2, words: &mut [u64], blocks: u64, place: Place) -> bool {
+pub(crate) fn split_set_avx2(_: Avx2, words: &mut [u64], blocks: u64, place: BlockPlace) -> bool {
     assert!(blocks <= (words.len() / generic::SPLIT_WORDS) as u64 && place.word as u64 / 4 < blocks);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
@@ -108,7 +108,7 @@ pub(crate) fn split_set_avx2(_: Avx2, words: &mut [u64], blocks: u64, place: Pla
 }
 
 /// [`split_set_avx2`] where it is not known yet whether there is AVX2.
-pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: Place) -> bool {
+pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: BlockPlace) -> bool {
     match Avx2::detect() {
         Some(avx2) => split_set_avx2(avx2, words, blocks, place),
         None => generic::split_set(words, place),
@@ -117,7 +117,7 @@ pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: Place) -> bool {
 
 /// Are all `probes` bits of the item set in its 512-bit line?
 #[inline(always)]
-pub(crate) fn line_covers(words: &[AtomicU64], place: Place, probes: u32) -> bool {
+pub(crate) fn line_covers(words: &[AtomicU64], place: BlockPlace, probes: u32) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
         let line = &words[place.word..place.word + generic::LINE_WORDS];
@@ -129,7 +129,7 @@ pub(crate) fn line_covers(words: &[AtomicU64], place: Place, probes: u32) -> boo
 
 /// [`split_covers`] for up to 64 items: bit `i` of the answer is item `i`'s.
 #[inline(always)]
-pub(crate) fn split_covers_chunk(words: &[AtomicU64], places: &[Place]) -> u64 {
+pub(crate) fn split_covers_chunk(words: &[AtomicU64], places: &[BlockPlace]) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: asks only for AVX2, checked on the line above.
@@ -142,7 +142,7 @@ pub(crate) fn split_covers_chunk(words: &[AtomicU64], places: &[Place]) -> u64 {
 #[inline(always)]
 pub(crate) fn line_covers_chunk<const R: usize>(
     words: &[AtomicU64],
-    places: &[[Place; R]],
+    places: &[[BlockPlace; R]],
     probes: u32,
 ) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -169,7 +169,7 @@ mod tests {
     }
 
     /// Blocks from empty to full, asked about random items.
-    fn blocks_and_places() -> (Lines, Vec<Place>) {
+    fn blocks_and_places() -> (Lines, Vec<BlockPlace>) {
         const BLOCKS: u64 = 64;
         let mut lines = Lines::zeroed(BLOCKS as usize).unwrap();
         for (index, word) in lines.words_mut().iter_mut().enumerate() {
@@ -184,7 +184,7 @@ mod tests {
         }
         let places = (0..20_000).map(|i| {
             let hash = ItemHash::from_unmixed(i << 32);
-            Place { word: crate::hash::reduce(hash.high, BLOCKS) as usize * 8, bits: hash.low as u32 }
+            BlockPlace { word: crate::hash::reduce(hash.high, BLOCKS) as usize * 8, bits: hash.low as u32 }
         });
         (lines, places.collect())
     }
@@ -220,9 +220,9 @@ mod tests {
         }
         let (lines, places) = blocks_and_places();
         for probes in 1..=16 {
-            let pairs: Vec<[Place; 2]> = places.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+            let pairs: Vec<[BlockPlace; 2]> = places.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
             for chunk in pairs.chunks(64) {
-                let covers = |place: &Place| generic::line_covers(lines.words(), *place, probes);
+                let covers = |place: &BlockPlace| generic::line_covers(lines.words(), *place, probes);
                 let plain = generic::chunk(chunk, |pair| pair.iter().all(covers));
                 assert_eq!(line_covers_chunk(lines.words(), chunk, probes), plain);
             }

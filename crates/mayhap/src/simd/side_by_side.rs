@@ -3,14 +3,14 @@
 use std::sync::atomic::AtomicU64;
 
 use super::generic::{self, SPLIT_WORDS};
-use crate::blocked::Place;
+use crate::blocked::BlockPlace;
 
 /// Bit `i`: all eight bits of the item are set in block `i` of the `count` blocks, at most 64, that begin at `place`.
 ///
 /// # Panics
 /// If they are not all in `words`.
 #[inline(always)]
-pub(crate) fn covering(words: &[AtomicU64], place: Place, count: usize) -> u64 {
+pub(crate) fn covering(words: &[AtomicU64], place: BlockPlace, count: usize) -> u64 {
     let blocks = &words[place.word..place.word + count * SPLIT_WORDS];
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
@@ -22,7 +22,7 @@ pub(crate) fn covering(words: &[AtomicU64], place: Place, count: usize) -> u64 {
 
 /// [`covering`] for up to 64 items: bit `i` of the answer says whether one of the blocks in `asked` covers item `i`.
 #[inline(always)]
-pub(crate) fn covered_chunk(words: &[AtomicU64], places: &[Place], count: usize, asked: u64) -> u64 {
+pub(crate) fn covered_chunk(words: &[AtomicU64], places: &[BlockPlace], count: usize, asked: u64) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: asks for AVX2, checked on the line above.
@@ -34,7 +34,7 @@ pub(crate) fn covered_chunk(words: &[AtomicU64], places: &[Place], count: usize,
 /// The plain twin of [`covering`], of these blocks.
 fn plain(blocks: &[AtomicU64], bits: u32) -> u64 {
     let numbers = 0..blocks.len() / SPLIT_WORDS;
-    let covers = |index| generic::split_covers(blocks, Place { word: index * SPLIT_WORDS, bits });
+    let covers = |index| generic::split_covers(blocks, BlockPlace { word: index * SPLIT_WORDS, bits });
     numbers.fold(0, |mask, index| mask | u64::from(covers(index)) << index)
 }
 
@@ -44,7 +44,7 @@ mod x86_64 {
     use std::sync::atomic::AtomicU64;
 
     use super::super::generic::{SPLIT_SALTS, SPLIT_WORDS};
-    use crate::blocked::Place;
+    use crate::blocked::BlockPlace;
 
     /// # Safety
     /// AVX2.
@@ -69,7 +69,7 @@ mod x86_64 {
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn covered_chunk(
         words: &[AtomicU64],
-        places: &[Place],
+        places: &[BlockPlace],
         count: usize,
         asked: u64,
     ) -> u64 {
@@ -99,11 +99,11 @@ mod tests {
         let words: Vec<AtomicU64> = (0..2_048).map(|i| AtomicU64::new(word(i))).collect();
         let mut seen = [0_u32; 2];
         for count in [1, 2, 4, 7, 16] {
-            let place = |i: usize| Place {
+            let place = |i: usize| BlockPlace {
                 word: random(i) as usize % (512 - count) * SPLIT_WORDS,
                 bits: random(i) as u32,
             };
-            let places: Vec<Place> = (0..2_000).map(place).collect();
+            let places: Vec<BlockPlace> = (0..2_000).map(place).collect();
             for chunk in places.chunks(64) {
                 let asked = random(chunk.len()) | 1;
                 let mut answers = 0;

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use std::sync::atomic::AtomicU64;
 
 use super::generic::{LINE_MULTIPLIER, LINE_WORDS, SPLIT_SALTS, SPLIT_WORDS};
-use crate::blocked::Place;
+use crate::blocked::BlockPlace;
 
 /// 32 bytes as four relaxed atomic loads would see them.
 ///
@@ -124,7 +124,7 @@ unsafe fn split_covers_inline(block: *const u64, bits: u32) -> bool {
 /// # Safety
 /// AVX2.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn split_covers_chunk(words: &[AtomicU64], places: &[Place]) -> u64 {
+pub(super) unsafe fn split_covers_chunk(words: &[AtomicU64], places: &[BlockPlace]) -> u64 {
     let (blocks, _) = words.as_chunks::<SPLIT_WORDS>();
     let mut answers = 0;
     for (index, place) in places.iter().enumerate() {
@@ -218,7 +218,7 @@ unsafe fn line_covers_rounds(line: *const u64, mut bits: u32, mut probes: u32) -
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn line_covers_chunk<const R: usize>(
     words: &[AtomicU64],
-    places: &[[Place; R]],
+    places: &[[BlockPlace; R]],
     probes: u32,
 ) -> u64 {
     let (lines, _) = words.as_chunks::<LINE_WORDS>();

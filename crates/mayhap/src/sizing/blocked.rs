@@ -1,12 +1,12 @@
 //! The blocked Bloom filter: all bits of an item in one small block (or one block in each of two or three regions).
 //!
-//! Blocks fill unevenly: some get many more items than the average, and those decide the rate. So the rate is the mixture, over
-//! the binomial number of items a block gets, of the rate of a block with that many. Sizing by the classic formula instead,
-//! as most libraries do, breaks the promise: 1.5 % where 1 % was asked for.
+//! Blocks fill unevenly: some get many more items than the average, and those decide the rate. So the rate is an average
+//! over the binomial number of items in a block, of the rate of a block with that many. Most libraries size by the classic
+//! formula instead, which breaks the promise: with split blocks the rate is 1.5 % where 1 % was asked for.
 
 use super::{AIM, classic, fewest};
 
-/// Bits of a split block, and the lanes it has one probe in each of.
+/// Bits of a split block. It has one probe in each of its lanes.
 pub const SPLIT_BITS: u64 = 256;
 /// Lanes of a split block.
 pub const SPLIT_LANES: u32 = 8;
@@ -14,7 +14,7 @@ pub const SPLIT_LANES: u32 = 8;
 pub const LINE_BITS: u64 = 512;
 /// The most probes in one line.
 pub const MAX_LINE_PROBES: u32 = 16;
-/// The most regions, so lines per item.
+/// The most regions, and so the most lines per item.
 pub const MAX_REGIONS: u32 = 3;
 
 /// The rate of a split block that holds `items` items: each of its eight 32-bit lanes has one random bit per item.
@@ -24,13 +24,13 @@ pub fn split_block_fpr(items: u64) -> f64 {
     (1.0 - clear_in_lane).powi(SPLIT_LANES as i32)
 }
 
-/// The rate of `blocks` split blocks once `n` items are in.
+/// The rate of `blocks` split blocks with `n` items.
 #[must_use]
 pub fn split_expected_fpr(blocks: u64, n: u64) -> f64 {
     mixture(n, blocks, split_block_fpr)
 }
 
-/// The rate of `regions` regions of `blocks` lines each, `k` probes in a line of each, once `n` items are in.
+/// The rate of `regions` regions of `blocks` lines each, with `k` probes in one line of each region and `n` items.
 #[must_use]
 pub fn line_expected_fpr(blocks: u64, regions: u32, k: u32, n: u64) -> f64 {
     mixture(n, blocks, |items| classic::quickly_expected_fpr(LINE_BITS, k, items)).powi(regions as i32)
@@ -40,7 +40,7 @@ pub fn line_expected_fpr(blocks: u64, regions: u32, k: u32, n: u64) -> f64 {
 #[must_use]
 pub fn split_size(n: u64, rate: f64) -> u64 {
     let table = BlockRates::new(split_block_fpr);
-    // Where one block with the average load would be enough; the spread costs more than that.
+    // The number for which a block with the average load would be enough. The uneven load needs more.
     let load = (1.0 - rate.powf(0.125)).ln() / (-1.0 / 32.0_f64).ln_1p();
     let guess = (n as f64 / load * 1.1) as u64;
     fewest(guess, |blocks| table.mixture(n, blocks) <= rate * AIM)
@@ -62,14 +62,14 @@ pub fn line_size(n: u64, rate: f64, regions: u32) -> (u64, u32) {
     sizes.min().unwrap_or((1, 1))
 }
 
-/// The rates of blocks with 0, 1, 2, … items, each computed when first asked for.
+/// The rates of blocks with 0, 1, 2, … items, each computed on first use.
 pub(crate) struct BlockRates<F> {
     rate: F,
     known: std::cell::RefCell<Vec<f64>>,
 }
 
 impl<F: Fn(u64) -> f64> BlockRates<F> {
-    /// Loads past this are not kept: such a block answers *mayhap* to everything anyway.
+    /// Loads above this are not cached: such a block answers *maybe* to everything anyway.
     const KEPT: u64 = 4096;
 
     pub(crate) fn new(rate: F) -> Self {
@@ -92,11 +92,11 @@ impl<F: Fn(u64) -> f64> BlockRates<F> {
     }
 }
 
-/// The mean of `rate` over the number of items a block gets when `n` items choose among `blocks`: a binomial distribution.
+/// The mean of `rate` over the number of items in a block, when `n` items choose among `blocks`: a binomial distribution.
 fn mixture(n: u64, blocks: u64, rate: impl Fn(u64) -> f64) -> f64 {
-    /// Weights below this share of the largest cannot be noticed in any rate we promise.
+    /// Weights below this share of the largest have no visible effect on any rate we promise.
     const NEGLIGIBLE: f64 = 1e-18;
-    /// Ten times what fills a line with one probe per item.
+    /// Ten times the load that fills a line with one probe per item.
     const MOST_LOAD: u64 = 8192;
     if n == 0 {
         return 0.0;
@@ -104,14 +104,14 @@ fn mixture(n: u64, blocks: u64, rate: impl Fn(u64) -> f64) -> f64 {
     if blocks <= 1 {
         return rate(n);
     }
-    // So many items in every block that each says *mayhap* to everything: the spread about the mean changes nothing.
+    // Every block has so many items that it answers *maybe* to everything: the spread about the mean changes nothing.
     if n / blocks > MOST_LOAD {
         return rate(n / blocks);
     }
     let odds = 1.0 / (blocks as f64 - 1.0);
     let likeliest = ((n as f64 + 1.0) / blocks as f64) as u64;
     let likeliest = likeliest.min(n);
-    // From the likeliest load outwards, by the ratio of neighbouring binomial terms; no term is ever too small or too large.
+    // From the most likely load outwards, by the ratio of neighbouring binomial terms. No term under- or overflows.
     let (mut total, mut mean) = (1.0, rate(likeliest));
     let (mut weight, mut items) = (1.0, likeliest);
     while items < n && weight > NEGLIGIBLE {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_literature() {
+    fn sizes_are_close_to_those_in_the_literature() {
         let n = 10_000_000;
         let split = |rate| split_size(n, rate) as f64 * 256.0 / n as f64;
         assert!((split(0.01) - 10.53).abs() < 0.02, "{}", split(0.01));
@@ -159,12 +159,12 @@ mod tests {
             let (blocks, k) = line_size(n, rate, regions);
             (blocks as f64 * 512.0 * f64::from(regions) / n as f64, k)
         };
-        // The literature says 9.90 and 15.49: it takes the fill of a block of n items as fixed, which it is not.
+        // The literature has 9.90 and 15.49: it assumes a fixed fill for a block of n items, but the fill varies.
         let (bits, k) = line(0.01, 1);
         assert!((9.90..9.94).contains(&bits) && k == 6, "{bits} {k}");
         let (bits, k) = line(0.001, 1);
         assert!((15.49..15.60).contains(&bits) && k == 9, "{bits} {k}");
-        // Two lines make up for what blocking costs at low rates: one line alone would take 21.9 and 38.5 bits.
+        // Two lines compensate for the cost of blocking at low rates: one line alone would take 21.9 and 38.5 bits.
         assert!(line(1e-4, 2).0 < 19.9, "{:?}", line(1e-4, 2));
         assert!(line(1e-6, 3).0 < 29.8, "{:?}", line(1e-6, 3));
     }

@@ -4,13 +4,13 @@ use super::{AIM, MIN_RATE};
 use crate::error::BuildError;
 use crate::probe::MAX_PROBES;
 
-/// The rate of `m` bits and `k` probes once `n` items are in: `E[F^k]` for the fill `F` of `n·k` probes.
+/// The rate of `m` bits and `k` probes with `n` items: `E[F^k]` for the fill `F` of `n·k` probes.
 ///
-/// The textbook's `(1 - e^(-kn/m))^k` leaves out that the fill varies, which is 1 % of the rate for a thousand items at 1e-6 and
-/// far more for ten items.
+/// The textbook's `(1 - e^(-kn/m))^k` ignores that the fill varies. That is 0.2 % of the rate for a thousand items at 1e-6,
+/// and 23 % for ten items.
 #[must_use]
 pub fn expected_fpr(m: u64, k: u32, n: u64) -> f64 {
-    /// The exact sum matters for few bits, and is good only while its many terms do not drown the result in rounding.
+    /// The exact sum matters for few bits. With many terms it would be lost in rounding errors.
     const MOST_BITS: f64 = 65_536.0;
     const LEAST: f64 = 1e-9;
     const MOST_FOLLOWED: f64 = 2048.0;
@@ -25,13 +25,13 @@ pub fn expected_fpr(m: u64, k: u32, n: u64) -> f64 {
     if k <= MOST_PROBES {
         return if rate < LEAST { rate } else { exactly(m, k, balls) };
     }
-    // Only filters of other programs have more probes than ours may have.
+    // Only filters of other programs have more probes than this.
     let few = k <= MAX_PROBES && m <= MOST_FOLLOWED && balls <= MOST_FOLLOWED;
     if few { ball_by_ball(m, k, balls as usize) } else { rate }
 }
 
-/// [`expected_fpr`] for a caller that asks many times: more than 24 probes by the mean and the variance of the fill, which is within 3 % for
-/// up to 30 of them even in 512 bits. To be exact takes up to 100 µs.
+/// [`expected_fpr`] for callers that need it many times. For more than 24 probes it uses the mean and the variance of the
+/// fill, which is within 4 % for up to 30 probes even in 512 bits.
 pub(crate) fn quickly_expected_fpr(m: u64, k: u32, n: u64) -> f64 {
     if k <= MOST_PROBES || n == 0 {
         return expected_fpr(m, k, n);
@@ -39,14 +39,15 @@ pub(crate) fn quickly_expected_fpr(m: u64, k: u32, n: u64) -> f64 {
     by_two_moments(m as f64, k, n as f64 * f64::from(k))
 }
 
-/// The most probes [`exactly`] is asked about.
+/// The most probes that [`exactly`] is used for.
 const MOST_PROBES: u32 = 24;
 
-/// The chance that `k` probes find only set bits: over how many different bits they are, that so many given ones are all set.
+/// The probability that `k` probes find only set bits: the sum, over the number of different bits they hit, of the
+/// probability that this many given bits are all set.
 fn exactly(m: f64, k: u32, balls: f64) -> f64 {
     let k = k.min(MOST_PROBES) as usize;
     let different: [f64; MOST_PROBES as usize + 1] = different_bits(m, k);
-    // The chance that j given bits are all set is, by inclusion and exclusion over which are clear, the j-th difference of
+    // By inclusion and exclusion, the probability that j given bits are all set is the j-th difference of
     // "i given bits are all clear".
     let mut differences: [f64; MOST_PROBES as usize + 1] =
         std::array::from_fn(|i| (balls * (-(i as f64) / m).max(-1.0).ln_1p()).exp());
@@ -60,7 +61,7 @@ fn exactly(m: f64, k: u32, balls: f64) -> f64 {
     rate.clamp(0.0, 1.0)
 }
 
-/// The chance that `k` probes are at `j` different bits, for every `j` up to `k`, which is below `N`.
+/// The probability that `k` probes hit `j` different bits, for every `j` up to `k`, which is below `N`.
 fn different_bits<const N: usize>(m: f64, k: usize) -> [f64; N] {
     let mut different = [0.0; N];
     different[0] = 1.0;
@@ -74,9 +75,9 @@ fn different_bits<const N: usize>(m: f64, k: usize) -> [f64; N] {
     different
 }
 
-/// What [`exactly`] says, for more probes: the chance that `j` given bits are all set, ball by ball. No term is subtracted from another, so
-/// that nothing is lost to rounding, and it takes `k` steps a ball. To follow how many bits are set takes `m` steps a ball: 7 ms for 64
-/// probes in 2 048 bits, and a loaded filter can have a thousand such layers.
+/// [`exactly`] for more probes: the probability that `j` given bits are all set, ball by ball. It subtracts no terms, so
+/// nothing is lost to rounding, and takes `k` steps per ball. Following the number of set bits would take `m` steps per
+/// ball; that is too slow for a loaded filter, which can have a thousand layers.
 fn ball_by_ball(m: f64, k: u32, balls: usize) -> f64 {
     const N: usize = MAX_PROBES as usize + 1;
     let k = k.min(MAX_PROBES) as usize;
@@ -87,7 +88,7 @@ fn ball_by_ball(m: f64, k: u32, balls: usize) -> f64 {
     all_set[0] = 1.0;
     for _ in 0..balls {
         for j in (1..=k).rev() {
-            // The last ball hit one of them, and the others were set before; or all were.
+            // Either the last ball hit one of them and the others were set before, or all were set before.
             all_set[j] += hit[j] * (all_set[j - 1] - all_set[j]);
         }
     }
@@ -95,7 +96,7 @@ fn ball_by_ball(m: f64, k: u32, balls: usize) -> f64 {
     rate.clamp(0.0, 1.0)
 }
 
-/// `E[F^k]` by following the exact distribution of the number of set bits, ball by ball: what the others are compared with.
+/// `E[F^k]` from the exact distribution of the number of set bits, ball by ball: the reference for the other functions.
 #[cfg(test)]
 fn followed(m: usize, k: u32, balls: usize) -> f64 {
     let mut set = vec![0.0; m.min(balls) + 1];
@@ -111,7 +112,7 @@ fn followed(m: usize, k: u32, balls: usize) -> f64 {
     set.iter().enumerate().map(|(count, chance)| chance * wrong(count)).sum()
 }
 
-/// `E[F^k]` by the mean and the variance of the fill: enough for many bits, and exact to any small rate.
+/// `E[F^k]` from the mean and the variance of the fill: precise enough for many bits, also at very small rates.
 fn by_two_moments(m: f64, k: u32, balls: f64) -> f64 {
     let empty = (balls * (-1.0 / m).max(-1.0).ln_1p()).exp();
     let both_empty = if m > 2.0 { (balls * (-2.0 / m).ln_1p()).exp() } else { 0.0 };
@@ -121,9 +122,9 @@ fn by_two_moments(m: f64, k: u32, balls: f64) -> f64 {
     (fill.powi(k as i32) + pairs * fill.powi(k as i32 - 2) * variance).min(1.0)
 }
 
-/// The fewest bits, and the probes, that keep `rate` with `n` items in: `(m, k)`.
+/// The fewest bits, and the probes, that keep `rate` with `n` items: `(m, k)`.
 ///
-/// `m` is a multiple of 64. No upper limit is applied here; the result may be more than any machine has.
+/// `m` is a multiple of 64. There is no upper limit here; the result may be more memory than any machine has.
 #[must_use]
 pub fn size(n: u64, rate: f64) -> (u64, u32) {
     let best = -rate.log2();
@@ -135,14 +136,14 @@ pub fn size(n: u64, rate: f64) -> (u64, u32) {
 #[must_use]
 pub fn bits_for(n: u64, rate: f64, k: u32) -> u64 {
     let goal = rate * AIM;
-    // The textbook value, from which the exact one is never far; then the exact boundary by halving.
+    // Start from the textbook value, which is always close; then find the exact boundary by bisection.
     let fill = goal.powf(1.0 / f64::from(k));
     let textbook = n as f64 * f64::from(k) / -(-fill).ln_1p();
     super::fewest((textbook / 64.0) as u64, |words| expected_fpr(words.saturating_mul(64), k, n) <= goal)
         .saturating_mul(64)
 }
 
-/// The probes that make the best of `m` bits for `n` items.
+/// The best number of probes for `n` items in `m` bits.
 #[must_use]
 pub fn best_probes(m: u64, n: u64) -> u32 {
     let exact = m as f64 / n.max(1) as f64 * std::f64::consts::LN_2;
@@ -150,7 +151,7 @@ pub fn best_probes(m: u64, n: u64) -> u32 {
     if expected_fpr(m, around[0], n) <= expected_fpr(m, around[1], n) { around[0] } else { around[1] }
 }
 
-/// "Very many": no estimate is higher.
+/// The upper limit of estimates: "very many".
 const MAX_ESTIMATE: u64 = 1 << 52;
 
 /// The rate that `k` probes in `m` bits of `bytes` bytes promise for `n` items.
@@ -159,13 +160,13 @@ pub(crate) fn rate_in_memory(bytes: u64, m: u64, k: u32, n: u64) -> Result<f64, 
     if rate < 1.0 { Ok(rate) } else { Err(BuildError::TooSmall { bytes, capacity: n }) }
 }
 
-/// How many items were probably inserted, given that `ones` of `m` bits are set by `k` probes each.
+/// The probable number of items inserted, if `ones` of `m` bits are set with `k` probes per item.
 #[must_use]
 pub fn items_from_fill(m: u64, k: u32, ones: u64) -> u64 {
     if ones == 0 {
         return 0;
     }
-    // A full filter says only "very many": count it as if one bit were still clear.
+    // A full filter only tells "very many": count it as if one bit were still clear.
     let ones = ones.min(m.saturating_sub(1).max(1)) as f64;
     let estimate = -(-ones / m as f64).ln_1p() * m as f64 / f64::from(k);
     (estimate.round() as u64).min(MAX_ESTIMATE)
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_exact_for_few_bits_and_many() {
+    fn the_rate_is_exact_for_few_bits_and_for_many() {
         for (m, k, n) in [
             (1, 1, 1),
             (2, 3, 1),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_sane_at_the_ends() {
+    fn rates_are_valid_for_extreme_inputs() {
         assert_eq!(expected_fpr(64, 7, 0), 0.0);
         for n in [1, 4, 8, 12, 20, 40] {
             let (exact, quick) = (expected_fpr(512, 30, n), quickly_expected_fpr(512, 30, n));
@@ -224,9 +225,9 @@ mod tests {
         assert!(expected_fpr(1 << 49, 64, 1 << 42) < 1e-10);
     }
 
-    /// A loaded filter can have a thousand layers of any shape, and all are asked for one answer.
+    /// A loaded filter can have a thousand layers of any shape, and one answer needs the rates of all of them.
     #[test]
-    fn no_shape_takes_long() {
+    fn the_rate_of_any_shape_is_computed_quickly() {
         let begun = std::time::Instant::now();
         for k in [25, 30, 43, 64, 65, 255, 1_075] {
             for n in 1..=2_048 / u64::from(k) + 1 {
@@ -235,7 +236,7 @@ mod tests {
                 }
             }
         }
-        // Some 900 of them. They took 2 s, and take 20 ms.
+        // Some 900 rates.
         assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 
@@ -249,7 +250,7 @@ mod tests {
                     m == 64 || expected_fpr(m - 64, k, n) > rate * AIM,
                     "{n} items at {rate}: {m} bits, {k} probes"
                 );
-                // Never much more than the textbook's 1.44 log2(1/p), but for rounding to whole words.
+                // Never much more than the textbook's 1.44 log2(1/p), except for rounding to whole words.
                 let textbook = n as f64 * -rate.log2() * std::f64::consts::LOG2_E;
                 assert!(
                     m as f64 <= textbook * 1.12 + 128.0 || rate > 0.9,
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fill_tells_of_the_items() {
+    fn the_fill_gives_the_number_of_items() {
         assert_eq!(items_from_fill(1_000, 7, 0), 0);
         assert!((items_from_fill(9_600_000, 7, 4_963_000) as i64 - 1_000_000).abs() < 3_000);
         assert!(items_from_fill(64, 1, 64) > 200, "full: very many");

@@ -1,34 +1,35 @@
-//! The classic filter by its own count: only items that changed a bit are counted, and those are not a fair sample.
+//! The classic filter by its own count: it counts only items that changed a bit, and those are not average items.
 
 use super::{AIM, classic};
 use crate::probe::MAX_PROBES;
 
-/// The rate of `m` bits and `k` probes once `n` items were *counted*, that is, changed a bit.
+/// The rate of `m` bits and `k` probes after `n` items were *counted*, that is, changed a bit.
 ///
-/// A filter counts only items it did not answer *mayhap* for. They set more bits than the average item: a filter sized for `n`
-/// items at 1 % has a rate 0.8 % higher than that once it counted `n`, and one sized for 30 % has 37 %.
+/// A filter does not count items for which it already answers *maybe*. The items it counts set more bits than the average
+/// item. A filter sized for `n` items at 1 % has a rate 0.9 % higher than that after it counted `n`, and one sized for 30 %
+/// has 37 %.
 #[must_use]
 pub fn expected_fpr(m: u64, k: u32, n: u64) -> f64 {
     classic::expected_fpr(m, k, offered_when_counted(m, k, n))
 }
 
-/// [`expected_fpr`] for a caller that asks many times: see [`classic::quickly_expected_fpr`].
+/// [`expected_fpr`] for callers that need it many times: see [`classic::quickly_expected_fpr`].
 pub(crate) fn quickly_expected_fpr(m: u64, k: u32, n: u64) -> f64 {
     classic::quickly_expected_fpr(m, k, offered_when_counted(m, k, n))
 }
 
-/// How many items, counted or not, fill it as far as `n` that were counted; of those the classic model speaks.
+/// The number of items, counted or not, that fill the filter as far as `n` counted ones. The classic model needs this number.
 fn offered_when_counted(m: u64, k: u32, n: u64) -> u64 {
     let fill = fill_when_counted(k, n as f64 * f64::from(k) / m as f64);
     (-(-fill).ln_1p() * m as f64 / f64::from(k)).round() as u64
 }
 
-/// How many items were offered when `counted` of them changed a bit, for any filter whose rate with `n` items in is `rate(n)`.
+/// The number of items offered when `counted` of them changed a bit, for any filter whose rate with `n` items is `rate(n)`.
 ///
-/// One more item is counted with probability `1 - rate`: adds that up until it reaches the count. A filter that says *mayhap* to
-/// (almost) everything counts nothing any more; the answer is then only "so many at least".
+/// The next item is counted with probability `1 - rate`; the function adds this up until it reaches the count. A filter that
+/// answers *maybe* to (almost) everything counts nothing more; the result is then a lower bound.
 pub(crate) fn offered(counted: u64, rate: impl Fn(u64) -> f64) -> u64 {
-    /// Steps of a 64th of the count are exact to a thousandth; from there on they grow, as what is counted dwindles.
+    /// Steps of a 64th of the count are exact to a thousandth. Later they grow, because fewer items are counted.
     const STEPS: f64 = 64.0;
     let (mut offered, mut so_far, mut step) = (0.0, 0.0, counted as f64 / STEPS);
     loop {
@@ -47,7 +48,8 @@ pub(crate) fn offered(counted: u64, rate: impl Fn(u64) -> f64) -> u64 {
     }
 }
 
-/// How many of `offered` items changed a bit, for any filter whose rate with `n` items in is `rate(n)`: the inverse of [`offered`].
+/// The number of `offered` items that changed a bit, for any filter whose rate with `n` items is `rate(n)`: the inverse of
+/// [`offered`].
 pub(crate) fn counted(offered: u64, rate: impl Fn(u64) -> f64) -> u64 {
     const STEPS: u64 = 64;
     let step = offered as f64 / STEPS as f64;
@@ -55,10 +57,10 @@ pub(crate) fn counted(offered: u64, rate: impl Fn(u64) -> f64) -> u64 {
     (shares.sum::<f64>() * step).round() as u64
 }
 
-/// How many items were counted by the time `ones` of `m` bits are set, `k` by each item.
+/// The number of items counted when `ones` of `m` bits are set, with `k` probes per item.
 ///
-/// What [`counted`] says of [`classic::items_from_fill`], without following a rate: of a file of 256 bytes that announces more than 24
-/// probes, the rates alone take a fifth of a second.
+/// The same as [`counted`] for [`classic::items_from_fill`], but without computing rates. They would take too long for a
+/// small file that announces many probes.
 #[cfg(feature = "formats")]
 pub(crate) fn from_fill(m: u64, k: u32, ones: u64) -> u64 {
     let fill = (ones as f64 / m as f64).min(1.0);
@@ -78,16 +80,16 @@ pub fn size(n: u64, rate: f64) -> (u64, u32) {
     sized.into_iter().min().unwrap_or((64, 1))
 }
 
-/// How many items, times `k / m`, were counted by the time a share `fill` of the bits is set: `Σ fill^j / j` up to `k`.
+/// The number of items counted, times `k / m`, when a share `fill` of the bits is set: `Σ fill^j / j` up to `k`.
 ///
 /// With `x = kn/m` items offered the fill is `u = 1 - e^-x`, and one more item is counted with probability `1 - u^k`;
-/// `∫ (1 - u^k) dx` is this sum. (Without its end it would be the series of `-ln(1 - u) = x`, all items offered.)
+/// `∫ (1 - u^k) dx` is this sum. (The infinite sum would be the series of `-ln(1 - u) = x`, all items offered.)
 fn counted_load(k: u32, fill: f64) -> f64 {
     let (mut power, mut sum) = (1.0, 0.0);
     for j in 1..=k {
         power *= fill;
         sum += power / f64::from(j);
-        // All terms behind this one together do not change the sum.
+        // All further terms together do not change the sum.
         if power < (1.0 - fill) * sum * f64::EPSILON {
             break;
         }
@@ -95,11 +97,11 @@ fn counted_load(k: u32, fill: f64) -> f64 {
     sum
 }
 
-/// The inverse of [`counted_load`]: the fill at which that many were counted.
+/// The inverse of [`counted_load`]: the fill at which this load was counted.
 fn fill_when_counted(k: u32, load: f64) -> f64 {
-    /// A filter this full says *mayhap* to everything, whatever the rest of the formula makes of it.
+    /// A filter this full answers *maybe* to everything, whatever the formula gives.
     const FULL: f64 = 1.0 - 1e-12;
-    // Newton's method on a convex sum: from the first step on it comes down to the root from above.
+    // Newton's method on a convex sum: after the first step it approaches the root from above.
     if load >= counted_load(k, FULL) {
         return FULL;
     }
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fill_leads_back_to_the_count() {
+    fn the_fill_is_the_inverse_of_the_count() {
         for k in [1, 2, 3, 7, 20, 50] {
             for fill in [0.0, 1e-9, 0.1, 0.5, 0.7, 0.95] {
                 let found = fill_when_counted(k, counted_load(k, fill));
@@ -131,7 +133,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn the_fill_speaks_of_as_many_as_the_rate_does() {
+    fn the_count_from_the_fill_agrees_with_that_from_the_rates() {
         for (m, k) in [(192, 2), (960, 7), (9_586, 7), (19_171, 14), (1_000_000, 3), (1_000_000, 30)] {
             for percent in [0, 1, 10, 50, 70, 90] {
                 let ones = m * percent / 100;
@@ -143,7 +145,7 @@ mod tests {
                     "{m} bits, {k} probes, {percent} %: {off} of {slowly}"
                 );
             }
-            // All bits are set, and yet it is a number.
+            // All bits are set, and the result is still finite.
             assert!(from_fill(m, k, m) <= m);
         }
         assert_eq!(from_fill(2_048, 255, 0), 0);
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_fills_more_than_the_average_item() {
+    fn a_counted_item_sets_more_bits_than_the_average_item() {
         for (rate, counted_rate) in [(0.01, 0.01008), (0.3, 0.37)] {
             let (m, k) = classic::size(1_000_000, rate / AIM);
             let found = expected_fpr(m, k, 1_000_000);
@@ -193,12 +195,12 @@ mod tests {
             let there_and_back = offered(counted(n, rate), rate);
             assert!((there_and_back as f64 / n as f64 - 1.0).abs() < 5e-3, "{there_and_back} for {n}");
         }
-        assert!(expected_fpr(64, 7, 1 << 62) > 0.999, "overfull beyond measure");
+        assert!(expected_fpr(64, 7, 1 << 62) > 0.999, "far above capacity");
     }
 
-    /// The model against a direct simulation: one bit per probe, only changes counted.
+    /// The model against a simulation: one bit per probe, only changes counted.
     #[test]
-    fn counting_only_changes_fills_as_the_model_says() {
+    fn counting_only_changes_fills_as_the_model_predicts() {
         let mut state = 1_u64;
         let mut random = move || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -216,7 +218,7 @@ mod tests {
             let (model, naive) = (expected_fpr(1 << 16, k, n), classic::expected_fpr(1 << 16, k, n));
             let simulated = fill.powi(k as i32);
             assert!((model / simulated - 1.0).abs() < 0.02, "k {k}: {model} for {simulated}");
-            assert!(naive / simulated < 0.95, "k {k}: the plain model, {naive}, would have done");
+            assert!(naive / simulated < 0.95, "k {k}: the plain model, {naive}, would be good enough");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The counting Bloom filter: sized like the classic one, with a counter in the place of every bit.
+//! The counting Bloom filter: sized like the classic one, with a counter instead of every bit.
 
 /// Bits of a counter.
 pub const COUNTER_BITS: u32 = 4;
@@ -7,10 +7,10 @@ pub const MAX_COUNT: u64 = (1 << COUNTER_BITS) - 1;
 /// The most counters any filter can have.
 pub const MAX_COUNTERS: u64 = super::MAX_BITS / COUNTER_BITS as u64;
 
-/// How many of `m` counters are expected to stick once `n` different items with `k` probes each are in.
+/// The number of `m` counters that are expected to stick after `n` different items with `k` probes each.
 ///
-/// The probes of a counter are binomial, `n·k` trials at `1/m`; it sticks when there are 15 or more. At capacity those are
-/// three counters in 10^15: what makes counters stick is copies of one item, or a filter filled far past its capacity.
+/// The probes of a counter are binomial, `n·k` trials at `1/m`; it sticks at 15 or more. At capacity that is three counters
+/// in 10^15. Counters stick because of copies of one item, or in a filter far above its capacity.
 #[must_use]
 pub fn expected_saturated(m: u64, k: u32, n: u64) -> f64 {
     let (m, trials) = (m as f64, n as f64 * f64::from(k));
@@ -19,7 +19,7 @@ pub fn expected_saturated(m: u64, k: u32, n: u64) -> f64 {
     }
     let odds = 1.0 / (m - 1.0);
     let none = trials * (-1.0 / m).ln_1p();
-    // Summed from whichever side loses no digits: upwards from the first stuck count, or what is left of 1.
+    // Summed from the side that loses no precision: upwards from the first stuck count, or as the complement.
     let mut ln_term = none;
     let mut below = 0.0;
     for count in 0..MAX_COUNT {
@@ -42,7 +42,7 @@ pub fn expected_saturated(m: u64, k: u32, n: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The tail of a binomial distribution in the plainest way there is, for numbers small enough for it.
+    /// The tail of a binomial distribution by the plain formula, for small numbers.
     fn plain_tail(trials: u64, chance: f64) -> f64 {
         let mut counts = vec![0.0; MAX_COUNT as usize + 1];
         counts[0] = 1.0;

@@ -1,6 +1,6 @@
-//! Cuckoo filters: `m` buckets of `b` places, fingerprints of `f` bits, of which `v = 2^f - 1` are used: 0 is a free place.
+//! Cuckoo filters: `m` buckets of `b` slots, fingerprints of `f` bits. `v = 2^f - 1` values are used: 0 is a free slot.
 
-/// Numbers of places a bucket can have.
+/// The numbers of slots a bucket can have.
 pub const BUCKET_SIZES: [u32; 4] = [1, 2, 4, 8];
 /// The fewest bits a fingerprint can have.
 pub const MIN_FINGERPRINT_BITS: u32 = 4;
@@ -9,34 +9,34 @@ pub const MAX_FINGERPRINT_BITS: u32 = 32;
 /// The lowest rate a cuckoo filter can promise: fingerprints of 32 bits in buckets of 2.
 pub const MIN_CUCKOO_RATE: f64 = 1e-9;
 
-/// How often a filter sized here may have to refuse an honest item below its capacity, by the model of [`crowded_pairs`].
+/// How often a filter sized here may reject an ordinary item below its capacity, by the model of [`crowded_pairs`].
 pub const UNLUCKY: f64 = 1e-9;
 
-/// Different fingerprints of `f` bits.
+/// The number of different fingerprints of `f` bits.
 #[must_use]
 pub const fn fingerprint_values(f: u32) -> u64 {
     (1 << f) - 1
 }
 
-/// The rate once `n` different items are in: a non-member is wrong for *mayhap* exactly if an item has its fingerprint, one of `v`,
-/// and one of its two buckets of `m` as the first.
+/// The rate with `n` different items. A non-member is a false positive exactly if an item has its fingerprint, one of `v`, and
+/// has one of its two buckets of `m` as the first.
 ///
-/// Close to `2·b·load / v`, and exact: where evictions put the items does not matter.
+/// This is close to `2·b·load / v`, and exact: it does not matter where evictions put the items.
 #[must_use]
 pub fn expected_fpr(m: u64, v: u64, n: u64) -> f64 {
     let alike = (2.0 / (m as f64 * v as f64)).min(1.0);
     -(n as f64 * (-alike).ln_1p()).exp_m1()
 }
 
-/// How many pairs of buckets are expected to be the two buckets of more than `2·b` of `n` items. One such pair, and the filter
-/// must refuse, however much room there is elsewhere.
+/// The expected number of bucket pairs that are the two buckets of more than `2·b` of `n` items. With one such pair the filter
+/// must reject an item, however much room there is elsewhere.
 ///
-/// There are `m²/4` pairs of an even and an odd bucket, but a bucket has no more partners than there are fingerprints. That is what
-/// asks for longer fingerprints in larger tables, whatever the rate.
+/// There are `m²/4` pairs of an even and an odd bucket, but a bucket has at most one partner per fingerprint. So larger tables
+/// need longer fingerprints, whatever the rate.
 #[must_use]
 pub fn crowded_pairs(m: u64, b: u32, v: u64, n: u64) -> f64 {
     let half = m as f64 / 2.0;
-    // Two tags have the same partner for a bucket if they are equal, or by chance.
+    // Two fingerprints have the same partner for a bucket if they are equal, or by chance.
     let partners = 1.0 / (1.0 / v as f64 + (1.0 - 1.0 / v as f64) / half);
     let too_many = 2 * b + 1;
     if n < u64::from(too_many) {
@@ -46,15 +46,15 @@ pub fn crowded_pairs(m: u64, b: u32, v: u64, n: u64) -> f64 {
     (ways - f64::from(too_many - 1) * (half * partners).ln()).exp()
 }
 
-/// How many items `m` buckets of `b` take, crowded pairs aside.
+/// The number of items that `m` buckets of `b` slots hold, not considering crowded pairs.
 ///
-/// A table is full, on average, at a share of its places that depends on `b`, with a deviation in proportion to the root of their number;
-/// both were measured, filling tables of 4 to a million buckets until they refused. Small tables stay 6.5 deviations below. In
-/// large ones the search for a free place gets long before that: they stay where it is short.
+/// The average share of slots at which a table is full depends on `b`, with a deviation in proportion to the root of the number
+/// of slots. Both were measured by filling tables of 4 to a million buckets until they rejected an item. Small tables stay 6.5
+/// deviations below. In large ones the search for a free slot gets long before that, so they stop where it is still short.
 #[must_use]
 pub fn safe_items(m: u64, b: u32) -> u64 {
     if m == 2 {
-        // Both buckets are everybody's.
+        // Every item has both buckets.
         return 2 * u64::from(b);
     }
     let (most, mean, deviation) = match b {
@@ -68,7 +68,7 @@ pub fn safe_items(m: u64, b: u32) -> u64 {
     safe.max(2.0 * f64::from(b)) as u64
 }
 
-/// Do `n` items fit in `m` buckets of `b` with `v` fingerprints, always?
+/// Do `n` items always fit in `m` buckets of `b` slots with `v` fingerprints?
 #[must_use]
 pub fn fits(m: u64, b: u32, v: u64, n: u64) -> bool {
     n <= safe_items(m, b) && crowded_pairs(m, b, v, n) <= UNLUCKY
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn crowded_pairs_are_counted_like_balls_in_bins() {
         assert_eq!(crowded_pairs(2, 4, 1 << 20, 8), 0.0, "everything fits in both");
-        // Four buckets, four pairs, nine items on one of them: 4 · 4^-9, fingerprints aside.
+        // Four buckets, four pairs, nine items on one of them: 4 · 4^-9, without fingerprints.
         let crowded = crowded_pairs(4, 4, u64::MAX, 9);
         assert!((crowded / 4.0_f64.powi(-8) - 1.0).abs() < 1e-9, "{crowded}");
-        // Short fingerprints crowd large tables, and longer ones do not.
+        // Short fingerprints cause crowded pairs in large tables, longer ones do not.
         assert!(crowded_pairs(1_000_000, 4, 15, 3_800_000) > 0.01);
         assert!(crowded_pairs(1_000_000, 4, 1023, 3_800_000) < UNLUCKY);
     }

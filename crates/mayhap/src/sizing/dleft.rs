@@ -1,18 +1,18 @@
-//! The d-left filter: four sub-tables of buckets of eight slots, and a fingerprint in each slot that is taken.
+//! The d-left filter: four sub-tables of buckets of eight slots, with a fingerprint in each slot in use.
 
 use super::{AIM, MAX_BITS};
 
-/// Sub-tables, in each of which an item has one bucket.
+/// Sub-tables. An item has one bucket in each of them.
 pub const TABLES: u64 = 4;
 /// Slots in a bucket.
 pub const SLOTS: u64 = 8;
 /// Bits of the counter in a slot.
 pub const COUNTER_BITS: u32 = 2;
-/// The most copies one slot counts. An item with more of them takes further slots.
+/// The most copies one slot counts. An item with more copies takes more slots.
 pub const MAX_COUNT: u32 = (1 << COUNTER_BITS) - 1;
 /// The most slots an item takes.
 pub const MAX_SLOTS: u32 = 5;
-/// The most copies of an item that are counted; so many mean "so many or more, for ever".
+/// The most copies of an item that are counted. This count means "this many or more", and never goes down.
 pub const MAX_COPIES: u32 = MAX_COUNT * MAX_SLOTS;
 /// The fewest bits a fingerprint can have.
 pub const MIN_FINGERPRINT_BITS: u32 = 1;
@@ -21,18 +21,18 @@ pub const MAX_FINGERPRINT_BITS: u32 = 38;
 /// The lowest rate it can promise.
 pub const MIN_RATE: f64 = 1e-10;
 
-/// The share of slots taken at capacity. Items that come and go for ever at this load meet four full buckets once in
-/// 4·10^17 insertions, by the fluid limit (the tests have it); at 0.80 it would be once in 4·10^9, at 0.85 once in 6 000.
+/// The share of slots in use at capacity. With items inserted and removed at this load for ever, an insertion meets four full
+/// buckets once in 4·10^17, by the fluid limit (see the tests); at 0.80 once in 4·10^9, at 0.85 once in 6 000.
 pub const LOAD: f64 = 0.77;
-/// Slots left free beside that, for tables of one or two buckets, where an item's four buckets are often those of another.
+/// Additional free slots, for tables of one or two buckets, where different items often have the same four buckets.
 const SPARE_SLOTS: f64 = 5.0;
 /// With shorter fingerprints too many items share all four of their buckets.
 const LEAST_CHOSEN_BITS: u32 = 5;
 
-/// The rate of `buckets` buckets in each sub-table, with fingerprints of `r` bits, once `n` different items are in.
+/// The rate of `buckets` buckets in each sub-table, with fingerprints of `r` bits and `n` different items.
 ///
-/// Exact: an item is one of `buckets · 2^r` pairs of bucket and fingerprint, and a non-member is taken for a member if and only if
-/// some member is the same pair.
+/// This is exact: an item is one of `buckets · 2^r` pairs of bucket and fingerprint, and a non-member is a false positive if
+/// and only if a member is the same pair.
 #[must_use]
 pub fn expected_fpr(buckets: u64, r: u32, n: u64) -> f64 {
     if n == 0 {
@@ -42,25 +42,26 @@ pub fn expected_fpr(buckets: u64, r: u32, n: u64) -> f64 {
     -none.exp_m1()
 }
 
-/// How many different pairs of bucket and fingerprint there are.
+/// The number of different pairs of bucket and fingerprint.
 #[must_use]
 pub fn pairs(buckets: u64, r: u32) -> f64 {
     buckets as f64 * f64::from(r).exp2()
 }
 
-/// The fewest bytes: buckets per sub-table and bits of a fingerprint, `(buckets, r)`, that keep `rate` with `n` items in.
+/// The size with the fewest bytes that keeps `rate` with `n` items: buckets per sub-table and bits of a fingerprint,
+/// `(buckets, r)`.
 #[must_use]
 pub fn size(n: u64, rate: f64) -> (u64, u32) {
     let sized = (LEAST_CHOSEN_BITS..=MAX_FINGERPRINT_BITS).map(|r| {
         let buckets = least_buckets(n).max(buckets_for(n, rate, r));
         (buckets.saturating_mul(u64::from(r + COUNTER_BITS)), buckets, r)
     });
-    // Of two that take the same memory the one with fewer, longer fingerprints has the lower rate.
+    // If two take the same memory, the one with fewer, longer fingerprints has the lower rate.
     let (_, buckets, r) = sized.min().unwrap_or((0, 1, MAX_FINGERPRINT_BITS));
     (buckets, r)
 }
 
-/// The fewest buckets per sub-table that hold `n` items without ever turning one away.
+/// The fewest buckets per sub-table that hold `n` items without rejecting any.
 #[must_use]
 pub fn least_buckets(n: u64) -> u64 {
     let slots = (n as f64 + SPARE_SLOTS) / LOAD;
@@ -74,11 +75,11 @@ fn buckets_for(n: u64, rate: f64, r: u32) -> u64 {
     super::fewest(guess, |buckets| expected_fpr(buckets, r, n) <= rate * AIM)
 }
 
-/// How many items were probably inserted, given that they have `distinct` different pairs.
+/// The probable number of items inserted, if they have `distinct` different pairs.
 #[must_use]
 pub fn items_from_pairs(buckets: u64, r: u32, distinct: u64) -> u64 {
     let pairs = pairs(buckets, r);
-    // All pairs taken say only "very many": count as if one were still free.
+    // If all pairs are taken, that only tells "very many": count as if one were still free.
     let share = (distinct as f64 / pairs).min((pairs - 1.0) / pairs);
     (-(-share).ln_1p() * pairs).round() as u64
 }
@@ -95,7 +96,7 @@ mod tests {
                 assert!(expected_fpr(buckets, r, n) <= rate * AIM, "{n} items at {rate}");
                 let load = n as f64 / (buckets * TABLES * SLOTS) as f64;
                 assert!(load <= LOAD, "{n} items at {rate}: load {load}");
-                // No neighbour is smaller.
+                // No neighbouring size is smaller.
                 let bytes = |buckets: u64, r: u32| buckets * u64::from(r + COUNTER_BITS);
                 for other in [r - 1, r + 1].into_iter().filter(|r| *r >= LEAST_CHOSEN_BITS) {
                     let needed = least_buckets(n).max(buckets_for(n, rate, other));
@@ -117,23 +118,24 @@ mod tests {
     }
 
     #[test]
-    fn pairs_tell_of_the_items() {
+    fn pairs_give_the_number_of_items() {
         assert_eq!(items_from_pairs(10, 5, 0), 0);
         assert!(items_from_pairs(10, 5, 320) > 1_000, "all taken: very many");
         let distinct = expected_fpr(100, 12, 300_000) * pairs(100, 12);
         assert!((items_from_pairs(100, 12, distinct as u64) as i64 - 300_000).abs() < 5);
     }
 
-    /// The share of buckets with at least `k` slots taken, for each sub-table: the fluid limit of many buckets.
+    /// The share of buckets with at least `k` slots in use, for each sub-table, in the fluid limit of many buckets.
     type Tails = [[f64; SLOTS as usize + 3]; TABLES as usize];
 
-    /// How the tails grow while items go where fewest are, ties to the left; per item and bucket of a sub-table.
+    /// The growth of the tails when items go to the bucket with the fewest, ties to the left; per item and bucket of a
+    /// sub-table.
     fn arrivals(tails: &Tails) -> Tails {
         let mut grown = [[0.0; SLOTS as usize + 3]; TABLES as usize];
         for k in 0..=SLOTS as usize + 1 {
             for table in 0..TABLES as usize {
                 let others = (0..TABLES as usize).filter(|&other| other != table);
-                // Those to the left are fuller, those to the right at least as full.
+                // The buckets to the left have more items, those to the right at least as many.
                 let rest: f64 = others.map(|other| tails[other][k + usize::from(other < table)]).product();
                 grown[table][k + 1] = (tails[table][k] - tails[table][k + 1]) * rest;
             }
@@ -141,8 +143,8 @@ mod tests {
         grown
     }
 
-    /// The chance that an item meets four full buckets when the filter has been kept at `load` for `lifetimes` of its items,
-    /// each going out at random.
+    /// The probability that an item meets four full buckets after the filter has been at `load` for `lifetimes` of its
+    /// items, with items removed at random.
     fn refusal_chance(load: f64, lifetimes: f64) -> f64 {
         const STEP: f64 = 0.02;
         let per_bucket = load * SLOTS as f64;
@@ -165,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn the_load_leaves_room_for_ever() {
+    fn the_load_never_leads_to_rejections() {
         assert!(refusal_chance(LOAD, 0.0) < 1e-60, "filled once: {:e}", refusal_chance(LOAD, 0.0));
         let churned = refusal_chance(LOAD, 15.0);
         assert!((1e-18..1e-17).contains(&churned), "{churned:e}");
-        // It does not get worse the longer it goes on.
+        // It does not rise with time.
         assert!((refusal_chance(LOAD, 30.0) / churned - 1.0).abs() < 0.01);
-        // Denser tables do turn items away: the limit is where it is for a reason.
+        // Denser tables do reject items; this is why the limit is where it is.
         assert!(refusal_chance(0.85, 15.0) > 1e-4);
     }
 }

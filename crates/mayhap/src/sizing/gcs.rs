@@ -1,26 +1,26 @@
-//! The Golomb–Rice coded set: `n` items become values below a range `r`, and the gaps between neighbours are coded.
+//! The Golomb–Rice coded set: `n` items are mapped to values below a range `r`, and the gaps between neighbours are encoded.
 //!
-//! A non-member's value is one of the set's with the chance `d`, the share of the range that is taken. That share *is* the
-//! rate, so everything here is a function of it: gaps are geometric, `P(gap = g) = d·(1-d)^g`.
+//! A non-member has a value of the set with probability `d`, the share of the range that is taken. That share *is* the rate,
+//! so everything here is a function of it: gaps are geometric, `P(gap = g) = d·(1-d)^g`.
 
-/// The largest range: values and their arithmetic stay in 64 bits.
+/// The largest range. Values and their arithmetic stay in 64 bits.
 pub const MAX_RANGE: u64 = 1 << 62;
-/// The most low bits of a gap that are stored as they are.
+/// The most low bits of a gap that are stored unchanged.
 pub const MAX_REMAINDER_BITS: u32 = 56;
-/// Items per bucket, on the average: one entry of the index, and what a lookup decodes half of.
+/// Items per bucket on average. The index has one entry per bucket, and a lookup decodes half a bucket.
 ///
 /// An entry takes 18.3 bits, so 64 items cost 0.29 bits each. Fewer make lookups faster and the filter larger.
 pub const ITEMS_PER_BUCKET: u64 = 64;
 
-/// The smallest range in which `n` items are wrong for at most a share `p` of the non-members. Not rounded: buckets round it.
+/// The smallest range in which `n` items have a rate of at most `p`. Not rounded: buckets round it.
 #[must_use]
 pub fn range(n: u64, p: f64) -> f64 {
-    // 1 - (1 - 1/r)^n = p, without losing the digits of a small p.
+    // 1 - (1 - 1/r)^n = p, without losing the precision of a small p.
     let taken_by_one = -((-p).ln_1p() / n as f64).exp_m1();
     (1.0 / taken_by_one).max(1.0)
 }
 
-/// The share of a range `r` that `n` items take, which is the share of non-members answered *mayhap*.
+/// The share of a range `r` that `n` items take, which is the false-positive rate.
 #[must_use]
 pub fn expected_fpr(r: u64, n: u64) -> f64 {
     if r <= 1 {
@@ -29,32 +29,32 @@ pub fn expected_fpr(r: u64, n: u64) -> f64 {
     -(n as f64 * (-1.0 / r as f64).ln_1p()).exp_m1()
 }
 
-/// Bits the code of a gap takes on the average, where a share `d` of the range is taken: the low `low` bits, and the rest
-/// in unary with its end.
+/// The average bits of an encoded gap, if a share `d` of the range is taken: the low `low` bits, and the rest in unary with its
+/// end.
 #[must_use]
 pub fn code_bits(d: f64, low: u32) -> f64 {
-    // The chance that a gap is at least 2^low; the count of such steps is geometric again.
+    // The probability that a gap is at least 2^low; the number of such steps is geometric again.
     let step = (f64::from(low).exp2() * (-d.min(1.0)).ln_1p()).exp();
     f64::from(low) + 1.0 + step / (1.0 - step).max(f64::MIN_POSITIVE)
 }
 
-/// The number of low bits with the shortest code where a share `d` of the range is taken.
+/// The number of low bits with the shortest code, if a share `d` of the range is taken.
 #[must_use]
 pub fn best_remainder_bits(d: f64) -> u32 {
-    // The length has one minimum: as soon as one more bit does not help, none will.
+    // The length has one minimum: if one more bit does not help, no further bit does.
     let longer = |low: u32| code_bits(d, low + 1) >= code_bits(d, low);
     (0..MAX_REMAINDER_BITS).find(|&low| longer(low)).unwrap_or(MAX_REMAINDER_BITS)
 }
 
-/// The share that the gaps of a bucket speak of: `k` values in `w` places leave `k + 1` gaps of `(w - k) / (k + 1)` places each, of which
-/// the last is not coded. So codes are a little shorter than in one long stream.
+/// The share that corresponds to the gaps of a bucket: `k` values in `w` places leave `k + 1` gaps of `(w - k) / (k + 1)` places
+/// each, and the last gap is not encoded. So codes are a little shorter than in one long stream.
 #[must_use]
 pub fn share_in_bucket(r: u64, n: u64, buckets: u64) -> f64 {
     let places = r as f64 / buckets as f64;
     ((expected_fpr(r, n) * places + 1.0) / (places + 1.0)).min(1.0)
 }
 
-/// Bits of all codes of `n` items in a range `r` of so many buckets.
+/// The bits of all codes of `n` items in a range `r` with this number of buckets.
 #[must_use]
 pub fn stream_bits(r: u64, n: u64, buckets: u64, low: u32) -> f64 {
     expected_fpr(r, n) * r as f64 * code_bits(share_in_bucket(r, n, buckets), low)
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!((expected_fpr(1, 5), expected_fpr(0, 5)), (1.0, 0.0));
     }
 
-    /// The average over gaps one by one, for shares where that many gaps are all there are.
+    /// The average over single gaps, for shares at which the sum covers all gaps that occur.
     #[test]
     fn code_lengths_are_those_of_geometric_gaps() {
         for d in [0.9_f64, 0.3, 0.05, 0.01] {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_best_code_is_an_eighth_of_a_bit_above_the_entropy_at_most() {
-        // Rarer than three in eight, that is: a code has at least one bit, which is too many where most values are taken.
+        // For shares below three in eight. A code has at least one bit, which is too many if most values are taken.
         for step in 14..480 {
             let d = (-f64::from(step) / 10.0).exp2();
             let low = best_remainder_bits(d);

@@ -1,13 +1,13 @@
-//! The growing filter: how long the fingerprints of a generation must be so that the promise outlives every doubling.
+//! The growing filter: the length of the fingerprints of a generation, so that the rate holds after every doubling.
 //!
-//! A slot in a table of `homes` homes whose fingerprint has `len` bits answers *mayhap* to a share `2^-len / homes` of all
-//! hashes. When the table doubles, every fingerprint gives its first bit to the home: half as many hashes per home match it
-//! no longer, and there are twice as many homes. The share stays what it was, to the last digit. (A fingerprint that has no
-//! bit left stands in both homes from then on, and its share stays too.)
+//! A slot with a fingerprint of `len` bits in a table of `homes` homes answers *maybe* to a share `2^-len / homes` of all
+//! hashes. When the table doubles, the first bit of every fingerprint becomes part of the home: it
+//! matches twice the share of the hashes of its home, and there are twice as many homes. So the share stays exactly the same. (A fingerprint with no bit left is stored
+//! in both homes from then on, and its share stays too.)
 //!
-//! So the shares of all slots add up to what is *covered*: it never changes by growing, only by inserting and removing; and
-//! the rate is never above it, with any items and any luck. All that is left to do is to keep it below the promise, and that
-//! is done at every doubling, from what the table really holds: the new generation gets a part of what is left.
+//! The shares of all slots add up to what is *covered*. Growing never changes it, only inserting and removing do; and the rate
+//! is never above it, with any items. It only has to stay below the promised rate. At every doubling, the new generation gets
+//! a part of what is left, computed from what the table really holds.
 
 use super::AIM;
 
@@ -15,22 +15,22 @@ use super::AIM;
 pub const MAX_FINGERPRINT_BITS: u32 = 55;
 /// The most homes a table can have: enough for [`MAX_CAPACITY`](super::MAX_CAPACITY) items.
 pub const MAX_HOMES: u64 = 1 << 43;
-/// The fewest homes a table has; fewer would take no less memory.
+/// The fewest homes of a table; fewer would not take less memory.
 pub const MIN_HOMES: u64 = 16;
-/// The lowest rate it can promise through every doubling there can be.
+/// The lowest rate that it can keep through all possible doublings.
 pub const MIN_GROWING_RATE: f64 = 1e-12;
-/// What the first generation may cover, as a share of the promise. A smaller share would cost a filter that never grows one
-/// more bit for every item; a larger one would cost every later generation the same.
+/// What the first generation may cover, as a share of the promised rate. A smaller share would cost a filter that never grows
+/// one more bit per item; a larger one would cost every later generation one.
 pub const FIRST_SHARE: f64 = 0.5;
-/// The same, as we aim for it.
+/// The same, with the margin we aim for.
 pub(crate) const AIMED_FIRST_SHARE: f64 = FIRST_SHARE * AIM;
 /// What every later generation may cover, as a share of what is left.
 pub const LATER_SHARE: f64 = 0.125;
-/// In tables with fewer homes than this, memory is no object: their generations cover less, and leave the promise to those
-/// that hold nearly all of the items.
+/// In tables with fewer homes than this, memory does not matter: their generations cover less, and leave more of the rate to
+/// the tables that hold nearly all of the items.
 pub const LARGE_HOMES: u64 = 1 << 16;
 
-/// The slots of a table of `homes` homes that may be taken before it doubles: nine of ten.
+/// The slots of a table of `homes` homes that may be in use before it doubles: nine of ten.
 #[must_use]
 pub const fn slot_limit(homes: u64) -> u64 {
     homes - homes.div_ceil(10)
@@ -49,41 +49,41 @@ pub fn covered(n: f64, len: u32, homes: u64) -> f64 {
     n / homes as f64 / (1_u64 << len.min(63)) as f64
 }
 
-/// The rate when slots of random items cover `covered`, counting what is covered twice twice.
+/// The rate when slots of random items cover `covered`, which counts hashes that are covered twice two times.
 #[must_use]
 pub fn expected_fpr(covered: f64) -> f64 {
     -(-covered).exp_m1()
 }
 
-/// The bits of the first generation's fingerprints at rate `p`; `None` if it would take more than there can be.
+/// The bits of the first generation's fingerprints at rate `p`; `None` if they would be longer than the limit.
 #[must_use]
 pub fn first_fingerprint_bits(homes: u64, p: f64) -> Option<u32> {
     fewest_bits(homes, slot_limit(homes), p * AIMED_FIRST_SHARE, 1)
 }
 
-/// The bits of the fingerprints that come next, in a table that just grew to `homes` homes, has `room` slots free, covers
-/// `covered` already, and holds fingerprints of up to `longest` bits. `None` if it would take more than there can be.
+/// The bits of the next fingerprints, in a table that just grew to `homes` homes, has `room` free slots, covers `covered`
+/// already, and holds fingerprints of up to `longest` bits. `None` if they would be longer than the limit.
 ///
-/// Never shorter than `longest`: the slots are that wide anyway, and so a removal always makes room for what replaces it.
+/// Never shorter than `longest`: the slots are that wide anyway, and this way a removal always makes room for a replacement.
 #[must_use]
 pub fn next_fingerprint_bits(homes: u64, room: u64, covered: f64, p: f64, longest: u32) -> Option<u32> {
     let doublings_left = (MAX_HOMES / homes.max(1)).max(1).ilog2();
-    // Towards the end of the world an eighth would be thrift for nobody.
+    // If only a few doublings are left, the share can be larger than an eighth.
     let share = LATER_SHARE.max(1.0 / f64::from(doublings_left + 1));
-    // Half a bit more for every halving: a series that adds up, and that costs a few kilobytes at most.
+    // Half a bit more for every halving: a series that converges, and that costs a few kilobytes at most.
     let halvings = (LARGE_HOMES / homes.max(1)).max(1).ilog2();
     let share = share / (1_u64 << halvings.div_ceil(2)) as f64;
     fewest_bits(homes, room, (p * AIM - covered) * share, longest.max(1))
 }
 
-/// Only products and quotients of exact numbers, no logarithms: every machine comes to the same answer.
+/// Only products and quotients of exact numbers, no logarithms: the result is the same on every machine.
 fn fewest_bits(homes: u64, slots: u64, may_cover: f64, least: u32) -> Option<u32> {
     (least..=MAX_FINGERPRINT_BITS).find(|&len| covered(slots as f64, len, homes) <= may_cover)
 }
 
-/// A filter that was filled to the limit before every doubling, generation by generation.
+/// A filter that is filled to the limit before every doubling, generation by generation.
 #[derive(Clone, Debug)]
-pub struct Growth {
+pub struct GrowthSteps {
     p: f64,
     homes: u64,
     bits: u32,
@@ -92,8 +92,8 @@ pub struct Growth {
     slots: [f64; MAX_FINGERPRINT_BITS as usize + 1],
 }
 
-impl Growth {
-    /// The first table, full, for `n` items at rate `p`; `None` if no fingerprint is long enough for that.
+impl GrowthSteps {
+    /// The first table, full, for `n` items at rate `p`; `None` if no fingerprint is long enough.
     #[must_use]
     pub fn first(homes: u64, p: f64) -> Option<Self> {
         let bits = first_fingerprint_bits(homes, p)?;
@@ -102,13 +102,13 @@ impl Growth {
         Some(Self { p, homes, bits, items: slot_limit(homes) as f64, slots })
     }
 
-    /// Twice as many homes, and full again; `None` if that cannot be.
+    /// Twice as many homes, and full again; `None` if that is not possible.
     #[must_use]
     pub fn doubled(&self) -> Option<Self> {
         let homes = self.homes.checked_mul(2).filter(|&homes| homes <= MAX_HOMES)?;
         let mut slots = [0.0; MAX_FINGERPRINT_BITS as usize + 1];
         slots[..self.slots.len() - 1].copy_from_slice(&self.slots[1..]);
-        // Those without a bit stand in both homes.
+        // Fingerprints without a bit are stored in both homes.
         slots[0] += 2.0 * self.slots[0];
         let longest = self.bits.saturating_sub(1);
         let room = (slot_limit(homes) as f64 - slots.iter().sum::<f64>()).max(0.0);
@@ -123,13 +123,13 @@ impl Growth {
         self.homes
     }
 
-    /// Bits of the fingerprints that went in last.
+    /// Bits of the fingerprints inserted last.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.bits
     }
 
-    /// Items in it, now that it is full.
+    /// Its items when it is full.
     #[must_use]
     pub const fn items(&self) -> u64 {
         self.items as u64
@@ -141,13 +141,13 @@ impl Growth {
         self.slots[0]
     }
 
-    /// What its slots cover.
+    /// The share that its slots cover.
     #[must_use]
     pub fn covered(&self) -> f64 {
         covered_by(&self.slots, self.homes)
     }
 
-    /// What its slots covered when there were only `n` items in it, all earlier generations included.
+    /// The share that its slots covered with only `n` items, including all earlier generations.
     #[must_use]
     pub fn covered_at(&self, n: u64) -> f64 {
         let missing = (self.items - n as f64).max(0.0);
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_table_has_room_for_its_items_and_not_much_more() {
+    fn the_first_table_has_room_for_its_items_and_little_more() {
         for n in [1, 2, 14, 15, 57, 58, 59, 100, 1_000, 123_456_789, super::super::MAX_CAPACITY] {
             let homes = first_homes(n);
             assert!(slot_limit(homes) >= n && homes <= MAX_HOMES, "{n}: {homes}");
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn the_promise_outlives_every_doubling_to_the_end() {
+    fn the_rate_holds_after_every_doubling() {
         for p in [0.9, 0.5, 0.1, 0.03, 0.01, 1e-3, 1e-6, 1e-9, MIN_GROWING_RATE] {
             for homes in [16, 64, 65, 100, 1_000, 1 << 16, 1_000_003, 1 << 30, 1 << 42] {
-                let mut full = Growth::first(homes, p).unwrap();
+                let mut full = GrowthSteps::first(homes, p).unwrap();
                 loop {
                     let said = format!("{p}, {homes} homes, now {full:?}");
                     assert!(full.covered() <= p * AIM, "{said}");
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn growing_changes_nothing_that_is_covered() {
-        let mut full = Growth::first(1_000, 0.3).unwrap();
+    fn growing_does_not_change_the_covered_share() {
+        let mut full = GrowthSteps::first(1_000, 0.3).unwrap();
         for _ in 0..20 {
             let next = full.doubled().unwrap();
             let added = covered(next.items - full.items, next.bits, next.homes);
@@ -206,11 +206,11 @@ mod tests {
     fn fingerprints_grow_by_a_few_bits_in_twenty_doublings() {
         let row = |homes, p| {
             [0, 1, 2, 5, 10, 20].map(|doublings| {
-                let first = Growth::first(homes, p).unwrap();
+                let first = GrowthSteps::first(homes, p).unwrap();
                 (0..doublings).fold(first, |full, _| full.doubled().unwrap()).fingerprint_bits()
             })
         };
-        // Small tables can afford long ones, and leave more to the large.
+        // Small tables can afford long ones, and leave more of the rate to large tables.
         assert_eq!(row(16, 0.01), [8, 16, 15, 14, 11, 11]);
         assert_eq!(row(1 << 10, 0.01), [8, 13, 12, 11, 10, 12]);
         assert_eq!(row(1 << 20, 0.01), [8, 10, 10, 10, 11, 11]);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_left_to_promise_is_no_fingerprint() {
+    fn there_is_no_fingerprint_if_the_rate_is_used_up() {
         assert_eq!(next_fingerprint_bits(1 << 20, 1 << 19, 0.01, 0.01, 5), None);
         assert_eq!(next_fingerprint_bits(1 << 20, 1 << 19, f64::NAN, 0.01, 5), None);
         assert_eq!(next_fingerprint_bits(1 << 20, 0, 0.0, 0.01, 5), Some(5));

@@ -1,4 +1,4 @@
-//! How large a filter must be, and how wrong it is: pure functions of `n` items, `m` bits, `k` probes, `p` the rate.
+//! The sizes and rates of filters: pure functions of `n` items, `m` bits, `k` probes and `p`, the rate.
 
 pub mod blocked;
 pub mod classic;
@@ -21,14 +21,14 @@ use crate::probe::MAX_PROBES;
 pub const MAX_CAPACITY: u64 = 1 << 42;
 /// The most bits any filter can have: 2^49, 64 TiB.
 pub const MAX_BITS: u64 = 1 << 49;
-/// The lowest rate any filter can be asked for.
+/// The lowest rate any filter supports.
 pub const MIN_RATE: f64 = 1e-15;
 
-/// We aim a little below the rate that was asked for, so that what is observed stays under the promise although every
-/// single filter comes out a little luckier or unluckier than the average. Costs 0.07 % of the memory.
+/// Filters aim a little below the rate asked for, so that the observed rate stays under the promise although a single filter
+/// is a little better or worse than the average. This costs 0.07 % of the memory.
 pub(crate) const AIM: f64 = 0.997;
 
-/// `rate`, if a filter can promise it at all.
+/// Returns `rate` if a filter can promise it.
 pub(crate) fn check_rate(rate: f64) -> Result<f64, BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildError::RateOutOfRange { got: rate });
@@ -39,7 +39,7 @@ pub(crate) fn check_rate(rate: f64) -> Result<f64, BuildError> {
     Ok(rate)
 }
 
-/// `capacity`, if a filter can be sized for it.
+/// Returns `capacity` if a filter can be sized for it.
 pub(crate) fn check_capacity(capacity: u64) -> Result<u64, BuildError> {
     if capacity == 0 || capacity > MAX_CAPACITY {
         return Err(BuildError::CapacityOutOfRange { got: capacity, limit: MAX_CAPACITY });
@@ -47,7 +47,7 @@ pub(crate) fn check_capacity(capacity: u64) -> Result<u64, BuildError> {
     Ok(capacity)
 }
 
-/// `probes`, if a classic filter can have so many.
+/// Returns `probes` if a classic filter can have this many.
 pub(crate) fn check_probes(probes: u32) -> Result<u32, BuildError> {
     if probes == 0 || probes > MAX_PROBES {
         return Err(BuildError::ProbesOutOfRange { got: probes, limit: MAX_PROBES });
@@ -55,7 +55,7 @@ pub(crate) fn check_probes(probes: u32) -> Result<u32, BuildError> {
     Ok(probes)
 }
 
-/// `Ok` if `bytes` fit in `limit_bytes`.
+/// Returns `Ok` if `bytes` fit in `limit_bytes`.
 pub(crate) fn check_memory(bytes: u64, limit_bytes: u64) -> Result<(), BuildError> {
     if bytes > limit_bytes {
         return Err(BuildError::TooLarge { bytes, limit: limit_bytes });
@@ -63,12 +63,12 @@ pub(crate) fn check_memory(bytes: u64, limit_bytes: u64) -> Result<(), BuildErro
     Ok(())
 }
 
-/// The smallest `x >= 1` with `enough(x)`, which must stay true once it is; `guess` is where to begin looking.
+/// The smallest `x >= 1` with `enough(x)`, which must be true for all larger values; the search begins at `guess`.
 pub(crate) fn fewest(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let guess = guess.max(1);
     let (mut low, mut high) = if enough(guess) { (0, guess) } else { (guess, guess) };
     let mut step = (guess / 256).max(1);
-    // Bracket: everything at `low` is too little, `high` is enough.
+    // Bracket: `low` is too little, `high` is enough.
     if low == 0 {
         low = guess;
         while low > 0 && enough(low) {

@@ -1,39 +1,40 @@
 //! The quotient filter: `n` items, `h` homes with a slot each, remainders of `r` bits.
 
-/// The fewest bits of a remainder: a counter needs one for its digits and one to say that more follow.
+/// The fewest bits of a remainder: a counter needs one for its digits and one to mark that more follow.
 pub const MIN_REMAINDER_BITS: u32 = 2;
 /// The most bits of a remainder.
 pub const MAX_REMAINDER_BITS: u32 = 58;
 
-/// The most slots that may be in use in a table of `h` homes: 95 %. Past that, runs grow long and everything slows down.
+/// The most slots that may be in use in a table of `h` homes: 95 %. Above that, runs get long and everything slows down.
 #[must_use]
 pub const fn max_slots(h: u64) -> u64 {
     (h as u128 * 19 / 20) as u64
 }
 
-/// The rate once `n` different items are in.
+/// The rate with `n` different items.
 ///
-/// A fingerprint is one of `h · 2^r`, each as likely as the other. A non-member is wrongly known if one of the `n` items has
-/// its fingerprint: if its home holds any of them (Poisson with mean `n/h`) and one has the same remainder.
+/// A fingerprint is one of `h · 2^r`, all equally likely. A non-member is a false positive if one of the `n` items has its
+/// fingerprint: if its home holds items (Poisson with mean `n/h`) and one of them has the same remainder.
 #[must_use]
 pub fn expected_fpr(h: u64, r: u32, n: u64) -> f64 {
     -f64::exp_m1(-(n as f64 / fingerprints(h, r)))
 }
 
-/// How many different items the presence of `d` different fingerprints speaks of.
+/// The estimated number of different items if there are `d` different fingerprints.
 #[must_use]
 pub fn items_from_fingerprints(h: u64, r: u32, d: u64) -> u64 {
     let all = fingerprints(h, r);
     (-all * f64::ln_1p(-(d as f64 / all).min(1.0))).min(super::MAX_CAPACITY as f64 * 64.0).round() as u64
 }
 
-/// Fingerprints there are, as a number that may be far larger than an integer can be.
+/// The number of possible fingerprints, as a number that may be larger than any integer type.
 fn fingerprints(h: u64, r: u32) -> f64 {
     h as f64 * f64::powi(2.0, r as i32)
 }
 
-/// Slots that `n` different items may take. One each, or fewer: items that share a fingerprint share a counter. Only three with
-/// remainder 0 take four, so there is room for as many of those as chance may bring, and for six standard deviations more.
+/// The slots that `n` different items may take. One each, or fewer: items that share a fingerprint share a counter. Only three
+/// items with remainder 0 take four slots, so there is room for as many of those as expected, and for six standard deviations
+/// more.
 fn slots_needed(h: u64, r: u32, n: u64) -> u64 {
     let mean = n as f64 / fingerprints(h, r);
     let triples = h as f64 * mean.powi(3) / 6.0;
@@ -49,7 +50,8 @@ fn homes_for(r: u32, n: u64, p: f64) -> u64 {
 
 /// The homes and remainder bits of the smallest filter for `n` different items at rate `p`.
 ///
-/// A bit of remainder halves the rate, so between two powers of two a table that is not quite full may be the smaller one.
+/// One more bit of remainder halves the rate, so for a rate between two powers of two a table that is not quite full may be
+/// smaller.
 #[must_use]
 pub fn size(n: u64, p: f64) -> (u64, u32) {
     let p = p * super::AIM;
@@ -57,7 +59,7 @@ pub fn size(n: u64, p: f64) -> (u64, u32) {
     let most = (enough as u32 + 1).clamp(MIN_REMAINDER_BITS, MAX_REMAINDER_BITS);
     let least = most.saturating_sub(2).max(MIN_REMAINDER_BITS);
     let sizes = (least..=most).map(|r| (homes_for(r, n, p), r));
-    // Two bits a slot and a little more are what finding it costs.
+    // Finding a slot costs a little more than two bits per slot.
     let price = |&(h, r): &(u64, u32)| u128::from(h) * (128 + 60 * u128::from(r));
     sizes.min_by_key(price).unwrap_or((super::MAX_BITS, MAX_REMAINDER_BITS))
 }
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_hold_what_they_promise_and_a_home_less_does_not() {
+    fn sizes_keep_the_rate_and_are_the_smallest() {
         for n in [1, 2, 10, 1_000, 1_000_000, 123_456_789] {
             for p in [0.5, 0.1, 0.01, 0.0074, 0.001, 1e-6, 1e-12] {
                 let (h, r) = size(n, p);
@@ -90,14 +92,14 @@ mod tests {
                         || expected_fpr(h - 1, r, n) > p * super::super::AIM,
                     "{n} {p}"
                 );
-                // What three rare items in one fingerprint may need is next to nothing.
+                // The room for three rare items with one fingerprint is negligible.
                 assert!(n < 100_000 || p > 0.2 || slots_needed(h, r, n) - n < 3 + n / 1_000, "{n} {p}");
             }
         }
     }
 
     #[test]
-    fn between_two_powers_of_two_the_smaller_table_is_taken() {
+    fn between_two_powers_of_two_the_smaller_table_is_chosen() {
         // 0.95 · 2^-7 is 0.74 %: with seven bits a table may be full.
         let (full, r) = size(1_000_000, 0.01);
         assert_eq!((r, full / 10_000), (7, 105));
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_counted_from_their_fingerprints() {
+    fn items_are_estimated_from_their_fingerprints() {
         for (h, r, n) in [(1_000, 2, 900), (1_000, 7, 900), (1_000_000, 20, 950_000)] {
             let different = fingerprints(h, r) * expected_fpr(h, r, n);
             let items = items_from_fingerprints(h, r, different.round() as u64);

@@ -1,45 +1,45 @@
-//! The bumped ribbon filter: how many columns a rate takes, and how many rows so many items.
+//! The bumped ribbon filter: the columns for a rate, and the rows for a number of items.
 //!
-//! A row is one bit in every column. A non-member agrees with a column by chance, once in two, so `c` columns let `2^-c` of
-//! the non-members through. Rates between two powers of two have `c` columns in one part of the rows and `c + 1` in the rest.
+//! A row is one bit in every column. A non-member agrees with a column by chance, once in two, so with `c` columns the rate is
+//! `2^-c`. For rates between two powers of two, one part of the rows has `c` columns and the rest `c + 1`.
 
 use super::MIN_RATE;
 use crate::error::BuildError;
 
-/// Rows an item has a say in, and rows of a block: the bits of a word.
+/// The number of rows that an item uses, and the rows of a block: the bits of a word.
 pub const BLOCK_ROWS: u64 = 64;
-/// Rows of a bucket. Each bucket says in [`THRESHOLD_BITS`] which of the items that begin in it were bumped.
+/// Rows of a bucket. Each bucket stores in [`THRESHOLD_BITS`] which of the items that begin in it were bumped.
 pub const BUCKET_ROWS: u64 = 128;
 /// Bits of a threshold.
 pub const THRESHOLD_BITS: u64 = 2;
-/// The most layers there are, the last one included.
+/// The most layers, including the last one.
 pub const MAX_LAYERS: usize = 6;
-/// Items up to which a layer is the last one: it bumps nobody.
+/// A layer of at most this many items is the last one: it bumps no items.
 pub const LAST_LAYER_ITEMS: u64 = 1500;
 
-/// One column, in the unit columns are counted in: averages are exact to 2^-32 of a column.
+/// One column, in the unit of column averages, which are exact to 2^-32 of a column.
 pub const COLUMN: u64 = 1 << 32;
-/// No rate takes more columns than this, all rows being wide.
+/// The most columns that any rate needs, if all rows are wide.
 pub const MAX_COLUMNS: u64 = 52;
 
-/// A layer gets this many items per 100 rows. The ones too many are bumped, and nearly every row is used: at 100 in 100 one
-/// row in fifty would stay empty.
+/// A layer gets this many items per 100 rows. The surplus is bumped, and nearly every row is used: with 100 items per 100
+/// rows, one row in fifty would stay empty.
 const ITEMS_PER_100_ROWS: u64 = 106;
-/// The share of a layer's items that is bumped, as measured for 106 items for 100 rows.
+/// The share of a layer's items that is bumped, measured at 106 items per 100 rows.
 pub const BUMPED: f64 = 0.0575;
 
-/// Items that share a 64-bit key add `n / 2^64` to the rate. Below this share of it, it is left out of the account.
+/// Items that share a 64-bit key add `n / 2^64` to the rate. Below this share of the rate it is ignored.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// The rate that non-members with the key of an item add, where it matters beside `p`.
+/// The rate added by non-members that have the key of an item; 0 if it is negligible compared with `p`.
 #[must_use]
 pub fn shared_keys(n: u64, p: f64) -> f64 {
     let shared = n as f64 / 18_446_744_073_709_551_616.0;
     if shared < p * NEGLIGIBLE { 0.0 } else { shared }
 }
 
-/// How much of the rate is aimed at where blocks differ in width. Bumping takes a little more from one part of the rows than from
-/// the other, as luck will have it, and the average of the two rates with it: by some 0.5 / √n.
+/// The share of the rate to aim at if blocks differ in width. By chance, bumping removes a little more from one part of the rows
+/// than from the other. That shifts the average of the two rates by about 0.5 / √n.
 fn aim(n: u64) -> f64 {
     if n <= LAST_LAYER_ITEMS { 1.0 } else { 1.0 - 1.0 / (n as f64).sqrt() }
 }
@@ -47,16 +47,16 @@ fn aim(n: u64) -> f64 {
 /// The columns that `n` items at rate `p` take on average, in units of [`COLUMN`].
 ///
 /// With `c` columns, `2^-c > p > 2^-(c+1)`, a share `q` of the rows has one more, so that `(1-q)·2^-c + q·2^-(c+1) = p`.
-/// The average is above `log2(1/p)` by at most 0.086 columns, and meets it where `p` is a power of two.
+/// The average is above `log2(1/p)` by at most 0.086 columns, and equal to it if `p` is a power of two.
 ///
 /// # Errors
-/// [`BuildError::RateTooLow`] where items that share their 64-bit key alone would take half of the rate or more.
+/// [`BuildError::RateTooLow`] if items that share their 64-bit key would take half of the rate or more.
 pub fn columns(n: u64, p: f64) -> Result<u64, BuildError> {
     let shared = shared_keys(n, p);
     if shared > p / 2.0 {
         return Err(BuildError::RateTooLow { got: p, limit: (2.0 * shared).max(MIN_RATE) });
     }
-    // Scaled up exactly, to between a half and 1.
+    // Scaled up exactly, to a value between a half and 1.
     let (mut left, mut narrow) = (p - shared, 0);
     while left < 0.5 && narrow < MAX_COLUMNS - 2 {
         left *= 2.0;
@@ -64,20 +64,20 @@ pub fn columns(n: u64, p: f64) -> Result<u64, BuildError> {
     }
     let aimed = left * aim(n);
     if aimed <= 0.5 {
-        // All rows alike: nothing about that rate is luck.
+        // All rows have the same width: this rate does not vary by chance.
         return Ok((narrow + 1) * COLUMN);
     }
     Ok(narrow * COLUMN + (2.0 * (1.0 - aimed) * COLUMN as f64).ceil() as u64)
 }
 
-/// The blocks of a layer that bumps.
+/// The blocks of a layer that bumps items.
 #[must_use]
 pub const fn bumping_blocks(n: u64) -> u64 {
     let blocks = (n * 100).div_ceil(ITEMS_PER_100_ROWS * BLOCK_ROWS);
     if blocks == 0 { 1 } else { blocks }
 }
 
-/// The blocks of a last layer, where every item must find its place, when `attempts` failed before.
+/// The blocks of a last layer, in which every item must be placed, after `attempts` failures.
 #[must_use]
 pub const fn last_blocks(n: u64, attempts: u32) -> u64 {
     let blocks = (n + n / 48 + 2).div_ceil(BLOCK_ROWS);
@@ -85,13 +85,13 @@ pub const fn last_blocks(n: u64, attempts: u32) -> u64 {
     blocks + grown * (1 + blocks / 16)
 }
 
-/// The 64-bit words of the thresholds of so many blocks.
+/// The 64-bit words of the thresholds of this many blocks.
 #[must_use]
 pub const fn threshold_words(blocks: u64) -> u64 {
     (blocks * BLOCK_ROWS).div_ceil(BUCKET_ROWS).div_ceil(64 / THRESHOLD_BITS)
 }
 
-/// The blocks of every layer that are expected for `n` items, first to last; zeroes behind the last one.
+/// The expected blocks of every layer for `n` items, first to last; zeroes after the last one.
 #[must_use]
 pub fn expected_blocks(n: u64) -> [u64; MAX_LAYERS] {
     let (mut blocks, mut left) = ([0; MAX_LAYERS], n);
@@ -106,8 +106,8 @@ pub fn expected_blocks(n: u64) -> [u64; MAX_LAYERS] {
     blocks
 }
 
-/// How many of `blocks` blocks, of which `starts` rows can be the first row of an item, do without the extra column.
-/// Never so many that the rate of the layer is above the rate that `columns` stand for.
+/// The number of `blocks` blocks without the extra column, if `starts` rows can be the first row of an item. Never so many
+/// that the rate of the layer is above the rate that `columns` stand for.
 #[must_use]
 pub fn narrow_blocks(blocks: u64, starts: u64, columns: u64) -> u64 {
     let share = COLUMN - columns % COLUMN;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_shared_keys_would_eat_are_refused() {
+    fn rates_below_the_share_of_shared_keys_are_rejected() {
         assert_eq!(shared_keys(1 << 20, 0.01), 0.0);
         assert_eq!(shared_keys(1 << 40, 1e-6), 0.5_f64.powi(24));
         let columns_left = columns(1 << 40, 1e-6).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_shrink_quickly_and_end() {
+    fn layers_shrink_quickly_to_a_last_one() {
         assert_eq!(expected_blocks(0), [0; MAX_LAYERS]);
         assert_eq!(expected_blocks(1)[..2], [1, 0]);
         let million = expected_blocks(1_000_000);

@@ -1,14 +1,14 @@
-//! A chain of classic layers: how the promise is shared out.
+//! A chain of classic layers: the share of the promised rate for each layer.
 
-/// The share of the promised rate that `layer` gets: `(1 - r) · r^layer`. All shares of all layers ever add up to 1.
+/// The share of the promised rate that `layer` gets: `(1 - r) · r^layer`. The shares of all possible layers add up to 1.
 ///
-/// Multiplied out step by step, so that every machine comes to the same bits.
+/// Multiplied step by step, so that the result is the same on every machine.
 #[must_use]
 pub fn share(r: f64, layer: usize) -> f64 {
     (0..layer).fold(1.0 - r, |share, _| share * r)
 }
 
-/// The rate of layers that are asked one after the other: wrong as soon as one of them is.
+/// The rate of a chain of layers: a non-member is a false positive if it is one in any layer.
 #[must_use]
 pub fn chain_fpr(rates: impl IntoIterator<Item = f64>) -> f64 {
     -rates.into_iter().map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1()
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_add_up_to_the_promise_and_never_past_it() {
+    fn shares_add_up_to_the_promised_rate_and_never_exceed_it() {
         for r in [1e-9, 0.1, 0.5, 0.65, 0.9, 0.999] {
             let sum: f64 = (0..10_000).map(|layer| share(r, layer)).sum();
             assert!(sum <= 1.0 + 1e-12, "{r}: {sum}");
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_wrong_as_soon_as_one_layer_is() {
+    fn a_chain_has_a_false_positive_if_one_layer_has_one() {
         assert_eq!(chain_fpr([]), 0.0);
         assert_eq!(chain_fpr([0.5, 1.0]), 1.0);
         assert!((chain_fpr([0.5, 0.5]) - 0.75).abs() < 1e-15);

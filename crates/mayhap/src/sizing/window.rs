@@ -1,32 +1,32 @@
-//! The window: generations that are asked together, so their rates add up.
+//! The window: a lookup reads all generations, so their rates add up.
 
 /// The most generations a window has.
 pub const MAX_GENERATIONS: u32 = 16;
-/// As many as it has unless told otherwise.
+/// The default number of generations.
 ///
-/// At 1 %, for each item of a window: 2 generations take 24.4 bits and hold items up to a whole window too long, 3 take 19.9 and half a
-/// window, 4 take 18.8 and a third, 5 take 18.4 and a quarter, 8 take 18.5 and a seventh. Four have the blocks of an item in two
-/// neighbouring cache lines.
+/// At 1 %, for each item of a window: 2 generations take 24.4 bits and keep items up to a whole window too long, 3 take 19.9
+/// bits and half a window, 4 take 18.8 and a third, 5 take 18.4 and a quarter, 8 take 18.5 and a seventh. With four, the blocks
+/// of an item are in two neighbouring cache lines.
 pub const GENERATIONS: u32 = 4;
 
-/// Items in one generation, so that all but the newest hold the last `window` items.
+/// Items per generation, so that all generations except the newest hold the last `window` items.
 #[must_use]
 pub const fn generation_items(window: u64, generations: u32) -> u64 {
     window.div_ceil(older(generations))
 }
 
-/// How long one generation is the newest, so that all but the newest hold the last `span`.
+/// The time for which a generation is the newest, so that all generations except the newest hold the last `span`.
 #[must_use]
 pub const fn generation_span(span: u64, generations: u32) -> u64 {
     span.div_ceil(older(generations))
 }
 
-/// Generations that are not the newest: a window has one at least.
+/// The generations that are not the newest: at least one.
 const fn older(generations: u32) -> u64 {
     if generations > 2 { generations as u64 - 1 } else { 1 }
 }
 
-/// The rate each generation must keep so that all of them together keep `rate`.
+/// The rate of each generation with which all of them together keep `rate`.
 #[must_use]
 pub fn generation_rate(rate: f64, generations: u32) -> f64 {
     -((-rate).ln_1p() / f64::from(generations)).exp_m1()
@@ -35,7 +35,7 @@ pub fn generation_rate(rate: f64, generations: u32) -> f64 {
 /// The rate of all generations together.
 #[must_use]
 pub fn combined_rate(rates: impl IntoIterator<Item = f64>) -> f64 {
-    // In logarithms: `1 - (1 - p)` would lose the digits of a small rate.
+    // In logarithms: `1 - (1 - p)` would lose the precision of a small rate.
     let none: f64 = rates.into_iter().map(|rate| (-rate.min(1.0)).ln_1p()).sum();
     -none.exp_m1()
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_newest_hold_the_window() {
+    fn all_but_the_newest_generation_hold_the_window() {
         for generations in 2..=MAX_GENERATIONS {
             for window in [1, 2, 3, 10, 100, 12_345, u64::MAX] {
                 let items = generation_items(window, generations);

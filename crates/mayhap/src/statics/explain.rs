@@ -5,12 +5,12 @@ use super::graph::Graph;
 use super::key;
 use super::placed::{Placed, Twofold};
 use super::shards::shard_of;
-use super::table::Table;
+use super::table::StaticTable;
 use crate::explain::{SlotLookup, StoredSlot};
 use crate::hash::ItemHash;
 
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
-    /// What [`may_contain`](Self::may_contain) looks at.
+    /// What [`may_contain`](Self::may_contain) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
         #[cfg(feature = "formats")]
         if let Some(table) = self.as_foreign() {
@@ -20,16 +20,16 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     }
 }
 
-impl<F: Fingerprint, G: Graph> Table<F, G> {
+impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
     fn trace(&self, hash: ItemHash) -> SlotLookup {
         let (places, words) = (self.places(), self.lines().words());
         let (slots, mixed) = places.places(key(hash));
-        // A filter of no items has no slots at all.
+        // An empty filter has no slots.
         let there = places.slots() <= (words.len() * fingerprint::per_word::<F>()) as u64;
         let stored =
             slots.map(|slot| (slot, if there { fingerprint::load::<F>(words, slot).widen() } else { 0 }));
         let stored = stored.map(|(slot, fingerprint)| StoredSlot { slot: slot as u64, fingerprint });
-        // A fuse filter knows its segments by their power of two and their number, an xor filter has three of them.
+        // A fuse filter stores the power of two of its segment length and the number of segments; an xor filter has three.
         let segment_slots = match places.graph().parts() {
             [block, 0] => block,
             [bits, _] => 1 << bits,

@@ -10,7 +10,7 @@ use super::graph::PLACED_BITS;
 ///
 /// Its width is the rate: a non-member is taken for a member once in `2^BITS`.
 pub trait Fingerprint:
-    sealed::Sealed + Copy + Default + Debug + Eq + BitXor<Output = Self> + Send + Sync + 'static
+    sealed::SealedFingerprint + Copy + Default + Debug + Eq + BitXor<Output = Self> + Send + Sync + 'static
 {
     /// How many bits it has.
     const BITS: u32;
@@ -29,10 +29,10 @@ pub trait Fingerprint:
 }
 
 mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u8 {}
-    impl Sealed for u16 {}
-    impl Sealed for u32 {}
+    pub trait SealedFingerprint {}
+    impl SealedFingerprint for u8 {}
+    impl SealedFingerprint for u16 {}
+    impl SealedFingerprint for u32 {}
 }
 
 /// Fingerprints up to this wide are made from the bits that also place the item; building needs the rest for a counter.

@@ -7,7 +7,7 @@
 
 use super::fingerprint::{Fingerprint, pack};
 use super::graph::{FuseGraph, Graph, MAX_SHARD_SLOTS, OwnGraph, Sharded, XorGraph};
-use super::table::{Table, lines_of};
+use super::table::{StaticTable, lines_of};
 use super::{reserved, sort_and_dedup};
 use crate::error::BuildError;
 use crate::hash::reduce;
@@ -209,7 +209,7 @@ impl Graph for ForeignXor {
     }
 }
 
-impl<F: Fingerprint, G: ForeignGraph> Table<F, G> {
+impl<F: Fingerprint, G: ForeignGraph> StaticTable<F, G> {
     /// The table of these slots, in lines of which the slots fill all but the end. `None` if there are more of them than a filter can have.
     pub(crate) fn of_slots(graph: G, seed: u64, lines: Lines, inserted: Option<u64>) -> Option<Self> {
         let places = Sharded::new(graph, 0, seed, F::BITS)?;
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn forged_keys_end_as_an_error() {
         let same = vec![7_u64; 300];
-        assert_eq!(Table::<u8, ForeignFuse>::build_foreign(same).unwrap().inserted(), 1);
+        assert_eq!(StaticTable::<u8, ForeignFuse>::build_foreign(same).unwrap().inserted(), 1);
         let graph = ForeignFuse::for_items(3);
         let mut bench = Bench::new(graph.slots() as usize, 300).unwrap();
         let keys: Vec<u64> = (0..300).collect();

@@ -4,7 +4,7 @@ use super::fingerprint::Fingerprint;
 #[cfg(feature = "formats")]
 use super::foreign::ForeignGraph;
 use super::graph::{FuseGraph, OwnGraph, Sharded, XorGraph};
-use super::table::Table;
+use super::table::StaticTable;
 use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{Body, DecodeError, Header};
@@ -42,9 +42,9 @@ const FOREIGN: u16 = 2;
 #[derive(Debug)]
 pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
     /// Ours. It is empty if the slots are those of other programs, and an empty one is noticed anyway: so the others cost ours nothing.
-    own: Table<F, G>,
+    own: StaticTable<F, G>,
     #[cfg(feature = "formats")]
-    foreign: Option<Table<F, G::Foreign>>,
+    foreign: Option<StaticTable<F, G::Foreign>>,
 }
 
 /// The same expression for whichever table it is.
@@ -63,7 +63,7 @@ macro_rules! either {
 }
 
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
-    pub(crate) const fn own(own: Table<F, G>) -> Self {
+    pub(crate) const fn own(own: StaticTable<F, G>) -> Self {
         Self {
             own,
             #[cfg(feature = "formats")]
@@ -72,18 +72,18 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     }
 
     #[cfg(feature = "formats")]
-    pub(crate) fn foreign(table: Table<F, G::Foreign>) -> Result<Self, BuildError> {
-        Ok(Self { own: Table::empty()?, foreign: Some(table) })
+    pub(crate) fn foreign(table: StaticTable<F, G::Foreign>) -> Result<Self, BuildError> {
+        Ok(Self { own: StaticTable::empty()?, foreign: Some(table) })
     }
 
     /// The table, if the slots are those of other programs.
     #[cfg(feature = "formats")]
-    pub(crate) const fn as_foreign(&self) -> Option<&Table<F, G::Foreign>> {
+    pub(crate) const fn as_foreign(&self) -> Option<&StaticTable<F, G::Foreign>> {
         self.foreign.as_ref()
     }
 
     /// Our own table; an empty one, if the slots are those of other programs.
-    pub(super) const fn as_own(&self) -> &Table<F, G> {
+    pub(super) const fn as_own(&self) -> &StaticTable<F, G> {
         &self.own
     }
 
@@ -148,7 +148,7 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         Ok(Self {
             own: self.own.try_clone()?,
             #[cfg(feature = "formats")]
-            foreign: self.foreign.as_ref().map(Table::try_clone).transpose()?,
+            foreign: self.foreign.as_ref().map(StaticTable::try_clone).transpose()?,
         })
     }
 
@@ -169,10 +169,10 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
             if header.parameters[2] != 0 {
                 return Err(DecodeError::BadField { field: "shards", got: header.parameters[2] });
             }
-            return Ok((Self::foreign(Table::restore(header, body)?)?, header.scheme()?));
+            return Ok((Self::foreign(StaticTable::restore(header, body)?)?, header.scheme()?));
         }
         header.expect_placement(OWN)?;
-        Ok((Self::own(Table::restore(header, body)?), header.scheme()?))
+        Ok((Self::own(StaticTable::restore(header, body)?), header.scheme()?))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::store::{LINE_BYTES, Lines};
 pub(crate) const MAX_ATTEMPTS: u32 = 128;
 
 /// Fingerprints in their slots.
-pub(crate) struct Table<F, G> {
+pub(crate) struct StaticTable<F, G> {
     places: Sharded<G>,
     /// No lines at all if there are no items.
     lines: Lines,
@@ -37,7 +37,7 @@ pub(crate) struct Table<F, G> {
     fingerprint: PhantomData<F>,
 }
 
-impl<F: Fingerprint, G: OwnGraph> Table<F, G> {
+impl<F: Fingerprint, G: OwnGraph> StaticTable<F, G> {
     pub(super) fn empty() -> Result<Self, BuildError> {
         Ok(Self::of_counted(sharded::<F, G>(0, 0, 0)?, Lines::zeroed(0)?, 0, 0))
     }
@@ -143,7 +143,7 @@ impl<F: Fingerprint, G: OwnGraph> Table<F, G> {
     }
 }
 
-impl<F: Fingerprint, G: Graph> Table<F, G> {
+impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
     /// The table of these slots, made for so many items, of which so many were counted. There are lines for all slots, unless it is made
     /// for none.
     pub(super) fn of_parts(
@@ -342,9 +342,9 @@ fn keys_of_shards<H: Hashed>(
     Ok(keys)
 }
 
-impl<F: Fingerprint, G: Graph> fmt::Debug for Table<F, G> {
+impl<F: Fingerprint, G: Graph> fmt::Debug for StaticTable<F, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Table({} items in {} slots of {} bits)", self.items, self.places.slots(), F::BITS)
+        write!(f, "StaticTable({} items in {} slots of {} bits)", self.items, self.places.slots(), F::BITS)
     }
 }
 
@@ -393,13 +393,13 @@ mod tests {
         let unsolvable = BuildError::Unsolvable { attempts: MAX_ATTEMPTS, items: 5_000 };
         for per_shard in [1_000, 1_000_000] {
             let options = BuildOptions::default().items_per_shard(per_shard).threads(2);
-            let built = Table::<u8, Cramped>::build(twice.clone(), &options);
+            let built = StaticTable::<u8, Cramped>::build(twice.clone(), &options);
             assert_eq!(built.err(), Some(unsolvable.clone()));
             let source = || (0..5_000_u64).map(ItemHash::from_unmixed);
-            let built = Table::<u16, Cramped>::build_in_passes(source, 2, &options, &HashScheme::fast(0));
+            let built = StaticTable::<u16, Cramped>::build_in_passes(source, 2, &options, &HashScheme::fast(0));
             assert_eq!(built.err(), Some(unsolvable.clone()));
             assert!(
-                Table::<u8, FuseGraph>::build(twice.clone(), &options).is_ok(),
+                StaticTable::<u8, FuseGraph>::build(twice.clone(), &options).is_ok(),
                 "the true graph has room"
             );
         }
@@ -411,7 +411,7 @@ mod tests {
         let inverse = 0xf1de_83e1_9937_733d_u64;
         let forged: Vec<u64> = (0..200).map(|i| inverse.wrapping_mul(i)).collect();
         assert!((0..200).zip(&forged).all(|(i, &key)| super::super::graph::mix(key, seed_of(0)) == i));
-        let table = Table::<u8, FuseGraph>::build(forged.clone(), &BuildOptions::default()).unwrap();
+        let table = StaticTable::<u8, FuseGraph>::build(forged.clone(), &BuildOptions::default()).unwrap();
         assert!(table.seed_number > 0 && table.items() == 200);
         let hash = |low| ItemHash { low, high: 0 };
         assert!(forged.iter().all(|&key| table.difference(hash(key)) == Some(0)));

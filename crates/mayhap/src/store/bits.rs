@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probe::{Range, Stream};
+use crate::probe::{Range, PositionStream};
 use crate::simd::{Prefetch, prefetch, prefetch_words};
 
 /// The first `bits` bits of `words`, to be read.
@@ -27,7 +27,7 @@ impl<'a> Bits<'a> {
     ///
     /// A number, not a `bool`: what is meant to be combined without a branch then stays without one.
     #[inline(always)]
-    pub(crate) fn next<P: Stream>(&self, stream: &mut P) -> u64 {
+    pub(crate) fn next<P: PositionStream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
         // SAFETY: `Stream::next(range)` is in `range`, here `bits`, and `new` made sure of a word for every one of those.
         let word = unsafe { self.words.get_unchecked((position / 64) as usize) };
@@ -36,7 +36,7 @@ impl<'a> Bits<'a> {
 
     /// Starts loading the line of the stream's current position.
     #[inline(always)]
-    pub(crate) fn prefetch<P: Stream>(&self, stream: P) {
+    pub(crate) fn prefetch<P: PositionStream>(&self, stream: P) {
         prefetch(self.words, (stream.position(self.bits) / 64) as usize);
     }
 }
@@ -70,7 +70,7 @@ impl<'a> BitsMut<'a> {
     /// Looks first, at three bits mostly, and then sets all: the setting needs no value in a register that way, which lets the
     /// CPU run ahead. Keeping the old words to compare took a seventh longer.
     #[inline(always)]
-    pub(crate) fn set_all<P: Stream>(&mut self, mut stream: P, probes: u32) -> bool {
+    pub(crate) fn set_all<P: PositionStream>(&mut self, mut stream: P, probes: u32) -> bool {
         if stream.is_nowhere() {
             return false;
         }
@@ -88,7 +88,7 @@ impl<'a> BitsMut<'a> {
 
     /// The bit at the stream's current position, 1 or 0. Moves the stream on.
     #[inline(always)]
-    fn next<P: Stream>(&self, stream: &mut P) -> u64 {
+    fn next<P: PositionStream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
         // SAFETY: as in `Bits::next`.
         *unsafe { self.words.get_unchecked((position / 64) as usize) } >> (position % 64) & 1
@@ -124,7 +124,7 @@ pub(crate) struct BitsPrefetch {
 impl BitsPrefetch {
     /// Starts loading the lines of the next `probes` positions of the stream.
     #[inline(always)]
-    pub(crate) fn all<P: Stream>(self, mut stream: P, probes: u32) {
+    pub(crate) fn all<P: PositionStream>(self, mut stream: P, probes: u32) {
         for _ in 0..probes {
             self.words.at((stream.next(self.bits) / 64) as usize);
         }
@@ -132,8 +132,8 @@ impl BitsPrefetch {
 
     /// The next `K` positions of the stream, their lines on their way.
     #[inline(always)]
-    pub(crate) fn locate<const K: usize, P: Stream>(self, mut stream: P) -> Positions<K> {
-        Positions(std::array::from_fn(|_| {
+    pub(crate) fn locate<const K: usize, P: PositionStream>(self, mut stream: P) -> BitPositions<K> {
+        BitPositions(std::array::from_fn(|_| {
             let position = stream.next(self.bits);
             self.words.at((position / 64) as usize);
             position
@@ -143,9 +143,9 @@ impl BitsPrefetch {
 
 /// Where the `K` bits of an item are.
 #[derive(Clone, Copy)]
-pub(crate) struct Positions<const K: usize>(pub(crate) [u64; K]);
+pub(crate) struct BitPositions<const K: usize>(pub(crate) [u64; K]);
 
-impl<const K: usize> Default for Positions<K> {
+impl<const K: usize> Default for BitPositions<K> {
     fn default() -> Self {
         Self([0; K])
     }
@@ -170,7 +170,7 @@ mod tests {
                 assert!(!BitsMut::new(lines.words_mut(), bits).set_all(stream, 5), "set already");
                 let mut twin = Lines::zeroed(2).unwrap();
                 let mut view = BitsMut::new(twin.words_mut(), bits);
-                let Positions(positions) = view.prefetcher().locate::<5, _>(stream);
+                let BitPositions(positions) = view.prefetcher().locate::<5, _>(stream);
                 assert!(view.set_at(&positions) && !view.set_at(&positions));
                 assert!(twin.words().iter().zip(lines.words()).all(|(ours, theirs)| {
                     let (ours, theirs) = (ours.load(Ordering::Relaxed), theirs.load(Ordering::Relaxed));

@@ -5,7 +5,7 @@ use crate::bloom::explain::probe;
 use crate::explain::{BitLookup, Density};
 
 impl WideBloom {
-    /// What [`may_contain`](Self::may_contain) looks at for an item of these bytes, encoded.
+    /// What [`may_contain`](Self::may_contain) reads for an item with these encoded bytes.
     pub(crate) fn trace(&self, item: &[u8]) -> BitLookup {
         let mut probes = Vec::new();
         self.positions.all(item, |position| {
@@ -15,14 +15,14 @@ impl WideBloom {
         BitLookup { bits: self.shape.bits(), probes, never_taken: false }
     }
 
-    /// How full it is, part by part.
+    /// Its fill, part by part.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         Density::of_bits(name, self.bits.words(), self.shape.bits(), parts)
     }
 }
 
 impl WidePlacement {
-    /// What items are hashed with, in words.
+    /// The name of the hash function.
     pub(crate) fn function(self) -> String {
         match self {
             Self::BitsAndBlooms => "bits-and-blooms' murmur3, 256 bits".into(),

@@ -9,7 +9,7 @@ pub(crate) use placement::{BIP37_MAX_BYTES, BIP37_MAX_FUNCTIONS, FIRST_NUMBER};
 
 use std::sync::atomic::Ordering;
 
-use self::placement::Positions;
+use self::placement::WidePositions;
 use crate::answers::Answers;
 use crate::bloom::BloomShape;
 use crate::codec::{self, Body, DecodeError, Header, MAX_INSERTED, Parts, SELF_HASHED, Storable};
@@ -48,7 +48,7 @@ pub struct WideBloom {
     shape: BloomShape,
     placement: WidePlacement,
     items: ItemEncoding,
-    positions: Positions,
+    positions: WidePositions,
     bits: Lines,
     inserted: u64,
 }
@@ -84,7 +84,7 @@ impl WideBloom {
         bits: Lines,
         inserted: u64,
     ) -> Self {
-        let positions = Positions::new(placement, &shape, items);
+        let positions = WidePositions::new(placement, &shape, items);
         Self { shape, placement, items, positions, bits, inserted: inserted.min(MAX_INSERTED) }
     }
 
@@ -370,7 +370,7 @@ mod tests {
                     assert_eq!(single.may_contain(non_member), answer);
                 }
                 // 1 % of 2 000; pyprobables' functions are so alike that they come in clusters.
-                assert!((4..60).contains(&answers.mayhaps()), "{placement:?}: {}", answers.mayhaps());
+                assert!((4..60).contains(&answers.maybe_count()), "{placement:?}: {}", answers.maybe_count());
                 assert!(members().iter().all(|member| single.may_contain(member)));
                 assert!((80..=120).contains(&single.estimated_items()), "{placement:?}");
                 single.clear();

@@ -89,7 +89,7 @@ impl WidePlacement {
 
 /// A placement made ready for the filters of one shape.
 #[derive(Clone, Debug)]
-pub(super) struct Positions {
+pub(super) struct WidePositions {
     bits: u64,
     probes: u32,
     rule: Rule,
@@ -108,7 +108,7 @@ enum Rule {
     },
 }
 
-impl Positions {
+impl WidePositions {
     pub(super) fn new(placement: WidePlacement, shape: &BloomShape, items: ItemEncoding) -> Self {
         let rule = match placement {
             WidePlacement::BitsAndBlooms => Rule::BitsAndBlooms,
@@ -189,7 +189,7 @@ mod tests {
                 for bits in [u64::from(probes) * 8, u64::from(probes) << 16, u64::from(probes) << 33] {
                     let shape = BloomShape::from_parts(bits, probes, 1, 0.5).unwrap();
                     for items in [ItemEncoding::Utf8, ItemEncoding::Utf32Le] {
-                        let positions = Positions::new(placement, &shape, items);
+                        let positions = WidePositions::new(placement, &shape, items);
                         for item in [&[][..], b"a", b"hello", &long] {
                             let mut seen = 0;
                             assert!(positions.all(item, |position| {

@@ -75,7 +75,7 @@ impl Slices {
         Self { count, bits, chunk_bytes, function, salts }
     }
 
-    /// As [`Positions::all`](super::placement::Positions::all).
+    /// As [`WidePositions::all`](super::placement::WidePositions::all).
     pub(super) fn all(&self, item: &[u8], mut see: impl FnMut(u64) -> bool) -> bool {
         let length = self.function.digest_bytes();
         let mut slice = 0;

@@ -1,40 +1,40 @@
-//! The time of a window, which may jump both ways.
+//! The time of a window, which may jump forwards and backwards.
 //!
 //! ```text
 //! ahead:  12:00 ─▶ 12:01 ─▶ in a year ─▶ 12:02     the generation of "in a year" is merged into that of 12:01
-//! back:   12:00 ─▶ 12:01 ─▶ 1970 ─▶ 12:02          1970 takes the place of 12:01, and gives it back
+//! back:   12:00 ─▶ 12:01 ─▶ 1970 ─▶ 12:02          1970 replaces 12:01, until 12:02 restores it
 //! ```
 //!
-//! The window cannot know which of two clocks is the right one. So it remembers both until one of them has filled the ring, and answers by
-//! the one that a time is near to.
+//! The window cannot know which of two clocks is right. It remembers both until one of them has filled the
+//! ring, and uses the clock that is closer to the given time.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Pace, Window, ring};
 
-/// In the parameter of the newest generation: the time jumped.
+/// In the parameter of the newest generation: set if the time jumped.
 pub(super) const JUMPED: u64 = 1 << 16;
-/// In the same parameter: it jumped ahead.
+/// In the same parameter: set if it jumped ahead.
 pub(super) const AHEAD: u64 = 1 << 17;
-/// In the same parameter: from this bit on, the generations begun since.
+/// In the same parameter: the first bit of the number of generations begun since.
 pub(super) const TURNED_FROM: u32 = 8;
 
-/// The clock that a window went by before the time jumped.
+/// The clock that a window used before the time jumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Jump {
-    /// The latest time by it.
+    /// The latest time of that clock.
     pub(super) before: u64,
-    /// Time jumped ahead: the generations of before are over, by the clock of now.
+    /// Whether the time jumped ahead: the earlier generations have expired by the present clock.
     pub(super) is_over: bool,
-    /// Generations that began since.
+    /// The number of generations begun since.
     pub(super) turned: u32,
 }
 
 impl Window {
-    /// Tells a window of time how late it is: generations whose time is over are given up. A time before the latest one changes
-    /// nothing unless it is more than two windows before it, and a window of items does not look at it.
+    /// Sets the time of a window of time and drops expired generations. A time before the latest one changes
+    /// nothing, unless it is more than two windows earlier. A window of items ignores the time.
     ///
-    /// Inserting at a time does this by itself. Lookups at a time need no such thing.
+    /// Inserting at a time does this automatically. Lookups at a time do not need it.
     pub fn advance(&mut self, now: u64) {
         let Some(length) = self.shape.generation_span() else { return };
         let generations = u64::from(self.shape.generations());
@@ -44,7 +44,7 @@ impl Window {
                 Some(jump) if self.is_near(jump.before, now) => self.return_from(jump, now),
                 _ if self.accounted() == 0 => (self.latest, self.jump) = (now, None),
                 _ if self.turns(self.latest, now) >= 2 * generations => self.jump_ahead(now),
-                // A silence.
+                // A pause without calls.
                 _ if now > self.latest => {
                     (0..generations as usize).for_each(|index| self.empty(index));
                     (self.latest, self.jump) = (now, None);
@@ -56,14 +56,14 @@ impl Window {
             self.turn();
         }
         if now > self.latest {
-            // The clock before a jump back is reached: they are the same again.
+            // The present clock has reached the time before a jump back: both clocks agree again.
             self.jump = self.jump.filter(|jump| jump.before < self.latest || jump.before > now);
             self.latest = now;
         }
         self.set_alive();
     }
 
-    /// How many generations begin after `from` and up to `now`.
+    /// Returns how many generations begin after `from` and up to `now`.
     fn turns(&self, from: u64, now: u64) -> u64 {
         match self.shape.generation_span() {
             None => 0,
@@ -71,17 +71,18 @@ impl Window {
         }
     }
 
-    /// Is `now` by the clock that was at `latest`: at most two windows before it, and not after all generations are over?
+    /// Returns whether `now` belongs to the clock with this latest time: at most two windows earlier, and
+    /// before all generations have expired.
     fn is_near(&self, latest: u64, now: u64) -> bool {
         let Pace::Time { span } = self.shape.pace() else { return true };
         now.saturating_add(span.saturating_mul(2)) >= latest
             && self.turns(latest, now) < u64::from(self.shape.generations())
     }
 
-    /// A generation begins by the clock of now.
+    /// Begins a generation by the present clock.
     fn turn(&mut self) {
         let Some(jump) = self.jump else { return self.rotate() };
-        // What is over by this clock may be inside the window by the other one.
+        // Items that expired by this clock may still be in the window by the other one.
         if jump.turned + 1 < self.shape.generations() {
             self.merge_oldest();
         }
@@ -90,7 +91,7 @@ impl Window {
         self.jump = (turned < self.shape.generations()).then_some(Jump { turned, ..jump });
     }
 
-    /// Everything is over, if this is the right time. What comes now has a generation of its own.
+    /// Jumps ahead: if this time is right, all items have expired. New items get a separate generation.
     #[cold]
     fn jump_ahead(&mut self, now: u64) {
         self.merge_oldest();
@@ -99,7 +100,7 @@ impl Window {
         self.latest = now;
     }
 
-    /// Every generation keeps its age, and the newest its share of its span.
+    /// Jumps back: every generation keeps its age, and the newest keeps the elapsed share of its span.
     #[cold]
     fn jump_back(&mut self, now: u64, length: u64) {
         let before = self.latest;
@@ -110,7 +111,8 @@ impl Window {
         self.latest = self.latest.min(before);
     }
 
-    /// The clock of before is right again: what came since is as new as the newest of then.
+    /// Returns to the earlier clock: items inserted since the jump become as new as the newest generation of
+    /// that time.
     #[cold]
     fn return_from(&mut self, jump: Jump, now: u64) {
         for _ in 0..jump.turned {
@@ -118,9 +120,9 @@ impl Window {
             self.newest = self.older(since);
             self.merge(since, self.newest);
         }
-        // The time that it leaves may have been the right one after all.
+        // The time being left may still turn out to be right.
         self.jump = Some(Jump { before: self.latest, is_over: false, turned: 0 });
-        // When between then and now the items came, the clock did not say: none of them may be forgotten too soon.
+        // The insertion times are unknown, somewhere between then and now. No item may be dropped too early.
         self.latest = jump.before.max(now);
     }
 
@@ -129,14 +131,14 @@ impl Window {
         (index + generations - 1) % generations
     }
 
-    /// What the oldest generation holds is held by the one that is oldest after the next turn.
+    /// Moves the items of the oldest generation to the one that will be the oldest after the next turn.
     fn merge_oldest(&mut self) {
         let generations = self.shape.generations() as usize;
         let oldest = (self.newest + 1) % generations;
         self.merge(oldest, (oldest + 1) % generations);
     }
 
-    /// Moves what generation `from` holds into generation `into`.
+    /// Moves the items of generation `from` into generation `into`.
     fn merge(&mut self, from: usize, into: usize) {
         let (shape, [came, changed]) = (self.shape, self.account(from));
         if came == 0 {
@@ -151,21 +153,21 @@ impl Window {
         self.alive = self.alive_by(|window, age| window.is_alive_near(age, window.latest));
     }
 
-    /// One bit for every generation of which `is_alive` says so by its age.
+    /// Returns one bit for every generation for whose age `is_alive` returns `true`.
     fn alive_by(&self, is_alive: impl Fn(&Self, u64) -> bool) -> u64 {
         let (generations, newest) = (u64::from(self.shape.generations()), self.newest as u64);
         let ages = (0..generations).filter(|&age| is_alive(self, age));
-        // The newest, and those before it, counted backwards around the ring.
+        // From the newest backwards around the ring.
         ages.fold(0, |mask, age| mask | 1 << ((newest + generations - age) % generations))
     }
 
-    /// Is the generation alive at `now`, by the clock of now?
+    /// Returns whether the generation is alive at `now`, by the present clock.
     fn is_alive_near(&self, age: u64, now: u64) -> bool {
         let is_over = self.jump.is_some_and(|jump| jump.is_over && age >= u64::from(jump.turned));
         !is_over && self.turns(self.latest, now).saturating_add(age) < u64::from(self.shape.generations())
     }
 
-    /// One bit for every generation whose time is not over at `now`.
+    /// Returns one bit for every generation that has not expired at `now`.
     pub(super) fn alive_at(&self, now: u64) -> u64 {
         let generations = u64::from(self.shape.generations());
         let is_near = self.is_near(self.latest, now);
@@ -195,7 +197,7 @@ impl Window {
         }
     }
 
-    /// When lookups first found the clock far behind the latest time.
+    /// Returns the time at which lookups first found the clock far behind the latest time.
     #[cold]
     fn found_at(&self, now: u64) -> u64 {
         let found = self.found_behind.load(Relaxed);

@@ -7,7 +7,7 @@ use crate::explain::{Density, GenerationLookup, GenerationProbe};
 use crate::hash::ItemHash;
 
 impl Window {
-    /// What [`may_contain_hash`](Self::may_contain_hash) looks at.
+    /// Traces what [`may_contain_hash`](Self::may_contain_hash) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> GenerationLookup {
         let generations = self.shape.generations() as usize;
         let probe = |age: usize| {
@@ -19,12 +19,12 @@ impl Window {
                 blocks: ring::trace(self.blocks(), &self.shape, index, hash),
             }
         };
-        // One that is over is kept in case the time returns, and is not asked.
+        // An expired generation is kept in case the time returns, but lookups ignore it.
         let is_alive = |age: &usize| self.is_alive((self.newest + generations - age) % generations);
         GenerationLookup { generations: (0..generations).filter(is_alive).map(probe).collect() }
     }
 
-    /// How full every generation is, part by part, the newest first.
+    /// Measures how full each part of every generation is, the newest first.
     pub(crate) fn densities(&self, parts: usize) -> Vec<Density> {
         let (generations, words) = (self.shape.generations() as usize, self.shape.block_words());
         let shape = self.shape.generation();

@@ -1,4 +1,4 @@
-//! Seen in the last so many items, or the last so long.
+//! The window filter: members of the last N items or the last N units of time.
 
 mod clock;
 mod explain;
@@ -23,42 +23,50 @@ use crate::kind::Kind;
 use crate::sizing::window::combined_rate;
 use crate::store::Lines;
 
-/// Seen lately? A filter that forgets what is older than the last so many items, or than so long ago.
+/// A filter for recent items: it forgets items older than the last N items or the last N units of time.
 ///
-/// * **no** is certain for everything inside the window: it was not among the last `window_items` items, or not inserted in the last `span`.
-/// * **mayhap** is right for whatever is in the window, and for up to one generation more: a third of a window by default. What is
-///   older than that is forgotten. For non-members it is wrong for at most `target_fpr`, at any moment, the one before a generation is
-///   given up included.
-/// * To insert an item again refreshes it: its time in the window begins anew.
-/// * **There is no clock in it.** A window of time goes by numbers the caller gives, in any unit. They may stand still, and jump both ways:
-///   * Back by at most two windows: the highest time so far counts. Nothing is forgotten, only held longer.
-///   * Back by more: the window goes on from the lower time, and every generation keeps its age. If the time returns, so does the window.
-///   * Ahead by more than two windows and two generations: everything is forgotten at that time, for lookups and insertions alike, but its
-///     memory is kept until `generations - 1` new ones have begun. If the time returns before that, the items are there again: a clock
-///     that is ahead for a moment causes no wrong *no* once it is right again.
-///   * Ahead by less: this cannot be told from time that passed. What is too old at that time is forgotten.
-///   * An item inserted while the time was wrong counts from the first insertion at the right time, or, if there are only lookups, from
-///     the first lookup: it is forgotten at most two windows and two generations after the time is right again, and after a step back by at
-///     most two windows up to a generation later than three windows.
-///   * Several wrong times close to each other look like one clock that goes on. A window of few generations may then give up items that
-///     are inside the window by the right time. A clock that jumps needs a cure of its own.
-///   * [`clear`](Self::clear) makes the window take any next time as right.
-/// * A window of time is sized for the items expected in it. More of them go in all the same, and the rate climbs until their generation
-///   is given up: see [`expected_fpr`](Self::expected_fpr) and [`generations`](Self::generations).
-/// * 18.8 bits per item of the window at 1 %, 23.6 at 0.1 %. A lookup asks all generations with one hash, and their blocks lie side by side: two cache lines.
-/// * It cannot remove or count items; to rotate takes a pass over the memory, once a generation.
+/// * **no** is certain for the whole window: the item was not among the last `window_items` items, or not
+///   inserted in the last `span`.
+/// * **maybe** is the answer for every item in the window, and for up to one generation longer: a third of a
+///   window by default. Older items are forgotten. For all other items it is a false positive: the
+///   false-positive rate is at most `target_fpr` at any time, even just before a generation is dropped.
+/// * Inserting an item again refreshes it: its time in the window starts again.
+/// * **It has no clock.** A window of time uses the times that the caller passes, in any unit. They may stand
+///   still and jump in both directions:
+///   * Back by at most two windows: the highest time so far counts. Nothing is forgotten, only kept longer.
+///   * Back by more: the window continues from the lower time, and every generation keeps its age. If the
+///     time returns, so does the window.
+///   * Ahead by more than two windows and two generations: all items are forgotten at that time, for lookups
+///     and insertions, but their memory is kept until `generations - 1` new generations have begun. If the
+///     time returns before that, the items are there again: a clock that is ahead for a moment causes no
+///     false negatives once it is right again.
+///   * Ahead by less: this cannot be distinguished from time that passed. Items that are too old at that time
+///     are forgotten.
+///   * An item inserted while the time was wrong counts from the first insertion at the right time, or, if
+///     there are only lookups, from the first lookup. It is forgotten at most two windows and two generations
+///     after the time is right again. After a step back by at most two windows, it is forgotten at most one
+///     generation later than three windows.
+///   * Several wrong times close to each other look like one clock. A window of few generations may then drop
+///     items that are still in the window by the right time. Fix a clock that jumps repeatedly.
+///   * After [`clear`](Self::clear) the window accepts any next time as right.
+/// * A window of time is sized for the expected number of items. It also accepts more, but then the rate
+///   rises until their generation is dropped: see [`expected_fpr`](Self::expected_fpr) and
+///   [`generations`](Self::generations).
+/// * 18.8 bits per item of the window at 1 %, 23.6 at 0.1 %. A lookup reads all generations with one hash.
+///   Their blocks are adjacent: two cache lines.
+/// * It cannot remove or count items. Starting a generation takes a pass over the memory.
 ///
 /// ```text
 ///             ┌───────────── the window, and a little more ─────────────┐
 ///  forgotten ◀─ generation 3 │ generation 2 │ generation 1 │ generation 0 ◀─ new items
-///                                                            full, or its time is over: one more, and the oldest is emptied
+///                                                            full or expired: the oldest is emptied and becomes the newest
 /// ```
 ///
 /// ```
 /// use mayhap::Window;
 ///
 /// let mut recent = Window::of_items(1_000, 0.01, 0)?; // the last thousand
-/// assert!(recent.insert("event 17")); // not seen lately, certainly
+/// assert!(recent.insert("event 17")); // certainly not seen recently
 /// assert!(!recent.insert("event 17"));
 ///
 /// let mut hour = Window::of_time(3_600, 100_000, 0.001, 0)?; // the last hour, in seconds
@@ -68,45 +76,47 @@ use crate::store::Lines;
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// Generations of Bloom filters that take turns: F. Chang, W. Feng, K. Li, *Approximate caches for packet classification*, INFOCOM 2004,
-/// with two; here with any number, side by side.
+/// Rotating generations of Bloom filters: F. Chang, W. Feng, K. Li, *Approximate caches for packet
+/// classification*, INFOCOM 2004, with two generations; here with any number, in adjacent blocks.
 #[derive(Debug)]
 pub struct Window {
     shape: WindowShape,
     scheme: HashScheme,
-    /// The accounts of all generations, then their blocks, interleaved.
+    /// The counts of all generations, then their blocks, interleaved.
     lines: Lines,
-    /// Which generation takes new items.
+    /// The index of the generation that receives new items.
     newest: usize,
-    /// The highest time given, by the clock it goes by now.
+    /// The highest time given, by the present clock.
     latest: u64,
-    /// The clock it went by before the time last jumped, while generations of then are in the ring.
+    /// The clock before the last jump, while the ring still holds generations of that time.
     jump: Option<Jump>,
     /// One bit for every generation that is alive at the latest time.
     alive: u64,
-    /// One more than the first time at which a lookup found the clock far behind the latest time; 0: none did. It is not encoded.
+    /// One more than the first time at which a lookup found the clock far behind the latest time, or 0. It is
+    /// not encoded.
     found_behind: AtomicU64,
 }
 
-/// One generation of a [`Window`], as it is now.
+/// The present state of one generation of a [`Window`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Generation {
-    /// Items that were inserted while it was the newest, duplicates included.
+    /// The number of items inserted while it was the newest, duplicates included.
     pub inserted: u64,
-    /// Items it was sized for.
+    /// The number of items it was sized for.
     pub capacity: u64,
-    /// Its part of the window's rate, by the model.
+    /// Its part of the window's false-positive rate, by the model.
     pub expected_fpr: f64,
 }
 
 impl Window {
-    /// The last `window_items` items, at `target_fpr`.
+    /// Creates a window of the last `window_items` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash; [`HashScheme::keyed_random`] is for items that non-members choose.
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
-    /// [`BuildError`] for parameters that make no sense, and for memory the system refuses.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
     pub fn of_items(
         window_items: u64,
         target_fpr: f64,
@@ -115,7 +125,8 @@ impl Window {
         Self::with_shape(WindowShape::of_items(window_items, target_fpr)?, scheme)
     }
 
-    /// The last `span` units of time, in which some `expected_items_per_span` items come, at `target_fpr`.
+    /// Creates a window of the last `span` units of time at `target_fpr`, for about `expected_items_per_span`
+    /// items in a span.
     ///
     /// # Errors
     /// As [`of_items`](Self::of_items).
@@ -128,7 +139,7 @@ impl Window {
         Self::with_shape(WindowShape::of_time(span, expected_items_per_span, target_fpr)?, scheme)
     }
 
-    /// A window of exactly this shape.
+    /// Creates an empty window of exactly this shape.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -147,16 +158,17 @@ impl Window {
         })
     }
 
-    /// The hash of `item` for the `_hash` methods of this filter, and of others with the same scheme.
+    /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
     #[inline]
     #[must_use]
     pub fn hash<I: Item + ?Sized>(&self, item: &I) -> ItemHash {
         self.scheme.hash(item)
     }
 
-    /// Records `item`, now the newest of all. `true`: it was certainly not in the window. `false`: mayhap it was.
+    /// Inserts `item` as the newest of all. `true`: it was certainly not in the window. `false`: it may have
+    /// been.
     ///
-    /// In a window of time it comes at the latest time given so far.
+    /// In a window of time it is inserted at the latest time given so far.
     #[inline]
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         self.insert_hash(self.scheme.hash(item))
@@ -173,7 +185,7 @@ impl Window {
         held & self.alive == 0
     }
 
-    /// [`insert`](Self::insert) at time `now`. A window of items does not look at the time.
+    /// [`insert`](Self::insert) at time `now`. A window of items ignores the time.
     pub fn insert_at<I: Item + ?Sized>(&mut self, item: &I, now: u64) -> bool {
         self.insert_hash_at(self.scheme.hash(item), now)
     }
@@ -184,8 +196,8 @@ impl Window {
         self.insert_hash(hash)
     }
 
-    /// Records all `items` in their order, as if they had come one after the other, and says how many of them were
-    /// certainly not in the window. Much faster than one by one once the window is larger than the cache.
+    /// Inserts all `items` in order and returns how many of them were certainly not in the window. The result
+    /// is the same as with single inserts. If the window is larger than the cache, this is much faster.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
         self.insert_all(items)
     }
@@ -225,7 +237,7 @@ impl Window {
         new
     }
 
-    /// Enters into the account of the newest generation that so many items came, of which so many changed a bit.
+    /// Adds `came` items to the count of the newest generation, of which `changed` changed a bit.
     #[inline(always)]
     fn count(&mut self, came: u64, changed: u64) {
         self.count_in(self.newest, came, changed);
@@ -238,7 +250,7 @@ impl Window {
         account[1] = (account[1] + changed).min(account[0]);
     }
 
-    /// How many more items the newest generation takes before it is another's turn.
+    /// Returns how many more items the newest generation accepts before the next one begins.
     fn room(&self) -> u64 {
         match self.shape.pace() {
             Pace::Items => self.shape.generation_items().saturating_sub(self.account(self.newest)[0]),
@@ -246,7 +258,7 @@ impl Window {
         }
     }
 
-    /// The oldest generation is emptied and becomes the newest.
+    /// Empties the oldest generation and makes it the newest.
     #[cold]
     fn rotate(&mut self) {
         self.newest = (self.newest + 1) % self.shape.generations() as usize;
@@ -262,7 +274,8 @@ impl Window {
         }
     }
 
-    /// `false`: certainly not in the window. `true`: mayhap. In a window of time, at the latest time given so far.
+    /// `false`: certainly not in the window. `true`: maybe. A window of time uses the latest time given so
+    /// far.
     #[inline]
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
@@ -276,7 +289,8 @@ impl Window {
         ring::holding(self.blocks(), &self.shape, hash) & self.alive != 0
     }
 
-    /// [`may_contain`](Self::may_contain) at time `now`, or at the latest time given so far if that is later.
+    /// [`may_contain`](Self::may_contain) at time `now`. If that is up to two windows before the latest time
+    /// given so far, the latest time counts.
     #[must_use]
     pub fn may_contain_at<I: Item + ?Sized>(&self, item: &I, now: u64) -> bool {
         self.may_contain_hash_at(self.scheme.hash(item), now)
@@ -288,8 +302,8 @@ impl Window {
         ring::holding(self.blocks(), &self.shape, hash) & self.alive_at(now) != 0
     }
 
-    /// Asks about all `items` at once. Their memory loads overlap, which past the cache makes it several times faster
-    /// than asking one by one.
+    /// Looks up all `items` together. Their memory loads overlap: if the filter is larger than the cache,
+    /// this is several times faster than single lookups.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         self.ask_all(items, self.alive, answers);
     }
@@ -299,7 +313,8 @@ impl Window {
         self.ask_all(hashes, self.alive, answers);
     }
 
-    /// [`may_contain_batch`](Self::may_contain_batch) at time `now`, or at the latest time given so far if that is later.
+    /// [`may_contain_batch`](Self::may_contain_batch) at time `now`. If that is up to two windows before the
+    /// latest time given so far, the latest time counts.
     pub fn may_contain_batch_at<I: Item>(&self, items: &[I], now: u64, answers: &mut Answers) {
         self.ask_all(items, self.alive_at(now), answers);
     }
@@ -313,39 +328,39 @@ impl Window {
         ring::answer_all(self.blocks(), &self.shape, alive, &self.scheme, items, answers);
     }
 
-    /// Forgets everything. The next time it is given counts, however far it is from the latest one.
+    /// Removes all items. The next time given is accepted, no matter how far it is from the latest one.
     pub fn clear(&mut self) {
         self.lines.words_mut().fill(0);
         self.jump = None;
         self.set_alive();
     }
 
-    /// The measurements: generations, window, promise.
+    /// Returns the shape: generations, window and promised rate.
     #[must_use]
     pub const fn shape(&self) -> &WindowShape {
         &self.shape
     }
 
-    /// How it hashes its items.
+    /// Returns the hash scheme.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Items in a window: given, or expected in a span of time.
+    /// Returns the number of items in a window: given, or expected in a span of time.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised.
+    /// Returns the promised false-positive rate.
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// The latest time it was given; 0 if none was, and for a window of items. After a jump back it is the time before the jump,
-    /// until as many generations have begun as there are.
+    /// Returns the latest time given, or 0 if there was none or it is a window of items. After a jump back it
+    /// is the time before the jump, until all generations have begun after it.
     #[must_use]
     pub const fn latest(&self) -> u64 {
         match self.jump {
@@ -354,13 +369,15 @@ impl Window {
         }
     }
 
-    /// Items inserted into the generations it has now, duplicates included: a window of them and up to one generation more.
+    /// Returns the number of items inserted into the present generations, duplicates included: a window and
+    /// up to one generation more.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.generations().map(|generation| generation.inserted).fold(0, u64::saturating_add)
     }
 
-    /// Items of all generations, those included that are alive only if the time returns.
+    /// Returns the number of items of all generations, including those that are alive only if the time
+    /// returns.
     fn accounted(&self) -> u64 {
         (0..self.shape.generations() as usize)
             .map(|index| self.account(index)[0])
@@ -371,8 +388,8 @@ impl Window {
         self.alive >> index & 1 == 1
     }
 
-    /// Its generations, the newest first. In a window of time one may hold more than its capacity: then the rate is higher than
-    /// promised until that one is given up.
+    /// Returns the generations, the newest first. In a window of time one may hold more items than its
+    /// capacity; the rate is then higher than promised until that generation is dropped.
     pub fn generations(&self) -> impl ExactSizeIterator<Item = Generation> + '_ {
         let generations = self.shape.generations() as usize;
         (0..generations).map(move |age| {
@@ -383,13 +400,14 @@ impl Window {
         })
     }
 
-    /// The rate by the model, for the items in all its generations.
+    /// Returns the false-positive rate that the model predicts for the items in all generations.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         combined_rate(self.generations().map(|generation| generation.expected_fpr))
     }
 
-    /// The share of set bits in all generations together. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the share of set bits in all generations together. This reads all bits: the time is
+    /// proportional to the filter's memory.
     #[must_use]
     pub fn fill(&self) -> f64 {
         let accounts = &self.lines.words()[..self.shape.head_words()];
@@ -400,7 +418,7 @@ impl Window {
         ones as f64 / (self.shape.generation().bits() * u64::from(self.shape.generations())) as f64
     }
 
-    /// The same from a sample of the bits, and the rate that follows.
+    /// Measures the same share from a sample of the bits, and the false-positive rate that follows from it.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         let (generation, generations) = (self.shape.generation(), self.shape.generations() as usize);
@@ -420,7 +438,7 @@ impl Window {
         Fill::of_any(read.iter().map(|blocks| (blocks.fill(generation), generation.bits())))
     }
 
-    /// Memory all generations take.
+    /// Returns the memory that all generations take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.lines.memory_bytes()
@@ -432,7 +450,7 @@ impl Window {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -441,16 +459,16 @@ impl Window {
         Ok(Self { lines: self.lines.try_clone()?, found_behind, ..*self })
     }
 
-    /// The window as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the window as the bytes of a `.mayhap` file, laid out as in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The window in these bytes, checked to the last one. It moves on as the encoded one would have.
+    /// Decodes a window and checks every byte. It continues as the encoded one would have.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `Window`.
+    /// [`DecodeError`] unless `bytes` is an intact encoded `Window`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -460,7 +478,8 @@ impl Window {
         &self.lines.words()[self.shape.head_words()..]
     }
 
-    /// How many items came into generation `index`, and how many of them changed a bit of it.
+    /// Returns the number of items inserted into generation `index`, and how many of them changed a bit of
+    /// it.
     fn account(&self, index: usize) -> [u64; ACCOUNT_WORDS] {
         let words = &self.lines.words()[index * ACCOUNT_WORDS..];
         std::array::from_fn(|i| words[i].load(Ordering::Relaxed))
@@ -471,7 +490,8 @@ impl Window {
     }
 }
 
-/// The placement schemes are those of the blocked filter's layouts, with the blocks of all generations side by side.
+/// The placement schemes are those of the blocked filter's layouts, with the blocks of all generations
+/// interleaved.
 const fn placement(layout: BlockedLayout) -> u16 {
     match layout {
         BlockedLayout::Split256 => 1,
@@ -479,7 +499,7 @@ const fn placement(layout: BlockedLayout) -> u16 {
     }
 }
 
-/// The most items one generation counts, so that those of all together do not overflow.
+/// The most items that one generation counts. The sum over all generations then cannot overflow.
 const MAX_COUNTED: u64 = 1 << 56;
 
 impl codec::sealed::Sealed for Window {}
@@ -553,7 +573,7 @@ impl Storable for Window {
 }
 
 impl Window {
-    /// Are the accounts in front of the blocks such as insertions make?
+    /// Checks that insertions can produce the counts before the blocks.
     fn check_accounts(&self, inserted: u64) -> Result<(), DecodeError> {
         let generations = self.shape.generations() as usize;
         let most = match self.shape.pace() {
@@ -569,8 +589,8 @@ impl Window {
                 return Err(DecodeError::BadField { field: "changes of a generation", got: changed });
             }
         }
-        let behind = &self.lines.words()[generations * ACCOUNT_WORDS..self.shape.head_words()];
-        if let Some(word) = behind.iter().find(|word| word.load(Ordering::Relaxed) != 0) {
+        let unused = &self.lines.words()[generations * ACCOUNT_WORDS..self.shape.head_words()];
+        if let Some(word) = unused.iter().find(|word| word.load(Ordering::Relaxed) != 0) {
             let got = word.load(Ordering::Relaxed);
             return Err(DecodeError::BadField { field: "account of no generation", got });
         }

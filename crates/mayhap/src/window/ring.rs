@@ -1,13 +1,14 @@
-//! The blocks of all generations, interleaved: those an item may have its bits in lie side by side.
+//! The blocks of all generations, interleaved: the blocks that may hold an item's bits are adjacent.
 //!
 //! ```text
 //!            block 0                     block 1
-//! accounts ┃ gen 0, gen 1, gen 2, gen 3 ┃ gen 0, gen 1, gen 2, gen 3 ┃ …
+//! counts   ┃ gen 0, gen 1, gen 2, gen 3 ┃ gen 0, gen 1, gen 2, gen 3 ┃ …
 //! ```
 //!
-//! An item has the same block, and the same bits in it, in every generation. With a filter for each generation a lookup would
-//! wait for as many cache lines as there are generations; side by side, four blocks of 256 bits are two lines, next to each other.
-//! Clearing a generation passes over the whole array instead of a part of it, once a generation.
+//! An item has the same block, and the same bits in it, in every generation. With a separate filter for each
+//! generation, a lookup would wait for one cache line per generation. Interleaved, four blocks of 256 bits
+//! are two adjacent lines. The price: clearing a generation passes over the whole array instead of a part of
+//! it, once per generation.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,34 +16,38 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::WindowShape;
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
-use crate::blocked::{BlockedLayout, BlockedPlacement, Place, place};
+use crate::blocked::{BlockPlace, BlockedLayout, BlockedPlacement, place};
 use crate::explain::BlockLookup;
 use crate::hash::{HashScheme, ItemHash};
 use crate::simd::{self, Avx2, generic, prefetch, prefetch_words, side_by_side};
 use crate::sizing::window::MAX_GENERATIONS;
 use crate::store::Lines;
 
-/// Items on their way at once.
+/// Items prefetched together.
 const CHUNK: usize = 16;
 
-/// Where an item's blocks are in generation 0, of which it has `R` in each.
+/// Returns the places of an item's `R` blocks in generation 0.
 #[inline(always)]
-fn first_of<const R: usize>(hash: ItemHash, shape: &WindowShape) -> [Place; R] {
-    // As in a filter of one generation, with the blocks of all in the room of one.
+fn first_of<const R: usize>(hash: ItemHash, shape: &WindowShape) -> [BlockPlace; R] {
+    // As in a single filter, with the blocks of all generations in place of each block.
     let alone = match shape.generation().layout() {
         BlockedLayout::Split256 => [place::split(hash, shape.generation().blocks()); R],
         BlockedLayout::Line512 => place::lines::<R>(hash, shape.generation()),
     };
-    alone.map(|place| Place { word: place.word * shape.generations() as usize, ..place })
+    alone.map(|place| BlockPlace { word: place.word * shape.generations() as usize, ..place })
 }
 
-/// The same blocks in generation `index`.
+/// Returns the same blocks in generation `index`.
 #[inline(always)]
-fn in_generation<const R: usize>(first: [Place; R], index: usize, shape: &WindowShape) -> [Place; R] {
-    first.map(|place| Place { word: place.word + index * shape.block_words(), ..place })
+fn in_generation<const R: usize>(
+    first: [BlockPlace; R],
+    index: usize,
+    shape: &WindowShape,
+) -> [BlockPlace; R] {
+    first.map(|place| BlockPlace { word: place.word + index * shape.block_words(), ..place })
 }
 
-/// Calls a function with the number of blocks an item has in a generation, as a constant.
+/// Calls a function with the number of an item's blocks in a generation as a constant.
 macro_rules! by_blocks {
     ($shape:expr, $function:ident($($argument:expr),*)) => {
         match $shape.generation().lines_per_item() {
@@ -53,7 +58,8 @@ macro_rules! by_blocks {
     };
 }
 
-/// Bit `i`: generation `i` has all bits of the item. `blocks` are the words behind the accounts.
+/// Returns one bit per generation: set if it has all bits of the item. `blocks` are the words after the
+/// counts.
 #[inline]
 pub(super) fn holding(blocks: &[AtomicU64], shape: &WindowShape, hash: ItemHash) -> u64 {
     by_blocks!(shape, holding_in(blocks, shape, hash))
@@ -65,7 +71,7 @@ fn holding_in<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, hash: I
 }
 
 #[inline(always)]
-fn holding_at<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, first: [Place; R]) -> u64 {
+fn holding_at<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, first: [BlockPlace; R]) -> u64 {
     let generations = shape.generations() as usize;
     match shape.generation().layout() {
         BlockedLayout::Split256 => side_by_side::covering(blocks, first[0], generations),
@@ -79,7 +85,7 @@ fn holding_at<const R: usize>(blocks: &[AtomicU64], shape: &WindowShape, first: 
     }
 }
 
-/// What [`holding`] looks at in generation `index`.
+/// Traces what [`holding`] reads in generation `index`.
 pub(super) fn trace(blocks: &[AtomicU64], shape: &WindowShape, index: usize, hash: ItemHash) -> BlockLookup {
     by_blocks!(shape, trace_in(blocks, shape, index, hash))
 }
@@ -92,14 +98,14 @@ fn trace_in<const R: usize>(
 ) -> BlockLookup {
     let (generation, first) = (shape.generation(), first_of::<R>(hash, shape));
     let rule = BlockedPlacement::ours(generation.layout());
-    // Blocks of all generations side by side count as one.
+    // The adjacent blocks of all generations count as one.
     let side_by_side = shape.generations() as usize * shape.block_words();
     let probed = in_generation(first, index, shape)
         .map(|place| generation.trace_block(blocks, place, place.word / side_by_side, rule));
     generation.trace(probed.into())
 }
 
-/// Answers *mayhap* for every item that one of the generations in `alive` holds.
+/// Answers *maybe* for every item that one of the generations in `alive` holds.
 pub(super) fn answer_all(
     blocks: &[AtomicU64],
     shape: &WindowShape,
@@ -120,7 +126,7 @@ fn answer_all_in<const R: usize>(
     items: &[impl Hashed],
     answers: &mut Answers,
 ) where
-    [Place; R]: Default,
+    [BlockPlace; R]: Default,
 {
     answers.reset(items.len());
     let generations = shape.generations() as usize;
@@ -129,7 +135,7 @@ fn answer_all_in<const R: usize>(
         for_each_line(places, shape, |word| prefetch(blocks, word));
         places
     };
-    hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, located: &[[Place; R]]| {
+    hash_one_chunk_behind::<CHUNK, _, _>(items, scheme, start, |first, located: &[[BlockPlace; R]]| {
         let held = match shape.generation().layout() {
             BlockedLayout::Split256 => {
                 side_by_side::covered_chunk(blocks, located.as_flattened(), generations, alive)
@@ -142,25 +148,25 @@ fn answer_all_in<const R: usize>(
     });
 }
 
-/// Calls `load` with a word of every cache line the blocks of an item are in, in all generations.
+/// Calls `load` with a word of every cache line that holds the blocks of an item, in all generations.
 #[inline(always)]
-fn for_each_line<const R: usize>(places: [Place; R], shape: &WindowShape, mut load: impl FnMut(usize)) {
+fn for_each_line<const R: usize>(places: [BlockPlace; R], shape: &WindowShape, mut load: impl FnMut(usize)) {
     let words = shape.generations() as usize * shape.block_words();
     for place in places {
         (place.word..place.word + words).step_by(generic::LINE_WORDS).for_each(&mut load);
     }
 }
 
-/// What came of recording some items.
+/// The result of inserting some items.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recorded {
-    /// Items no generation that is alive held before.
+    /// Items that no alive generation held before.
     pub(super) new: u64,
     /// Items that changed a bit of the newest generation.
     pub(super) changed: u64,
 }
 
-/// Records all items in generation `newest`; those in `alive` say which of them are new.
+/// Inserts all items into generation `newest`. The generations in `alive` decide which of them are new.
 pub(super) fn record_all(
     lines: &mut Lines,
     shape: &WindowShape,
@@ -182,7 +188,7 @@ fn record_all_in<const R: usize>(
     items: &[impl Hashed],
 ) -> Recorded
 where
-    [Place; R]: Default,
+    [BlockPlace; R]: Default,
 {
     let head = shape.head_words();
     let prefetch = prefetch_words(&mut lines.words_mut()[head..]);
@@ -202,7 +208,8 @@ where
     recorded
 }
 
-/// Records one item in generation `newest`: which generations held it before, and did that change a bit?
+/// Inserts one item into generation `newest`. Returns which generations held it before, and whether a bit
+/// changed.
 #[inline]
 pub(super) fn record(lines: &mut Lines, shape: &WindowShape, newest: usize, hash: ItemHash) -> (u64, bool) {
     by_blocks!(shape, record_in(lines, shape, newest, hash))
@@ -223,11 +230,11 @@ fn record_at<const R: usize>(
     lines: &mut Lines,
     shape: &WindowShape,
     newest: usize,
-    places: [Place; R],
+    places: [BlockPlace; R],
 ) -> (u64, bool) {
     let head = shape.head_words();
     let held = holding_at(&lines.words()[head..], shape, places);
-    // What the newest generation holds already needs no writing.
+    // An item that the newest generation already holds is not written.
     if held >> newest & 1 == 1 {
         return (held, false);
     }
@@ -252,7 +259,7 @@ pub(super) fn clear(blocks: &mut [u64], shape: &WindowShape, index: usize) {
     }
 }
 
-/// Generation `into` holds all that generation `from` holds as well.
+/// Adds all items of generation `from` to generation `into`.
 pub(super) fn merge(blocks: &mut [u64], shape: &WindowShape, from: usize, into: usize) {
     let (block, all) = (shape.block_words(), shape.generations() as usize * shape.block_words());
     for side_by_side in blocks.chunks_exact_mut(all) {
@@ -262,7 +269,7 @@ pub(super) fn merge(blocks: &mut [u64], shape: &WindowShape, from: usize, into: 
     }
 }
 
-/// How many bits of generation `index` are set.
+/// Returns the number of set bits of generation `index`.
 pub(super) fn ones(blocks: &[AtomicU64], shape: &WindowShape, index: usize) -> u64 {
     let (block, all) = (shape.block_words(), shape.generations() as usize * shape.block_words());
     let words =

@@ -1,4 +1,4 @@
-//! How long a window is, how many generations it has, and what that means for its rate.
+//! The length and the generations of a window, and the false-positive rate that follows.
 
 use std::fmt;
 
@@ -11,34 +11,35 @@ use crate::sizing::window::{
 use crate::sizing::{self, MAX_BITS};
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 
-/// What moves a window on.
+/// What moves a window forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Every item that is inserted: it holds the last so many.
+    /// Every inserted item: the window holds the last N items.
     Items,
-    /// The caller's clock: it holds what came in the last `span` units of it.
+    /// The caller's clock: the window holds the items of the last `span` units.
     Time {
         /// The length of the window, in the caller's unit.
         span: u64,
     },
 }
 
-/// The measurements of a [`Window`](crate::Window): known, checked and priced before any memory is taken.
+/// The shape of a [`Window`](crate::Window): its dimensions and memory, checked before any memory is
+/// allocated.
 ///
 /// ```
 /// use mayhap::WindowShape;
 ///
 /// let shape = WindowShape::of_items(1_000_000, 0.01)?;
 /// assert_eq!((shape.generations(), shape.generation_items()), (4, 333_334));
-/// let finer = shape.with_generations(8)?; // forgets sooner, asks more
+/// let finer = shape.with_generations(8)?; // forgets sooner, reads more
 /// assert_eq!(finer.generation_items(), 142_858);
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowShape {
     pace: Pace,
-    /// Items in a window.
+    /// The number of items in a window.
     capacity: u64,
     target_fpr: f64,
     generations: u32,
@@ -46,13 +47,13 @@ pub struct WindowShape {
     generation: BlockedShape,
 }
 
-/// Words in front of the blocks for each generation: how many items came, and how many of them changed a bit.
+/// Words per generation before the blocks: the number of inserted items, and how many of them changed a bit.
 pub(super) const ACCOUNT_WORDS: usize = 2;
-/// The lowest rate one generation can promise.
+/// The lowest rate that one generation can promise.
 const MIN_GENERATION_RATE: f64 = 1e-9;
 
 impl WindowShape {
-    /// A window over the last `window_items` items.
+    /// Returns a window over the last `window_items` items.
     ///
     /// # Errors
     /// [`BuildError`] for a window of 0, a rate outside (0, 1) or below 1e-9 for each generation.
@@ -60,7 +61,8 @@ impl WindowShape {
         Self::sized(Pace::Items, window_items, target_fpr, GENERATIONS)
     }
 
-    /// A window over the last `span` units of the caller's time, in which `expected_items_per_span` items are expected.
+    /// Returns a window over the last `span` units of the caller's time, in which `expected_items_per_span`
+    /// items are expected.
     ///
     /// # Errors
     /// As [`of_items`](Self::of_items), and for a span of 0.
@@ -68,8 +70,9 @@ impl WindowShape {
         Self::sized(Pace::Time { span }, expected_items_per_span, target_fpr, GENERATIONS)
     }
 
-    /// The same window in so many generations, 2 to 16. More of them forget sooner what is too old (a window and a part of
-    /// `1 / (generations - 1)` is the longest anything is held) and are more to ask.
+    /// Returns the same window with this many generations, 2 to 16. With more generations, old items are
+    /// forgotten sooner, but lookups read more. An item is kept for at most a window and
+    /// `1 / (generations - 1)` of a window.
     ///
     /// # Errors
     /// [`BuildError::GenerationsOutOfRange`], and as [`of_items`](Self::of_items).
@@ -83,7 +86,7 @@ impl WindowShape {
         Self { pace, capacity, target_fpr, generations, generation }.checked()
     }
 
-    /// What an encoded window says its shape is, checked like every other.
+    /// Builds the shape from the fields of an encoded window, with the same checks as for any other shape.
     pub(super) fn from_parts(
         pace: Pace,
         [capacity, blocks]: [u64; 2],
@@ -105,29 +108,29 @@ impl WindowShape {
         Ok(self)
     }
 
-    /// The shape itself, if it fits in `limit_bytes`.
+    /// Returns the shape if it fits in `limit_bytes`.
     ///
     /// # Errors
-    /// [`BuildError::TooLarge`] with both numbers.
+    /// [`BuildError::TooLarge`] with both numbers if it does not fit.
     pub fn within(self, limit_bytes: u64) -> Result<Self, BuildError> {
         sizing::check_memory(self.memory_bytes(), limit_bytes)?;
         Ok(self)
     }
 
-    /// What moves the window on.
+    /// Returns what moves the window forward.
     #[must_use]
     pub const fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Items in a window: given, or expected in a span of time.
+    /// Returns the number of items in a window: given, or expected in a span of time.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The promise: at most this share of non-members is answered *mayhap*, at any moment, while no generation holds more
-    /// than its [`generation_items`](Self::generation_items).
+    /// The promised limit of the false-positive rate at any time, while no generation holds more than its
+    /// [`generation_items`](Self::generation_items).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.target_fpr
@@ -139,13 +142,13 @@ impl WindowShape {
         self.generations
     }
 
-    /// Items one generation is sized for.
+    /// Returns the number of items that one generation is sized for.
     #[must_use]
     pub const fn generation_items(&self) -> u64 {
         self.generation.capacity()
     }
 
-    /// How long a generation is the newest, in the caller's unit; `None` for a window that goes by items.
+    /// Returns how long a generation is the newest, in the caller's unit, or `None` for a window of items.
     #[must_use]
     pub const fn generation_span(&self) -> Option<u64> {
         match self.pace {
@@ -154,15 +157,17 @@ impl WindowShape {
         }
     }
 
-    /// The rate by the model when each generation holds `items` different items, within 2 %.
+    /// Returns the false-positive rate that the model predicts if each generation holds `items` different
+    /// items, accurate within 2 %.
     #[must_use]
     pub fn expected_fpr(&self, items: u64) -> f64 {
         let each = self.generation.expected_fpr(items);
         combined_rate((0..self.generations).map(|_| each))
     }
 
-    /// The rate by the model once `items` different items have come, the first of them into an empty window: older ones fill
-    /// their generations, the newest come to the one that is filling, and what is older than all generations is forgotten.
+    /// Returns the false-positive rate that the model predicts after inserting `items` different items into
+    /// an empty window. Older items fill their generations, the newest items are in the one being filled, and
+    /// items older than all generations are forgotten.
     #[must_use]
     pub fn expected_fpr_after(&self, items: u64) -> f64 {
         let each = self.generation_items();
@@ -175,7 +180,7 @@ impl WindowShape {
         combined_rate(rates.chain([self.generation.expected_fpr(newest)]))
     }
 
-    /// Memory all generations take: whole cache lines.
+    /// Returns the memory that all generations take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         let bits = self.end_bit();
@@ -188,22 +193,22 @@ impl WindowShape {
         self.memory_bytes() as f64 * 8.0 / self.capacity as f64
     }
 
-    /// The blocks of one generation.
+    /// Returns the blocks of one generation.
     pub(super) const fn generation(&self) -> &BlockedShape {
         &self.generation
     }
 
-    /// Words in front of the first block: the accounts of all generations, in whole lines.
+    /// Returns the number of words before the first block: the counts of all generations, in whole lines.
     pub(super) const fn head_words(&self) -> usize {
         (self.generations as usize * ACCOUNT_WORDS).div_ceil(WORDS_PER_LINE) * WORDS_PER_LINE
     }
 
-    /// Where the last block ends.
+    /// Returns the bit after the last block.
     pub(super) const fn end_bit(&self) -> u64 {
         self.head_words() as u64 * 64 + self.generation.bits() * self.generations as u64
     }
 
-    /// Words of one block of one generation.
+    /// Returns the words of one block of one generation.
     pub(super) const fn block_words(&self) -> usize {
         match self.generation.layout() {
             BlockedLayout::Split256 => SPLIT_WORDS,
@@ -216,7 +221,7 @@ impl WindowShape {
     }
 }
 
-/// Items of one generation, if all of this makes a window.
+/// Returns the number of items of one generation. Checks that the parameters form a valid window.
 fn check_window(pace: Pace, capacity: u64, target_fpr: f64, generations: u32) -> Result<u64, BuildError> {
     let capacity = sizing::check_capacity(capacity)?;
     let target_fpr = sizing::check_rate(target_fpr)?;

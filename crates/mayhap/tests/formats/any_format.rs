@@ -1,4 +1,4 @@
-//! `Format`: files told apart by their bytes, read, moved where they can be, refused where they cannot, built anew.
+//! `Format`: files detected by their bytes, read, converted where possible, rejected otherwise, and built from items.
 
 use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions, RebuildError, Sniffed};
 use mayhap::codec::{Resemblance, WriteError, block_filter, cassandra, pybloom_live, redisson};
@@ -6,14 +6,14 @@ use mayhap::{Bloom, BuildError, Filter, ItemEncoding};
 
 use crate::vectors::{bytes, inline_or_file, json, path, text, unhex};
 
-/// Everything a reader could want to know.
+/// All read options.
 fn told() -> ReadOptions {
     let config = redisson::Config::sized(1_000, 0.03).unwrap();
     ReadOptions::default()
         .items(ItemEncoding::Utf8)
         .redisson(config)
         .golomb(block_filter::BASIC, [7; 16])
-        .pybloom_live(pybloom_live::Version::V4)
+        .pybloom_live(pybloom_live::PybloomVersion::V4)
         .cassandra(cassandra::BitOrder::Since40)
         .column(0, "s")
         .fingerprint_bits(8)
@@ -34,7 +34,7 @@ fn files() -> Vec<(String, Format, Vec<u8>)> {
             Some(format)
         }),
         ("python", |name| match name {
-            // Scalable ones are several filters, and that one is inside of a gzip of its own.
+            // Scalable ones are several filters, and that one is compressed.
             _ if name.contains("scalable") || name.ends_with(".gz") => None,
             _ if name.starts_with("pybloom") => Some(Format::PybloomLive),
             _ if name.starts_with("pyprobables") => Some(Format::Pyprobables),
@@ -77,7 +77,7 @@ fn written(format: Format, filter: &Filter) -> Vec<u8> {
 }
 
 #[test]
-fn files_are_told_apart_read_and_written() {
+fn files_are_detected_read_and_written() {
     let (mut alone, mut among, mut most) = (0, 0, 0);
     for (name, format, bytes) in files() {
         match Format::sniff(&bytes) {
@@ -100,7 +100,7 @@ fn files_are_told_apart_read_and_written() {
         assert_eq!(Format::sniff(&filter.encode()), Sniffed::Is(Format::Mayhap));
         let ours = Format::Mayhap.read(&filter.encode(), &ReadOptions::default()).unwrap();
         assert_eq!(ours.encode(), filter.encode(), "{name}");
-        // Data that is attached to a filter is the module's own affair; compression is nobody's.
+        // Data attached to a filter is handled by the module itself; compression may differ.
         let exactly = format.writes() && !name.contains("words_data") && format != Format::DcsoGzip;
         if exactly {
             assert_eq!(written(format, &ours), bytes, "{name}");
@@ -112,7 +112,7 @@ fn files_are_told_apart_read_and_written() {
 
 /// rbloom's first number is 1 in every plain file of DCSO's.
 #[test]
-fn what_little_speaks_for_is_named_only_if_nothing_else_fits() {
+fn weakly_recognizable_formats_are_named_only_if_no_other_fits() {
     let dcso = written(Format::Dcso, &Format::Dcso.build(["ada"], 1_000, 0.01, ItemEncoding::Bytes).unwrap());
     assert_eq!(Format::Rbloom.resembles(&dcso), Resemblance::Could);
     assert_eq!(Format::sniff(&dcso), Sniffed::CouldBe(vec![Format::Dcso]));
@@ -121,19 +121,19 @@ fn what_little_speaks_for_is_named_only_if_nothing_else_fits() {
 }
 
 #[test]
-fn what_is_no_filter_is_unknown() {
+fn files_that_are_not_filters_are_unknown() {
     for non_member in
         [&b""[..], b"x", b"PK\x03\x04", b"a longer line of text that is no filter at all\n", &[0; 100]]
     {
         match Format::sniff(non_member) {
             Sniffed::Unknown => {}
-            could_be => panic!("{non_member:?} is taken for {could_be:?}"),
+            could_be => panic!("{non_member:?} is detected as {could_be:?}"),
         }
     }
 }
 
 #[test]
-fn what_must_be_told_is_asked_for() {
+fn missing_read_options_are_named() {
     let nothing = ReadOptions::default();
     for (name, format, bytes) in files() {
         match (format.needs(), format.read(&bytes, &nothing)) {
@@ -152,12 +152,12 @@ fn what_must_be_told_is_asked_for() {
     let refused =
         Format::Parquet.read(&bytes("parquet_sbbf/rust.parquet"), &told().column(7, "s")).unwrap_err();
     assert!(
-        refused.to_string().starts_with("no filter for column \"s\" in row group 7; there are "),
+        refused.to_string().starts_with("no filter for column \"s\" in row group 7; filters in the file: "),
         "{refused}"
     );
 }
 
-/// Every format that can be built, in every format that can be written: the same bytes where the rule is the same, a reason where it is not.
+/// Every format that can be built, in every format that can be written: the same bytes if the rule is the same, an error with the reason otherwise.
 #[test]
 fn filters_move_where_their_rule_is_the_same() {
     let items: Vec<String> = (0..500).map(|i| format!("item-{i}")).collect();
@@ -209,7 +209,7 @@ fn filters_move_where_their_rule_is_the_same() {
 }
 
 #[test]
-fn rates_that_are_none_and_rates_no_width_keeps_build_nothing() {
+fn invalid_rates_and_rates_below_every_width_build_nothing() {
     for format in Format::ALL.into_iter().filter(|&format| format != Format::RedisCuckoo) {
         for rate in [0.0, 1.0, -1.0, f64::NAN] {
             assert!(format.build([1_u64], 10, rate, ItemEncoding::U64Le).is_err(), "{format} {rate}");
@@ -222,7 +222,7 @@ fn rates_that_are_none_and_rates_no_width_keeps_build_nothing() {
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "not a whole fuse-xorf-json file: not JSON of a filter of xorf: byte 1 is wrong"
+        "not a valid fuse-xorf-json file: not JSON of a filter of xorf: byte 1 is wrong"
     );
 }
 
@@ -235,7 +235,7 @@ fn a_filter_of_ours_moves_nowhere() {
 }
 
 #[test]
-fn what_is_built_keeps_the_rate_asked_for() {
+fn built_filters_keep_the_requested_rate() {
     let items = ["ada", "grace", "edsger"];
     for format in [Format::XorC, Format::FuseC, Format::FuseGo, Format::FuseXorf] {
         for rate in [0.5, 1.0 / 256.0, 0.003, 1.0 / 65_536.0, 1e-5, 1e-9] {
@@ -265,15 +265,15 @@ fn names_lead_back_to_their_format() {
     }
     let unknown = "guawa".parse::<Format>().unwrap_err().to_string();
     assert!(
-        unknown.starts_with("format \"guawa\" is not known; there are mayhap guava redisson"),
+        unknown.starts_with("format \"guawa\" is not known; known formats are mayhap guava redisson"),
         "{unknown}"
     );
 }
 
-/// Text in a filter of numbers: no lookup takes it for an item, no insertion puts it in where it can be refused, and a filter that was read with the
-/// wrong encoding does not know its own items.
+/// Text in a filter of numbers: no lookup treats it as an item, no insertion that can fail accepts it, and a filter read with the wrong encoding answers
+/// *no* to its own items.
 #[test]
-fn what_has_no_form_is_no_item() {
+fn values_without_an_encoding_are_not_items() {
     let names: Vec<String> = (0..1_000).map(|i| format!("user-{i}")).collect();
     let right = Format::Guava.build(&names, 1_000, 0.01, ItemEncoding::Utf8).unwrap();
     let stream = written(Format::Guava, &right);
@@ -290,15 +290,15 @@ fn what_has_no_form_is_no_item() {
     let refused = numbers.insert("ada").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the filter's own program knows no such item: \"ada\" cannot be encoded as i64le"
+        "item cannot be encoded for this filter's format: \"ada\" cannot be encoded as i64le"
     );
     assert!(numbers.insert(&u64::MAX).is_err());
     assert_eq!(numbers.encode(), before);
     let some = numbers.insert_batch(&["8", "ada", "9"]).unwrap_err();
     assert_eq!(some, refused);
-    assert!(numbers.may_contain("8") && !numbers.may_contain("9"), "those in front of it are in");
+    assert!(numbers.may_contain("8") && !numbers.may_contain("9"), "the items before it were inserted");
     assert!(Format::Guava.build(["x"], 10, 0.01, ItemEncoding::F64Le).is_err());
-    // A kind by itself cannot refuse; what it took it finds.
+    // A bare kind cannot reject an item; whatever it accepted, it finds.
     let Filter::Bloom(mut bloom) = numbers else { panic!() };
     assert!(bloom.insert("ada") && bloom.may_contain("ada"));
 }

@@ -29,15 +29,15 @@ fn probes(case: &Value) -> Vec<(Given, bool)> {
         };
         return probes.iter().map(answered).collect();
     }
-    // The maker of the filter of no bytes says yes to every probe. The case lists none of those answers: there is nothing wrong
-    // about them, for the filter matches everything.
+    // The program that made the filter of no bytes answers yes to every probe. The case does not list those answers as false positives, because the
+    // filter matches everything.
     let everything = number(case, "filter_bytes") == 0;
     let wrong = offsets(case, "probe_false_positive_offsets");
     let probes = generated(&case["probes_generator"]);
     probes.into_iter().enumerate().map(|(i, probe)| (probe, everything || wrong.contains(&i))).collect()
 }
 
-/// Through our own format, which keeps what is a filter.
+/// Through our own format, which keeps every filter.
 fn through_ours(load: &FilterLoad) -> FilterLoad {
     let matcher = match &load.matcher {
         Matcher::Items(filter) => Matcher::Items(WideBloom::decode(&filter.encode()).unwrap()),
@@ -160,7 +160,7 @@ fn only_filters_of_bytes_are_written() {
 }
 
 #[test]
-fn what_has_no_room_is_not_written() {
+fn filters_above_the_limits_are_not_written() {
     let refusal = |load: &FilterLoad| bip37::write(load, &mut Vec::new()).unwrap_err();
     let everything = |bytes: usize, functions: u32| FilterLoad {
         matcher: Matcher::Everything { bytes: vec![0; bytes], functions, tweak: 0 },

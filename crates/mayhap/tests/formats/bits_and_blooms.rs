@@ -46,7 +46,7 @@ fn every_case_is_rebuilt_read_and_written() {
         assert_eq!(written(&exactly), binary, "{name}");
         assert_eq!(built.estimated_items(), number(&case, "approximated_size"), "{name}");
 
-        // Read from the bytes, from JSON, and from our own format behind each.
+        // Read from the bytes, from JSON, and from our own format after each.
         let read = bits_and_blooms::read(&binary, UTF8).unwrap();
         let from_json = bits_and_blooms::read_json(written_json(&read).as_bytes(), UTF8).unwrap();
         let ours = WideBloom::decode(&from_json.encode()).unwrap();
@@ -116,7 +116,7 @@ fn locations_are_those_of_go() {
 }
 
 #[test]
-fn what_go_would_not_make_is_refused() {
+fn filters_that_go_would_not_make_are_rejected() {
     assert_eq!(bits_and_blooms::create(0, 0.01, UTF8).unwrap_err().to_string().as_bytes()[..8], *b"capacity");
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
         assert!(matches!(bits_and_blooms::create(10, rate, UTF8), Err(BuildError::RateOutOfRange { .. })));
@@ -149,7 +149,7 @@ fn what_go_would_not_make_is_refused() {
     ));
     assert_eq!(read(&header(64, 1 << 40, 64)), Err(DecodeError::BadField { field: "k", got: 1 << 40 }));
     assert!(matches!(read(&header(0, 7, 0)), Err(DecodeError::Unbuildable(_))));
-    // Lengths far past what there is: as a header only.
+    // Lengths far above the input: in a header only.
     assert_eq!(
         read(&header(1 << 33, 7, 1 << 33)),
         Err(DecodeError::TooShort { need: 24 + (1 << 30), got: 32 })
@@ -164,14 +164,14 @@ fn what_go_would_not_make_is_refused() {
 }
 
 #[test]
-fn json_that_is_none_says_where() {
+fn errors_in_json_have_a_position() {
     let read = |json: &str| bits_and_blooms::read_json(json.as_bytes(), UTF8).map(drop);
     let good = written_json(&bits_and_blooms::create(5, 0.1, UTF8).unwrap());
     assert_eq!(read(&good), Ok(()));
     assert_eq!(
         read(&good.replacen('{', "{ \"more\": [1, 2],\n ", 1)),
         Ok(()),
-        "Go skips what it does not know, and white space"
+        "Go skips unknown fields and white space"
     );
     assert_eq!(read(""), Err(DecodeError::Malformed { what: "JSON with m, k and b", at: 0 }));
     assert!(matches!(read("{\n\"m\": x}"), Err(DecodeError::Malformed { at: 7, .. })));
@@ -194,7 +194,7 @@ fn json_that_is_none_says_where() {
 }
 
 #[test]
-fn filters_of_others_are_not_written() {
+fn filters_of_other_programs_are_not_written() {
     let bip37::Matcher::Items(other) = bip37::create(3, 0.01, 5, 0).unwrap().matcher else {
         panic!("it has bits")
     };
@@ -226,7 +226,7 @@ fn damaged_filters_are_survived() {
         use_it(bits_and_blooms::read(bytes, UTF8)?)
     });
     let json = written_json(&filter);
-    // White space behind JSON is JSON.
+    // White space after JSON is valid JSON.
     hostile::survives("bits-and-blooms, JSON", json.as_bytes(), &[], true, |bytes| {
         use_it(bits_and_blooms::read_json(bytes, UTF8)?)
     });

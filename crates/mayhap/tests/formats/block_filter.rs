@@ -17,7 +17,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap()
 }
 
-/// A hash as it is, from its shown form.
+/// Converts a displayed hash into its bytes.
 fn shown(hex: &str) -> [u8; 32] {
     let mut hash: [u8; 32] = array(&unhex(hex));
     hash.reverse();
@@ -43,7 +43,7 @@ fn all_ways(items: &[Given], bytes: &[u8], parameters: Parameters, key: [u8; 16]
         assert!(items.iter().all(|item| set.may_contain_hash(set.hash(item))), "{name}");
         let mut answers = Answers::default();
         set.may_contain_batch(items, &mut answers);
-        assert_eq!(answers.mayhaps(), items.len(), "{name}");
+        assert_eq!(answers.maybe_count(), items.len(), "{name}");
     }
     assert_eq!(block_filter::resembles(bytes, parameters), Resemblance::Could, "{name}");
     // Another key, another place.
@@ -87,7 +87,7 @@ fn the_blocks_of_the_bip_have_these_filters() {
         assert_eq!(header, shown(row[6].as_str().unwrap()), "{name}");
         assert_eq!(header, shown(text(case, "filter_header_hex")), "{name}");
     }
-    assert_eq!((cases.len(), rows.len()), (10, 11), "the first row says what the columns are");
+    assert_eq!((cases.len(), rows.len()), (10, 11), "the first row names the columns");
     println!("bitcoin/bip158_items.json: {} blocks", cases.len());
     println!("bitcoin/bip158_testnet-19.json: {} blocks", rows.len() - 1);
 }
@@ -130,7 +130,7 @@ fn sets_of_other_parameters_have_these_bytes_and_answers() {
 
 const CROWDED: Parameters = Parameters { low_bits: 1, values_per_item: 2 };
 
-/// Five hundred items share a thousand values, so many have the same one.
+/// Five hundred items share a thousand values, so many collide.
 fn crowded() -> Gcs {
     let items = (0..500).map(|i| format!("item {i}"));
     block_filter::build(items, CROWDED, [7; 16], ItemEncoding::Utf8).unwrap()
@@ -208,7 +208,7 @@ fn large_sets_keep_their_bytes() {
 }
 
 #[test]
-fn what_is_no_set_is_refused() {
+fn bytes_that_are_not_a_set_are_rejected() {
     let read = |bytes: &[u8]| block_filter::read(bytes, BASIC, [0; 16], ItemEncoding::Bytes);
     for (bytes, cause) in [
         (&[][..], DecodeError::TooShort { need: 1, got: 0 }),
@@ -232,7 +232,7 @@ fn what_is_no_set_is_refused() {
                 .is_err()
         );
     }
-    // A code so long that its number would not fit.
+    // A code so long that its number would overflow.
     let parameters = Parameters { low_bits: 56, values_per_item: 1 << 40 };
     let endless = [&[1][..], &[0xff; 32], &[0x00; 8]].concat();
     assert!(block_filter::read(&endless, parameters, [0; 16], ItemEncoding::Bytes).is_err());
@@ -260,7 +260,7 @@ fn sets_of_two_rules_do_not_mix() {
 
 /// Our own file of such a set with one number changed, its checksum made right again.
 #[test]
-fn forged_headers_of_our_own_are_refused() {
+fn forged_headers_of_our_own_format_are_rejected() {
     let honest = crowded().encode();
     let mut refused = 0;
     for at in (12..16).step_by(2).chain((48..136).step_by(8)) {
@@ -277,7 +277,7 @@ fn forged_headers_of_our_own_are_refused() {
             let checksum = mayhap::hash::named::xxhash::xxh3_64(&forged[..184], 0);
             forged[184..192].copy_from_slice(&checksum.to_le_bytes());
             if let Ok(set) = Gcs::decode(&forged) {
-                // The rate and the like may lie; what is written must still be a set.
+                // The rate may be wrong; the written bytes must still be a set.
                 panic!("byte {at} + {change}: {:?}", set.shape());
             }
             refused += 1;
@@ -296,7 +296,7 @@ fn damaged_sets_are_survived() {
             let _ = (set.may_contain("item 7"), set.expected_fpr(), set.values().last());
             let mut again = Vec::with_capacity(bytes.len());
             block_filter::write(&set, &mut again).unwrap();
-            assert_eq!(again, bytes, "whatever is read is written again");
+            assert_eq!(again, bytes, "a set that is read is written back unchanged");
             assert!(bytes[0] % 16 != 0 || Gcs::decode(&set.encode()).is_ok());
             Ok(())
         });

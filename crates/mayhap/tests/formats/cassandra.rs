@@ -15,7 +15,7 @@ fn item_and_hash(row: &Value) -> (Vec<u8>, [i64; 2]) {
     (unhex(text(row, "input_hex")), [word(0), word(1)])
 }
 
-/// The file as it is described, from nothing but the hash words.
+/// Builds the file as described, from the hash words alone.
 fn assembled(probes: u32, words: u32, hashes: &[[i64; 2]], order: BitOrder) -> Vec<u8> {
     let (bits, mut bitmap) = (i128::from(words) * 64, vec![0_u8; words as usize * 8]);
     for &[first, second] in hashes {
@@ -92,7 +92,7 @@ fn a_file_lies_as_drawn() {
     assert_eq!(assembled(3, 2, &[a], BitOrder::Since40), since);
     assert_eq!(written(&filter, BitOrder::Since40), since);
     assert_eq!(written(&filter, BitOrder::Before40), before);
-    // Read in the wrong order it is a filter all the same, of other items.
+    // Read in the wrong order it is still a filter, but of other items.
     let confused = cassandra::read(&since, BitOrder::Before40, ItemEncoding::Utf8).unwrap();
     assert!(!confused.may_contain("a"));
 }
@@ -126,7 +126,7 @@ fn sizes_follow_the_table() {
     assert_eq!(
         cassandra::size(10, 6.7e-5),
         Err(BuildError::RateTooLow { got: 6.7e-5, limit: 6.71e-5 }),
-        "Cassandra refuses it, too"
+        "Cassandra rejects it, too"
     );
     for chance in [0.0, 1.0, f64::NAN] {
         assert!(matches!(cassandra::size(10, chance), Err(BuildError::RateOutOfRange { .. })));
@@ -136,7 +136,7 @@ fn sizes_follow_the_table() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn bytes_that_are_not_a_file_are_rejected() {
     for (bytes, cause) in [
         ("", DecodeError::TooShort { need: 4, got: 0 }),
         ("00000005", DecodeError::TooShort { need: 8, got: 4 }),
@@ -178,7 +178,7 @@ fn damaged_files_are_survived() {
 }
 
 #[test]
-fn forged_files_of_our_own_do_no_harm() {
+fn forged_mayhap_files_are_harmless() {
     let mut filter = cassandra::create(10, 0.01, ItemEncoding::Utf8).unwrap();
     filter.insert("ada");
     hostile::survives_forged("cassandra", &filter.encode(), |bytes| {
@@ -197,5 +197,5 @@ fn forged_files_of_our_own_do_no_harm() {
     forged[72..80].copy_from_slice(&100_u64.to_le_bytes());
     hostile::seal(&mut forged);
     let refusal = cassandra::write(&Bloom::decode(&forged).unwrap(), BitOrder::Since40, &mut Vec::new());
-    assert!(refusal.unwrap_err().to_string().contains("bits besides whole words"));
+    assert!(refusal.unwrap_err().to_string().contains("bits after the last whole word"));
 }

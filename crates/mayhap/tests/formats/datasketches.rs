@@ -117,7 +117,7 @@ fn the_ones_are_counted_again_whatever_the_image_says() {
 
     let read = datasketches::read(&counted, ItemEncoding::Utf8).unwrap();
     assert_eq!((read.ones(), count(&read), written(&read)), (filter.ones(), counted.clone(), uncounted));
-    // What C++ leaves there when `query_and_update` follows `update`.
+    // The bytes that C++ leaves there when `query_and_update` follows `update`.
     counted[24] = 1;
     assert_eq!(datasketches::read(&counted, ItemEncoding::Utf8).unwrap().ones(), filter.ones());
     counted[24] = 193;
@@ -125,7 +125,7 @@ fn the_ones_are_counted_again_whatever_the_image_says() {
         datasketches::read(&counted, ItemEncoding::Utf8).unwrap_err(),
         DecodeError::BadField { field: "number of ones", got: 193 }
     );
-    // A filter laid out in place for items still to come is not in the short form.
+    // A filter allocated in place for future items does not have the short form.
     let mut in_place = counted[..32].to_vec();
     in_place[24] = 0;
     in_place.extend([0; 24]);
@@ -144,7 +144,7 @@ fn empty_text_is_ignored_and_never_found() {
     without.insert_batch(&["ada", "grace"]);
     assert_eq!(written(&filter), written(&without));
 
-    // Not even in a filter that says *mayhap* to everything else, and in none of the ways to ask.
+    // Not even in a filter that answers *maybe* to everything else, by no method of lookup.
     let mut full = written(&filter);
     full[32..].fill(0xff);
     for words in [3, 1 << 21] {
@@ -187,7 +187,7 @@ fn doubles_are_text_and_integers_any_width() {
 }
 
 #[test]
-fn the_libraries_size_alike_but_for_powers_of_two() {
+fn the_libraries_compute_the_same_sizes_except_for_powers_of_two() {
     for (n, fpp, java, cpp) in
         [(20, 0.01, (192, 7), (192, 7)), (1_000, 0.01, (9_586, 7), (9_586, 7)), (10, 0.5, (15, 2), (15, 1))]
     {
@@ -197,7 +197,7 @@ fn the_libraries_size_alike_but_for_powers_of_two() {
 }
 
 #[test]
-fn what_datasketches_refuses_is_refused() {
+fn numbers_that_datasketches_rejects_are_rejected() {
     let create = |n, fpp| datasketches::create(n, fpp, Library::Cpp, 0, ItemEncoding::Utf8);
     assert!(create(0, 0.01).is_err() && create(10, 0.0).is_err() && create(10, 1.0).is_err());
     assert!(matches!(
@@ -226,8 +226,8 @@ fn what_datasketches_refuses_is_refused() {
     assert_eq!(spoiled(&image, 1, &[2]), bad("version", 2));
     assert_eq!(spoiled(&image, 2, &[20]), bad("family", 20));
     assert_eq!(spoiled(&image, 3, &[5]), bad("flags", 5));
-    assert_eq!(spoiled(&image, 6, &[1]), bad("unused bytes behind the number of hashes", 1));
-    assert_eq!(spoiled(&image, 20, &[1]), bad("unused bytes behind the number of words", 1));
+    assert_eq!(spoiled(&image, 6, &[1]), bad("unused bytes after the number of hashes", 1));
+    assert_eq!(spoiled(&image, 20, &[1]), bad("unused bytes after the number of words", 1));
     assert_eq!(spoiled(&image, 16, &[1, 0, 0, 4]), bad("number of words", (1 << 26) + 1));
     assert_eq!(spoiled(&image, 16, &[0, 0, 0, 4]), DecodeError::TooShort { need: 32 + (1 << 29), got: 40 });
     assert!(matches!(spoiled(&image, 4, &[0, 0]), DecodeError::Unbuildable(_)), "no probes");
@@ -242,7 +242,7 @@ fn what_datasketches_refuses_is_refused() {
     let ours = Bloom::for_capacity(10, 0.01, 0).unwrap();
     let refusal = datasketches::write(&ours, &mut Vec::new()).unwrap_err();
     assert!(matches!(refusal, WriteError::OtherPlacement { .. }));
-    assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+    assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
     let seeded = datasketches::create_with_bits(64, 3, 1, ItemEncoding::Utf8).unwrap();
     assert!(filter(&[]).union(&seeded).is_err() && filter(&[]).union(&filter(&["ada"])).is_ok());
 }

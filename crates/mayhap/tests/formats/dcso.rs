@@ -23,7 +23,7 @@ fn written(filter: &Bloom, data: &[u8], packing: Packing) -> Vec<u8> {
     file
 }
 
-/// What is inside, as plain bytes.
+/// The uncompressed bytes.
 fn unpacked(file: &[u8]) -> Vec<u8> {
     let Dcso { filter, data, .. } = dcso::read(file, LIMIT).unwrap();
     written(&filter, &data, Packing::Plain)
@@ -46,7 +46,7 @@ fn check_case(case: &Value) {
     let mut built = dcso::create(n, p).unwrap();
     let (bits, probes_each) = dcso::size(n, p).unwrap();
     assert_eq!((bits, u64::from(probes_each)), (number(case, "m_bits"), number(case, "k")), "{name}");
-    assert_eq!(built.insert_batch(&items(case)), number(case, "N"), "{name}: N counts what changed a bit");
+    assert_eq!(built.insert_batch(&items(case)), number(case, "N"), "{name}: N counts insertions that changed a bit");
     let plain = written(&built, &data, Packing::Plain);
     assert_eq!(plain.len() as u64, 48 + 8 * number(case, "words") + data.len() as u64, "{name}");
 
@@ -78,7 +78,7 @@ fn check_case(case: &Value) {
     }
     assert_eq!(dcso::resembles(&file), Resemblance::Could, "{name}");
 
-    // Asked for one bit more of every item, the same file no longer knows them: the test can fail.
+    // With one more bit per item, the same file no longer finds them: the test can fail.
     if !items(case).is_empty() {
         let mut spoiled = plain;
         spoiled[24] += 1; // k
@@ -96,7 +96,7 @@ fn every_case_is_rebuilt_read_and_written() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_headers_are_rejected() {
     let specimen = bytes("dcso/words.bloom");
     let with = |at: usize, field: u64| {
         let mut file = specimen.clone();
@@ -121,7 +121,7 @@ fn what_cannot_be_is_refused() {
     for kept in 0..specimen.len() {
         assert!(matches!(dcso::read(&specimen[..kept], LIMIT), Err(DecodeError::TooShort { .. })), "{kept}");
     }
-    // The program ignores and forgets flags it does not know.
+    // The program ignores and drops unknown flags.
     let mut flagged = specimen.clone();
     flagged[1] = 0x11;
     assert_eq!(unpacked(&flagged), specimen);
@@ -168,7 +168,7 @@ fn nothing_is_unpacked_past_the_limit() {
         assert_eq!(refusal, DecodeError::UnpacksTooLarge { limit });
         assert!(refusal.to_string().contains(&limit.to_string()), "{refusal}");
     }
-    // The limit is for what is compressed; plain bytes are there already.
+    // The limit applies to compressed files; plain bytes are in memory already.
     assert!(dcso::read(&written(&filter, b"", Packing::Plain), 0).is_ok());
     // A header that speaks of more than so few bytes can unpack to is found out before memory is taken.
     let mut claims = written(&filter, b"", Packing::Plain);
@@ -184,7 +184,7 @@ fn compressed_files_are_whole() {
     let plain = bytes("dcso/words_data.bloom");
     let packed = gzip(&plain);
     assert_eq!(unpacked(&packed), plain);
-    // Two streams one behind the other are one file, as for every reader of gzip.
+    // Two concatenated streams are one file, as for every reader of gzip.
     let (start, end) = plain.split_at(50);
     assert_eq!(unpacked(&[gzip(start), gzip(end)].concat()), plain);
     let mut wrong_sum = packed.clone();
@@ -233,7 +233,7 @@ fn damaged_files_are_survived() {
     hostile::survives("dcso", &small_file(Packing::Plain), &FIELDS, true, |bytes| use_it(bytes, 0));
 }
 
-/// [`use_it`], within what the unpacker's window and tables take, and the longest name and extra field gzip has room for.
+/// [`use_it`], within the memory of the decompressor's window and tables, and of the longest name and extra field of gzip.
 fn use_packed(bytes: &[u8], limit: u64, damage: &Damage) -> Result<(), DecodeError> {
     let (read, used) = AllocMeter::measure(|| use_it(bytes, limit));
     assert!(used.peak_bytes < 192 << 10, "{damage}: {} bytes", used.peak_bytes);
@@ -241,7 +241,7 @@ fn use_packed(bytes: &[u8], limit: u64, damage: &Damage) -> Result<(), DecodeErr
     read
 }
 
-/// Nearly every damage breaks the sum, and what does not is one that no reader of gzip looks at.
+/// Nearly every damage breaks the checksum; the rest is ignored by every reader of gzip.
 #[test]
 fn damaged_gzip_is_found_out() {
     let packed = small_file(Packing::Gzip);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mayhap::codec::fast_filter::{self, Layout, xor};
+use mayhap::codec::fast_filter::{self, FuseLayout, xor};
 use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, DecodeError, Filter, Fingerprint,
@@ -20,7 +20,7 @@ fn key(i: u64) -> u64 {
     i.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Every question of a case with its answer.
+/// Every query of a case with its answer.
 fn questions(case: &Value) -> Vec<(u64, bool)> {
     let n = number(case, "n");
     let wrong: Vec<u64> = case["false_positive_probe_indexes"]
@@ -33,7 +33,7 @@ fn questions(case: &Value) -> Vec<(u64, bool)> {
     (1..=n + 5_000).map(|i| (key(i), i <= n || wrong.contains(&i))).collect()
 }
 
-/// What both kinds of filter can do.
+/// The operations of both kinds of filter.
 trait Asked: Sized {
     fn has(&self, item: u64) -> bool;
     fn has_text(&self, item: &str) -> bool;
@@ -78,7 +78,7 @@ macro_rules! asked {
 asked!(BinaryFuse);
 asked!(Xor);
 
-/// Asks everything there is to ask, in every way.
+/// Queries everything in every way.
 fn check_answers(filter: &impl Asked, questions: &[(u64, bool)], name: &str) {
     let items: Vec<u64> = questions.iter().map(|&(item, _)| item).collect();
     let answers = filter.has_all(&items);
@@ -90,19 +90,19 @@ fn check_answers(filter: &impl Asked, questions: &[(u64, bool)], name: &str) {
     }
 }
 
-fn fuse_bytes<F: Fingerprint>(filter: &BinaryFuse<F>, layout: Layout) -> Vec<u8> {
+fn fuse_bytes<F: Fingerprint>(filter: &BinaryFuse<F>, layout: FuseLayout) -> Vec<u8> {
     let mut written = Vec::new();
     fast_filter::write(filter, layout, &mut written).unwrap();
     written
 }
 
-fn xor_bytes<F: Fingerprint>(filter: &Xor<F>, layout: xor::Layout) -> Vec<u8> {
+fn xor_bytes<F: Fingerprint>(filter: &Xor<F>, layout: xor::XorLayout) -> Vec<u8> {
     let mut written = Vec::new();
     xor::write(filter, layout, &mut written).unwrap();
     written
 }
 
-fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
+fn check_fuse<F: Fingerprint>(file: &[u8], layout: FuseLayout, case: &Value) {
     let (name, n, questions) = (text(case, "file"), number(case, "n"), questions(case));
     let read: BinaryFuse<F> = fast_filter::read(file, layout, NUMBERS).unwrap();
     let ours = read.through_our_file();
@@ -110,7 +110,7 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
         assert_eq!(fuse_bytes(filter, layout), file, "{name}");
         check_answers(filter, &questions, name);
         let (capacity, inserted) = filter.counts();
-        let counted = matches!(layout, Layout::C | Layout::CPacked);
+        let counted = matches!(layout, FuseLayout::C | FuseLayout::CPacked);
         assert_eq!(inserted, if counted { n } else { 0 }, "{name}");
         assert!(capacity >= n && (capacity == n) == counted || !counted, "{name}: {capacity}");
         assert_eq!(filter.expected_fpr(), (-f64::from(F::BITS)).exp2());
@@ -121,8 +121,8 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
     assert_eq!(built.shape().segment_slots(), read.shape().segment_slots(), "{name}");
 
     // Through every other layout and back.
-    for other in [Layout::C, Layout::CPacked, Layout::Go, Layout::Xorf, Layout::XorfJson] {
-        if other == Layout::CPacked && F::BITS > 16 {
+    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson] {
+        if other == FuseLayout::CPacked && F::BITS > 16 {
             assert!(matches!(
                 fast_filter::write(&read, other, &mut Vec::new()),
                 Err(WriteError::NoRoom { limit: 16, .. })
@@ -132,10 +132,10 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
         let between = fuse_bytes(&read, other);
         assert_eq!(fast_filter::resembles(&between, other), Resemblance::Could, "{name} as {other:?}");
         let again: BinaryFuse<F> = fast_filter::read(&between, other, NUMBERS).unwrap();
-        assert_eq!(fuse_bytes(&again, Layout::Go), fuse_bytes(&read, Layout::Go), "{name} as {other:?}");
+        assert_eq!(fuse_bytes(&again, FuseLayout::Go), fuse_bytes(&read, FuseLayout::Go), "{name} as {other:?}");
         assert!((1..=n).all(|i| again.has(key(i))), "{name} as {other:?}");
     }
-    // Width and layout are not taken for others.
+    // Width and layout are not confused with others.
     assert_eq!(fast_filter::width(file, layout), Some(F::BITS), "{name}");
     assert!(fast_filter::read_any(file, layout, NUMBERS).is_ok(), "{name}");
     let narrow = fast_filter::read::<u8>(file, layout, NUMBERS);
@@ -143,9 +143,9 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
     let widest = fast_filter::read::<u32>(file, layout, NUMBERS);
     let as_expected = [narrow.is_ok(), wide.is_ok(), widest.is_ok()];
     assert_eq!(as_expected, [F::BITS == 8, F::BITS == 16, F::BITS == 32], "{name}");
-    for other in [Layout::C, Layout::CPacked, Layout::Go, Layout::Xorf, Layout::XorfJson] {
+    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson] {
         if other != layout {
-            assert!(fast_filter::read::<F>(file, other, NUMBERS).is_err(), "{name} taken for {other:?}");
+            assert!(fast_filter::read::<F>(file, other, NUMBERS).is_err(), "{name} read as {other:?}");
         }
     }
     // Another seed, other answers.
@@ -157,10 +157,10 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: Layout, case: &Value) {
 
 fn check_xor<F: Fingerprint>(file: &[u8], case: &Value) {
     let (name, n, questions) = (text(case, "file"), number(case, "n"), questions(case));
-    let layout = xor::Layout::C;
+    let layout = xor::XorLayout::C;
     let read: Xor<F> = xor::read(file, layout, NUMBERS).unwrap();
-    let json = xor_bytes(&read, xor::Layout::XorfJson);
-    let from_json: Xor<F> = xor::read(&json, xor::Layout::XorfJson, NUMBERS).unwrap();
+    let json = xor_bytes(&read, xor::XorLayout::XorfJson);
+    let from_json: Xor<F> = xor::read(&json, xor::XorLayout::XorfJson, NUMBERS).unwrap();
     let ours = read.through_our_file();
     for filter in [&read, &ours, &from_json] {
         assert_eq!(xor_bytes(filter, layout), file, "{name}");
@@ -193,10 +193,10 @@ fn every_case_is_read_written_and_asked() {
         assert_eq!(file.len() as u64, number(case, "len"));
         let (library, kind) = (text(case, "impl"), text(case, "kind"));
         let layout = match (library, kind.ends_with("_packed")) {
-            ("c", false) => Layout::C,
-            ("c", true) => Layout::CPacked,
-            ("go", false) => Layout::Go,
-            ("xorf", false) => Layout::Xorf,
+            ("c", false) => FuseLayout::C,
+            ("c", true) => FuseLayout::CPacked,
+            ("go", false) => FuseLayout::Go,
+            ("xorf", false) => FuseLayout::Xorf,
             other => panic!("{other:?} is not known"),
         };
         match kind.trim_end_matches("_packed") {
@@ -219,22 +219,22 @@ fn every_case_is_read_written_and_asked() {
 #[test]
 fn the_sample_of_json_is_read_and_written() {
     let sample = bytes("fuse/xorf_bfuse8_n3.serde.json");
-    let read: BinaryFuse8 = fast_filter::read(&sample, Layout::XorfJson, NUMBERS).unwrap();
-    assert_eq!(fuse_bytes(&read, Layout::XorfJson), sample.trim_ascii_end());
+    let read: BinaryFuse8 = fast_filter::read(&sample, FuseLayout::XorfJson, NUMBERS).unwrap();
+    assert_eq!(fuse_bytes(&read, FuseLayout::XorfJson), sample.trim_ascii_end());
     assert!((1..=3).all(|i| read.has(key(i))));
     // Slots no item took are random, but those of the items are these.
     let beside: BinaryFuse8 =
-        fast_filter::read(&bytes("fuse/xorf_bfuse8_n3.bin"), Layout::Xorf, NUMBERS).unwrap();
-    assert_eq!(fuse_bytes(&read, Layout::Xorf)[..20], fuse_bytes(&beside, Layout::Xorf)[..20]);
-    assert_eq!(fast_filter::width(&sample, Layout::XorfJson), None);
-    assert!(fast_filter::read_any(&sample, Layout::XorfJson, NUMBERS).is_err());
+        fast_filter::read(&bytes("fuse/xorf_bfuse8_n3.bin"), FuseLayout::Xorf, NUMBERS).unwrap();
+    assert_eq!(fuse_bytes(&read, FuseLayout::Xorf)[..20], fuse_bytes(&beside, FuseLayout::Xorf)[..20]);
+    assert_eq!(fast_filter::width(&sample, FuseLayout::XorfJson), None);
+    assert!(fast_filter::read_any(&sample, FuseLayout::XorfJson, NUMBERS).is_err());
     let text = String::from_utf8(sample).unwrap();
     for (from, to) in
         [("226,", "256,"), ("226,", ""), ("226,", "-1,"), ("_mask\":7", "_mask\":6"), ("seed", "sead")]
     {
         let spoiled = text.replacen(from, to, 1);
         assert_ne!(spoiled, text);
-        let refused = fast_filter::read::<u8>(spoiled.as_bytes(), Layout::XorfJson, NUMBERS);
+        let refused = fast_filter::read::<u8>(spoiled.as_bytes(), FuseLayout::XorfJson, NUMBERS);
         assert!(
             matches!(refused, Err(DecodeError::BadField { .. } | DecodeError::Malformed { .. })),
             "{from} -> {to}"
@@ -251,10 +251,10 @@ fn built_ones_are_right<F: Fingerprint>() {
         let band = expected + 6.0 * expected.sqrt() + 3.0;
         let fuse = fast_filter::build::<F, _>(twice(), NUMBERS).unwrap();
         let again: BinaryFuse<F> =
-            fast_filter::read(&fuse_bytes(&fuse, Layout::C), Layout::C, NUMBERS).unwrap();
+            fast_filter::read(&fuse_bytes(&fuse, FuseLayout::C), FuseLayout::C, NUMBERS).unwrap();
         assert_eq!((again.encode(), fuse.inserted()), (fuse.encode(), n), "{n}");
         let xor = xor::build::<F, _>(twice(), NUMBERS).unwrap();
-        let again: Xor<F> = xor::read(&xor_bytes(&xor, xor::Layout::C), xor::Layout::C, NUMBERS).unwrap();
+        let again: Xor<F> = xor::read(&xor_bytes(&xor, xor::XorLayout::C), xor::XorLayout::C, NUMBERS).unwrap();
         assert_eq!(xor.inserted(), n);
         assert!((0..n).all(|i| fuse.has(key(i)) && xor.has(key(i)) && again.has(key(i))), "{n}");
         let non_members = || (n..n + u64::from(non_members as u32)).map(key);
@@ -265,14 +265,14 @@ fn built_ones_are_right<F: Fingerprint>() {
 }
 
 #[test]
-fn what_is_built_here_holds_its_items_and_few_others() {
+fn built_filters_contain_their_items_and_few_others() {
     built_ones_are_right::<u8>();
     built_ones_are_right::<u16>();
     built_ones_are_right::<u32>();
 }
 
 #[test]
-fn items_that_are_no_numbers_are_hashed_to_one() {
+fn items_that_are_not_numbers_are_hashed_to_one() {
     let names: BinaryFuse16 = fast_filter::build(["ada", "grace", "barbara"], ItemEncoding::Utf8).unwrap();
     assert!(names.has_text("ada") && !names.has_text("alan"));
     let number = mayhap::hash::named::xxhash::xxh3_64(b"ada", 0);
@@ -282,7 +282,7 @@ fn items_that_are_no_numbers_are_hashed_to_one() {
     let eight: BinaryFuse16 = fast_filter::build(["8 bytes!"], ItemEncoding::Utf8).unwrap();
     assert!(eight.may_contain(&u64::from_le_bytes(*b"8 bytes!").to_le_bytes()));
     let other: BinaryFuse16 =
-        fast_filter::read(&fuse_bytes(&names, Layout::Go), Layout::Go, ItemEncoding::Utf16Le).unwrap();
+        fast_filter::read(&fuse_bytes(&names, FuseLayout::Go), FuseLayout::Go, ItemEncoding::Utf16Le).unwrap();
     assert!(!other.has_text("ada"), "the encoding matters");
 }
 
@@ -291,15 +291,15 @@ fn header(seed: u64, numbers: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn fields_that_disagree_are_refused() {
+fn inconsistent_fields_are_rejected() {
     let slots = |front: Vec<u8>| [front, vec![0; 12]].concat();
     let read = |layout, numbers: &[u32]| {
         fast_filter::read::<u8>(&slots(header(9, numbers)), layout, NUMBERS).map(|_| ())
     };
     let bad = |field, got| Err(DecodeError::BadField { field, got });
-    assert_eq!(read(Layout::C, &[2, 4, 1, 4, 12]), Ok(()));
-    assert_eq!(read(Layout::Go, &[4, 3, 1, 4, 12]), Ok(()));
-    assert_eq!(read(Layout::Xorf, &[4, 3, 4]), Ok(()));
+    assert_eq!(read(FuseLayout::C, &[2, 4, 1, 4, 12]), Ok(()));
+    assert_eq!(read(FuseLayout::Go, &[4, 3, 1, 4, 12]), Ok(()));
+    assert_eq!(read(FuseLayout::Xorf, &[4, 3, 4]), Ok(()));
     for (numbers, refusal) in [
         ([13, 4, 1, 4, 12], bad("size", 13)),
         ([2, 3, 1, 4, 12], bad("segment length", 3)),
@@ -314,43 +314,43 @@ fn fields_that_disagree_are_refused() {
         ([2, 2, 2, 4, 8], Err(DecodeError::TrailingBytes { extra: 4 })),
         ([u32::MAX; 5], bad("segment length", u64::from(u32::MAX))),
     ] {
-        assert_eq!(read(Layout::C, &numbers), refusal, "{numbers:?}");
+        assert_eq!(read(FuseLayout::C, &numbers), refusal, "{numbers:?}");
     }
-    assert_eq!(read(Layout::Go, &[4, 4, 1, 4, 12]), bad("segment length - 1", 4));
-    assert_eq!(read(Layout::Go, &[0, u32::MAX, 0, 0, 0]), bad("segment length - 1", u64::from(u32::MAX)));
+    assert_eq!(read(FuseLayout::Go, &[4, 4, 1, 4, 12]), bad("segment length - 1", 4));
+    assert_eq!(read(FuseLayout::Go, &[0, u32::MAX, 0, 0, 0]), bad("segment length - 1", u64::from(u32::MAX)));
     // Segments half as long as C would choose: Go tries that.
     let halved = [header(9, &[2, 1, 4, 8, 12]), vec![7; 12]].concat();
-    let halved: BinaryFuse8 = fast_filter::read(&halved, Layout::Go, NUMBERS).unwrap();
-    assert_eq!(fuse_bytes(&halved, Layout::C)[8..12], [0; 4], "no number of items leads to it");
-    let refusal = fast_filter::write(&halved, Layout::CPacked, &mut Vec::new()).unwrap_err();
+    let halved: BinaryFuse8 = fast_filter::read(&halved, FuseLayout::Go, NUMBERS).unwrap();
+    assert_eq!(fuse_bytes(&halved, FuseLayout::C)[8..12], [0; 4], "no number of items leads to it");
+    let refusal = fast_filter::write(&halved, FuseLayout::CPacked, &mut Vec::new()).unwrap_err();
     assert!(refusal.to_string().contains("follow from the number of items"), "{refusal}");
     assert_eq!(halved.through_our_file().encode(), halved.encode());
     // More slots than 32-bit numbers have room for.
     let huge = header(9, &[1 << 18, (1 << 18) - 1, 1 << 13, 1 << 31, (1 << 31) + (1 << 19)]);
-    assert!(fast_filter::read::<u8>(&huge, Layout::Go, NUMBERS).is_err());
+    assert!(fast_filter::read::<u8>(&huge, FuseLayout::Go, NUMBERS).is_err());
     for block in [0, 1 << 31, u64::MAX, u64::MAX / 3 + 1] {
         let file = [[0; 8], block.to_le_bytes()].concat();
-        let refused = xor::read::<u8>(&file, xor::Layout::C, NUMBERS);
+        let refused = xor::read::<u8>(&file, xor::XorLayout::C, NUMBERS);
         assert_eq!(refused.unwrap_err(), DecodeError::BadField { field: "block length", got: block });
     }
-    // The four bytes C has behind slots of 16 bits may be there or not, and be anything.
+    // The four extra bytes after C's slots of 16 bits are optional and may have any value.
     let file = bytes("fuse/c_bfuse16_n10.bin");
     let exact = &file[..file.len() - 4];
     let odd = [exact, &[1, 2, 3, 4]].concat();
     for variant in [exact, &odd] {
-        let read: BinaryFuse16 = fast_filter::read(variant, Layout::C, NUMBERS).unwrap();
-        assert_eq!(fuse_bytes(&read, Layout::C)[..exact.len()], *exact);
+        let read: BinaryFuse16 = fast_filter::read(variant, FuseLayout::C, NUMBERS).unwrap();
+        assert_eq!(fuse_bytes(&read, FuseLayout::C)[..exact.len()], *exact);
     }
     for extra in [1, 2, 3, 5, 8] {
         let long = [exact, &vec![0; extra]].concat();
-        assert!(fast_filter::read::<u16>(&long, Layout::C, NUMBERS).is_err(), "{extra}");
+        assert!(fast_filter::read::<u16>(&long, FuseLayout::C, NUMBERS).is_err(), "{extra}");
     }
 }
 
 #[test]
-fn packed_filters_that_could_not_be_packed_so_are_refused() {
+fn packed_filters_that_c_cannot_write_are_rejected() {
     let file = bytes("fuse/c_bfuse8_packed_n100.bin");
-    let read = |file: &[u8]| fast_filter::read::<u8>(file, Layout::CPacked, NUMBERS).map(|_| ());
+    let read = |file: &[u8]| fast_filter::read::<u8>(file, FuseLayout::CPacked, NUMBERS).map(|_| ());
     let mut zero = file.clone();
     zero[40] = 0;
     assert_eq!(read(&zero), Err(DecodeError::BadField { field: "packed slot", got: 0 }));
@@ -362,21 +362,21 @@ fn packed_filters_that_could_not_be_packed_so_are_refused() {
     assert_eq!(read(&empty), Ok(()));
     let stray = [header(9, &[0]), vec![0, 0b10_0000]].concat();
     assert_eq!(read(&stray), Err(DecodeError::StrayBit { bit: 13 }));
-    assert!(fast_filter::read::<u32>(&empty, Layout::CPacked, NUMBERS).is_err());
+    assert!(fast_filter::read::<u32>(&empty, FuseLayout::CPacked, NUMBERS).is_err());
 }
 
 #[test]
 fn filters_of_two_rules_do_not_mix() {
     let ours = BinaryFuse8::build(0..100_u64, 0).unwrap();
-    let refusal = fast_filter::write(&ours, Layout::Go, &mut Vec::new()).unwrap_err();
+    let refusal = fast_filter::write(&ours, FuseLayout::Go, &mut Vec::new()).unwrap_err();
     assert!(refusal.to_string().contains("FastFilter"), "{refusal}");
     let ours = Xor8::build(0..100_u64, 0).unwrap();
-    assert!(xor::write(&ours, xor::Layout::C, &mut Vec::new()).is_err());
+    assert!(xor::write(&ours, xor::XorLayout::C, &mut Vec::new()).is_err());
     // Their numbers with our slots are still not their filter.
     let theirs: BinaryFuse8 = fast_filter::build(0..100_u64, NUMBERS).unwrap();
     let between = BinaryFuse8::build(0..100_u64, *theirs.scheme()).unwrap();
     assert!(between.has(7) && between.through_our_file().has(7));
-    assert!(fast_filter::write(&between, Layout::Go, &mut Vec::new()).is_err());
+    assert!(fast_filter::write(&between, FuseLayout::Go, &mut Vec::new()).is_err());
     // A placement of theirs with a hash of ours, and the other way about.
     let forge = |bytes: Vec<u8>, at: usize, value: &[u8]| {
         let mut forged = bytes;
@@ -392,7 +392,7 @@ fn filters_of_two_rules_do_not_mix() {
     let bad = |field, got| Err(DecodeError::BadField { field, got });
     assert_eq!(forge(theirs.clone(), 56, &[7]), bad("inserted", 7));
     assert_eq!(forge(theirs.clone(), 56, &[0]), Ok(0), "not counted");
-    assert!(forge(theirs.clone(), 48, &[0; 8]).is_err(), "made for none");
+    assert!(forge(theirs.clone(), 48, &[0; 8]).is_err(), "a capacity of 0");
     assert_eq!(forge(theirs.clone(), 72 + 16, &[1]), bad("shards", 1));
     assert!(forge(theirs.clone(), 72 + 24, &[19]).is_err(), "segments too long");
     assert_eq!(forge(theirs, 72 + 8, &[0xff; 8]), Ok(100), "any seed will do");
@@ -403,7 +403,7 @@ fn no_items_make_a_filter_too() {
     let none: BinaryFuse32 = fast_filter::build(Vec::<u64>::new(), NUMBERS).unwrap();
     assert_eq!((none.inserted(), none.shape().slots()), (0, 12));
     assert!(!none.has(7));
-    assert_eq!(fuse_bytes(&none, Layout::C)[8..12], [0; 4]);
+    assert_eq!(fuse_bytes(&none, FuseLayout::C)[8..12], [0; 4]);
     assert_eq!(none.through_our_file().encode(), none.encode());
     let none: Xor32 = xor::build(Vec::<u64>::new(), NUMBERS).unwrap();
     assert_eq!((none.inserted(), none.shape().block_slots()), (0, 10));
@@ -411,10 +411,10 @@ fn no_items_make_a_filter_too() {
     assert!(one.has(5) && !one.has(6));
 }
 
-/// Damages a filter whose fields are these, and uses what is read of it all the same.
-fn fuse_survives<F: Fingerprint>(name: &str, specimen: &[u8], layout: Layout, fields: &[(usize, usize)]) {
-    // What C has behind 16 bits may be there or not, and text may end in spaces.
-    let free = layout == Layout::XorfJson || layout == Layout::C && F::BITS == 16;
+/// Damages a filter with these fields, and uses whatever is read.
+fn fuse_survives<F: Fingerprint>(name: &str, specimen: &[u8], layout: FuseLayout, fields: &[(usize, usize)]) {
+    // C's extra bytes after 16-bit slots are optional, and text may end in spaces.
+    let free = layout == FuseLayout::XorfJson || layout == FuseLayout::C && F::BITS == 16;
     hostile::survives(name, specimen, fields, free, |bytes| {
         let filter = fast_filter::read::<F>(bytes, layout, NUMBERS)?;
         let mut answers = Answers::default();
@@ -422,9 +422,9 @@ fn fuse_survives<F: Fingerprint>(name: &str, specimen: &[u8], layout: Layout, fi
         assert_eq!(answers.get(0), Some(filter.may_contain(&1_u64)));
         let mut again = Vec::with_capacity(bytes.len());
         fast_filter::write(&filter, layout, &mut again).unwrap();
-        // A size of 0 is as good as none, and another may be written for it.
-        let same = layout != Layout::C || bytes[8..12] != [0; 4];
-        assert!(free || !same || again == bytes, "whatever is read is written again");
+        // A size of 0 means unknown, and another may be written for it.
+        let same = layout != FuseLayout::C || bytes[8..12] != [0; 4];
+        assert!(free || !same || again == bytes, "a filter that is read is written back unchanged");
         assert!(bytes[0] % 16 != 0 || BinaryFuse::<F>::decode(&filter.encode()).is_ok());
         Ok(())
     });
@@ -433,28 +433,28 @@ fn fuse_survives<F: Fingerprint>(name: &str, specimen: &[u8], layout: Layout, fi
 #[test]
 fn damaged_fuse_filters_are_survived() {
     let fields = [(0, 8), (8, 4), (12, 4), (16, 4), (20, 4), (24, 4)];
-    fuse_survives::<u8>("c fuse 8", &bytes("fuse/c_bfuse8_n2.bin"), Layout::C, &fields);
+    fuse_survives::<u8>("c fuse 8", &bytes("fuse/c_bfuse8_n2.bin"), FuseLayout::C, &fields);
     let c = bytes("fuse/c_bfuse16_n2.bin");
-    fuse_survives::<u16>("c fuse 16", &c, Layout::C, &fields);
-    fuse_survives::<u32>("go fuse", &bytes("fuse/go_bfuse32_n2.bin"), Layout::Go, &fields);
-    fuse_survives::<u8>("xorf fuse", &bytes("fuse/xorf_bfuse8_n2.bin"), Layout::Xorf, &fields[..4]);
-    let small: BinaryFuse16 = fast_filter::read(&c, Layout::C, NUMBERS).unwrap();
-    fuse_survives::<u16>("packed fuse", &fuse_bytes(&small, Layout::CPacked), Layout::CPacked, &fields[..2]);
-    fuse_survives::<u16>("json fuse", &fuse_bytes(&small, Layout::XorfJson), Layout::XorfJson, &[]);
+    fuse_survives::<u16>("c fuse 16", &c, FuseLayout::C, &fields);
+    fuse_survives::<u32>("go fuse", &bytes("fuse/go_bfuse32_n2.bin"), FuseLayout::Go, &fields);
+    fuse_survives::<u8>("xorf fuse", &bytes("fuse/xorf_bfuse8_n2.bin"), FuseLayout::Xorf, &fields[..4]);
+    let small: BinaryFuse16 = fast_filter::read(&c, FuseLayout::C, NUMBERS).unwrap();
+    fuse_survives::<u16>("packed fuse", &fuse_bytes(&small, FuseLayout::CPacked), FuseLayout::CPacked, &fields[..2]);
+    fuse_survives::<u16>("json fuse", &fuse_bytes(&small, FuseLayout::XorfJson), FuseLayout::XorfJson, &[]);
 }
 
 #[test]
 fn damaged_xor_filters_are_survived() {
-    let xor: Xor8 = xor::read(&bytes("fuse/c_xor8_n1.bin"), xor::Layout::C, NUMBERS).unwrap();
+    let xor: Xor8 = xor::read(&bytes("fuse/c_xor8_n1.bin"), xor::XorLayout::C, NUMBERS).unwrap();
     for (name, layout, fields) in
-        [("c xor", xor::Layout::C, &[(0, 8), (8, 8)][..]), ("json xor", xor::Layout::XorfJson, &[])]
+        [("c xor", xor::XorLayout::C, &[(0, 8), (8, 8)][..]), ("json xor", xor::XorLayout::XorfJson, &[])]
     {
         let specimen = xor_bytes(&xor, layout);
-        hostile::survives(name, &specimen, fields, layout == xor::Layout::XorfJson, |bytes| {
+        hostile::survives(name, &specimen, fields, layout == xor::XorLayout::XorfJson, |bytes| {
             let filter = xor::read::<u8>(bytes, layout, NUMBERS)?;
             let _ = (filter.may_contain(&1_u64), filter.expected_fpr());
             let again = xor_bytes(&filter, layout);
-            assert!(layout == xor::Layout::XorfJson || again == bytes, "whatever is read is written again");
+            assert!(layout == xor::XorLayout::XorfJson || again == bytes, "a filter that is read is written back unchanged");
             assert!(bytes[0] % 16 != 0 || Xor8::decode(&filter.encode()).is_ok());
             Ok(())
         });

@@ -109,7 +109,7 @@ fn the_tables_of_parameters_are_reproduced() {
                     assert_eq!(bits.next_multiple_of(64), number(row, "bit_size"), "{row}");
                     assert_eq!(u64::from(k), number(row, "k"), "{row}");
                 }
-                // Guava refuses a filter of no bits, too.
+                // Guava rejects a filter of no bits, too.
                 Err(BuildError::BitsOutOfRange { got: 0, .. }) => assert_eq!(number(row, "bits"), 0, "{row}"),
                 Err(cause) => panic!("{row}: {cause}"),
             }
@@ -147,7 +147,7 @@ fn funnels_make_the_bytes_that_are_hashed() {
             assert_eq!(hash(ItemEncoding::Utf8, &item), text(row, "utf8_murmur3_128"));
             assert_eq!(hash(ItemEncoding::Utf16Le, &item), text(row, "unencoded_chars_murmur3_128"));
         } else {
-            // Half a character is no Rust text; whoever has such items passes their bytes.
+            // Half a character is not valid Rust text; pass the bytes of such items.
             let units: Vec<u16> = unhex(text(row, "utf16be_hex"))
                 .chunks(2)
                 .map(|unit| u16::from_be_bytes([unit[0], unit[1]]))
@@ -162,7 +162,7 @@ fn funnels_make_the_bytes_that_are_hashed() {
 }
 
 #[test]
-fn what_guava_refuses_is_refused() {
+fn numbers_that_guava_rejects_are_rejected() {
     let create = |n, fpp| guava::create(n, fpp, Rounding::Since33, Strategy::Mitz64, ItemEncoding::Utf8);
     assert!(create(1, 0.9).is_err(), "no bits");
     assert!(create(0, 0.01).is_ok(), "Guava takes 0 for 1");
@@ -181,7 +181,7 @@ fn what_guava_refuses_is_refused() {
     let ours = Bloom::for_capacity(10, 0.01, 0).unwrap();
     let refusal = guava::write(&ours, &mut Vec::new()).unwrap_err();
     assert!(matches!(refusal, WriteError::OtherPlacement { .. }));
-    assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+    assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
 }
 
 /// Guava counts bits in words: with a few more or fewer of them, every item would be looked for elsewhere.

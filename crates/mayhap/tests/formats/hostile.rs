@@ -7,9 +7,9 @@ use mayhap_testkit::corrupt::{Corruptor, Damage};
 /// Random flips of one specimen.
 const FLIPS: u64 = 1_000_000;
 
-/// Shows damaged copies of `bytes` to `read`, which reads and then uses what it got: cut anywhere, too long, every field in `fields`
-/// (offset, length) at its extremes, a million random flips. `read` may well read a damaged filter; most formats have no checksum.
-/// Cut or extended ones it must refuse, unless `length_is_free` says that the format cannot notice.
+/// Passes damaged copies of `bytes` to `read`, which reads and then uses the filter: truncated anywhere, too long, every field in `fields` (offset,
+/// length) at its extremes, a million random flips. `read` may accept a damaged filter; most formats have no checksum. It must reject truncated or
+/// extended ones, unless `length_is_free` tells that the format cannot detect them.
 pub(crate) fn survives(
     name: &str,
     bytes: &[u8],
@@ -17,7 +17,7 @@ pub(crate) fn survives(
     length_is_free: bool,
     read: impl Fn(&[u8]) -> Result<(), DecodeError>,
 ) {
-    read(bytes).unwrap_or_else(|cause| panic!("{name}: the specimen itself is refused: {cause}"));
+    read(bytes).unwrap_or_else(|cause| panic!("{name}: the undamaged specimen is rejected: {cause}"));
     let mut shown = 0_u64;
     let mut show = |bytes: &[u8], damage: &Damage| {
         shown += 1;
@@ -38,14 +38,14 @@ pub(crate) fn survives(
     println!("{name}: {shown} damaged copies survived");
 }
 
-/// Does what takes long for one in eight of the copies, by their bytes.
+/// Selects one in eight copies, by their bytes, for slow checks.
 pub(crate) fn now_and_then<R>(bytes: &[u8], what: impl FnOnce() -> R) {
     if bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte)) % 8 == 0 {
         what();
     }
 }
 
-/// Puts right checksums into the bytes of a `.mayhap` file of one leaf, as an attacker would.
+/// Writes correct checksums into the bytes of a `.mayhap` file of one leaf, as an attacker would.
 pub(crate) fn seal(bytes: &mut [u8]) {
     let Some((header, payload)) = bytes.split_first_chunk_mut::<192>() else { return };
     let sum = |bytes: &[u8]| mayhap::hash::named::xxhash::xxh3_64(bytes, 0).to_le_bytes();
@@ -66,7 +66,7 @@ pub(crate) fn encoding_of(scheme: &HashScheme) -> ItemEncoding {
 pub(crate) fn survives_forged(name: &str, bytes: &[u8], decode: impl Fn(&[u8]) -> bool) {
     let mut sealed = bytes.to_vec();
     seal(&mut sealed);
-    assert!(sealed == bytes && decode(bytes), "{name}: the specimen is refused, or sealed otherwise");
+    assert!(sealed == bytes && decode(bytes), "{name}: the specimen is rejected, or sealed differently");
     let fields = [(12, 2), (14, 2), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8), (88, 8), (136, 2)];
     let (mut shown, mut decoded) = (0, 0);
     let mut show = |bytes: &[u8], damage: &Damage| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::hostile;
 use crate::vectors::{json_lines, number, offsets, text, unhex};
 
-/// What both engines' cases hold: `items_hex`, or `item-0`, `item-1`, … as many as `n` says.
+/// The items of both engines' cases: `items_hex`, or `item-0`, `item-1`, … up to `n`.
 pub(crate) fn items(case: &Value) -> Vec<Vec<u8>> {
     match case["items_hex"].as_array() {
         Some(items) => items.iter().map(|hex| unhex(hex.as_str().unwrap())).collect(),
@@ -16,7 +16,7 @@ pub(crate) fn items(case: &Value) -> Vec<Vec<u8>> {
     }
 }
 
-/// `absent-0` to `absent-1999`, with the answers of the real program; none where it was not asked.
+/// `absent-0` to `absent-1999`, with the answers of the real program; empty if it was not queried.
 pub(crate) fn probes(case: &Value) -> Vec<(String, bool)> {
     if case["probe_false_positive_offsets"].is_null() {
         return Vec::new();
@@ -66,7 +66,7 @@ fn every_case_is_rebuilt_read_and_written() {
         }
     }
     assert_eq!(cases.len(), 21);
-    println!("leveldb.jsonl: {} cases, {answers} answers, {wrong} of them mayhap", cases.len());
+    println!("leveldb.jsonl: {} cases, {answers} answers, {wrong} of them maybe", cases.len());
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn sizes_are_leveldbs() {
 }
 
 #[test]
-fn what_leveldb_does_not_understand_is_refused() {
+fn filters_that_leveldb_does_not_support_are_rejected() {
     let read = |bytes: &[u8]| leveldb::read(bytes, ItemEncoding::Bytes).map(|filter| filter.shape().probes());
     assert_eq!(read(&[]), Err(DecodeError::TooShort { need: 2, got: 0 }));
     assert_eq!(read(&[6]), Err(DecodeError::TooShort { need: 2, got: 1 }));
@@ -146,7 +146,7 @@ fn what_leveldb_does_not_understand_is_refused() {
     assert_eq!(read(&[0xff, 30]), Ok(30), "one byte of bits is a filter, if not one LevelDB makes");
     let reserved = read(&[0xff, 31]).unwrap_err();
     assert!(matches!(reserved, DecodeError::Unsupported { .. }));
-    assert_eq!(reserved.to_string(), "a LevelDB filter of more than 30 probes cannot be read");
+    assert_eq!(reserved.to_string(), "unsupported: a LevelDB filter of more than 30 probes");
     // In a block those are answered as LevelDB answers.
     for (filter, answer) in [("ff1f", true), ("ff00", true), ("06", false), ("0006", false), ("ff06", true)] {
         let block = unhex(&format!("{filter}00000000{:02x}0000000b", filter.len() / 2));
@@ -185,7 +185,7 @@ fn other_filters_are_not_written() {
 
 #[test]
 fn damaged_filters_are_survived() {
-    // So few bits set that nobody computes a rate for long.
+    // So few bits set that computing the rate is fast.
     let mut filter = leveldb::create(10, 60, ItemEncoding::Utf8).unwrap();
     filter.insert("ada");
     let bytes = written(&filter);
@@ -221,7 +221,7 @@ fn damaged_blocks_are_survived() {
 }
 
 #[test]
-fn forged_files_of_our_own_do_no_harm() {
+fn forged_mayhap_files_are_harmless() {
     let mut filter = leveldb::create(10, 40, ItemEncoding::Utf8).unwrap();
     filter.insert("ada");
     hostile::survives_forged("leveldb", &filter.encode(), |bytes| {
@@ -235,7 +235,7 @@ fn forged_files_of_our_own_do_no_harm() {
         }
         true
     });
-    for (at, value, field) in [(72, 401_u64, "bits besides whole bytes"), (80, 31, "number of probes")] {
+    for (at, value, field) in [(72, 401_u64, "bits after the last whole byte"), (80, 31, "number of probes")] {
         let mut forged = filter.encode();
         forged[at..at + 8].copy_from_slice(&value.to_le_bytes());
         hostile::seal(&mut forged);

@@ -1,7 +1,7 @@
-//! The filters of other programs, read and written: every case of `tests/vectors`, byte for byte and answer for answer, and what no
-//! program ever wrote.
+//! The filters of other programs, read and written: every case of `tests/vectors`, byte for byte and answer for answer, and data that no program ever
+//! wrote.
 //!
-//! Each module ends its test of the vectors by saying how many of which it ran.
+//! Each module prints the number of vectors it ran.
 
 mod any_format;
 mod hostile;

@@ -76,7 +76,7 @@ fn every_filter_of_every_file_is_listed_and_read() {
 }
 
 #[test]
-fn floats_are_asked_for_as_text_or_bytes() {
+fn floats_are_queried_as_text_or_bytes() {
     let bytes = bytes("parquet_sbbf/pyarrow.parquet");
     let mut file = open(&bytes).unwrap();
     let third = 3.0_f64 / 7.0;
@@ -90,7 +90,7 @@ fn floats_are_asked_for_as_text_or_bytes() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_told_so() {
+fn unanswerable_queries_are_errors() {
     let bytes = bytes("parquet_sbbf/rust.parquet");
     let mut file = open(&bytes).unwrap();
     let refusal = |result: Result<Vec<InRowGroup>, ParquetError>| result.unwrap_err().to_string();
@@ -108,11 +108,11 @@ fn what_cannot_be_answered_is_told_so() {
     let end = encrypted.len();
     encrypted[end - 1] = b'E';
     let refusal = open(&encrypted).unwrap_err();
-    let expected = "footer of the Parquet file: a Parquet file with an encrypted footer cannot be read";
+    let expected = "footer of the Parquet file: unsupported: a Parquet file with an encrypted footer";
     assert_eq!(refusal.to_string(), expected);
 }
 
-/// Footers as a writer would make them, of what is given here.
+/// Builds footers as a writer would, from the given parts.
 mod forge {
     /// A number in zigzag form.
     pub(super) fn number(number: i64) -> Vec<u8> {
@@ -151,7 +151,7 @@ mod forge {
         field(id, 12, &bare(fields))
     }
 
-    /// A structure that is no field.
+    /// A structure that is not a field.
     pub(super) fn bare(fields: &[Vec<u8>]) -> Vec<u8> {
         [&fields.concat()[..], &[0]].concat()
     }
@@ -191,15 +191,14 @@ mod forge {
     }
 }
 
-/// A filter that holds these items, as it stands in a file.
+/// A filter with these items, as stored in a file.
 fn blob_of<I: Item>(blocks: u64, items: ItemEncoding, held: &[I]) -> Vec<u8> {
     let mut filter = sbbf::with_blocks(blocks, items).unwrap();
     filter.insert_batch(held);
     written(&filter)
 }
 
-/// Two row groups and three columns, one of them nested and unsigned, one without a filter; the filter of the second row group does
-/// not say its length.
+/// Two row groups and three columns, one of them nested and unsigned, one without a filter; the filter of the second row group has no length.
 fn forged() -> Vec<u8> {
     use forge::{chunk, group, i32, leaf, list, row_group, structure, text};
     let first = blob_of(3, ItemEncoding::U64Le, &[u64::MAX, 7]);
@@ -239,7 +238,7 @@ fn forged() -> Vec<u8> {
 }
 
 #[test]
-fn row_groups_columns_and_types_are_told_apart() {
+fn row_groups_columns_and_types_are_distinguished() {
     let bytes = forged();
     let mut file = open(&bytes).unwrap();
     assert_eq!(file.row_groups(), [10, 20]);
@@ -271,21 +270,21 @@ fn row_groups_columns_and_types_are_told_apart() {
     let elsewhere = file.filters()[3].clone();
     assert_eq!(
         file.read(&elsewhere).unwrap_err().to_string(),
-        "filter of column name in row group 1: a filter that is in another file cannot be read"
+        "filter of column name in row group 1: unsupported: a filter stored in another file"
     );
     assert_eq!(file.read(&file.filters()[0].clone()).unwrap().shape().blocks(), 3);
 }
 
-/// One column and one row group with a filter right behind the magic.
+/// One column and one row group with a filter directly after the magic number.
 fn simple(chunk: Vec<u8>, body: &[u8]) -> Vec<u8> {
     use forge::{group, leaf, list, row_group};
     let schema = [group("root", 1), leaf("x", 1, &[])];
     forge::file(body, &[list(2, &schema), list(4, &[row_group(1, &[chunk])])])
 }
 
-/// A path is said once and shared by all row groups; an error that named every filter would say it as often as there are any.
+/// A path is stored once and shared by all row groups; an error that listed every filter would repeat it for each.
 #[test]
-fn a_wrong_column_costs_little() {
+fn an_error_for_a_wrong_column_is_small() {
     use forge::{group, i32, i64, leaf, list, row_group, structure};
     let name = "n".repeat(120);
     let mut schema: Vec<Vec<u8>> = (0..60).map(|_| group(&name, 1)).collect();
@@ -302,7 +301,7 @@ fn a_wrong_column_costs_little() {
 }
 
 #[test]
-fn encrypted_and_impossible_filters_are_refused() {
+fn encrypted_and_impossible_filters_are_rejected() {
     use forge::{chunk, structure, text};
     let body = blob_of(1, ItemEncoding::I32Le, &[7_i32]);
     let length = body.len() as i64;
@@ -343,7 +342,7 @@ fn encrypted_and_impossible_filters_are_refused() {
 }
 
 #[test]
-fn schemas_that_do_not_add_up_are_refused() {
+fn inconsistent_schemas_are_rejected() {
     use forge::{group, i32, leaf, list, row_group};
     let of = |schema: &[Vec<u8>], groups: &[Vec<u8>]| {
         open(&forge::file(&[], &[list(2, schema), list(4, groups)])).map(|file| file.filters().len())
@@ -381,7 +380,7 @@ fn schemas_that_do_not_add_up_are_refused() {
     assert_eq!(ambiguous.to_string(), "the Parquet file has two columns a.b");
 }
 
-/// Reads all there is, and asks every column.
+/// Reads everything, and queries every column.
 fn use_all(bytes: &[u8]) -> Result<(), ParquetError> {
     let mut file = open(bytes)?;
     let filters = file.filters().to_vec();
@@ -403,7 +402,7 @@ fn use_all(bytes: &[u8]) -> Result<(), ParquetError> {
     result
 }
 
-/// Damages only what is read: a flip in a data page changes nothing.
+/// Damages only the parts that are read: a flip in a data page changes nothing.
 fn survives(name: &str, file: &[u8], parts: &[Range<usize>], flips: u64) {
     use_all(file).unwrap();
     let limit = file.len() as u64 * 16 + (64 << 10);
@@ -436,7 +435,7 @@ fn survives(name: &str, file: &[u8], parts: &[Range<usize>], flips: u64) {
     let reach: Vec<usize> = parts.iter().cloned().flatten().collect();
     let (mut rng, mut copy) = (Rng::new(11), file.to_vec());
     for _ in 0..flips {
-        // One to three bytes: damage that makes up for other damage goes further.
+        // One to three bytes: damage that compensates other damage gets further.
         let places: Vec<usize> =
             (0..=rng.below(3)).map(|_| reach[rng.below(reach.len() as u64) as usize]).collect();
         places.iter().for_each(|&at| copy[at] ^= 1 + rng.below(255) as u8);
@@ -475,7 +474,7 @@ fn damaged_files_of_real_writers_are_survived() {
     }
 }
 
-/// A file of which only the end is there, behind two tebibytes of nothing: none of that is read or allocated.
+/// A file that has only its end, after a hole of two tebibytes: the hole is neither read nor allocated.
 #[test]
 fn the_size_of_the_file_does_not_matter() {
     use std::io::{Read, Result, Seek, SeekFrom};
@@ -489,7 +488,7 @@ fn the_size_of_the_file_does_not_matter() {
 
     impl Read for Hole<'_> {
         fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-            let at = self.at.checked_sub(self.before).expect("nobody reads the hole") as usize;
+            let at = self.at.checked_sub(self.before).expect("the hole is never read") as usize;
             let count = (&self.end[at..]).read(out)?;
             self.at += count as u64;
             self.read += count as u64;
@@ -525,9 +524,9 @@ fn the_size_of_the_file_does_not_matter() {
     }
 }
 
-/// What `DecodeError` says of a form we do not read.
+/// The text of `DecodeError` for an unsupported form.
 #[test]
 fn unsupported_forms_are_named() {
     let refusal = DecodeError::Unsupported { what: "the filter of an encrypted column" };
-    assert_eq!(refusal.to_string(), "the filter of an encrypted column cannot be read");
+    assert_eq!(refusal.to_string(), "unsupported: the filter of an encrypted column");
 }

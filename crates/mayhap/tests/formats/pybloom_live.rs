@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 use mayhap::codec::Resemblance;
-use mayhap::codec::pybloom_live::{self, PybloomScalable, Version};
+use mayhap::codec::pybloom_live::{self, PybloomScalable, PybloomVersion};
 use mayhap::hash::named::NamedHash;
 use mayhap::{Answers, BuildError, DecodeError, Filter, ItemEncoding, WideBloom};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::vectors::{Given, bytes, float, items, json, number, probes, text};
 
 const UTF8: ItemEncoding = ItemEncoding::Utf8;
 
-/// The file of a case, taken out of its gzip if it is in one.
+/// The file of a case, decompressed if it is gzip.
 fn file(case: &Value) -> Vec<u8> {
     let name = text(case, "file");
     let stored = bytes(&format!("python/{name}"));
@@ -31,12 +31,12 @@ fn file(case: &Value) -> Vec<u8> {
 }
 
 /// The two tables and the version that wrote each.
-const TABLES: [(&str, Version, Version); 2] = [
-    ("python/pybloom_live_3.1.0.json", Version::V3, Version::V4),
-    ("python/pybloom_live_4.0.0.json", Version::V4, Version::V3),
+const TABLES: [(&str, PybloomVersion, PybloomVersion); 2] = [
+    ("python/pybloom_live_3.1.0.json", PybloomVersion::V3, PybloomVersion::V4),
+    ("python/pybloom_live_4.0.0.json", PybloomVersion::V4, PybloomVersion::V3),
 ];
 
-fn check_case(case: &Value, version: Version, other: Version) {
+fn check_case(case: &Value, version: PybloomVersion, other: PybloomVersion) {
     let name = text(case, "name");
     let file = file(case);
     let read = pybloom_live::read(&file, version, UTF8).unwrap();
@@ -47,7 +47,7 @@ fn check_case(case: &Value, version: Version, other: Version) {
     assert_eq!(read.target_fpr(), float(case, "error_rate"), "{name}");
     assert_eq!(read.inserted(), number(case, "count"), "{name}");
 
-    // Built anew from the items: every bit, and what was counted.
+    // Rebuilt from the items: every bit and the count are equal.
     let mut built = read.try_clone().unwrap();
     built.clear();
     assert_eq!(built.insert_batch(&items(case)), number(case, "count"), "{name}");
@@ -73,7 +73,7 @@ fn check_case(case: &Value, version: Version, other: Version) {
     assert!(items(case).iter().any(|item| !confused.may_contain(item)), "{name}: the encoding matters");
 }
 
-fn check_scalable(case: &Value, version: Version) {
+fn check_scalable(case: &Value, version: PybloomVersion) {
     let file = file(case);
     let read = pybloom_live::read_scalable(&file, version, UTF8).unwrap();
     assert_eq!(u64::from(read.growth), number(case, "mode"));
@@ -96,10 +96,10 @@ fn check_scalable(case: &Value, version: Version) {
     read.may_contain_batch(&asked, &mut answers);
     assert!(answers.iter().eq(probed.iter().map(|(_, answer)| *answer)));
     assert_eq!((read.inserted(), read.capacity()), (985, 2_100));
-    let wrong = answers.mayhaps() as f64 / probed.len() as f64;
+    let wrong = answers.maybe_count() as f64 / probed.len() as f64;
     assert!((read.expected_fpr() / wrong - 1.0).abs() < 0.25, "{} and {wrong}", read.expected_fpr());
 
-    // Built anew: every item goes into the first filter that is not full, unless some filter has it already.
+    // Rebuilt: every item is inserted into the first filter that is not full, unless one of the filters contains it already.
     let mut layers: Vec<WideBloom> = read.layers.iter().map(|layer| layer.try_clone().unwrap()).collect();
     layers.iter_mut().for_each(WideBloom::clear);
     for item in items(case) {
@@ -112,7 +112,7 @@ fn check_scalable(case: &Value, version: Version) {
     }
     assert_eq!(pybloom_live::resembles_scalable(&file), Resemblance::Could);
     assert_eq!(pybloom_live::resembles(&file), Resemblance::No);
-    let confused = pybloom_live::read_scalable(&file, Version::V3, UTF8).unwrap();
+    let confused = pybloom_live::read_scalable(&file, PybloomVersion::V3, UTF8).unwrap();
     assert!(items(case).iter().any(|item| !confused.may_contain(item)), "the version matters");
 }
 
@@ -150,14 +150,14 @@ fn made_scalable(growth: i32, ratio: f64, layers: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn numbers_are_the_text_they_print_as() {
-    let mut filter = pybloom_live::read(&made(0.01, [7, 28, 20, 0], 25), Version::V4, UTF8).unwrap();
+    let mut filter = pybloom_live::read(&made(0.01, [7, 28, 20, 0], 25), PybloomVersion::V4, UTF8).unwrap();
     filter.insert(&7_u32);
     assert!(filter.may_contain("7") && filter.may_contain(&7_i64) && !filter.may_contain(&8_i64));
 }
 
 #[test]
-fn what_no_version_wrote_is_refused() {
-    let read = |file: &[u8]| pybloom_live::read(file, Version::V4, UTF8).map(drop);
+fn files_that_no_version_wrote_are_rejected() {
+    let read = |file: &[u8]| pybloom_live::read(file, PybloomVersion::V4, UTF8).map(drop);
     assert_eq!(read(&made(0.5, [1, 3, 2, 0], 1)), Ok(()));
     for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
         let refusal = read(&made(rate, [1, 3, 2, 0], 1));
@@ -188,14 +188,14 @@ fn what_no_version_wrote_is_refused() {
     stray[40] = 0b1000;
     assert_eq!(read(&stray), Err(DecodeError::StrayBit { bit: 3 }));
     // Python does not check the count; neither overflows here.
-    let counted = pybloom_live::read(&made(0.5, [1, 3, 2, u64::MAX], 1), Version::V3, UTF8).unwrap();
+    let counted = pybloom_live::read(&made(0.5, [1, 3, 2, u64::MAX], 1), PybloomVersion::V3, UTF8).unwrap();
     assert_eq!(counted.inserted(), 1 << 62);
     assert!(counted.expected_fpr() <= 1.0);
 }
 
 #[test]
 fn chains_are_checked_link_by_link() {
-    let read = |file: &[u8]| pybloom_live::read_scalable(file, Version::V4, UTF8);
+    let read = |file: &[u8]| pybloom_live::read_scalable(file, PybloomVersion::V4, UTF8);
     let empty = read(&made_scalable(2, 0.9, &[])).unwrap();
     assert!(empty.layers.is_empty() && !empty.may_contain("anything"));
     assert_eq!((empty.inserted(), empty.capacity(), empty.expected_fpr()), (0, 0, 0.0));
@@ -220,7 +220,7 @@ fn chains_are_checked_link_by_link() {
     let mut shifted = file;
     shifted[32] -= 1;
     shifted[40] += 1;
-    assert!(read(&shifted).is_err(), "each filter is as long as its own fields say");
+    assert!(read(&shifted).is_err(), "the length of each filter must match its fields");
 }
 
 fn use_chain(filter: &PybloomScalable) {
@@ -232,7 +232,7 @@ fn damaged_files_are_survived() {
     let mut file = made(0.01, [7, 28, 20, 3], 25);
     file[41..60].fill(0x5a);
     let fields = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8)];
-    for version in [Version::V3, Version::V4] {
+    for version in [PybloomVersion::V3, PybloomVersion::V4] {
         hostile::survives("pybloom_live", &file, &fields, false, |bytes| {
             let mut filter = pybloom_live::read(bytes, version, UTF8)?;
             filter.insert("grace");
@@ -244,7 +244,7 @@ fn damaged_files_are_survived() {
     let chain = made_scalable(2, 0.9, &[made(0.5, [1, 3, 2, 2], 1), made(0.25, [2, 5, 4, 1], 2)]);
     let fields = [(0, 4), (4, 8), (12, 8), (20, 8), (28, 4), (32, 8), (40, 8), (48, 8), (56, 8), (64, 8)];
     hostile::survives("pybloom_live, scalable", &chain, &fields, false, |bytes| {
-        use_chain(&pybloom_live::read_scalable(bytes, Version::V4, UTF8)?);
+        use_chain(&pybloom_live::read_scalable(bytes, PybloomVersion::V4, UTF8)?);
         Ok(())
     });
 }

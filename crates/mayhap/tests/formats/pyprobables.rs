@@ -7,7 +7,7 @@ use mayhap::{BuildError, DecodeError, Filter, ItemEncoding, WideBloom};
 use crate::hostile;
 use crate::vectors::{bytes, items, json, number, probes, text};
 
-/// What Python's `str` is hashed as.
+/// The hashed form of Python's `str`.
 const CODE_POINTS: ItemEncoding = ItemEncoding::Utf32Le;
 
 /// The same filter as `export_hex` gives it.
@@ -35,7 +35,7 @@ fn every_case_is_read_and_rebuilt() {
         assert_eq!(read.target_fpr() as f32, text(case, "fpr").parse::<f32>().unwrap(), "{name}");
         assert_eq!(read.inserted(), number(case, "elements_added"), "{name}");
 
-        // Built anew from the items, every bit. Python counts all items, not only those that changed something.
+        // Rebuilt from the items, every bit is equal. Python counts all items, not only those that changed a bit.
         let mut built = read.try_clone().unwrap();
         built.clear();
         assert!(built.insert_batch(&items(case)) <= read.inserted(), "{name}");
@@ -78,7 +78,7 @@ fn the_encoding_matters_where_text_is_not_ascii() {
     // Whoever has the code points passes them as bytes.
     let encoded: Vec<u8> = "café".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     assert!(points.may_contain(&encoded) && !points.may_contain("café".as_bytes()));
-    // Bytes that are no whole code points are some item, too.
+    // Bytes that are not whole code points are an item, too.
     assert!(!points.may_contain(b"abcde"));
 }
 
@@ -91,7 +91,7 @@ fn made(bits: usize, estimated: u64, added: u64, rate: f32) -> Vec<u8> {
 }
 
 #[test]
-fn what_python_would_not_make_is_refused() {
+fn filters_that_python_would_not_make_are_rejected() {
     let read = |file: &[u8]| pyprobables::read(file, CODE_POINTS).map(drop);
     assert_eq!(read(&made(24, 20, 0, 0.01)), Ok(()));
     assert_eq!(read(&made(25, 20, 0, 0.01)), Err(DecodeError::TrailingBytes { extra: 1 }));
@@ -127,7 +127,7 @@ fn what_python_would_not_make_is_refused() {
 }
 
 #[test]
-fn text_that_is_no_hexadecimal_digits_says_where() {
+fn errors_in_hexadecimal_text_have_a_position() {
     let good = hex(&made(24, 20, 0, 0.01));
     let read = |hex: &str| pyprobables::read_hex(hex, CODE_POINTS).map(drop);
     let what = "pairs of hexadecimal digits";

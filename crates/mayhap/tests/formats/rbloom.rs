@@ -25,7 +25,7 @@ fn every_case_is_read_and_rebuilt() {
         assert_eq!(filter.placement(), BloomPlacement::Rbloom, "{name}");
         assert_eq!(filter.estimated_items(), float(case, "approx_items").round() as u64, "{name}");
 
-        // Built anew from the items, every bit.
+        // Rebuilt from the items, every bit is equal.
         let mut built = filter.try_clone().unwrap();
         built.clear();
         built.insert_batch(&items(case));
@@ -51,7 +51,7 @@ fn every_case_is_read_and_rebuilt() {
 }
 
 #[test]
-fn what_is_no_filter_is_refused() {
+fn bytes_that_are_not_a_filter_are_rejected() {
     let made = |probes: u64, bytes: usize| [&probes.to_le_bytes()[..], &vec![0; bytes]].concat();
     assert!(read(&made(1, 1)).is_ok() && read(&made(255, 1)).is_ok());
     assert_eq!(read(&[0; 7]).unwrap_err(), DecodeError::TooShort { need: 8, got: 7 });
@@ -66,7 +66,7 @@ fn what_is_no_filter_is_refused() {
 #[test]
 fn damaged_files_are_survived() {
     let file = [&2_u64.to_le_bytes()[..], &[0x5a; 24]].concat();
-    // Whatever is behind the first eight bytes is bits.
+    // All bytes after the first eight are bits.
     hostile::survives("rbloom", &file, &[(0, 8)], true, |bytes| {
         let mut filter = read(bytes)?;
         filter.insert("grace");

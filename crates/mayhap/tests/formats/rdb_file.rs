@@ -1,13 +1,13 @@
 //! Whole RDB files: the one that a real RedisBloom saved, and files by hand with every type of value there is.
 
-use mayhap::codec::redis_rdb::{self, Entry, EntryValue, FileError, FileReader, Value, ValueType};
+use mayhap::codec::redis_rdb::{self, Entry, EntryValue, RdbFileError, FileReader, Value, ValueType};
 use mayhap_testkit::alloc_meter::AllocMeter;
 
 use crate::vectors::{bytes, json, text, unhex};
 
 const LIMIT: u64 = 1 << 26;
 
-fn entries(file: &[u8]) -> Result<Vec<Entry>, FileError> {
+fn entries(file: &[u8]) -> Result<Vec<Entry>, RdbFileError> {
     FileReader::new(file, LIMIT)?.collect()
 }
 
@@ -24,7 +24,7 @@ fn every_key_of_a_real_file_answers_as_its_server_did() {
         let EntryValue::RedisBloom(value_type, payload) = &entry.value else { panic!("{entry:?}") };
         let family = if *value_type == ValueType::Bloom { "BF" } else { "CF" };
         assert_eq!(family, text(key, "family"));
-        // All but the version and the checksum is what the server's own DUMP said.
+        // Except for the version and the checksum, equal to the server's own DUMP.
         let said = unhex(text(key, "dump_payload"));
         assert_eq!(payload[..payload.len() - 10], said[..said.len() - 10]);
         let value = redis_rdb::read_dump(payload, LIMIT).unwrap();
@@ -44,7 +44,7 @@ fn every_key_of_a_real_file_answers_as_its_server_did() {
     println!("redisbloom_rdb/expected.json: {} keys, {asked} answers", entries.len());
 }
 
-/// A file by hand, with a checksum of zero: none was written.
+/// A hand-made file without a checksum (zero).
 fn file(head: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, &[255], &[0; 8]].concat()
 }
@@ -107,7 +107,7 @@ fn values_of_every_other_type_are_stepped_over_and_named() {
     for (value_type, value, _) in others() {
         body.extend([&[value_type][..], &string(format!("key-{value_type}").as_bytes()), &value].concat());
     }
-    // A string after all of them is found where it is.
+    // A string after all of them is found at its position.
     body.extend([&[0][..], &string(b"last"), &string(b"here")].concat());
     let read = entries(&file("REDIS0012", &body)).unwrap();
     for ((value_type, _, name), entry) in others().iter().zip(&read) {
@@ -117,7 +117,7 @@ fn values_of_every_other_type_are_stepped_over_and_named() {
     let last = read.last().unwrap();
     assert_eq!((&last.name[..], read.len()), (&b"last"[..], others().len() + 1));
     let EntryValue::String(payload) = &last.value else { panic!("{last:?}") };
-    let redis_rdb::Payload::String(bytes) = redis_rdb::read_payload(payload, LIMIT).unwrap() else {
+    let redis_rdb::RdbPayload::String(bytes) = redis_rdb::read_payload(payload, LIMIT).unwrap() else {
         panic!()
     };
     assert_eq!(&bytes[..], b"here");
@@ -158,7 +158,7 @@ fn valkey_gave_one_number_another_meaning() {
 }
 
 #[test]
-fn a_file_that_is_not_whole_is_refused() {
+fn a_truncated_or_extended_file_is_rejected() {
     let real = bytes("redisbloom_rdb/redisbloom.rdb");
     for end in 0..real.len() {
         assert!(entries(&real[..end]).is_err(), "{end} bytes of {}", real.len());
@@ -169,9 +169,9 @@ fn a_file_that_is_not_whole_is_refused() {
         damaged[at] ^= 0x10;
         assert!(entries(&damaged).is_err(), "byte {at}");
     }
-    assert!(matches!(entries(&[&real[..], b"x"].concat()), Err(FileError::TrailingBytes)));
+    assert!(matches!(entries(&[&real[..], b"x"].concat()), Err(RdbFileError::TrailingBytes)));
     for (head, message) in [
-        ("REDIS0099", "rdb version 99 is unknown: versions 1 to 14 of Redis and 80 to 89 of Valkey are read"),
+        ("REDIS0099", "rdb version 99 is unknown: supported are versions 1 to 14 of Redis and 80 to 89 of Valkey"),
         ("REDISabcd", "not an rdb file: it begins with neither REDIS nor VALKEY"),
         ("MAYHAP001", "not an rdb file: it begins with neither REDIS nor VALKEY"),
     ] {
@@ -180,12 +180,12 @@ fn a_file_that_is_not_whole_is_refused() {
 }
 
 #[test]
-fn a_length_that_lies_takes_no_memory() {
+fn a_false_length_allocates_no_memory() {
     let huge = [&[0][..], &string(b"k"), &[0x81], &(u64::MAX / 2).to_be_bytes()].concat();
     let huge = file("REDIS0012", &huge);
     let (refused, used) = AllocMeter::measure(|| entries(&huge).unwrap_err());
-    // A value past the limit is refused as such, a short one as a file that ends.
-    assert!(matches!(refused, FileError::Io { .. }), "{refused}");
+    // A value above the limit is rejected as such, a short one as a truncated file.
+    assert!(matches!(refused, RdbFileError::Io { .. }), "{refused}");
     assert!(used.peak_bytes < 1 << 20, "{used:?}");
     let long = [&[0][..], &string(b"k"), &[0x80], &200_000_u32.to_be_bytes(), &[b'x'; 200_000]].concat();
     let refused =

@@ -1,6 +1,6 @@
 //! RedisBloom's `BF.SCANDUMP` and `BF.LOADCHUNK`.
 
-use mayhap::codec::redis_bloom::{self, LoadError, Loader, Scaling};
+use mayhap::codec::redis_bloom::{self, LoadError, BloomLoader, Scaling};
 use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, Bloom, BuildError, DecodeError, Filter, InsertError, ItemEncoding, MergeError, ScalableBloom,
@@ -28,9 +28,9 @@ fn written(filter: &ScalableBloom) -> Vec<u8> {
     dump
 }
 
-/// The filter that comes of these chunks, taken in this order.
+/// Loads these chunks in this order, and returns the filter.
 fn loaded(chunks: &[(i64, Vec<u8>)]) -> ScalableBloom {
-    let mut loader = Loader::new(1 << 30);
+    let mut loader = BloomLoader::new(1 << 30);
     for (iterator, chunk) in chunks {
         loader.load(*iterator, chunk).unwrap();
     }
@@ -116,7 +116,7 @@ fn every_case_is_rebuilt_read_and_written() {
     println!("redisbloom/bf_scandump.json: {} cases", cases.len());
 }
 
-/// What RedisBloom's own tests pin; any other hash, size or order of layers gives other numbers.
+/// Pinned by RedisBloom's own tests; another hash, size or order of layers gives other numbers.
 #[test]
 fn counts_are_those_redis_bloom_pins() {
     let filled = |error, capacity, scaling, count: u32| {
@@ -144,7 +144,7 @@ fn counts_are_those_redis_bloom_pins() {
     assert!(grown.layers().windows(2).all(|two| two[1].target_fpr() == two[0].target_fpr() / 2.0));
 }
 
-/// Placement 4 is frozen: the rates of its layers, their bits, and what an encoded filter grows into.
+/// Placement 4 is frozen: the rates of its layers, their bits, and the growth of an encoded filter.
 #[test]
 fn tightened_layers_are_those_of_their_plan_and_grow_on_after_decoding() {
     let scaling = Scaling::Tightened { by: 2, tightening: redis_bloom::COMPACT };
@@ -165,7 +165,7 @@ fn tightened_layers_are_those_of_their_plan_and_grow_on_after_decoding() {
     let rates: Vec<f64> = filter.layers().iter().map(Bloom::target_fpr).collect();
     assert_eq!(rates[..2], [0.005, 0.005 * (1.0 - redis_bloom::COMPACT)]);
     assert!(filter.layers().windows(2).skip(1).all(|two| two[1].target_fpr() == two[0].target_fpr() * 0.85));
-    // RedisBloom reads it as its own, and goes on by halving.
+    // RedisBloom reads it as its own, and continues by halving.
     let read = redis_bloom::read(&written(&filter)).unwrap();
     assert_eq!((read.inserted(), read.target_fpr()), (filter.inserted(), 0.01));
     // With 1/2 it is RedisBloom's own plan.
@@ -192,7 +192,7 @@ fn a_filter_that_never_grows_refuses_the_item_past_its_capacity_and_stays_as_it_
     assert_eq!(refused, InsertError::CannotGrow { capacity: 3, layers: 1, cause });
     assert_eq!(refused.to_string(), "filter is full with 3 items and cannot grow");
     assert_eq!(filter.insert_batch(&["one more", "and another"]), Err(refused));
-    assert_eq!(filter.insert("0"), Ok(false), "what is in is no new item");
+    assert_eq!(filter.insert("0"), Ok(false), "a member is not a new item");
     assert!(filter.encode() == before);
     let same = ScalableBloom::decode(&before).unwrap();
     assert!(!same.shape().grows() && same.shape().layer(1).is_err());
@@ -211,7 +211,7 @@ fn a_read_filter_grows_on_as_redis_bloom_would() {
         assert!(written(&grown) == written(&read) && written(&grown) == written(&ours), "{i}");
     }
     assert!(grown.layers().len() > 3);
-    // By the layer before, whatever made that one so: here one with more entries than the plan would have it.
+    // Growth follows the previous layer, whatever its origin: here one with more entries than planned.
     let mut dump = written(&redis_bloom::create(10, 0.02, Scaling::By(3)).unwrap());
     dump[64..72].copy_from_slice(&15_u64.to_le_bytes());
     let mut odd = redis_bloom::read(&dump).unwrap();
@@ -245,7 +245,7 @@ fn extreme_rates_make_the_filters_they_make_there() {
 }
 
 #[test]
-fn what_redis_bloom_refuses_is_refused() {
+fn headers_that_redisbloom_rejects_are_rejected() {
     assert!(matches!(redis_bloom::create(100, 0.0, Scaling::Never), Err(BuildError::RateOutOfRange { .. })));
     assert!(redis_bloom::create(100, 1.0, Scaling::Never).is_err());
     assert!(redis_bloom::create(100, f64::NAN, Scaling::Never).is_err());
@@ -273,7 +273,7 @@ fn what_redis_bloom_refuses_is_refused() {
     }
     assert_eq!(
         forged(12, &[1]).to_string(),
-        "a RedisBloom filter of before version 2, with its hash of 32 bits, cannot be read"
+        "unsupported: a RedisBloom filter of before version 2, with a hash of 32 bits"
     );
     assert!(matches!(forged(16, &[0]), DecodeError::Unbuildable(BuildError::GrowthOutOfRange { .. })));
     assert_eq!(forged(20, &[17]), bad("bits of a layer", 128));
@@ -314,7 +314,7 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
         filter.insert(&i.to_string()).unwrap();
     });
     let chunks: Vec<(i64, Vec<u8>)> = redis_bloom::chunks(&filter).unwrap().collect();
-    let mut loader = Loader::new(1 << 20);
+    let mut loader = BloomLoader::new(1 << 20);
     assert_eq!(loader.load(145, &chunks[1].1), Err(LoadError::NoHeader { iterator: 145 }));
     assert!(matches!(loader.load(1, b"no header"), Err(LoadError::BadHeader(DecodeError::TooShort { .. }))));
     let long = [&chunks[0].1[..], b"x"].concat();
@@ -334,7 +334,7 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
     assert!(matches!(loader.load(i64::MAX, b"x"), Err(LoadError::NoLayer { .. })));
     let too_big = loader.load(146, &[0; 145]).unwrap_err();
     assert_eq!(too_big, LoadError::TooBig { chunk: 145, room: 144 });
-    assert_eq!(too_big.to_string(), "the chunk has 145 bytes, and its layer ends after 144");
+    assert_eq!(too_big.to_string(), "the chunk has 145 bytes, but its layer ends after 144");
     // Byte by byte, from the last to the first.
     let dump = written(&filter);
     let body = &dump[chunks[0].1.len()..];
@@ -342,8 +342,8 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
         loader.load(at as i64 + 2, &[*byte]).unwrap();
     }
     assert_eq!(written(&loader.finish().unwrap()), dump);
-    assert!(matches!(Loader::new(1).finish(), Err(DecodeError::TooShort { .. })));
-    let refused = Loader::new(255).load(1, &chunks[0].1).unwrap_err();
+    assert!(matches!(BloomLoader::new(1).finish(), Err(DecodeError::TooShort { .. })));
+    let refused = BloomLoader::new(255).load(1, &chunks[0].1).unwrap_err();
     assert!(matches!(refused, LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { .. }))));
 
     // As `SCANDUMP` answers any iterator.
@@ -355,9 +355,9 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
     }
 }
 
-/// A layer larger than a chunk: the sizes of chunks are those of the original, and none crosses into the next layer.
+/// A layer larger than a chunk: chunks have the sizes of the original, and none crosses into the next layer.
 #[test]
-fn large_layers_go_in_chunks_of_16_mib() {
+fn large_layers_are_dumped_in_chunks_of_16_mib() {
     let mut filter = redis_bloom::create(13_000_000, 0.01, Scaling::By(1)).unwrap();
     filter.insert_batch(&(0..100_000_u32).map(|i| i.to_string()).collect::<Vec<_>>()).unwrap();
     let sizes: Vec<(i64, usize)> =
@@ -391,14 +391,14 @@ fn only_filters_of_redis_bloom_are_written() {
     assert!(ScalableBloom::with_shape(*theirs.shape(), *theirs.scheme()).is_ok());
     assert!(theirs.shape().growth(2.5).is_err() && theirs.shape().tightening(0.6).is_err());
     assert!(theirs.shape().growth(3.0).is_ok());
-    // A layer of it is no layer of ours, and they do not unite.
+    // Its layers are not our layers, and they cannot be merged.
     let mut layer = theirs.layers()[0].try_clone().unwrap();
     let shape = mayhap::BloomShape::exactly(1152, 8, 100).unwrap();
     let other = Bloom::with_shape(shape, *theirs.scheme()).unwrap();
     assert!(matches!(layer.union(&other), Err(MergeError::PlacementDiffers { .. })));
 }
 
-/// What reads a dump takes items for bytes, so a filter of other items would lose them there.
+/// The readers of a dump hash items as bytes, so a filter with another item encoding would lose its items there.
 #[test]
 fn only_filters_of_bytes_are_written() {
     const AT: usize = 136;
@@ -419,7 +419,7 @@ fn only_filters_of_bytes_are_written() {
 
 /// The hash has no secret, and these items were made to prove it: RedisBloom takes every one of them for `user:7`.
 #[test]
-fn forged_items_do_here_what_they_do_there() {
+fn forged_items_have_the_same_effect_as_in_redisbloom() {
     let forged = String::from_utf8(bytes("attacks/forged-items.txt")).unwrap();
     let set = |wanted: &str| -> Vec<Vec<u8>> {
         let lines = forged.lines().filter_map(|line| line.split_once(' '));
@@ -437,9 +437,9 @@ fn forged_items_do_here_what_they_do_there() {
     println!("attacks/forged-items.txt: 200 collide, 20000 pollute");
 }
 
-/// A header may count as many items as it likes; what is then encoded must still decode.
+/// A header may contain any count of items; the filter must still encode and decode.
 #[test]
-fn counts_that_nobody_counted_are_survived() {
+fn forged_counts_are_harmless() {
     const MOST: u64 = 1 << 62;
     let mut filter = redis_bloom::create(2, 0.05, Scaling::By(1)).unwrap();
     filter.insert_batch(&[1_u64, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
@@ -497,8 +497,8 @@ fn damaged_dumps_are_survived() {
         ScalableBloom::decode(&filter.encode()).map(drop)
     });
     let header = redis_bloom::header(&filter).unwrap();
-    hostile::survives("redis_bloom::Loader", &header, &fields, false, |bytes| {
-        let mut loader = Loader::new(1 << 10);
+    hostile::survives("redis_bloom::BloomLoader", &header, &fields, false, |bytes| {
+        let mut loader = BloomLoader::new(1 << 10);
         match loader.load(1, bytes) {
             Err(LoadError::BadHeader(cause)) => return Err(cause),
             refused => refused.unwrap(),

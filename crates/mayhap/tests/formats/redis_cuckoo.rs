@@ -1,6 +1,6 @@
 //! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
-use mayhap::codec::redis_cuckoo::{self, LoadError, Loader};
+use mayhap::codec::redis_cuckoo::{self, LoadError, CuckooLoader};
 use mayhap::codec::{Resemblance, WriteError, redis_rdb};
 use mayhap::{Answers, BuildError, DecodeError, Filter, InsertError, ScalableCuckoo, ScalableCuckooShape};
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn written(filter: &ScalableCuckoo) -> Vec<u8> {
 }
 
 fn loaded(chunks: &[(i64, Vec<u8>)]) -> ScalableCuckoo {
-    let mut loader = Loader::new(1 << 30);
+    let mut loader = CuckooLoader::new(1 << 30);
     for (iterator, chunk) in chunks {
         loader.load(*iterator, chunk).unwrap();
     }
@@ -40,7 +40,7 @@ fn check_case(case: &Value) {
     let (items, probed) = (items(case), probes(case));
     let [capacity] = &case["reserve_args"].as_array().unwrap()[..] else { panic!("{name}") };
 
-    // The order in which items give way to each other is known, so that even the slots are the same.
+    // The order in which items are evicted is known, so even the slots are the same.
     let mut built = created(capacity.as_str().unwrap().parse().unwrap());
     items.iter().for_each(|item| built.insert_copy(item).unwrap());
     let mut batch = created(capacity.as_str().unwrap().parse().unwrap());
@@ -101,7 +101,7 @@ fn every_case_is_rebuilt_read_and_written() {
     println!("redisbloom/cf_scandump.json: {} cases, slot by slot", cases.len());
 }
 
-/// What RedisBloom's own tests pin: how many tables 1 000 items take in a filter reserved for 64.
+/// Pinned by RedisBloom's own tests: the number of tables that 1 000 items take in a filter reserved for 64.
 #[test]
 fn tables_are_as_many_as_redis_bloom_pins() {
     let tables = |shape: ScalableCuckooShape, add: &dyn Fn(&mut ScalableCuckoo, &str)| {
@@ -119,7 +119,7 @@ fn tables_are_as_many_as_redis_bloom_pins() {
     assert_eq!((redis_cuckoo::info_size_bytes(&reserved), reserved.shape().buckets()), (1_080, 512));
     assert_eq!(shape(1_000, 3, 20, 1).buckets(), 512);
     assert_eq!(shape(1_000_000, 2, 20, 1).buckets(), 524_288);
-    // With a limit of 32 tables, asked about before each addition, a filter reserved for 4 takes 124.
+    // With a limit of 32 tables, checked before each addition, a filter reserved for 4 accepts 124 items.
     let mut four = created(4);
     let adds = (0..1_000_u32).take_while(|i| four.tables() < 32 && four.insert_copy(&i.to_string()).is_ok());
     assert_eq!(adds.count(), 124);
@@ -162,7 +162,7 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
     for iterator in [-1, i64::MIN, 449, 450, i64::MAX] {
         assert_eq!(redis_cuckoo::chunk(&filter, iterator).unwrap(), (0, vec![]), "{iterator}");
     }
-    let mut loader = Loader::new(1 << 10);
+    let mut loader = CuckooLoader::new(1 << 10);
     assert_eq!(loader.load(65, &chunks[1].1), Err(LoadError::NoHeader { iterator: 65 }));
     assert!(matches!(loader.load(1, &[0; 37]), Err(LoadError::BadHeader(DecodeError::TooShort { .. }))));
     let long = [&chunks[0].1[..], b"x"].concat();
@@ -180,13 +180,13 @@ fn chunks_are_loaded_in_any_order_and_nowhere_else() {
         loader.load(at as i64 + 2, &[*byte]).unwrap();
     }
     assert_eq!(written(&loader.finish().unwrap()), dump);
-    assert!(matches!(Loader::new(1).finish(), Err(DecodeError::TooShort { .. })));
-    let refused = Loader::new(447).load(1, &chunks[0].1).unwrap_err();
+    assert!(matches!(CuckooLoader::new(1).finish(), Err(DecodeError::TooShort { .. })));
+    let refused = CuckooLoader::new(447).load(1, &chunks[0].1).unwrap_err();
     assert!(matches!(refused, LoadError::BadHeader(DecodeError::Unbuildable(BuildError::TooLarge { .. }))));
 }
 
 #[test]
-fn large_tables_go_in_chunks_of_16_mib_from_any_byte() {
+fn large_tables_are_dumped_in_chunks_of_16_mib_from_any_byte() {
     let mut filter = redis_cuckoo::create(shape(1 << 25, 4, 20, 1)).unwrap();
     filter.insert_batch(&(0..1_000_u32).map(|i| i.to_string()).collect::<Vec<_>>()).unwrap();
     let sizes: Vec<(i64, usize)> =
@@ -198,7 +198,7 @@ fn large_tables_go_in_chunks_of_16_mib_from_any_byte() {
     assert!(written(&loaded(&chunks)) == written(&filter));
 }
 
-/// Whether its tables lie in one array, as they were decoded, or in many, as they were added, a filter is dumped as the same bytes.
+/// A filter is dumped as the same bytes whether its tables are in one array, as decoded, or in many, as added.
 #[test]
 fn chunks_are_the_same_wherever_tables_lie() {
     for (shape, items) in [
@@ -235,7 +235,7 @@ fn chunks_are_the_same_wherever_tables_lie() {
 }
 
 #[test]
-fn what_redis_bloom_refuses_is_refused() {
+fn headers_that_redisbloom_rejects_are_rejected() {
     let dump = written(&{
         let mut filter = created(64);
         filter.insert("ada").unwrap();
@@ -284,7 +284,7 @@ fn only_filters_with_redis_blooms_hash_are_written() {
     ours.insert("ada").unwrap();
     let refused = redis_cuckoo::write(&ours, &mut Vec::new()).unwrap_err();
     assert!(matches!(refused, WriteError::OtherPlacement { .. }));
-    assert!(refused.to_string().contains("and this filter has fast(seed 0x7)"), "{refused}");
+    assert!(refused.to_string().contains("but this filter uses fast(seed 0x7)"), "{refused}");
     assert!(redis_cuckoo::header(&ours).is_err() && redis_cuckoo::chunk(&ours, 5).is_err());
     assert!(redis_cuckoo::chunks(&ours).is_err());
     assert_eq!(redis_cuckoo::load_chunk(&mut ours, 65, &[0; 8]), Err(LoadError::OtherPlacement));
@@ -321,7 +321,7 @@ fn damaged_dumps_are_survived() {
     let fields = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 2), (34, 2), (36, 2)];
     let used = |filter: &mut ScalableCuckoo| {
         filter.limit_memory(Some(1 << 8));
-        // Into the slot that was just freed, so that no forged number of moves is made: that costs time, not safety.
+        // Into the slot that was just freed, so that no forged number of moves is made, which would cost time.
         let _ = (filter.remove("ada"), filter.insert("ada"), filter.expected_fpr(), filter.count("grace"));
         filter.compact();
         assert_eq!(written(&redis_cuckoo::read(&written(filter)).unwrap()), written(filter));
@@ -330,8 +330,8 @@ fn damaged_dumps_are_survived() {
     hostile::survives("redis_cuckoo::read", &dump, &fields, false, |bytes| {
         used(&mut redis_cuckoo::read(bytes)?)
     });
-    hostile::survives("redis_cuckoo::Loader", &dump[..38], &fields, false, |bytes| {
-        let mut loader = Loader::new(1 << 10);
+    hostile::survives("redis_cuckoo::CuckooLoader", &dump[..38], &fields, false, |bytes| {
+        let mut loader = CuckooLoader::new(1 << 10);
         match loader.load(1, bytes) {
             Err(LoadError::BadHeader(cause)) => return Err(cause),
             refused => refused.unwrap(),

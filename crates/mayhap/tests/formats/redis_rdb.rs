@@ -12,13 +12,13 @@ use crate::vectors::{inline_or_file, json, number, text, unhex};
 
 const LIMIT: u64 = 1 << 26;
 
-/// CRC-64 of Jones bit by bit, as it is defined: the twin of the table.
+/// CRC-64 of Jones bit by bit, by definition: the reference for the table.
 fn crc64(bytes: &[u8]) -> u64 {
     let bit = |crc: u64| crc >> 1 ^ if crc & 1 == 1 { 0x95ac_9329_ac4b_c9b5 } else { 0 };
     bytes.iter().fold(0, |crc, &byte| (0..8).fold(crc ^ u64::from(byte), |crc, _| bit(crc)))
 }
 
-/// A payload by hand: a type, what is in it, an RDB version and the checksum.
+/// A hand-made payload: a type, its content, an RDB version and the checksum.
 fn sealed(body: &[u8], rdb_version: u8) -> Vec<u8> {
     let mut payload = [body, &[rdb_version, 0]].concat();
     let checksum = crc64(&payload);
@@ -26,7 +26,7 @@ fn sealed(body: &[u8], rdb_version: u8) -> Vec<u8> {
     payload
 }
 
-/// A length as it stands in RDB files, by hand.
+/// A hand-made length of an RDB file.
 fn length(number: u64) -> Vec<u8> {
     match number {
         0..64 => vec![number as u8],
@@ -48,7 +48,7 @@ fn string(bytes: &[u8]) -> Vec<u8> {
     [vec![5], length(bytes.len() as u64), bytes.to_vec()].concat()
 }
 
-/// The same string as LZF that only ever says "as it is".
+/// The same string as LZF with literal runs only.
 fn packed_string(bytes: &[u8]) -> Vec<u8> {
     let runs: Vec<u8> = bytes.chunks(32).flat_map(|run| [&[run.len() as u8 - 1][..], run].concat()).collect();
     [vec![5, 0xc3], length(runs.len() as u64), length(bytes.len() as u64), runs].concat()
@@ -168,8 +168,8 @@ fn values_laid_out_by_hand_are_the_filters_redis_bloom_made() {
     println!("redisbloom/cf_scandump.json: {} values", cases["cases"].as_array().unwrap().len());
 }
 
-/// What a real server says of strings: its lengths, its integers, its compression, its checksum. A string of its own is put where
-/// the slots of a filter stand, and must come out as it went in.
+/// Strings of a real server: its lengths, its integers, its compression, its checksum. One of its strings replaces the slots of a filter, and must be
+/// read back unchanged.
 #[test]
 fn strings_of_a_real_server_are_read() {
     let cases = json("redis/strings.json");
@@ -222,7 +222,7 @@ fn strings_of_a_real_server_are_read() {
     println!("redis/strings.json: {} strings", cases.len());
 }
 
-/// A module inside of Redis gets its fields from the host, one by one.
+/// A module inside Redis gets its fields from the host, one by one.
 #[test]
 fn fields_of_a_host_make_the_same_filter() {
     #[derive(Clone, Debug)]
@@ -302,11 +302,11 @@ fn specimens() -> (ScalableBloom, ScalableCuckoo) {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_rejected() {
     let (filter, table) = specimens();
     let payload = redis_rdb::write_dump(&filter, 10).unwrap();
     let read = |payload: &[u8]| redis_rdb::read_dump(payload, LIMIT).unwrap_err();
-    // Every bit of it is under the checksum, but for the type, which is looked at first.
+    // The checksum covers every bit except the type, which is checked first.
     for bit in 8..payload.len() * 8 {
         let mut damaged = payload.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -322,7 +322,7 @@ fn what_cannot_be_is_refused() {
         DecodeError::NewerModule { name: "MBbloom--", got: 5, newest: 4 }
     );
     for version in [0, 1] {
-        // The options of version 2 are a field too many: in the versions before, the entries of a layer stand there.
+        // The options of version 2 are an extra field: earlier versions have the entries of a layer there.
         let options = 10 + 4..10 + 6;
         let older = |body: &mut Vec<u8>| {
             body[9] = version;
@@ -379,7 +379,7 @@ fn what_cannot_be_is_refused() {
         let refused = bits(claimed, bitmap).unwrap_err();
         assert_eq!(refused, DecodeError::BadField { field: "bits of a layer", got: claimed });
     }
-    // Slots that are not as many as the buckets say, and zeroes by the gigabyte in a few bytes.
+    // A number of slots that does not match the buckets, and gigabytes of zeroes compressed to a few bytes.
     let slots = |slots: Vec<u8>| {
         let fields = [1, 4, 0, 0, 2, 20, 1, 4].map(unsigned);
         let payload = sealed(&module_value(CUCKOO_ID, &[fields.to_vec(), vec![slots]].concat()), 10);
@@ -391,7 +391,7 @@ fn what_cannot_be_is_refused() {
     let field = "length of a compressed string";
     assert_eq!(slots(bomb(1_000)).unwrap_err(), DecodeError::BadField { field, got: 1_000 });
     assert_eq!(slots(bomb(LIMIT + 1)).unwrap_err(), DecodeError::UnpacksTooLarge { limit: LIMIT });
-    // What is ours is not theirs.
+    // Our own types are not RedisBloom's.
     let ours = ScalableCuckoo::for_capacity(10, 7).unwrap();
     assert!(redis_rdb::write_dump(&ours, 10).is_err());
     assert!(redis_rdb::write_dump(&ScalableBloom::for_capacity(10, 0.1, 7).unwrap(), 10).is_err());

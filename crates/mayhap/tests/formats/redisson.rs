@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::hostile;
 use crate::vectors::{Given, float, generated, inline_or_file, json, number, offsets, text, unhex};
 
-/// The SETBIT commands, as key and offset, in the order in which Redisson sends them when `items` are added to the filter `name`. The value
-/// is 1 in all of them. With the config put where [`config_key`] says, that is all there is to a filter.
+/// The SETBIT commands, as key and offset, in the order in which Redisson sends them when `items` are added to the filter `name`. The value is 1 in all of
+/// them. Together with the config at [`config_key`] they make a complete filter.
 pub(crate) fn setbit_commands<I: Item>(
     name: &str,
     config: &Config,
@@ -22,7 +22,7 @@ pub(crate) fn setbit_commands<I: Item>(
     offsets.map(|offset| (name.to_owned(), offset)).collect()
 }
 
-/// What Redis makes of them: strings that grow with the highest bit, the first bit on top of the first byte.
+/// Executes the commands like Redis: strings that grow with the highest bit; the first bit is the highest of the first byte.
 #[derive(Default)]
 struct Redis(HashMap<String, Vec<u8>>);
 
@@ -189,7 +189,7 @@ fn numbers_that_come_as_text_have_encodings_of_their_own() {
 }
 
 #[test]
-fn a_config_is_taken_only_as_redisson_writes_it() {
+fn a_config_is_accepted_only_as_redisson_writes_it() {
     let good = [
         ("size", "958"),
         ("hashIterations", "7"),
@@ -257,7 +257,7 @@ fn the_bitmap_is_as_long_as_its_highest_bit_needs() {
         redis.set_bit("seen", highest);
         let filter = read(redis.get("seen")).unwrap();
         assert_eq!((filter.ones(), redisson::bitmap(&filter).unwrap()), (1, redis.get("seen").to_vec()));
-        // Zeroes behind it, as SETBIT of a 0 leaves them, are not kept.
+        // Trailing zeroes, as SETBIT of a 0 leaves them, are dropped.
         let mut longer = redis.get("seen").to_vec();
         longer.resize(120, 0);
         assert_eq!(redisson::bitmap(&read(&longer).unwrap()).unwrap(), redis.get("seen"));
@@ -273,7 +273,7 @@ fn the_bitmap_is_as_long_as_its_highest_bit_needs() {
 }
 
 #[test]
-fn the_commands_put_both_values_in_place() {
+fn the_commands_store_both_values() {
     let mut filter = redisson::create(10, 0.1, ItemEncoding::Utf8).unwrap();
     let written = |filter: &Bloom| {
         let mut commands = Vec::new();
@@ -294,12 +294,12 @@ fn the_commands_put_both_values_in_place() {
 }
 
 #[test]
-fn what_redisson_refuses_is_refused() {
+fn numbers_that_redisson_rejects_are_rejected() {
     let create = |n, p| redisson::create(n, p, ItemEncoding::Utf8);
     assert!(create(0, 0.01).is_err() && create(100, 1.0).is_err(), "no bits");
     assert!(create(100, -0.1).is_err() && create(100, 1.1).is_err() && create(100, f64::NAN).is_err());
     assert!(matches!(create(1 << 40, 0.01), Err(BuildError::BitsOutOfRange { limit: 4_294_967_294, .. })));
-    // "Never" is taken for the smallest number there is. Redisson goes along with what comes of it.
+    // Redisson replaces "never" by the smallest positive number, and accepts the resulting size.
     assert_eq!(create(10, 0.0).unwrap_err(), BuildError::ProbesOutOfRange { got: 1074, limit: 255 });
     let largest = Config::new(4_294_967_294, 1, 100, 0.01).unwrap();
     assert!(largest.positions("ada", ItemEncoding::Utf8).all(|position| position < 4_294_967_294));
@@ -315,7 +315,7 @@ fn what_redisson_refuses_is_refused() {
         redisson::write_commands(&ours, "seen", &mut out).unwrap_err(),
     ] {
         assert!(matches!(refusal, WriteError::OtherPlacement { .. }));
-        assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+        assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
     }
     assert!(out.is_empty());
 }
@@ -334,7 +334,7 @@ fn damaged_bitmaps_and_configs_are_survived() {
     let (bitmap, config) = (redisson::bitmap(&filter).unwrap(), redisson::config(&filter).unwrap());
     hostile::survives("redisson, bitmap", &bitmap, &[(0, 4), (8, 4)], true, |bytes| use_it(bytes, &config));
 
-    // The four values of the config, one per line: whatever they become, they are refused or make a filter.
+    // The four values of the config, one per line: any change is rejected or makes a valid filter.
     let values = config.fields().map(|(_, value)| value).join("\n");
     let names = config.fields().map(|(name, _)| name);
     hostile::survives("redisson, config", values.as_bytes(), &[], true, |bytes| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mayhap::codec::rocksdb::{self, BloomStyle, Filter};
+use mayhap::codec::rocksdb::{self, BloomStyle, RocksdbFilter};
 use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, AtomicBlockedBloom, BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, BuildError,
@@ -20,7 +20,7 @@ fn written(filter: &BlockedBloom) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> Filter {
+fn read(bytes: &[u8]) -> RocksdbFilter {
     rocksdb::read(bytes, ItemEncoding::Bytes).unwrap()
 }
 
@@ -83,20 +83,20 @@ fn every_case_is_rebuilt_read_and_written() {
             _ => BloomStyle::FastLocal,
         };
         let what = match &filter {
-            Filter::Empty => {
+            RocksdbFilter::Empty => {
                 assert_eq!(number(case, "n"), 0, "{name}");
                 if !bytes.is_empty() {
                     assert_eq!(rocksdb::empty(style, bits_per_key(case)).unwrap(), bytes[..], "{name}");
                 }
                 "empty"
             }
-            Filter::Bloom(_) => {
-                // A Ribbon policy makes such a filter of few items, too.
+            RocksdbFilter::Bloom(_) => {
+                // A Ribbon policy makes such a filter for few items, too.
                 check_bloom(&name, case, &bytes, style);
                 assert_eq!(rocksdb::resembles(&bytes), Resemblance::Could, "{name}");
                 if style == BloomStyle::Legacy { "legacy" } else { "fast local" }
             }
-            Filter::Ribbon(ribbon) => {
+            RocksdbFilter::Ribbon(ribbon) => {
                 assert_eq!(text(case, "kind"), "ribbon128");
                 let mut again = Vec::new();
                 ribbon.write(&mut again).unwrap();
@@ -104,7 +104,7 @@ fn every_case_is_rebuilt_read_and_written() {
                 assert_eq!(rocksdb::resembles(&bytes), Resemblance::Could, "{name}");
                 assert!((6.5..7.0).contains(&ribbon.columns()), "{}", ribbon.columns());
                 assert_eq!(ribbon.memory_bytes(), bytes.len() as u64 - 5);
-                // 15 and 25 of 2000 non-members, where 18 are to be expected.
+                // 15 and 25 of 2000 non-members, where 18 are expected.
                 assert!((0.0085..0.0095).contains(&ribbon.expected_fpr()), "{}", ribbon.expected_fpr());
                 "ribbon"
             }
@@ -114,10 +114,10 @@ fn every_case_is_rebuilt_read_and_written() {
     }
     assert_eq!(cases.len(), 38);
     assert_eq!(ran, BTreeMap::from([("empty", 7), ("fast local", 16), ("legacy", 13), ("ribbon", 2)]));
-    println!("rocksdb.jsonl: {} cases, {ran:?}, {answers} answers, {wrong} of them mayhap", cases.len());
+    println!("rocksdb.jsonl: {} cases, {ran:?}, {answers} answers, {wrong} of them maybe", cases.len());
 }
 
-/// `rocksdb_hashes.jsonl` through the filters: every item is found where its recorded hash says.
+/// `rocksdb_hashes.jsonl` through the filters: every item is found at the position of its recorded hash.
 #[test]
 fn every_hashed_item_lands_where_its_hash_says() {
     let rows = json_lines("leveldb_rocksdb/rocksdb_hashes.jsonl");
@@ -162,7 +162,7 @@ fn check_alone(mut filter: BlockedBloom, item: &[u8], bitmap: &[u8]) {
     assert_eq!(&bytes[..bytes.len() - 5], bitmap, "{item:?}");
 }
 
-/// From RocksDB 7.8.3, asked for every setting.
+/// From RocksDB 7.8.3, queried for every setting.
 #[test]
 fn sizes_are_rocksdbs() {
     let fast = |bits| rocksdb::size(BloomStyle::FastLocal, bits, 1000).unwrap();
@@ -204,7 +204,7 @@ fn sizes_are_rocksdbs() {
 }
 
 #[test]
-fn what_is_no_filter_is_refused() {
+fn bytes_that_are_not_a_filter_are_rejected() {
     let line = "00".repeat(64);
     let refused = |bytes: String| rocksdb::read(&unhex(&bytes), ItemEncoding::Bytes).unwrap_err();
     let bad = |field, got| DecodeError::BadField { field, got };
@@ -224,10 +224,10 @@ fn what_is_no_filter_is_refused() {
             "ff00260000",
             DecodeError::Unsupported { what: "a FastLocalBloom with lines of more than 64 bytes" },
         ),
-        ("ff01060000", DecodeError::Unsupported { what: "a RocksDB Bloom filter of a kind yet to come" }),
-        ("ff00060001", DecodeError::Unsupported { what: "a RocksDB Bloom filter of a kind yet to come" }),
-        ("fd00060000", DecodeError::Unsupported { what: "a RocksDB filter of a kind yet to come" }),
-        ("8001000000", DecodeError::Unsupported { what: "a RocksDB filter of a kind yet to come" }),
+        ("ff01060000", DecodeError::Unsupported { what: "a RocksDB Bloom filter of an unknown type" }),
+        ("ff00060001", DecodeError::Unsupported { what: "a RocksDB Bloom filter of an unknown type" }),
+        ("fd00060000", DecodeError::Unsupported { what: "a RocksDB filter of an unknown type" }),
+        ("8001000000", DecodeError::Unsupported { what: "a RocksDB filter of an unknown type" }),
         ("fe00010000", bad("number of blocks", 1)),
     ] {
         assert_eq!(refused(format!("{line}{trailer}")), cause, "{trailer}");
@@ -238,8 +238,8 @@ fn what_is_no_filter_is_refused() {
     assert_eq!(refused("fe00040000".to_owned()), bad("bytes of all segments", 0));
     let tall = "00".repeat(16 * 2 * 32 + 16);
     assert_eq!(refused(format!("{tall}fe00020000")), bad("bytes of all segments", 1040), "33 columns");
-    assert!(matches!(read(&unhex(&format!("{}fe00020000", &tall[32..]))), Filter::Ribbon(_)), "32 columns");
-    assert!(matches!(read(&[]), Filter::Empty));
+    assert!(matches!(read(&unhex(&format!("{}fe00020000", &tall[32..]))), RocksdbFilter::Ribbon(_)), "32 columns");
+    assert!(matches!(read(&[]), RocksdbFilter::Empty));
     assert!(!read(&[]).may_contain("x"));
 }
 
@@ -256,10 +256,10 @@ fn a_filter_is_placed_by_its_own_rule() {
     assert_eq!(ours.placement(), BlockedPlacement::Line);
     let refusal = rocksdb::write(&ours, &mut Vec::new()).unwrap_err();
     assert!(matches!(refusal, WriteError::OtherPlacement { .. }));
-    assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+    assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
 
     let own = BlockedBloom::with_shape(*fast.shape(), 0).unwrap();
-    assert_eq!(own.placement(), BlockedPlacement::Line, "a shape alone is no rule");
+    assert_eq!(own.placement(), BlockedPlacement::Line, "a shape alone does not define the rule");
     let crowded = rocksdb::create(BloomStyle::FastLocal, 60.0, 100, ItemEncoding::Bytes).unwrap();
     assert!(BlockedBloom::with_shape(*crowded.shape(), 0).is_err(), "more probes than ours may have");
 }
@@ -289,9 +289,9 @@ fn a_halved_filter_is_one_built_at_that_size() {
     }
 }
 
-/// One by one, in batches, by hash, by many threads at once, through our own file: the same bits, the same answers.
+/// One by one, in batches, by hash, by many threads, through our own file: the same bits, the same answers.
 #[test]
-fn all_ways_in_and_out_agree() {
+fn all_ways_to_insert_and_query_agree() {
     for (style, bits) in
         [(BloomStyle::Legacy, 10.0), (BloomStyle::FastLocal, 10.0), (BloomStyle::FastLocal, 60.0)]
     {
@@ -321,7 +321,7 @@ fn all_ways_in_and_out_agree() {
                 assert_eq!(answers.get(i), Some(filter.may_contain_hash(filter.hash(probe))));
             }
         }
-        // A wrong hash in the header, or a placement of others, is noticed.
+        // A wrong hash in the header, or another placement, is detected.
         let mut other = one.encode();
         other[12] = if style == BloomStyle::Legacy { 5 } else { 4 };
         assert!(BlockedBloom::decode(&other).is_err());
@@ -329,7 +329,7 @@ fn all_ways_in_and_out_agree() {
 }
 
 #[test]
-fn another_rule_or_hash_would_be_noticed() {
+fn another_rule_or_hash_would_be_detected() {
     let cases = json_lines("leveldb_rocksdb/rocksdb.jsonl");
     let case = |kind: &str, n: u64| {
         let found = cases.iter().find(|case| text(case, "kind") == kind && number(case, "n") == n);
@@ -360,16 +360,16 @@ fn another_rule_or_hash_would_be_noticed() {
 fn survives_as(name: &str, bytes: &[u8]) {
     let end = bytes.len();
     let fields = [(end - 5, 1), (end - 4, 1), (end - 3, 1), (end - 2, 2), (end - 4, 4), (end - 3, 2)];
-    // Cut behind any line it is a filter again; cut to nothing, an empty one.
+    // Cut after any line it is a filter again; cut to nothing, an empty one.
     hostile::survives(name, bytes, &fields, true, |bytes| {
         match rocksdb::read(bytes, ItemEncoding::Utf8)? {
-            Filter::Bloom(mut filter) => {
+            RocksdbFilter::Bloom(mut filter) => {
                 filter.insert("grace");
                 assert!(filter.may_contain("grace"));
                 let _ = written(&filter);
                 hostile::now_and_then(bytes, || (filter.expected_fpr(), filter.encode()));
             }
-            Filter::Ribbon(filter) => {
+            RocksdbFilter::Ribbon(filter) => {
                 let _ = (filter.may_contain("ada"), filter.columns(), filter.expected_fpr());
                 let mut again = Vec::new();
                 filter.write(&mut again).unwrap();
@@ -398,7 +398,7 @@ fn damaged_ribbon_filters_are_survived() {
 }
 
 #[test]
-fn forged_files_of_our_own_do_no_harm() {
+fn forged_mayhap_files_are_harmless() {
     for style in [BloomStyle::Legacy, BloomStyle::FastLocal] {
         let mut filter = rocksdb::create(style, 10.0, 10, ItemEncoding::Utf8).unwrap();
         filter.insert("ada");
@@ -413,7 +413,7 @@ fn forged_files_of_our_own_do_no_harm() {
             }
             true
         });
-        // More lines than 32 bits of a hash can choose among, two lines for each item, more probes than a trailer can say.
+        // More lines than 32 bits of a hash can address, two lines for each item, more probes than a trailer can hold.
         for (at, value) in [(72, 1_u64 << 32), (88, 2), (80, 128)] {
             let mut forged = filter.encode();
             forged[at..at + 8].copy_from_slice(&value.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Parquet's split-block filter as a blob. The files it stands in are in `parquet`.
+//! Parquet's split-block filter as a blob. `parquet` tests the files that contain it.
 
 use mayhap::codec::sbbf::{self, Sizing};
 use mayhap::codec::{Resemblance, WriteError};
@@ -40,7 +40,7 @@ pub(crate) fn encoding(column: &str) -> ItemEncoding {
     }
 }
 
-/// The non-members of a case, each with the answer of the real program, for the columns it was asked about.
+/// The non-members of a case, each with the answer of the real program, for the columns it was queried for.
 pub(crate) fn probes(case: &Value) -> Vec<(Given, bool)> {
     let probe = match text(case, "column") {
         "s" => |i| Given::Text(format!("absent-{i}")),
@@ -151,7 +151,7 @@ fn the_table_of_sizes_is_reproduced() {
 }
 
 #[test]
-fn what_the_writers_refuse_or_cap_is_so_here() {
+fn limits_of_the_writers_apply_here() {
     for like in [Sizing::ParquetJava, Sizing::Arrow, Sizing::Rust] {
         assert_eq!(sbbf::size(0, 0.5, like).unwrap().1, 32, "never less than a block");
         assert_eq!(sbbf::size(1 << 40, 1e-6, like).unwrap().1, 128 << 20, "never more than 128 MiB");
@@ -163,11 +163,11 @@ fn what_the_writers_refuse_or_cap_is_so_here() {
         sbbf::size(ndv, 0.01, Sizing::Arrow).unwrap().1 != sbbf::size(ndv, 0.01, Sizing::Rust).unwrap().1
     });
     assert!(differ.count() > 0);
-    // A promise lower than anybody can measure is kept in our own file as the lowest there is.
+    // A rate too low to measure is stored in our own file as the lowest possible one.
     let strict = sbbf::create(1, 1e-40, Sizing::Rust, ItemEncoding::Utf8).unwrap();
     assert_eq!(BlockedBloom::decode(&strict.encode()).unwrap().target_fpr(), strict.target_fpr());
     let full = sbbf::create(1 << 32, 0.01, Sizing::Arrow, ItemEncoding::Utf8).unwrap();
-    assert!(full.target_fpr() > 0.9, "128 MiB do not keep 1 % of 2^32 items, and the filter says so");
+    assert!(full.target_fpr() > 0.9, "128 MiB do not keep 1 % of 2^32 items, and the target shows it");
     assert!(matches!(sbbf::with_blocks(0, ItemEncoding::Utf8), Err(BuildError::BitsOutOfRange { .. })));
     assert!(matches!(sbbf::with_blocks(1 << 31, ItemEncoding::Utf8), Err(BuildError::BitsOutOfRange { .. })));
 }
@@ -230,7 +230,7 @@ fn only_parquets_filters_are_written() {
     let ours = BlockedBloom::for_capacity(10, 0.01, 0).unwrap();
     let refusal = sbbf::write(&ours, &mut Vec::new()).unwrap_err();
     assert!(matches!(refusal, WriteError::OtherPlacement { .. }), "{refusal}");
-    assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+    assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
     // Untouched pages cost no memory.
     let large = sbbf::with_blocks(1 << 26, ItemEncoding::Bytes).unwrap();
     let refusal = sbbf::write(&large, &mut std::io::sink()).unwrap_err();
@@ -296,7 +296,7 @@ fn filters_of_another_placement_are_not_merged() {
 
 /// Our own file must not combine Parquet's placement with another hash or more blocks than it can choose among.
 #[test]
-fn forged_files_of_our_own_are_refused() {
+fn forged_mayhap_files_are_rejected() {
     let filter = sbbf::with_blocks(2, ItemEncoding::Utf8).unwrap();
     let file = filter.encode();
     let forged = |edits: &[(usize, &[u8])]| {

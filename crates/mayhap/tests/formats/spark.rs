@@ -1,6 +1,6 @@
 //! Spark's `writeTo`, both versions.
 
-use mayhap::codec::spark::{self, Version};
+use mayhap::codec::spark::{self, SparkVersion};
 use mayhap::codec::{Resemblance, WriteError, guava};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
 use serde_json::Value;
@@ -34,14 +34,14 @@ fn probes(case: &Value) -> Vec<(Given, bool)> {
     probes_as(case, |item| listed(case, item))
 }
 
-fn version(case: &Value) -> Version {
+fn version(case: &Value) -> SparkVersion {
     match number(case, "version") {
-        1 => Version::V1,
-        _ => Version::V2 { seed: number(case, "seed").try_into().unwrap() },
+        1 => SparkVersion::V1,
+        _ => SparkVersion::V2 { seed: number(case, "seed").try_into().unwrap() },
     }
 }
 
-/// As the case says; a case without a rate was given its bits.
+/// The filter of the case; a case without a rate has a number of bits.
 fn created(case: &Value) -> Bloom {
     let (n, bits) = (number(case, "expected_items"), number(case, "num_bits_requested"));
     if case["fpp"].is_null() {
@@ -99,7 +99,7 @@ fn check_case(case: &Value) {
 fn check_spoiled(case: &Value, stream: &[u8], items: &[Given]) {
     let name = text(case, "name");
     let mut twins = vec![];
-    if version(case) == Version::V1 {
+    if version(case) == SparkVersion::V1 {
         let as_v2 = [&[0, 0, 0, 2], &stream[4..8], &[0; 4], &stream[8..]].concat();
         twins.push(spark::read(&as_v2, encoding(case)).unwrap());
     } else {
@@ -132,7 +132,7 @@ fn every_case_is_rebuilt_read_and_written() {
 
 #[test]
 fn numbers_of_any_width_are_one_item() {
-    let mut filter = spark::create(10, 0.01, Version::V1, ItemEncoding::I64Le).unwrap();
+    let mut filter = spark::create(10, 0.01, SparkVersion::V1, ItemEncoding::I64Le).unwrap();
     filter.insert(&-7_i8);
     assert!(filter.may_contain(&-7_i16) && filter.may_contain(&-7_i64) && filter.may_contain("-7"));
     assert!(filter.may_contain(&(-7_i64).to_le_bytes()), "bytes are taken as they are");
@@ -142,21 +142,21 @@ fn numbers_of_any_width_are_one_item() {
 #[test]
 fn versions_and_seeds_do_not_mix() {
     let filter = |version| spark::create(10, 0.01, version, ItemEncoding::Utf8).unwrap();
-    let (v1, v2) = (filter(Version::V1), filter(Version::V2 { seed: 0 }));
-    let seeded = filter(Version::V2 { seed: -42 });
-    assert!(filter(Version::V1).union(&v1).is_ok());
-    let refusal = filter(Version::V1).union(&v2).unwrap_err();
+    let (v1, v2) = (filter(SparkVersion::V1), filter(SparkVersion::V2 { seed: 0 }));
+    let seeded = filter(SparkVersion::V2 { seed: -42 });
+    assert!(filter(SparkVersion::V1).union(&v1).is_ok());
+    let refusal = filter(SparkVersion::V1).union(&v2).unwrap_err();
     assert!(refusal.to_string().contains("one like Guava32, the other like Spark2"), "{refusal}");
-    assert!(filter(Version::V2 { seed: 0 }).union(&seeded).is_err());
-    assert!(filter(Version::V2 { seed: -42 }).union(&seeded).is_ok());
+    assert!(filter(SparkVersion::V2 { seed: 0 }).union(&seeded).is_err());
+    assert!(filter(SparkVersion::V2 { seed: -42 }).union(&seeded).is_ok());
     let stream = written(&seeded);
     assert_eq!(&stream[8..12], &(-42_i32).to_be_bytes());
     assert_eq!(spark::read(&stream, ItemEncoding::Utf8).unwrap().scheme(), seeded.scheme());
 }
 
 #[test]
-fn what_spark_refuses_is_refused() {
-    let create = |n, fpp| spark::create(n, fpp, Version::V1, ItemEncoding::Utf8);
+fn numbers_that_spark_rejects_are_rejected() {
+    let create = |n, fpp| spark::create(n, fpp, SparkVersion::V1, ItemEncoding::Utf8);
     assert!(create(0, 0.01).is_err(), "no items");
     assert!(create(1, 0.9).is_err(), "no bits");
     assert!(create(10, 0.0).is_err() && create(10, 1.0).is_err() && create(10, f64::NAN).is_err());
@@ -164,7 +164,7 @@ fn what_spark_refuses_is_refused() {
         create(1 << 40, 1e-9),
         Err(BuildError::BitsOutOfRange { limit, .. }) if limit == 64 * u64::from(i32::MAX.unsigned_abs())
     ));
-    let with_bits = |n, bits| spark::create_with_bits(n, bits, Version::V1, ItemEncoding::Utf8);
+    let with_bits = |n, bits| spark::create_with_bits(n, bits, SparkVersion::V1, ItemEncoding::Utf8);
     assert!(with_bits(0, 64).is_err() && with_bits(1, 0).is_err() && with_bits(10, u64::MAX).is_err());
     assert_eq!(with_bits(1, 367).unwrap().shape().probes(), 254);
     assert!(matches!(with_bits(1, 640), Err(BuildError::ProbesOutOfRange { got: 444, limit: 255 })));
@@ -192,15 +192,15 @@ fn what_spark_refuses_is_refused() {
     ] {
         let refusal = spark::write(&filter, &mut Vec::new()).unwrap_err();
         assert!(matches!(refusal, WriteError::OtherPlacement { .. }));
-        assert!(refusal.to_string().contains("cannot be placed anew without its items"), "{refusal}");
+        assert!(refusal.to_string().contains("cannot be converted without its items"), "{refusal}");
     }
 }
 
 #[test]
 fn damaged_streams_are_survived() {
     for (name, version, fields) in [
-        ("spark version 1", Version::V1, &[(0, 4), (4, 4), (8, 4)][..]),
-        ("spark version 2", Version::V2 { seed: 7 }, &[(0, 4), (4, 4), (8, 4), (12, 4)]),
+        ("spark version 1", SparkVersion::V1, &[(0, 4), (4, 4), (8, 4)][..]),
+        ("spark version 2", SparkVersion::V2 { seed: 7 }, &[(0, 4), (4, 4), (8, 4), (12, 4)]),
     ] {
         let mut filter = spark::create(13, 1e-4, version, ItemEncoding::Utf8).unwrap();
         filter.insert("ada");

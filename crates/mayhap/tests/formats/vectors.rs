@@ -1,4 +1,4 @@
-//! The cases in `tests/vectors`: what their fields mean.
+//! The cases in `tests/vectors`, and the meaning of their fields.
 
 use std::path::{Path, PathBuf};
 
@@ -31,21 +31,21 @@ pub(crate) fn unhex(hex: &str) -> Vec<u8> {
 }
 
 pub(crate) fn text<'a>(case: &'a Value, field: &str) -> &'a str {
-    case[field].as_str().unwrap_or_else(|| panic!("{field} is no text in {case}"))
+    case[field].as_str().unwrap_or_else(|| panic!("{field} is not text in {case}"))
 }
 
 pub(crate) fn number(case: &Value, field: &str) -> u64 {
     let value = &case[field];
-    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is no number"))
+    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is not a number"))
 }
 
 /// Numbers that no reader may round are text.
 pub(crate) fn float(case: &Value, field: &str) -> f64 {
     let value = &case[field];
-    value.as_f64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is no number"))
+    value.as_f64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is not a number"))
 }
 
-/// The bytes in a case: `<name>_hex` inline, or `<name>_file` beside it in `folder`.
+/// The bytes of a case: `<name>_hex` inline, or the file `<name>_file` in `folder`.
 pub(crate) fn inline_or_file(case: &Value, name: &str, folder: &str) -> Vec<u8> {
     match case[format!("{name}_hex")].as_str() {
         Some(hex) => unhex(hex),
@@ -82,7 +82,7 @@ impl Item for Given {
     }
 }
 
-/// What a generator stands for: `prefix` and a number, or consecutive numbers.
+/// The items of a generator: `prefix` and a number, or consecutive numbers.
 pub(crate) fn generated(generator: &Value) -> Vec<Given> {
     let end = number(generator, "to_exclusive");
     let whole = |field: &str| generator[field].as_i64().or_else(|| generator[field].as_str()?.parse().ok());
@@ -92,17 +92,17 @@ pub(crate) fn generated(generator: &Value) -> Vec<Given> {
     if let Some(from) = whole("int_from") {
         return (from..end as i64).map(|i| Given::I32(i.try_into().unwrap())).collect();
     }
-    let from = whole("long_from").unwrap_or_else(|| panic!("a generator of what? {generator}"));
+    let from = whole("long_from").unwrap_or_else(|| panic!("unknown generator {generator}"));
     (from..end as i64).map(Given::I64).collect()
 }
 
-/// Which of the probes were answered *mayhap*, as the case lists them.
+/// The probes that were answered *maybe*, as listed in the case.
 pub(crate) fn offsets(case: &Value, field: &str) -> Vec<usize> {
-    let list = case[field].as_array().unwrap_or_else(|| panic!("{field} is no list"));
+    let list = case[field].as_array().unwrap_or_else(|| panic!("{field} is not a list"));
     list.iter().map(|offset| offset.as_u64().unwrap() as usize).collect()
 }
 
-/// The items of a case, listed or generated; `listed` says what one in the list is.
+/// The items of a case, listed or generated; `listed` converts an item of the list.
 pub(crate) fn items_as(case: &Value, listed: impl Fn(&str) -> Given) -> Vec<Given> {
     match case["items"].as_array() {
         Some(items) => items.iter().map(|item| listed(item.as_str().unwrap())).collect(),
@@ -135,7 +135,7 @@ pub(crate) fn probes(case: &Value) -> Vec<(Given, bool)> {
     probes_as(case, |item| Given::Text(item.to_owned()))
 }
 
-/// No file lies there unread: a case names it, or a test does.
+/// Every file is used: a case or a test names it.
 #[test]
 fn every_file_is_read_by_somebody() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -159,15 +159,15 @@ fn every_file_is_read_by_somebody() {
             .map(|file| std::fs::read_to_string(file).unwrap())
             .collect();
         let folder_name = names(&folder);
-        assert!(sources.contains(&format!("{folder_name}/")), "nobody reads the folder {folder_name}");
+        assert!(sources.contains(&format!("{folder_name}/")), "no test reads the folder {folder_name}");
         for name in files.iter().map(names).filter(|name| name != "README.md") {
             let stem = name.trim_end_matches(".json").trim_end_matches("_scandump");
             assert!(
                 sources.contains(&name) || tables.contains(&name) || sources.contains(stem),
-                "nobody reads {folder_name}/{name}"
+                "no test reads {folder_name}/{name}"
             );
             counted += 1;
         }
     }
-    println!("{counted} files, each read by somebody");
+    println!("{counted} files, each read by a test");
 }

@@ -10,7 +10,7 @@ pub(crate) enum Given {
     Long(i64),
 }
 
-/// What the items of a filter are.
+/// The type of the items of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Items {
     Texts,
@@ -34,7 +34,7 @@ impl Items {
         }
     }
 
-    /// The items `from` and so many behind it.
+    /// The items from number `from` on.
     pub(crate) fn some(self, from: u64, count: u64) -> Vec<Given> {
         (from..from + count).map(|i| self.item(i)).collect()
     }

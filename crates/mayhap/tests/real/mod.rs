@@ -1,4 +1,4 @@
-//! Programs that are not ours, and what they are given.
+//! Real programs of others, and their input.
 
 // Every test binary compiles this module for itself, and uses a part of it.
 #![allow(dead_code, unused_imports)]

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::{Folder, PATIENCE, Running, find};
 
-/// A server that keeps nothing and ends with this.
+/// A server that saves nothing, stopped when this is dropped.
 ///
-/// It listens on a socket file in a folder of its own: a free port found beforehand may be somebody else's by the time the
-/// server asks for it.
+/// It listens on a socket file in its own folder: another process may take a port before the server does.
 #[derive(Debug)]
 pub(crate) struct Server {
     socket: PathBuf,
@@ -21,7 +20,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `None`: no such program here, and that was said.
+    /// Starts a server. `None`, after a message, if the program is missing.
     pub(crate) fn start() -> Option<Self> {
         let program = find("MAYHAP_TEST_REDIS_SERVER", "redis-server")?;
         let folder = Folder::new("redis");
@@ -41,7 +40,7 @@ impl Server {
         let start = Instant::now();
         while let Err(cause) = UnixStream::connect(&socket) {
             let ended = process.0.try_wait().unwrap();
-            assert!(ended.is_none(), "{program:?} ended at once: {ended:?}");
+            assert!(ended.is_none(), "{program:?} exited immediately: {ended:?}");
             assert!(start.elapsed() < PATIENCE, "{program:?} does not listen on {socket:?}: {cause}");
             thread::sleep(Duration::from_millis(10));
         }
@@ -54,7 +53,7 @@ impl Server {
     }
 }
 
-/// A connection to whoever listens on `socket`, that does not wait for ever.
+/// A connection to the server on `socket`, with a timeout.
 pub(crate) fn connect(socket: &Path) -> BufReader<UnixStream> {
     let stream = UnixStream::connect(socket).unwrap_or_else(|cause| panic!("{socket:?}: {cause}"));
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -69,12 +68,12 @@ pub(crate) struct Redis {
     _server: Server,
 }
 
-/// What the server answers; errors are panics.
+/// The reply of the server; errors panic.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Status(String),
     Integer(i64),
-    /// `None`: there is no such key.
+    /// `None`: the key does not exist.
     Bytes(Option<Vec<u8>>),
     List(Vec<Reply>),
 }
@@ -90,7 +89,7 @@ pub(crate) fn command<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Wor
 const AT_ONCE: usize = 200;
 
 impl Redis {
-    /// `None`: no such program here, and that was said.
+    /// `None`, after a message, if the program is missing.
     pub(crate) fn start() -> Option<Self> {
         let server = Server::start()?;
         Some(Self { connection: server.connect(), _server: server })
@@ -118,7 +117,7 @@ impl Redis {
         replies
     }
 
-    /// The replies to commands that are in the protocol's form already.
+    /// Sends encoded commands, and returns the replies.
     pub(crate) fn ask_raw(&mut self, sent: &[u8], commands: usize) -> Vec<Reply> {
         self.connection.get_mut().write_all(sent).unwrap();
         (0..commands).map(|_| self.reply()).collect()

@@ -1,4 +1,4 @@
-//! Arrays of bits and counters: the whole as a strip, and windows around what is looked at.
+//! Arrays of bits and counters: the whole as a strip, and windows around the probes.
 
 use mayhap::Filter;
 use mayhap::advise::say;
@@ -9,20 +9,20 @@ use super::canvas::{
     ACROSS, Canvas, FAINT, FILLED, Font, Frame, GREY, INK, LEFT, MISSING, Paint, RIGHT, THERE, WHITE, WIDTH,
 };
 
-/// Parts a strip is cut into.
+/// The number of parts of a strip.
 pub(super) const PARTS: usize = 220;
 const STRIP_HEIGHT: f64 = 26.0;
-/// How far arrows reach down to a strip, and how wide a caption beside them may be.
+/// The height of arrows down to a strip, and the width of a caption next to them.
 const ARROWS: f64 = 56.0;
 const NARROW: f64 = 430.0;
-/// Layers or steps drawn before the rest is only counted.
+/// The most layers or steps to draw; the rest is only counted.
 const MOST_STRIPS: usize = 12;
-/// Windows drawn before the rest is only counted.
+/// The most windows to draw; the rest is only counted.
 const MOST_WINDOWS: usize = 24;
 
-/// Something on a strip.
+/// A mark on a strip.
 pub(super) struct Mark {
-    /// Where, from 0 to 1.
+    /// Its position, from 0 to 1.
     pub(super) at: f64,
     pub(super) label: String,
     pub(super) there: bool,
@@ -33,7 +33,7 @@ pub(super) fn densities(filter: &Filter) -> Vec<Density> {
     filter.densities(PARTS)
 }
 
-/// A strip with marks on it, and arrows to them from `from`, if that is somewhere. Says where the next thing may begin.
+/// Draws a strip with marks, and arrows to them from `from`, if given. Returns the height for what follows.
 pub(super) fn strip(
     sheet: &mut Canvas,
     title: &str,
@@ -45,7 +45,7 @@ pub(super) fn strip(
     strip_and_top(sheet, title, density, marks, from, y).1
 }
 
-/// The same; says where the strip itself begins, too.
+/// The same; also returns where the strip begins.
 fn strip_and_top(
     sheet: &mut Canvas,
     title: &str,
@@ -61,7 +61,7 @@ fn strip_and_top(
         }
         None => title.to_owned(),
     };
-    // Above the arrows, and so narrow that they pass below it.
+    // Above the arrows, and narrow enough that they pass below it.
     let room = if from.is_some() { NARROW } else { ACROSS };
     let below = sheet.lines(LEFT, y + 18.0, room, &caption, Font::plain(12.0).colour(GREY));
     let top = below - 9.0 + if from.is_some() { ARROWS } else { 0.0 };
@@ -69,7 +69,7 @@ fn strip_and_top(
         let part = ACROSS / density.shares.len().max(1) as f64;
         for (index, &share) in density.shares.iter().enumerate() {
             let x = LEFT + index as f64 * part;
-            // A little wider than the part, so that no light comes through between two.
+            // Slightly wider than the part, so that there are no gaps.
             let width = (part + 0.4).min(RIGHT - x);
             sheet.shade(Frame { x, y: top, width, height: STRIP_HEIGHT }, share);
         }
@@ -79,7 +79,7 @@ fn strip_and_top(
     (top, marks_below(sheet, marks, from, top))
 }
 
-/// A strip without densities, cut into `sections` equal sections where those are few enough to be seen.
+/// Draws a strip without densities, divided into `sections` equal sections if they are few enough to be seen.
 pub(super) fn sections(
     sheet: &mut Canvas,
     title: &str,
@@ -98,7 +98,7 @@ pub(super) fn sections(
     end
 }
 
-/// The marks of a strip that begins at `top`, their labels below it in as few rows as keep them apart.
+/// Draws the marks of a strip that begins at `top`. Their labels are below it, in as few rows as keep them apart.
 fn marks_below(sheet: &mut Canvas, marks: &[Mark], from: Option<(f64, f64)>, top: f64) -> f64 {
     const ROWS: usize = 5;
     let font = Font::plain(11.0).bold();
@@ -128,12 +128,12 @@ fn marks_below(sheet: &mut Canvas, marks: &[Mark], from: Option<(f64, f64)>, top
     bottom + if marks.is_empty() { 10.0 } else { 22.0 + 13.0 * rows as f64 }
 }
 
-/// Filled for what is there, hollow for what is not: the colours are not needed to tell.
+/// Filled for present, hollow for absent, so that colour is not needed to tell them apart.
 pub(super) const fn probe_paint(there: bool) -> (&'static str, Paint) {
     if there { (THERE, Paint::new(THERE, THERE, 2.0)) } else { (MISSING, Paint::new(WHITE, MISSING, 2.0)) }
 }
 
-/// The marks of bits in an array of so many.
+/// The marks of bits in an array of this size.
 fn bit_marks(probes: &[BitProbe], bits: u64) -> Vec<Mark> {
     let mark = |(nth, probe): (usize, &BitProbe)| Mark {
         at: (probe.position as f64 + 0.5) / bits.max(1) as f64,
@@ -175,12 +175,12 @@ pub(super) fn layers(
     from: (f64, f64),
 ) -> f64 {
     let densities = densities(subject.filter);
-    // Arrows to the first strip only: they would cross it on their way to the others.
+    // Arrows lead to the first strip only: they would cross it on their way to the others.
     let (mut y, mut arrows, mut found) = (from.1, Some(from), false);
     for (layer, density) in lookup.layers.iter().zip(&densities).take(MOST_STRIPS) {
         let (inserted, capacity) = (say::count(layer.inserted), say::count(layer.capacity));
         let answer = match (found, layer.bits.holds()) {
-            (true, _) => "not asked, a newer layer holds it",
+            (true, _) => "not checked, a newer layer holds it",
             (false, true) => "holds it",
             (false, false) => "does not hold it",
         };
@@ -215,22 +215,22 @@ pub(super) fn dual(sheet: &mut Canvas, subject: &Subject<'_>, lookup: &DualLooku
     legend(sheet, y, "bit")
 }
 
-/// Says how many are not drawn, if some are.
+/// Writes how many are not drawn, if any.
 pub(super) fn left_out(sheet: &mut Canvas, all: usize, drawn: usize, what: &str, y: f64) -> f64 {
     if all <= drawn {
         return y;
     }
-    let more = super::super::lesson::plural(all - drawn, what);
+    let more = super::super::how_it_works::plural(all - drawn, what);
     sheet.text(LEFT, y + 16.0, &format!("… and {more} more"), Font::plain(12.0).colour(GREY));
     y + 22.0
 }
 
-/// Windows in a row, and how far they are apart.
+/// Windows per row, and the distance between them.
 const WINDOWS_PER_ROW: usize = 4;
 const WINDOW_STEP: f64 = ACROSS / WINDOWS_PER_ROW as f64;
 const WINDOW_HEIGHT: f64 = 62.0;
 
-/// Where window `nth` is.
+/// The position of window `nth`.
 fn window_at(nth: usize, y: f64) -> (f64, f64) {
     let (row, column) = (nth / WINDOWS_PER_ROW, nth % WINDOWS_PER_ROW);
     (LEFT + column as f64 * WINDOW_STEP, y + row as f64 * WINDOW_HEIGHT)
@@ -240,7 +240,7 @@ fn rows_of(windows: usize) -> f64 {
     windows.div_ceil(WINDOWS_PER_ROW) as f64 * WINDOW_HEIGHT
 }
 
-/// The probes that are drawn: the first ones, and the first clear one in any case.
+/// The probes to draw: the first ones, and always the first clear one.
 fn drawn(probes: &[BitProbe]) -> Vec<(usize, &BitProbe)> {
     let mut drawn: Vec<(usize, &BitProbe)> = (1..).zip(probes).take(MOST_WINDOWS).collect();
     let clear = (1..).zip(probes).find(|(_, probe)| !probe.set);
@@ -252,7 +252,7 @@ fn drawn(probes: &[BitProbe]) -> Vec<(usize, &BitProbe)> {
     drawn
 }
 
-/// The bits around every probe.
+/// Draws the bits around every probe.
 fn bit_windows(sheet: &mut Canvas, probes: &[BitProbe], y: f64) -> f64 {
     const SIDE: f64 = 12.0;
     const AROUND: i64 = 8;
@@ -267,7 +267,7 @@ fn bit_windows(sheet: &mut Canvas, probes: &[BitProbe], y: f64) -> f64 {
         });
         let at = (probe.position % 64) as i64;
         let squares = (at - AROUND..=at + AROUND).enumerate().filter(|(_, bit)| (0..64).contains(bit));
-        // The probed one last, so that its frame is in front.
+        // The probe last, so that its frame is on top.
         let (others, own): (Vec<_>, Vec<_>) = squares.partition(|&(_, bit)| bit != at);
         for (index, bit) in others.into_iter().chain(own) {
             let set = probe.word >> bit & 1 == 1;
@@ -331,7 +331,7 @@ pub(super) fn counters(
     legend(sheet, end, "counter")
 }
 
-/// What the squares mean.
+/// Draws the legend of the squares.
 pub(super) fn legend(sheet: &mut Canvas, y: f64, what: &str) -> f64 {
     let (there, missing) = match what {
         "counter" => ("the item's, above zero", "the item's, zero"),

@@ -7,7 +7,7 @@ use super::Subject;
 use super::arrays::{Mark, densities, left_out, legend, probe_paint, strip};
 use super::canvas::{ACROSS, Canvas, FAINT, FILLED, Font, Frame, GREY, LEFT, MISSING, Paint, THERE, WHITE};
 
-/// Generations drawn before the rest is only counted.
+/// The most generations to draw; the rest is only counted.
 const MOST_GENERATIONS: usize = 8;
 
 pub(super) fn blocks(
@@ -54,7 +54,7 @@ pub(super) fn generations(
         sheet.text(LEFT, y + 26.0, &title, Font::plain(12.0).bold());
         y += 32.0;
         let blocks = &generation.blocks;
-        // Several blocks of a generation stand side by side.
+        // Several blocks of a generation are drawn side by side.
         let room = ACROSS / blocks.probed.len() as f64 - 14.0;
         let room = if blocks.lane_bits == 32 { room.min(600.0) } else { room };
         let ends = blocks.probed.iter().enumerate().map(|(column, block)| {
@@ -68,7 +68,7 @@ pub(super) fn generations(
     legend(sheet, y + 4.0, "bit")
 }
 
-/// The bits of a block, a lane in each row. Says where the next thing may begin.
+/// Draws the bits of a block, one lane per row. Returns the height for what follows.
 fn grid(
     sheet: &mut Canvas,
     lookup: &BlockLookup,
@@ -116,12 +116,12 @@ fn grid(
         *nth += 1;
     }
     let clear = block.bits.iter().filter(|probe| !probe.set).count();
-    let said = match clear {
+    let label = match clear {
         0 => format!("all {} bits are set", block.bits.len()),
         clear => format!("{clear} of {} bits clear", block.bits.len()),
     };
     let colour = if clear == 0 { THERE } else { MISSING };
     let end = top + lanes as f64 * side;
-    sheet.text(x + 52.0, end + 15.0, &said, Font::plain(11.0).bold().colour(colour));
+    sheet.text(x + 52.0, end + 15.0, &label, Font::plain(11.0).bold().colour(colour));
     end + 20.0
 }

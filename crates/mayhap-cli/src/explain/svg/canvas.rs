@@ -1,29 +1,29 @@
-//! A sheet to draw on: shapes and text, written down as SVG.
+//! A canvas for shapes and text, written as SVG.
 
 use std::fmt::Write as _;
 
 /// Text and lines.
 pub(super) const INK: &str = "#222222";
-/// What explains the rest.
+/// Secondary text.
 pub(super) const GREY: &str = "#5f6670";
-/// Frames of what is only there.
+/// Frames that are only context.
 pub(super) const FAINT: &str = "#b9c0c8";
-/// What is set or taken, but not looked at.
+/// Set or taken, but not probed.
 pub(super) const FILLED: &str = "#cfd6dd";
-/// Looked at, and there. With the next it is of the palette of Okabe and Ito, told apart by everybody.
+/// Probed, and present. This and the next colour are from the palette of Okabe and Ito, which colour-blind readers can tell apart.
 pub(super) const THERE: &str = "#0072b2";
-/// Looked at, and not there.
+/// Probed, and absent.
 pub(super) const MISSING: &str = "#c44e00";
 /// Nothing.
 pub(super) const WHITE: &str = "#ffffff";
 
-/// How wide every picture is, and how far from its edge it begins.
+/// The width of every picture, and its margin.
 pub(super) const WIDTH: f64 = 960.0;
 pub(super) const LEFT: f64 = 40.0;
 pub(super) const RIGHT: f64 = WIDTH - LEFT;
 pub(super) const ACROSS: f64 = RIGHT - LEFT;
 
-/// Where text stands, relative to its point.
+/// The anchor of text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -31,7 +31,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How text looks.
+/// The style of text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Font {
     pub(super) size: f64,
@@ -46,7 +46,7 @@ impl Font {
         Self { size, colour: INK, anchor: Anchor::Start, mono: false, bold: false }
     }
 
-    /// All letters of one width.
+    /// A monospaced font.
     pub(super) const fn mono(size: f64) -> Self {
         Self { mono: true, ..Self::plain(size) }
     }
@@ -67,7 +67,7 @@ impl Font {
         Self { anchor: Anchor::End, ..self }
     }
 
-    /// How wide so many letters are at most, in the fonts people have.
+    /// The maximum width of this many characters in common fonts.
     pub(super) fn width(self, letters: usize) -> f64 {
         let per_letter = match (self.mono, self.bold) {
             (true, _) => 0.605,
@@ -77,7 +77,7 @@ impl Font {
         letters as f64 * per_letter * self.size
     }
 
-    /// How many letters fit in so much room.
+    /// The number of characters that fit in this width.
     pub(super) fn letters(self, room: f64) -> usize {
         (room / self.width(1)).max(1.0) as usize
     }
@@ -92,7 +92,7 @@ pub(super) struct Frame {
     pub(super) height: f64,
 }
 
-/// How a frame looks.
+/// The style of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     pub(super) fill: &'static str,
@@ -106,7 +106,7 @@ impl Paint {
     }
 }
 
-/// The sheet. It grows downwards as far as it is drawn on.
+/// The canvas. It grows downwards as needed.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     body: String,
@@ -114,9 +114,9 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    // Writing to a string does not fail: the results below say nothing.
+    // Writing to a string cannot fail, so the results below are ignored.
 
-    /// What is drawn until [`close`](Self::close) belongs to these classes.
+    /// Everything drawn until [`close`](Self::close) gets these classes.
     pub(super) fn open(&mut self, classes: &str) {
         let _ = writeln!(self.body, r#"<g class="{classes}">"#);
     }
@@ -139,7 +139,7 @@ impl Canvas {
         self.reach(y + height);
     }
 
-    /// A frame without a line around it, as dark as `share` says: 0 is white.
+    /// A frame without a border. `share` is its darkness; 0 is white.
     pub(super) fn shade(&mut self, frame: Frame, share: f64) {
         let Frame { x, y, width, height } = frame;
         let from_white = |full: f64| (255.0 - (255.0 - full) * share.clamp(0.0, 1.0)).round() as u8;
@@ -168,7 +168,7 @@ impl Canvas {
         self.reach(y.max(to_y));
     }
 
-    /// A line with a head at its end.
+    /// A line with an arrowhead at its end.
     pub(super) fn arrow(&mut self, from: (f64, f64), to: (f64, f64), colour: &str) {
         let (along, across) = (to.0 - from.0, to.1 - from.1);
         let length = along.hypot(across).max(1.0);
@@ -202,7 +202,7 @@ impl Canvas {
         self.reach(y + font.size * 0.35);
     }
 
-    /// Text in lines that are not longer than `room`; says where the next line would stand.
+    /// Draws text in lines of at most `room`; returns the height of the next line.
     pub(super) fn lines(&mut self, x: f64, mut y: f64, room: f64, text: &str, font: Font) -> f64 {
         for line in textwrap::wrap(text, font.letters(room)) {
             self.text(x, y, &line, font);
@@ -236,7 +236,7 @@ text {{ white-space: pre; }}
     }
 }
 
-/// Text as XML has it; what it cannot have is a box.
+/// Escapes text for XML; characters that XML forbids become a box.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sheet_is_as_high_as_it_is_drawn_on() {
+    fn the_canvas_grows_with_what_is_drawn() {
         let mut canvas = Canvas::default();
         canvas.frame(Frame { x: 0.0, y: 90.0, width: 5.0, height: 10.0 }, Paint::new(WHITE, INK, 1.0));
         assert!(canvas.finish("", "").contains(r#"viewBox="0 0 960 124""#));

@@ -1,4 +1,4 @@
-//! What is stored: buckets, runs, slots, rows and values.
+//! Stored contents: buckets, runs, slots, rows and values.
 
 use mayhap::advise::say;
 use mayhap::explain::{
@@ -12,16 +12,16 @@ use super::canvas::{
 };
 use crate::explain::shown;
 
-/// Buckets drawn before the rest is only counted.
+/// The most buckets to draw; the rest is only counted.
 const MOST_BUCKETS: usize = 16;
-/// Entries of a run drawn before the rest is only counted.
+/// The most entries of a run to draw; the rest is only counted.
 const MOST_ENTRIES: usize = 40;
 
-/// A box with a small title and what is in it.
+/// Draws a box with a small title and its content.
 fn boxed(sheet: &mut Canvas, frame: Frame, title: &str, content: &str, paint: Paint, ink: &'static str) {
     sheet.rounded(frame, paint, 3.0);
     let middle = frame.x + frame.width / 2.0;
-    // As large as fits.
+    // The largest size that fits.
     let largest = Font::mono(13.0);
     let size = largest.size * ((frame.width - 10.0) / largest.width(content.chars().count())).min(1.0);
     if title.is_empty() {
@@ -37,7 +37,7 @@ fn boxed(sheet: &mut Canvas, frame: Frame, title: &str, content: &str, paint: Pa
     sheet.text(middle, frame.y + 31.0, content, Font::mono(size).middle().colour(ink));
 }
 
-/// How a slot looks that does or does not match.
+/// The style of a slot, by whether it matches.
 const fn slot_paint(matches: bool) -> (Paint, &'static str) {
     if matches { (probe_paint(true).1, WHITE) } else { (Paint::new(FILLED, GREY, 0.8), INK) }
 }
@@ -82,11 +82,11 @@ pub(super) fn buckets(
             .iter()
             .filter(|bucket| density.name.is_empty() || density.name.ends_with(&bucket.table.to_string()));
         let total = lookup.buckets.iter().map(|bucket| bucket.table as u64).max().unwrap_or(0) + 1;
-        // One array may hold all tables, one behind the other.
+        // One array may hold all tables in sequence.
         let place = |bucket: &BucketProbe| {
-            let behind = if density.name.is_empty() { bucket.table as u64 * bucket.of } else { 0 };
+            let before = if density.name.is_empty() { bucket.table as u64 * bucket.of } else { 0 };
             let all = if density.name.is_empty() { total * bucket.of } else { bucket.of };
-            ((behind + bucket.bucket) as f64 + 0.5) / all as f64
+            ((before + bucket.bucket) as f64 + 0.5) / all as f64
         };
         let marks: Vec<Mark> = of
             .map(|bucket| Mark { at: place(bucket), label: say::count(bucket.bucket), there: bucket.holds() })
@@ -96,11 +96,11 @@ pub(super) fn buckets(
     y
 }
 
-/// Slots of a bucket below each other, and how many are drawn at all: buckets of other programs may have hundreds.
+/// The rows of slots in a bucket, and the most slots to draw: buckets of other programs may have hundreds.
 const COLUMN_SLOTS: usize = 16;
 const MOST_SLOTS: usize = 4 * COLUMN_SLOTS;
 
-/// The slots that are drawn: the first ones, and the one that matches in any case.
+/// The slots to draw: the first ones, and always the one that matches.
 fn drawn_slots(slots: &[Option<BucketSlot>]) -> Vec<Option<BucketSlot>> {
     let mut drawn: Vec<_> = slots.iter().take(MOST_SLOTS).copied().collect();
     let matching = slots.iter().skip(MOST_SLOTS).find(|slot| slot.is_some_and(|slot| slot.matches));
@@ -110,7 +110,7 @@ fn drawn_slots(slots: &[Option<BucketSlot>]) -> Vec<Option<BucketSlot>> {
     drawn
 }
 
-/// One bucket, its slots below each other. Says where it ends.
+/// Draws one bucket with its slots in a column. Returns where it ends.
 fn bucket(
     sheet: &mut Canvas,
     lookup: &BucketLookup,
@@ -151,8 +151,8 @@ fn bucket(
         sheet.close();
     }
     let end = top + rows as f64 * HEIGHT;
-    let (said, colour) = if bucket.holds() { ("holds it", THERE) } else { ("does not hold it", MISSING) };
-    sheet.text(middle, end + 16.0, said, Font::plain(11.0).bold().middle().colour(colour));
+    let (label, colour) = if bucket.holds() { ("holds it", THERE) } else { ("does not hold it", MISSING) };
+    sheet.text(middle, end + 16.0, label, Font::plain(11.0).bold().middle().colour(colour));
     end + 22.0
 }
 
@@ -167,7 +167,7 @@ pub(super) fn run(sheet: &mut Canvas, subject: &Subject<'_>, lookup: &RunLookup,
     strip(sheet, &title, densities(subject.filter).first(), &[mark], None, end)
 }
 
-/// The home, and what is stored for it.
+/// Draws the home and what is stored for it.
 fn run_slots(sheet: &mut Canvas, lookup: &RunLookup, from: (f64, f64)) -> f64 {
     const PER_ROW: usize = 8;
     const STEP: f64 = ACROSS / PER_ROW as f64;
@@ -181,7 +181,7 @@ fn run_slots(sheet: &mut Canvas, lookup: &RunLookup, from: (f64, f64)) -> f64 {
     let title = format!("home, of {}", say::count(lookup.homes));
     boxed(sheet, home, &title, &say::count(lookup.home), plain, INK);
     let title = match lookup.any_length {
-        true => format!("fingerprint, {} bits, the first in front", lookup.fingerprint_bits),
+        true => format!("fingerprint, {} bits, the first leftmost", lookup.fingerprint_bits),
         false => format!("remainder, {} bits", lookup.fingerprint_bits),
     };
     let content = digits(lookup.fingerprint, lookup.fingerprint_bits);
@@ -227,14 +227,14 @@ fn entry_box(sheet: &mut Canvas, entry: &RunEntry, frame: Frame, digits: &dyn Fn
     };
     let title = format!("slot {}", say::count(entry.slots.start));
     boxed(sheet, frame, &title, &content, paint, ink);
-    let said = match (entry.matches, entry.copies) {
+    let label = match (entry.matches, entry.copies) {
         (true, 1) => "matches".into(),
         (true, copies) => format!("matches, ×{}", say::count(copies)),
         (false, 1) => String::new(),
         (false, copies) => format!("×{}", say::count(copies)),
     };
     let below = Font::plain(10.0).bold().middle().colour(if entry.matches { THERE } else { GREY });
-    sheet.text(frame.x + frame.width / 2.0, frame.y + 53.0, &said, below);
+    sheet.text(frame.x + frame.width / 2.0, frame.y + 53.0, &label, below);
     sheet.close();
 }
 
@@ -242,7 +242,7 @@ pub(super) fn slots(sheet: &mut Canvas, lookup: &SlotLookup, from: (f64, f64)) -
     const WIDTH: f64 = 168.0;
     const SIGN: f64 = 36.0;
     if lookup.stored.is_empty() {
-        sheet.text(LEFT, from.1 + 30.0, "the filter has no items, and so no slots", Font::plain(13.0));
+        sheet.text(LEFT, from.1 + 30.0, "the filter is empty and has no slots", Font::plain(13.0));
         return from.1 + 40.0;
     }
     let mark = |(name, slot): (&str, &mayhap::explain::StoredSlot)| Mark {
@@ -253,7 +253,7 @@ pub(super) fn slots(sheet: &mut Canvas, lookup: &SlotLookup, from: (f64, f64)) -
     let marks: Vec<Mark> = ["a", "b", "c"].into_iter().zip(&lookup.stored).map(mark).collect();
     let shard = match lookup.shards {
         1 => String::new(),
-        shards => format!(" in {shards} shards, this item's being number {}", lookup.shard),
+        shards => format!(" in {shards} shards (this item: shard {})", lookup.shard),
     };
     let title = format!(
         "all {} slots{shard}, in segments of {}",
@@ -278,7 +278,7 @@ pub(super) fn slots(sheet: &mut Canvas, lookup: &SlotLookup, from: (f64, f64)) -
     let (holds, sum) = (lookup.holds(), frame_at(x, y));
     let (colour, paint) = probe_paint(holds);
     sheet.open(if holds { "sum match" } else { "sum differs" });
-    boxed(sheet, sum, "they add up to", &hex(lookup.sum()), paint, if holds { WHITE } else { MISSING });
+    boxed(sheet, sum, "their XOR is", &hex(lookup.sum()), paint, if holds { WHITE } else { MISSING });
     sheet.close();
     let below = y + 42.0 + 40.0;
     let wanted = frame_at(x, below);
@@ -292,8 +292,8 @@ pub(super) fn slots(sheet: &mut Canvas, lookup: &SlotLookup, from: (f64, f64)) -
     );
     let symbol = if holds { "=" } else { "≠" };
     sheet.text(x + WIDTH / 2.0, below - 13.0, symbol, sign.bold().colour(colour));
-    let said = if holds { "equal: mayhap in" } else { "not equal: certainly not in" };
-    sheet.text(x - 14.0, below + 27.0, said, Font::plain(13.0).bold().end().colour(colour));
+    let label = if holds { "equal: maybe" } else { "not equal: no" };
+    sheet.text(x - 14.0, below + 27.0, label, Font::plain(13.0).bold().end().colour(colour));
     below + 52.0
 }
 
@@ -307,7 +307,7 @@ pub(super) fn rows(sheet: &mut Canvas, lookup: &RowLookup, y: f64) -> f64 {
         let bumped = match layer.threshold {
             Some(threshold) if layer.bumped => {
                 format!(
-                    ": its bucket sends on what begins in its first {threshold} rows, this is row {}",
+                    ": its bucket moves rows before {threshold} to the next layer, this is row {}",
                     layer.in_bucket
                 )
             }
@@ -318,23 +318,23 @@ pub(super) fn rows(sheet: &mut Canvas, lookup: &RowLookup, y: f64) -> f64 {
         sheet.text(
             LEFT,
             y,
-            &format!("layer {number}: begins in row {start} of {rows}{bumped}"),
+            &format!("layer {number}: starts at row {start} of {rows}{bumped}"),
             Font::plain(12.0),
         );
     }
     if lookup.layers.is_empty() {
-        sheet.text(LEFT, y + 20.0, "the filter has no items, and so no rows", Font::plain(13.0));
+        sheet.text(LEFT, y + 20.0, "the filter is empty and has no rows", Font::plain(13.0));
         return y + 30.0;
     }
     y += 30.0;
     let x_of = |row: usize| LEFT + NAMES + row as f64 * SIDE;
-    sheet.text(LEFT, y + 9.0, "rows that count", small);
+    sheet.text(LEFT, y + 9.0, "selected rows", small);
     for row in 0..64 {
         let counts = lookup.coefficients >> row & 1 == 1;
         let frame = Frame { x: x_of(row), y, width: SIDE, height: SIDE };
         sheet.frame(frame, Paint::new(if counts { INK } else { WHITE }, FAINT, 0.6));
     }
-    sheet.text(RIGHT, y + 9.0, "ones among them", small.end());
+    sheet.text(RIGHT, y + 9.0, "ones in them", small.end());
     y += SIDE + 6.0;
     for (number, column) in (1..).zip(&lookup.columns) {
         let agrees = column.parity == column.wanted;
@@ -352,16 +352,16 @@ pub(super) fn rows(sheet: &mut Canvas, lookup: &RowLookup, y: f64) -> f64 {
             sheet.frame(frame, Paint::new(fill, FAINT, 0.6));
         }
         let parity = |odd: bool| if odd { "odd" } else { "even" };
-        let said = match agrees {
+        let label = match agrees {
             true => format!("{}, as wanted", parity(column.parity)),
             false => format!("{}, wanted {}", parity(column.parity), parity(column.wanted)),
         };
-        sheet.text(RIGHT, y + 9.5, &said, Font::plain(11.0).bold().end().colour(colour));
+        sheet.text(RIGHT, y + 9.5, &label, Font::plain(11.0).bold().end().colour(colour));
         sheet.close();
         y += SIDE + 5.0;
     }
     let entries =
-        [(INK, "row counts"), (THERE, "one in a row that counts"), (FILLED, "one in a row that does not")];
+        [(INK, "row is selected"), (THERE, "one in a selected row"), (FILLED, "one in another row")];
     let mut x = LEFT;
     for (fill, meaning) in entries {
         let font = Font::plain(11.0);
@@ -379,24 +379,24 @@ pub(super) fn values(sheet: &mut Canvas, lookup: &ValueLookup, from: (f64, f64))
         there: lookup.found,
     };
     let title = format!(
-        "all {} values there may be, in {} buckets",
+        "all {} possible values, in {} buckets",
         say::count(lookup.range),
         say::count(lookup.buckets)
     );
     let y = sections(sheet, &title, lookup.buckets as f64, &[mark], from) + 8.0;
     let (bucket, buckets) = (say::count(lookup.bucket), say::count(lookup.buckets));
     let (start, end) = (say::count(lookup.bits.start), say::count(lookup.bits.end));
-    let decoded = crate::explain::lesson::plural(lookup.decoded as usize, "value");
+    let decoded = crate::explain::how_it_works::plural(lookup.decoded as usize, "value");
     let title =
-        format!("bucket {bucket} of {buckets}, bits {start} up to {end} of the codes; {decoded} decoded");
+        format!("bucket {bucket} of {buckets}, bits {start} to {end} of the codes; {decoded} decoded");
     sheet.text(LEFT, y + 14.0, &title, Font::plain(12.0).colour(GREY));
     let longest =
         [lookup.value].iter().chain(&lookup.before).chain(&lookup.behind).max().copied().unwrap_or(0);
     let width = (Font::mono(13.0).width(say::count(longest).len()) + 16.0).max(96.0);
-    // As many neighbours as there is room for, on both sides alike.
+    // As many neighbours as there is room for, the same number on both sides.
     let each = (((ACROSS / (width + 10.0)) as usize).saturating_sub(1) / 2).max(1);
     let before = &lookup.before[lookup.before.len().saturating_sub(each)..];
-    let behind = &lookup.behind[..lookup.behind.len().min(each)];
+    let after = &lookup.behind[..lookup.behind.len().min(each)];
     let mut x = LEFT;
     let top = y + 26.0;
     let (_, own) = probe_paint(lookup.found);
@@ -404,7 +404,7 @@ pub(super) fn values(sheet: &mut Canvas, lookup: &ValueLookup, from: (f64, f64))
     let stored = (Paint::new(FILLED, GREY, 0.8), INK, "stored");
     let searched = (own, own_ink, if lookup.found { "the item's, stored" } else { "the item's, missing" });
     let all = before.iter().map(|&value| (value, stored));
-    let all = all.chain([(lookup.value, searched)]).chain(behind.iter().map(|&value| (value, stored)));
+    let all = all.chain([(lookup.value, searched)]).chain(after.iter().map(|&value| (value, stored)));
     for (value, (paint, ink, title)) in all {
         let class = match (value == lookup.value, lookup.found) {
             (true, true) => "value match",

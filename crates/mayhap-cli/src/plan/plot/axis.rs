@@ -1,10 +1,10 @@
-//! An axis with its numbers where we want them.
+//! An axis with ticks at chosen values.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-/// From one end to the other, with a number and a line at every tick.
+/// A range with a number and a line at every tick.
 #[derive(Clone)]
 pub(super) struct Axis {
     ends: Range<f64>,

@@ -5,29 +5,29 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
-use super::dress::Part;
+use super::restyle::PlotPart;
 use super::{
     Canvas, DrawingError, FAINT, GREY, INK, SCALE, curves, legend, mark, percent, short, text, units,
 };
 
-/// False-positive rate against items in the filter.
+/// Draws the false-positive rate against the load.
 pub(super) fn rate_by_fill(area: &Canvas<'_>, needs: &Needs, advice: &Advice) -> Result<(), DrawingError> {
     let curves = curves::while_filling(needs, advice);
     let asked = needs.target_fpr.log10();
-    // Low enough to see how the lines rise, and for the end of every one of them.
+    // Low enough to show how the lines rise, and the end of each.
     let ends = curves.iter().filter_map(|curve| curve.points.last()).map(|end| end.1);
     let (low, high) = (ends.fold(asked - 2.6, f64::min).floor(), 0.0);
     let decades = (low as i32..=0).map(f64::from);
     let shares = (0..=6).map(|halves| f64::from(halves) * 0.5);
     let mut chart = chart(
         area,
-        "How often wrong, by how full",
+        "False-positive rate by load",
         Axis::new(0.0..3.04, shares),
         Axis::new(low..high, decades),
     )?;
     mesh(
         &mut chart,
-        ("items in it, of those it was sized for", &|share: &f64| format!("{:.0}%", share * 100.0)),
+        ("load (inserted ÷ capacity)", &|share: &f64| format!("{:.0}%", share * 100.0)),
         ("false-positive rate", &|power: &f64| percent(10_f64.powf(*power))),
     )?;
     let guide = GREY.stroke_width(SCALE);
@@ -36,7 +36,7 @@ pub(super) fn rate_by_fill(area: &Canvas<'_>, needs: &Needs, advice: &Advice) ->
         PathElement::new(vec![(1.0, low), (1.0, high)], guide),
     ])?;
     for curve in &curves {
-        let colour = mark(Part::Fill, curve.index);
+        let colour = mark(PlotPart::Fill, curve.index);
         let inside: Vec<(f64, f64)> =
             curve.points.iter().copied().filter(|point| (low..=high).contains(&point.1)).collect();
         let Some(&last) = inside.last() else { continue };
@@ -47,23 +47,23 @@ pub(super) fn rate_by_fill(area: &Canvas<'_>, needs: &Needs, advice: &Advice) ->
             chart.draw_series([TriangleMarker::new(
                 last,
                 units(6),
-                mark(Part::Point, curve.index).filled(),
+                mark(PlotPart::Point, curve.index).filled(),
             )])?;
         } else if curve.ends {
-            let ring = mark(Part::End, curve.index).stroke_width(2 * SCALE);
+            let ring = mark(PlotPart::End, curve.index).stroke_width(2 * SCALE);
             chart.draw_series([
                 Circle::new(last, units(5), WHITE.filled()),
                 Circle::new(last, units(5), ring),
             ])?;
         }
     }
-    let note = |text_at: (f64, f64), said: String, position: Pos, offset: (i32, i32)| {
-        EmptyElement::at(text_at) + Text::new(said, offset, text(13.0, mark(Part::Note, 0)).pos(position))
+    let note = |text_at: (f64, f64), label: String, position: Pos, offset: (i32, i32)| {
+        EmptyElement::at(text_at) + Text::new(label, offset, text(13.0, mark(PlotPart::Note, 0)).pos(position))
     };
     let rate = percent(needs.target_fpr);
     chart.draw_series([note(
         (0.0, asked),
-        format!("the rate of the plan, {rate}"),
+        format!("target FPR, {rate}"),
         Pos::new(HPos::Left, VPos::Bottom),
         (units(8), units(-5)),
     )])?;
@@ -76,7 +76,7 @@ pub(super) fn rate_by_fill(area: &Canvas<'_>, needs: &Needs, advice: &Advice) ->
     Ok(())
 }
 
-/// Bits of an item against the rate.
+/// Draws the bits per item against the rate.
 pub(super) fn size_by_rate(
     canvas: &Canvas<'_>,
     area: &Canvas<'_>,
@@ -88,14 +88,14 @@ pub(super) fn size_by_rate(
     let curves = curves::by_rate(needs, advice, (left, right));
     let heights = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
     let highest = heights().fold(5.0, f64::max);
-    // A bitmap of a range that is full takes a bit for an item.
+    // A full bitmap of a range takes one bit per item.
     let lowest = heights().fold(bound(left.max(0.3)).log2(), f64::min);
     let (low, high) = ((lowest - 0.7).floor(), highest.ceil());
     let octaves = (low as i32..=high as i32).map(f64::from);
     let decades = (left.ceil() as i32..=right as i32).map(f64::from);
     let mut chart = chart(
         area,
-        "How large, by how often wrong",
+        "Memory by false-positive rate",
         Axis::new(left..right, decades),
         Axis::new(low..high, octaves),
     )?;
@@ -103,7 +103,7 @@ pub(super) fn size_by_rate(
     mesh(
         &mut chart,
         ("false-positive rate", &|power: &f64| percent(10_f64.powf(-power))),
-        ("memory for an item, and for all", &|power: &f64| {
+        ("memory per item, and in total", &|power: &f64| {
             let bits = power.exp2();
             let memory = say::bytes((bits * items / 8.0).round() as u64);
             match bits {
@@ -122,50 +122,50 @@ pub(super) fn size_by_rate(
     }
     for curve in &curves {
         let points = curve.points.clone();
-        let colour = mark(Part::Size, curve.index).stroke_width(2 * SCALE);
+        let colour = mark(PlotPart::Size, curve.index).stroke_width(2 * SCALE);
         chart.draw_series([PathElement::new(points, colour)])?;
     }
     let least = (0..=400).map(|step| left + (right - left) * f64::from(step) / 400.0);
     let least = least.map(|power| (power, bound(power).log2())).filter(|point| point.1 >= low);
     chart.draw_series([PathElement::new(
         least.collect::<Vec<_>>(),
-        mark(Part::Bound, 0).stroke_width(2 * SCALE),
+        mark(PlotPart::Bound, 0).stroke_width(2 * SCALE),
     )])?;
     legend::name_lines(canvas, &chart, &curves, right)?;
-    let note_style = || text(13.0, mark(Part::Note, 0));
+    let note_style = || text(13.0, mark(PlotPart::Note, 0));
     if let Some((bytes, power)) = limit {
-        let said = format!("the limit, {}", say::bytes(bytes));
-        // Where there are no lines, if that can be.
+        let label = format!("the limit, {}", say::bytes(bytes));
+        // At a place without lines, if there is one.
         let is_below = power + 0.3 < bound(right).log2();
         let (x, side, offset) = if is_below { (right, HPos::Right, -8) } else { (left, HPos::Left, 8) };
         let style = note_style().pos(Pos::new(side, VPos::Bottom));
         chart.draw_series([
-            EmptyElement::at((x, power)) + Text::new(said, (units(offset), units(-5)), style)
+            EmptyElement::at((x, power)) + Text::new(label, (units(offset), units(-5)), style)
         ])?;
     }
-    // Below the bound there is never a line.
+    // There is never a line below the bound.
     let best = advice.recommended().and_then(|best| Some((best, best.cost?)));
     let drawn = best.filter(|(best, _)| curves.iter().any(|curve| curve.structure == best.structure));
-    let said = drawn.map_or_else(
-        || format!("the rate of the plan, {}", percent(needs.target_fpr)),
-        |(best, cost)| format!("the plan: {}, {} bits an item", best.structure, short(cost.bits_per_item)),
+    let label = drawn.map_or_else(
+        || format!("target FPR, {}", percent(needs.target_fpr)),
+        |(best, cost)| format!("the plan: {}, {} bits per item", best.structure, short(cost.bits_per_item)),
     );
     let near_the_end = asked > left + (right - left) * 0.6;
     let (side, offset) = if near_the_end { (HPos::Right, -8) } else { (HPos::Left, 8) };
     let style = note_style().pos(Pos::new(side, VPos::Bottom));
     chart
-        .draw_series([EmptyElement::at((asked, low)) + Text::new(said, (units(offset), units(-7)), style)])?;
+        .draw_series([EmptyElement::at((asked, low)) + Text::new(label, (units(offset), units(-7)), style)])?;
     if let Some((_, cost)) = drawn {
         let power = cost.bits_per_item.log2();
         if (low..=high).contains(&power) {
-            let ring = mark(Part::Chosen, 0).stroke_width(2 * SCALE);
+            let ring = mark(PlotPart::Chosen, 0).stroke_width(2 * SCALE);
             chart.draw_series([Circle::new((asked, power), units(8), ring)])?;
         }
     }
     Ok(())
 }
 
-/// `log2(1/p)` for the rate `10^-power`: the least any filter takes for an item.
+/// `log2(1/p)` for the rate `10^-power`: the minimum number of bits per item for any filter.
 fn bound(power: f64) -> f64 {
     power * std::f64::consts::LOG2_10
 }
@@ -186,7 +186,7 @@ fn chart<'a, 'b>(
         .build_cartesian_2d(x, y)
 }
 
-/// What an axis measures, and how it says its numbers.
+/// The quantity of an axis, and the format of its numbers.
 type Scale<'f> = (&'f str, &'f dyn Fn(&f64) -> String);
 
 fn mesh(chart: &mut Chart<'_, '_>, x: Scale<'_>, y: Scale<'_>) -> Result<(), DrawingError> {

@@ -1,20 +1,20 @@
-//! The numbers behind the lines, all of them from the library's own models.
+//! The points of the lines, computed from the library's models.
 
 use std::ops::RangeInclusive;
 
-use super::dress::is_solid;
+use super::restyle::is_solid;
 use mayhap::advise::{Advice, Filling, Misfit, Needs, Price, Structure, price_list};
 
-/// Items in a filter, in hundredths of those it was sized for.
+/// Loads to compute, in hundredths of the capacity.
 const FILL_PERCENT: RangeInclusive<u32> = 10..=300;
-/// Rates looked at in each decade.
+/// Rates computed per decade.
 const STEPS_PER_DECADE: u32 = 100;
-/// What takes more bits for an item is off the chart, unless even the smallest takes a sixteenth of that: so few items are there.
+/// Lines above this many bits per item are off the chart, unless even the smallest takes a sixteenth of that, as with very few items.
 const MOST_BITS: f64 = 512.0;
 
 /// One kind in the picture.
 pub(super) struct Drawn<'a> {
-    /// Which of them: its colour and its dashes.
+    /// The index that determines its colour and dashes.
     pub(super) index: usize,
     pub(super) structure: Structure,
     pub(super) price: &'a Price,
@@ -25,9 +25,9 @@ pub(super) struct Curve {
     pub(super) index: usize,
     pub(super) structure: Structure,
     pub(super) points: Vec<(f64, f64)>,
-    /// It stops at its last point because the filter takes no more.
+    /// It stops at its last point because the filter accepts no more items.
     pub(super) ends: bool,
-    /// It is one point, because the filter is built at once.
+    /// It is a single point because the filter is static.
     pub(super) is_fixed: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn drawn(advice: &Advice) -> impl Iterator<Item = Drawn<'_>> {
     advice.prices.iter().filter_map(|price| {
         let index = Structure::all().position(|structure| structure == price.structure)?;
         let drawn = Drawn { index, structure: price.structure, price };
-        // A bitmap can be off any chart, and where it is too large no other rate helps.
+        // A bitmap can be off any chart; if it is too large, no other rate helps.
         let off = price.structure == Structure::Bitmap && drawn.is_too_large();
         let shown = price.structure.kind().is_some() && price.cost.is_some() && !off;
         shown.then_some(drawn)
@@ -44,27 +44,27 @@ pub(super) fn drawn(advice: &Advice) -> impl Iterator<Item = Drawn<'_>> {
 }
 
 impl Drawn<'_> {
-    /// Does it take more than there is?
+    /// Whether it takes more than the memory limit.
     pub(super) fn is_too_large(&self) -> bool {
         self.price.misfits.iter().any(|misfit| matches!(misfit, Misfit::OverMemory { .. }))
     }
 }
 
 impl Curve {
-    /// The filter of this price, as it fills.
+    /// The model of this filter while it fills.
     pub(super) fn filling(needs: &Needs, price: &Price) -> Option<Filling> {
         Filling::of(price.structure, &price.sized(needs))
     }
 }
 
-/// Solid lines first, then the others over them; of each the best last.
+/// Solid lines first, then dashed ones over them; within each, the best last.
 fn in_order(mut curves: Vec<Curve>) -> Vec<Curve> {
     curves.reverse();
     curves.sort_by_key(|curve| !is_solid(curve.structure));
     curves
 }
 
-/// The logarithm of the rate by the share of items that are in.
+/// The logarithm of the rate by load.
 pub(super) fn while_filling(needs: &Needs, advice: &Advice) -> Vec<Curve> {
     let curve = |drawn: Drawn<'_>| {
         let items = drawn.price.sized(needs).items;
@@ -82,12 +82,12 @@ pub(super) fn while_filling(needs: &Needs, advice: &Advice) -> Vec<Curve> {
             is_fixed: filling.is_fixed(),
         })
     };
-    // Where rates follow from the memory, what does not fit has none.
+    // If rates are solved for, a structure that does not fit the memory has none.
     let has_rate = |drawn: &Drawn<'_>| !needs.rate_from_memory || !drawn.is_too_large();
     in_order(drawn(advice).filter(has_rate).filter_map(curve).collect())
 }
 
-/// The logarithm of the bits for an item by that of the rate.
+/// The logarithm of the bits per item by the logarithm of the rate.
 pub(super) fn by_rate(needs: &Needs, advice: &Advice, (left, right): (f64, f64)) -> Vec<Curve> {
     let mut asked = needs.clone();
     (asked.memory_limit_bytes, asked.rate_from_memory, asked.items_from_memory) = (None, false, false);
@@ -104,7 +104,7 @@ pub(super) fn by_rate(needs: &Needs, advice: &Advice, (left, right): (f64, f64))
     for step in 0..=steps {
         let power = left + (right - left) * f64::from(step) / f64::from(steps);
         asked.target_fpr = 10_f64.powf(-power);
-        // The ends of the axis may be no rates.
+        // The ends of the axis may be invalid rates.
         let Ok(prices) = price_list(&asked) else { continue };
         for curve in &mut curves {
             let price = prices.iter().find(|price| price.structure == curve.structure);

@@ -1,4 +1,4 @@
-//! Which line is which.
+//! The legend.
 
 use mayhap::advise::{Advice, Needs, Price};
 use plotters::prelude::*;
@@ -7,10 +7,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::super::Solved;
 use super::charts::Chart;
 use super::curves::{self, Curve};
-use super::dress::Part;
+use super::restyle::PlotPart;
 use super::{Canvas, DrawingError, GREY, HEIGHT, INK, SCALE, TOP, mark, percent, short, text, units};
 
-/// The names of the lines, in the order of the plan, with what cannot be read off a chart.
+/// Draws the names of the lines in the order of the plan, with figures that the charts do not show.
 pub(super) fn draw(
     canvas: &Canvas<'_>,
     needs: &Needs,
@@ -19,21 +19,21 @@ pub(super) fn draw(
 ) -> Result<(), DrawingError> {
     const LEFT: i32 = 872;
     const ROW: i32 = 26;
-    let write = |said: String, x: i32, y: i32, side: HPos, style: TextStyle<'static>| {
-        canvas.draw(&Text::new(said, (units(x), units(y)), style.pos(Pos::new(side, VPos::Center))))
+    let write = |label: String, x: i32, y: i32, side: HPos, style: TextStyle<'static>| {
+        canvas.draw(&Text::new(label, (units(x), units(y)), style.pos(Pos::new(side, VPos::Center))))
     };
     let by_rate = solved.is_rate_of_each();
     let head = TOP as i32 + 34;
     let columns =
-        [(LEFT, HPos::Left, "kind"), (1116, HPos::Right, if by_rate { "rate" } else { "bits/item" })];
-    for (x, side, said) in columns {
-        write(said.into(), x, head, side, text(13.0, GREY))?;
+        [(LEFT, HPos::Left, "kind"), (1116, HPos::Right, if by_rate { "FPR" } else { "bits/item" })];
+    for (x, side, label) in columns {
+        write(label.into(), x, head, side, text(13.0, GREY))?;
     }
     write("at 200%".into(), 1186, head, HPos::Right, text(13.0, GREY))?;
     let mut y = head;
     for curve in curves::drawn(advice) {
         y += ROW;
-        let line = mark(Part::Legend, curve.index).stroke_width(2 * SCALE);
+        let line = mark(PlotPart::Legend, curve.index).stroke_width(2 * SCALE);
         canvas.draw(&PathElement::new(vec![(units(LEFT), units(y)), (units(LEFT + 40), units(y))], line))?;
         let best = advice.recommended().is_some_and(|best| best.structure == curve.structure);
         let colour = if curve.price.suits() { INK } else { GREY };
@@ -53,15 +53,15 @@ pub(super) fn draw(
         write(doubled, 1186, y, HPos::Right, text(13.5, colour))?;
     }
     y += ROW;
-    let line = mark(Part::Bound, 0).stroke_width(2 * SCALE);
+    let line = mark(PlotPart::Bound, 0).stroke_width(2 * SCALE);
     canvas.draw(&PathElement::new(vec![(units(LEFT), units(y)), (units(LEFT + 40), units(y))], line))?;
-    write("log2(1/rate), the least possible".into(), LEFT + 48, y, HPos::Left, text(13.5, INK))?;
-    // The rest is said below the names of the second chart's lines.
+    write("log2(1/FPR), the minimum".into(), LEFT + 48, y, HPos::Left, text(13.5, INK))?;
+    // The notes are below the line names of the second chart.
     let mut notes = vec!["* recommended; grey: does not suit this plan"];
     if by_rate {
-        notes.push("rate: the lowest it reaches in this memory");
+        notes.push("FPR: the lowest in this memory");
     }
-    notes.push("at 200%: the rate with twice as many items");
+    notes.push("at 200%: FPR with twice as many items");
     y = HEIGHT as i32 - 150;
     for note in notes {
         write(note.into(), LEFT, y, HPos::Left, text(13.0, INK))?;
@@ -70,23 +70,23 @@ pub(super) fn draw(
     y += 2;
     let ring = INK.stroke_width(2 * SCALE);
     canvas.draw(&Circle::new((units(LEFT + 8), units(y)), units(5), ring))?;
-    write("full: may refuse more, never gets worse".into(), LEFT + 24, y, HPos::Left, text(13.0, INK))?;
+    write("full: may reject items, FPR stays".into(), LEFT + 24, y, HPos::Left, text(13.0, INK))?;
     y += 23;
     canvas.draw(&TriangleMarker::new((units(LEFT + 8), units(y)), units(6), INK.filled()))?;
-    write("built of all its items at once".into(), LEFT + 24, y, HPos::Left, text(13.0, INK))
+    write("static: built from all its items".into(), LEFT + 24, y, HPos::Left, text(13.0, INK))
 }
 
-/// The rate with twice as many items in, or why there is none.
+/// The rate with twice as many items, or a word if there is none.
 fn doubled(needs: &Needs, price: &Price) -> String {
     let Some(filling) = Curve::filling(needs, price) else { return "exact".into() };
     match filling.expected_fpr(price.sized(needs).items.saturating_mul(2)) {
         Some(rate) => percent(rate),
         None if filling.is_fixed() => "fixed".into(),
-        None => "refuses".into(),
+        None => "rejects".into(),
     }
 }
 
-/// The name of every line at its right end, moved apart where ends are close.
+/// Draws the name of every line at its right end, moved apart if ends are close.
 pub(super) fn name_lines(
     canvas: &Canvas<'_>,
     chart: &Chart<'_, '_>,
@@ -97,7 +97,7 @@ pub(super) fn name_lines(
     const LEFT: i32 = 884;
     let mut ends: Vec<(i32, &Curve)> = Vec::new();
     for curve in curves {
-        // What ends before, because it comes no lower, is named in the legend only.
+        // A line that ends before the axis does is named in the legend only.
         let end = curve.points.last().filter(|end| end.0 > right - 0.1);
         ends.extend(end.map(|&end| (chart.backend_coord(&end).1, curve)));
     }
@@ -107,17 +107,17 @@ pub(super) fn name_lines(
     for ((end, curve), top) in ends.iter().zip(tops) {
         let x = chart.backend_coord(&(right, 0.0)).0;
         let leader = vec![(x + units(3), *end), (units(LEFT - 22), top), (units(LEFT - 5), top)];
-        canvas.draw(&PathElement::new(leader, mark(Part::Leader, curve.index).stroke_width(SCALE)))?;
+        canvas.draw(&PathElement::new(leader, mark(PlotPart::Leader, curve.index).stroke_width(SCALE)))?;
         let style = text(13.0, INK).pos(Pos::new(HPos::Left, VPos::Center));
         canvas.draw(&Text::new(curve.structure.name(), (units(LEFT), top), style))?;
     }
     Ok(())
 }
 
-/// `heights`, which are in order, moved as little as keeps them `apart`, and none above `first`.
+/// Moves sorted `heights` as little as needed to keep them `apart`, and none above `first`.
 fn spread(heights: &[i32], apart: i32, first: i32) -> Vec<i32> {
-    // Groups that touch are laid out around the middle of where their members would be.
-    let mut groups: Vec<(i64, i64)> = Vec::new(); // the sum of all heights, and how many
+    // A group of labels that touch is centred on the mean of their positions.
+    let mut groups: Vec<(i64, i64)> = Vec::new(); // sum and number of the heights
     let top = |&(sum, count): &(i64, i64)| sum / count - (count - 1) * i64::from(apart) / 2;
     for &height in heights {
         groups.push((i64::from(height), 1));
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_move_apart_and_no_further_than_they_must() {
+    fn names_move_apart_only_as_far_as_needed() {
         assert_eq!(spread(&[10, 50, 90], 20, 0), [10, 50, 90]);
         assert_eq!(spread(&[50, 50, 50], 20, 0), [30, 50, 70]);
         assert_eq!(spread(&[0, 100, 104, 300], 20, 0), [0, 92, 112, 300]);

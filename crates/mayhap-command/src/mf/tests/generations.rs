@@ -101,7 +101,7 @@ fn a_merge_reaches_the_build_or_spoils_it() {
             assert_eq!(booleans(&stage.run("MF.MEXISTS f 1 2 3 4")), [true; 4]);
         } else {
             let refused = stage.refused("MF.BUILD f COMMIT");
-            assert!(refused.contains("could not take 1 changes made meanwhile"), "{refused}");
+            assert!(refused.contains("could not apply 1 changes made during it"), "{refused}");
             assert_eq!(booleans(&stage.run("MF.MEXISTS f 1 2 3")), [true; 3]);
         }
     }
@@ -146,8 +146,8 @@ fn a_load_or_a_second_begin_waits_for_the_build() {
     assert_eq!(stage.run("MF.RESERVE f KIND bloom CAPACITY 4000"), Reply::Ok);
     assert_eq!(stage.run("MF.BUILD f BEGIN"), Reply::Ok);
     stage.run("MF.ADD f 1");
-    assert!(stage.refused("MF.LOAD f 0 x").contains("a build is going on"));
-    assert!(stage.refused("MF.BUILD f BEGIN").contains("a build is going on"));
+    assert!(stage.refused("MF.LOAD f 0 x").contains("a build is in progress"));
+    assert!(stage.refused("MF.BUILD f BEGIN").contains("a build is in progress"));
     assert_eq!(stage.run("MF.BUILD f COMMIT"), Reply::Integer(2));
     assert_eq!(stage.run("MF.EXISTS f 1"), Reply::Boolean(true));
 }

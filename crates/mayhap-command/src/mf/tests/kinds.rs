@@ -111,7 +111,7 @@ fn every_kind_holds_what_was_added_across_dump_load_and_clear() {
         assert_eq!(stage.run(&format!("MF.RESERVE {name} {options}")), Reply::Ok, "{options}");
         assert_eq!(
             stage.refused(&format!("MF.RESERVE {name} {options}")),
-            "ERR item exists: the name is taken, it holds a filter, which MF.* commands answer"
+            "ERR item exists: the key holds a filter (use MF.* commands)"
         );
         let items = members(0);
         fill(&mut stage, name, traits, &items);
@@ -257,7 +257,7 @@ fn generations_are_built_beside_the_one_that_serves() {
     let mut stage = Stage::new();
     assert!(stage.refused("MF.BUILD users ADD a").starts_with("NOTREADY "));
     assert_eq!(stage.run("MF.BUILD users BEGIN KIND ribbon FPR 0.0001"), Reply::Ok);
-    assert!(stage.refused("MF.BUILD users BEGIN KIND ribbon").contains("a build is going on"));
+    assert!(stage.refused("MF.BUILD users BEGIN KIND ribbon").contains("a build is in progress"));
     assert_eq!(stage.run("MF.BUILD users ADD ada grace"), Reply::Integer(2));
     assert_eq!(stage.refused("MF.EXISTS users ada"), "NOTREADY the filter is being built");
     assert_eq!(stage.run("MF.INFO users state"), Reply::bulk("building"));
@@ -273,7 +273,7 @@ fn generations_are_built_beside_the_one_that_serves() {
     assert_eq!(stage.run("MF.INFO users next"), Reply::bulk("building"));
     assert_eq!(stage.run("MF.BUILD users COMMIT"), Reply::Integer(2));
     assert_eq!(booleans(&stage.run("MF.MEXISTS users ada edsger barbara")), [false, true, true]);
-    assert!(stage.refused("MF.BUILD users COMMIT").contains("nothing is being built"));
+    assert!(stage.refused("MF.BUILD users COMMIT").contains("no build is in progress"));
 
     // Given up.
     assert_eq!(stage.run("MF.BUILD users BEGIN"), Reply::Ok);
@@ -284,7 +284,7 @@ fn generations_are_built_beside_the_one_that_serves() {
     assert_eq!(stage.run("MF.BUILD fresh BEGIN KIND gcs"), Reply::Ok);
     assert_eq!(stage.run("MF.BUILD fresh ABORT"), Reply::Ok);
     assert!(!stage.values.contains_key(&b"fresh"[..]));
-    assert!(stage.refused("MF.BUILD users DANCE").contains("unknown step 'DANCE'"));
+    assert!(stage.refused("MF.BUILD users DANCE").contains("unknown subcommand 'DANCE'"));
     assert!(stage.refused("MF.BUILD users COMMIT now").contains("wrong number of arguments"));
 }
 
@@ -375,7 +375,7 @@ fn refusals_name_what_is_there() {
     );
     assert_eq!(stage.refused("MF.RESERVE tiers TIERS 5,3"), "ERR TIERS must ascend, but 3 follows 5");
     assert_eq!(stage.run("MF.RESERVE tiers TIERS 3,5"), Reply::Ok);
-    assert!(stage.refused("MF.RESERVE tiers TIERS 3,5").contains("the name is taken, it holds a filter"));
+    assert!(stage.refused("MF.RESERVE tiers TIERS 3,5").contains("the key holds a filter"));
     stage.run("BF.ADD bloom a");
     stage.run("CF.ADD cuckoo a");
     let held = "WRONGTYPE Operation against a key holding the wrong kind of value: it holds a ";

@@ -107,7 +107,7 @@ fn an_interrupted_load_leaves_the_generation_before_it_or_nothing_that_answers()
     assert_eq!(stage.refused("MF.EXISTS new 17"), "NOTREADY the filter is being loaded");
     assert_eq!(stage.refused("MF.ADD new 17"), "NOTREADY the filter is being loaded");
     assert_eq!(stage.refused("MF.DUMP new 0"), "NOTREADY the filter is being loaded");
-    assert!(stage.refused("MF.BUILD old BEGIN").contains("a load is going on"));
+    assert!(stage.refused("MF.BUILD old BEGIN").contains("a load is in progress"));
     for (iterator, piece) in &whole[2..] {
         load(&mut stage, "old", *iterator, piece);
     }

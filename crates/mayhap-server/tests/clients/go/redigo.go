@@ -76,7 +76,7 @@ func trouble(c redis.Conn, command string, arguments ...interface{}) error {
 	return err
 }
 
-// A filter's name and so many items.
+// The name of a filter and n items.
 func named(name string, count int, item string) []interface{} {
 	words := []interface{}{name}
 	for i := 0; i < count; i++ {
@@ -85,7 +85,7 @@ func named(name string, count int, item string) []interface{} {
 	return words
 }
 
-// What INFO commands answer, as RedisBloom does: names are simple strings, which redigo's own maps do not take.
+// The reply of INFO commands. As in RedisBloom, names are simple strings, which redigo's maps do not accept.
 func pairs(c redis.Conn, command string, arguments ...interface{}) map[string]interface{} {
 	list := do(c, command, arguments...).([]interface{})
 	found := map[string]interface{}{}

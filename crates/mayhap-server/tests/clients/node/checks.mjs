@@ -1,10 +1,10 @@
-// Counts what was checked, for the scripts beside this one: each prints the number at its end, and the test knows it.
+// Counts the checks of the scripts in this folder. Each prints the number at its end, and the test compares it.
 
 import { isDeepStrictEqual, inspect } from 'node:util';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-// Where the server listens; where one listens that wants a password; the password.
+// The address of the server, the address of a server with a password, and the password.
 const [port, lockedPort, password] = process.argv.slice(2);
 export const HOST = '127.0.0.1';
 export const PORT = Number(port);

@@ -3,7 +3,7 @@
 import sys
 
 HOST = "127.0.0.1"
-# Where the server listens; where one listens that wants a password; the password.
+# The address of the server, the address of a server with a password, and the password.
 PORT, LOCKED_PORT, PASSWORD = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
 done = 0

@@ -1,4 +1,4 @@
-//! What serde makes of xorf's types in JSON.
+//! The JSON form of xorf's types, as serde writes it.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::statics::Fingerprint;
 use crate::statics::fingerprint::{load, per_word};
 use crate::statics::foreign::{ForeignFuse, ForeignGraph, ForeignXor};
 use crate::statics::graph::Graph as _;
-use crate::statics::table::{Table, lines_of};
+use crate::statics::table::{StaticTable, lines_of};
 use crate::store::Lines;
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(super) fn read_xor<F: Fingerprint>(bytes: &[u8]) -> Result<(u64, ForeignXor,
     Ok((filter.seed, graph, slots))
 }
 
-/// Where the text stops being such a filter.
+/// The error at the position where the text stops being such a filter.
 fn refusal(json: &[u8], cause: &serde_json::Error) -> DecodeError {
     DecodeError::Malformed { what: "JSON of a filter of xorf", at: bits_and_blooms::at(json, cause) }
 }
@@ -71,7 +71,7 @@ fn packed<F: Fingerprint>(fingerprints: &[u32], slots: u64) -> Result<Lines, Dec
 }
 
 pub(super) fn write_fuse<F: Fingerprint>(
-    table: &Table<F, ForeignFuse>,
+    table: &StaticTable<F, ForeignFuse>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let [length, segments] = table.places().graph().segments();
@@ -81,14 +81,14 @@ pub(super) fn write_fuse<F: Fingerprint>(
     write_fingerprints(table, out)
 }
 
-pub(super) fn write_xor<F: Fingerprint>(table: &Table<F, ForeignXor>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_xor<F: Fingerprint>(table: &StaticTable<F, ForeignXor>, out: &mut dyn Write) -> io::Result<()> {
     let (seed, block) = (table.places().seed(), table.places().graph().block());
     write!(out, "{{\"seed\":{seed},\"block_length\":{block},")?;
     write_fingerprints(table, out)
 }
 
 fn write_fingerprints<F: Fingerprint, G: ForeignGraph>(
-    table: &Table<F, G>,
+    table: &StaticTable<F, G>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     out.write_all(b"\"fingerprints\":[")?;

@@ -1,4 +1,4 @@
-//! C's packed form: which slots are not zero, a bit for each, and those slots.
+//! C's packed form: one bit per slot that tells whether it is nonzero, followed by the nonzero slots.
 
 use std::io::Write;
 
@@ -11,13 +11,13 @@ use crate::statics::Fingerprint;
 use crate::statics::fingerprint::{load, per_word};
 use crate::statics::foreign::ForeignFuse;
 use crate::statics::graph::Graph as _;
-use crate::statics::table::{Table, lines_of};
+use crate::statics::table::{StaticTable, lines_of};
 use crate::store::Lines;
 
-/// Slots that are not there are zero, so a bit of input can become a whole slot: C packs slots of up to so many bits, and so do we.
+/// Missing slots are zero, so one bit of input can become a whole slot. C packs slots of up to this many bits, and so do we.
 const MAX_WIDTH: u32 = 16;
 
-/// What is in front of the slots, and the bits that say which are there.
+/// The header, and the bits that tell which slots are present.
 struct Front<'a> {
     seed: u64,
     size: u64,
@@ -27,7 +27,7 @@ struct Front<'a> {
 
 fn front<'a>(cursor: &mut Cursor<'a>) -> Result<Front<'a>, DecodeError> {
     let (seed, size) = (cursor.u64_le()?, u64::from(cursor.u32_le()?));
-    // The segments follow from the number of items; and there must be a bit for every slot, before any is made.
+    // The segments follow from the number of items. There must be a bit for every slot before any slot is allocated.
     let graph = ForeignFuse::for_items(size);
     let bitmap = cursor.take(graph.slots().div_ceil(8))?;
     let used = graph.slots() % 8;
@@ -78,7 +78,7 @@ pub(super) fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Parts, DecodeError> {
 
 pub(super) fn write<F: Fingerprint>(
     filter: &BinaryFuse<F>,
-    table: &Table<F, ForeignFuse>,
+    table: &StaticTable<F, ForeignFuse>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     if F::BITS > MAX_WIDTH {
@@ -86,7 +86,7 @@ pub(super) fn write<F: Fingerprint>(
         return Err(WriteError::NoRoom { field: "bits of a slot", got, limit });
     }
     let graph = table.places().graph();
-    // The number of items is all it says of the segments, so it must be one they follow from.
+    // The format stores only the number of items, so the segments must follow from it.
     let counted = Some(filter.inserted()).filter(|&items| ForeignFuse::for_items(items) == *graph);
     let size = counted.or_else(|| graph.fewest_items()).ok_or_else(|| {
         let needs = "segments that follow from the number of items";

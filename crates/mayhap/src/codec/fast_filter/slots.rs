@@ -1,4 +1,4 @@
-//! Slots as other programs have them: one behind the other, little-endian.
+//! Slots as other programs store them: consecutive, little-endian.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,10 @@ use crate::codec::cursor::{Cursor, lines_of_lsb_first};
 use crate::statics::Fingerprint;
 use crate::store::Lines;
 
-/// What C's 16-bit binary fuse filters have behind their slots.
+/// The length of the extra bytes after the slots of C's 16-bit binary fuse filters.
 pub(super) const C_EXTRA_BYTES: u64 = 4;
 
-/// The width of slots of which there are so many, in so many bytes. No two widths can have the same.
+/// Returns the width of `slots` slots that take this many bytes. No two widths take the same number.
 pub(super) fn width_of(bytes: u64, slots: u64, c_fuse: bool) -> Option<u32> {
     let extra = |width: u32| if c_fuse && width == 16 { C_EXTRA_BYTES } else { 0 };
     [8, 16, 32].into_iter().find(|&width| {
@@ -19,7 +19,7 @@ pub(super) fn width_of(bytes: u64, slots: u64, c_fuse: bool) -> Option<u32> {
     })
 }
 
-/// All slots; nothing is left behind them but what C has there.
+/// Reads all slots. Only C's extra bytes may follow.
 pub(super) fn read_slots<F: Fingerprint>(
     mut cursor: Cursor<'_>,
     slots: u64,
@@ -46,7 +46,7 @@ pub(super) fn write_slots<F: Fingerprint>(lines: &Lines, slots: u64, out: &mut d
     })
 }
 
-/// `Ok` if the number of slots in front of them is the one that follows from the rest.
+/// `Ok` if the stored number of slots is the one that follows from the other fields.
 pub(super) fn check_length(got: u64, expected: u64) -> Result<(), DecodeError> {
     if got == expected { Ok(()) } else { Err(DecodeError::BadField { field: "number of slots", got }) }
 }

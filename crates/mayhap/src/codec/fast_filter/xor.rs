@@ -7,17 +7,17 @@
 //!      └──────┴───────┴─────────────────────┘
 //! ```
 //!
-//! Nothing says how many items there are: [`inserted`](Xor::inserted) is 0. Slots that no item took hold whatever was there before.
+//! The number of items is not stored: [`inserted`](Xor::inserted) is 0. Slots that no item uses keep their previous contents.
 //!
 //! ```
-//! use mayhap::codec::fast_filter::xor::{self, Layout};
+//! use mayhap::codec::fast_filter::xor::{self, XorLayout};
 //! use mayhap::{ItemEncoding, Xor16};
 //!
 //! let filter: Xor16 = xor::build(1..=1_000_u64, ItemEncoding::U64Le)?;
 //! let mut file = Vec::new();
-//! xor::write(&filter, Layout::C, &mut file)?; // what `xor16_deserialize` reads
+//! xor::write(&filter, XorLayout::C, &mut file)?; // what `xor16_deserialize` reads
 //!
-//! let same: Xor16 = xor::read(&file, Layout::C, ItemEncoding::U64Le)?;
+//! let same: Xor16 = xor::read(&file, XorLayout::C, ItemEncoding::U64Le)?;
 //! assert!(same.may_contain(&7_u64) && !same.may_contain(&7_000_u64));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,62 +34,62 @@ use crate::filter::Filter;
 use crate::item::{Item, ItemEncoding};
 use crate::statics::foreign::ForeignXor;
 use crate::statics::graph::Graph as _;
-use crate::statics::table::Table;
+use crate::statics::table::StaticTable;
 use crate::statics::{self, Fingerprint};
 use crate::xor::Xor;
 
-/// What stands in front of a xor filter's slots.
+/// The layouts of a xor filter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum XorLayout {
     /// C's `xor8_serialize` and `xor16_serialize`.
     C,
-    /// What serde makes of xorf's types in JSON. The width of the slots is not to be seen.
+    /// The JSON form of xorf's types, as serde writes it. It does not contain the width of the slots.
     XorfJson,
 }
 
-/// The filter in these bytes, whose items became numbers, or bytes, in this way.
+/// Reads the filter in these bytes. `items` is how its items became numbers or bytes.
 ///
 /// # Errors
 /// [`DecodeError`] for anything but one whole filter with slots of this width.
 pub fn read<F: Fingerprint>(
     bytes: &[u8],
-    layout: Layout,
+    layout: XorLayout,
     items: ItemEncoding,
 ) -> Result<Xor<F>, DecodeError> {
     let (seed, graph, slots) = match layout {
-        Layout::XorfJson => json::read_xor::<F>(bytes)?,
-        Layout::C => {
+        XorLayout::XorfJson => json::read_xor::<F>(bytes)?,
+        XorLayout::C => {
             let mut cursor = Cursor::new(bytes);
             let (seed, graph) = (cursor.u64_le()?, graph_of(cursor.u64_le()?)?);
             (seed, graph, read_slots::<F>(cursor, graph.slots(), false)?)
         }
     };
-    let table = Table::of_slots(graph, seed, slots, None);
+    let table = StaticTable::of_slots(graph, seed, slots, None);
     let table = table.ok_or(DecodeError::BadField { field: "block length", got: graph.block() })?;
     Ok(Xor::of_foreign(table, scheme(items))?)
 }
 
-/// [`read`] for slots of whatever width.
+/// Like [`read`], for slots of any width.
 ///
 /// # Errors
-/// [`DecodeError`] for anything but one whole filter, and for [`Layout::XorfJson`], which does not show the width.
-pub fn read_any(bytes: &[u8], layout: Layout, items: ItemEncoding) -> Result<Filter, DecodeError> {
+/// [`DecodeError`] for anything but one whole filter, and for [`XorLayout::XorfJson`], which does not contain the width.
+pub fn read_any(bytes: &[u8], layout: XorLayout, items: ItemEncoding) -> Result<Filter, DecodeError> {
     Ok(match width(bytes, layout) {
         Some(16) => Filter::Xor16(read(bytes, layout, items)?),
         Some(32) => Filter::Xor32(read(bytes, layout, items)?),
-        None if layout == Layout::XorfJson => {
+        None if layout == XorLayout::XorfJson => {
             return Err(DecodeError::BadField { field: "fingerprint bits", got: 0 });
         }
-        // Or it says what is wrong.
+        // Fails with the reason.
         _ => Filter::Xor8(read(bytes, layout, items)?),
     })
 }
 
-/// How many bits the slots have: 8, 16 or 32. `None` if the bytes are no such filter, or do not show it.
+/// Returns the width of the slots: 8, 16 or 32 bits. `None` if the bytes are not such a filter, or do not contain the width.
 #[must_use]
-pub fn width(bytes: &[u8], layout: Layout) -> Option<u32> {
-    if layout == Layout::XorfJson {
+pub fn width(bytes: &[u8], layout: XorLayout) -> Option<u32> {
+    if layout == XorLayout::XorfJson {
         return None;
     }
     let mut cursor = Cursor::new(bytes);
@@ -97,7 +97,7 @@ pub fn width(bytes: &[u8], layout: Layout) -> Option<u32> {
     width_of(cursor.left() as u64, graph_of(block).ok()?.slots(), false)
 }
 
-/// The filter of these items in the size the libraries choose. Items may come twice.
+/// Builds a filter of these items in the size that the libraries choose. Duplicates are allowed.
 ///
 /// # Errors
 /// As [`fast_filter::build`](super::build).
@@ -107,18 +107,18 @@ pub fn build<F: Fingerprint, I: Item>(
 ) -> Result<Xor<F>, BuildError> {
     let scheme = scheme(encoding);
     let keys = statics::collect(items, &scheme)?;
-    Xor::of_foreign(Table::build_foreign(keys)?, scheme)
+    Xor::of_foreign(StaticTable::build_foreign(keys)?, scheme)
 }
 
 /// Writes the filter as the library of this layout does.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not placed so, [`WriteError::Io`] if `out` refuses.
-pub fn write<F: Fingerprint>(filter: &Xor<F>, layout: Layout, out: &mut dyn Write) -> Result<(), WriteError> {
+/// [`WriteError::OtherPlacement`] for a filter of another rule, [`WriteError::Io`] if `out` fails.
+pub fn write<F: Fingerprint>(filter: &Xor<F>, layout: XorLayout, out: &mut dyn Write) -> Result<(), WriteError> {
     let needs = "the FastFilter libraries' rule for numbers";
     let refusal = || WriteError::other_rule(needs, filter.scheme(), &filter.shape());
     let table = filter.foreign().ok_or_else(refusal)?;
-    if layout == Layout::XorfJson {
+    if layout == XorLayout::XorfJson {
         return Ok(json::write_xor(table, out)?);
     }
     let graph = table.places().graph();
@@ -128,16 +128,16 @@ pub fn write<F: Fingerprint>(filter: &Xor<F>, layout: Layout, out: &mut dyn Writ
     Ok(())
 }
 
-/// Could these bytes be a xor filter in this layout? There is no mark: lengths and fields must agree.
+/// Returns whether these bytes look like a xor filter in this layout. There is no magic number: lengths and fields must agree.
 #[must_use]
-pub fn resembles(bytes: &[u8], layout: Layout) -> Resemblance {
+pub fn resembles(bytes: &[u8], layout: XorLayout) -> Resemblance {
     Resemblance::could(match layout {
-        Layout::XorfJson => read::<u32>(bytes, layout, ItemEncoding::U64Le).is_ok(),
-        Layout::C => width(bytes, layout).is_some(),
+        XorLayout::XorfJson => read::<u32>(bytes, layout, ItemEncoding::U64Le).is_ok(),
+        XorLayout::C => width(bytes, layout).is_some(),
     })
 }
 
-/// Three blocks of so many slots.
+/// Returns the graph of three blocks with this number of slots each.
 pub(super) fn graph_of(block: u64) -> Result<ForeignXor, DecodeError> {
     ForeignXor::from_parts([block, 0]).ok_or(DecodeError::BadField { field: "block length", got: block })
 }

@@ -1,4 +1,4 @@
-//! Building a filter anew in another program's format: what is left when its bits cannot move there.
+//! Building a filter in another program's format from its items, for filters whose bits cannot be converted.
 
 use std::fmt;
 
@@ -18,23 +18,25 @@ use crate::scalable_cuckoo::ScalableCuckooShape;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RebuildError {
-    /// The format is only read, or its filters need more than items, a rate and an encoding.
+    /// The format can only be read, or its filters need more than items, a rate and an encoding.
     NotSo {
         /// The format.
         format: Format,
         /// What to do instead.
         instead: &'static str,
     },
-    /// The numbers make no filter.
+    /// The numbers do not describe a valid filter.
     Build(BuildError),
-    /// An item was refused.
+    /// An item was rejected.
     Insert(InsertError),
 }
 
 impl fmt::Display for RebuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotSo { format, instead } => write!(f, "{format} filters are not built so: {instead}"),
+            Self::NotSo { format, instead } => {
+                write!(f, "cannot build a {format} filter from these arguments: {instead}")
+            }
             Self::Build(cause) => cause.fmt(f),
             Self::Insert(cause) => cause.fmt(f),
         }
@@ -56,16 +58,17 @@ impl From<InsertError> for RebuildError {
 }
 
 impl Format {
-    /// A filter of `items` that this format's program reads, sized for `capacity` of them at `target_fpr` as that program would by its
-    /// newest rules and defaults. Where there are other rules, versions and seeds, the format's own module has the choice.
+    /// Builds a filter of `items` that this format's program can read. It is sized for `capacity` items at `target_fpr` as that program would
+    /// size it by its newest rules and defaults. The format's own module supports other rules, versions and seeds.
     ///
-    /// `encoding` is how that program makes bytes of its items; RedisBloom and DCSO have one way only, bytes, and take no notice of it.
-    /// RedisBloom's cuckoo filters have one rate only, some 1.6 % when full, and take no notice of `target_fpr`.
-    /// Filters of a set that never changes take its real size, not `capacity`, and the widest rate that keeps `target_fpr`.
+    /// `encoding` is how that program encodes its items. RedisBloom and DCSO hash the bytes of an item unchanged and ignore `encoding`.
+    /// RedisBloom's cuckoo filters have a fixed rate, about 1.6 % when full, and ignore `target_fpr`.
+    /// Filters of a set that never changes are sized for the actual number of items, not for `capacity`, with the narrowest fingerprint that
+    /// keeps `target_fpr`.
     ///
     /// # Errors
-    /// [`RebuildError::NotSo`] for formats that are only read or need more than this; [`RebuildError::Build`] for numbers its program
-    /// refuses.
+    /// [`RebuildError::NotSo`] for formats that can only be read or need other arguments; [`RebuildError::Build`] for numbers that the program
+    /// rejects.
     pub fn build<I: Item>(
         self,
         items: impl IntoIterator<Item = I>,
@@ -73,7 +76,7 @@ impl Format {
         target_fpr: f64,
         encoding: ItemEncoding,
     ) -> Result<Filter, RebuildError> {
-        // Where the rate chooses a size or a width; the others have their program's own limits.
+        // Checked where the rate determines a size or a width; the other formats have their program's own limits.
         if self.fuse_layout().is_some() || matches!(self, Self::XorC | Self::LevelDb) {
             check_rate(target_fpr)?;
         }
@@ -92,7 +95,7 @@ impl Format {
                 Filter::ScalableCuckoo(redis_cuckoo::create(shape)?)
             }
             Self::Spark => {
-                let version = spark::Version::V2 { seed: 0 };
+                let version = spark::SparkVersion::V2 { seed: 0 };
                 Filter::Bloom(spark::create(capacity, target_fpr, version, encoding)?)
             }
             Self::DataSketches => {
@@ -109,18 +112,18 @@ impl Format {
             Self::Bip37 => match bip37::create(capacity, target_fpr, 0, bip37::UPDATE_NONE)?.matcher {
                 bip37::Matcher::Items(filter) => Filter::WideBloom(filter),
                 bip37::Matcher::Everything { .. } => {
-                    return not_so("with these numbers it has no bytes and matches everything");
+                    return not_so("with these numbers it has no bytes and matches every item");
                 }
             },
             Self::LevelDb => {
-                // What LevelDB's users do: 1.44 bits for every halving of the rate, rounded up.
+                // As LevelDB's users compute it: 1.44 bits for every halving of the rate, rounded up.
                 let bits_per_key = (check_rate(target_fpr)?.recip().log2() * std::f64::consts::LOG2_E).ceil();
                 Filter::Bloom(leveldb::create(bits_per_key.clamp(1.0, 1000.0) as u32, capacity, encoding)?)
             }
             Self::Cassandra => Filter::Bloom(cassandra::create(capacity, target_fpr, encoding)?),
             _ if self.fuse_layout().is_some() => return build_fuse(items, target_fpr, encoding),
             Self::XorC if check_rate(target_fpr)? < 1.0 / 65_536.0 => {
-                return not_so("C has no xor filters of less than 1 in 65536; fuse-c has");
+                return not_so("the smallest rate of an xor filter of C is 1 in 65536; use fuse-c");
             }
             Self::XorC if target_fpr < 1.0 / 256.0 => {
                 return Ok(Filter::Xor16(fast_filter::xor::build(items, encoding)?));
@@ -128,13 +131,13 @@ impl Format {
             Self::XorC => return Ok(Filter::Xor8(fast_filter::xor::build(items, encoding)?)),
             Self::Mayhap => return not_so("choose a kind, for example `Bloom::for_capacity`"),
             Self::RedisDump => {
-                return not_so("build redis-bloom or redis-cuckoo and write that as redis-dump");
+                return not_so("build redis-bloom or redis-cuckoo and write it as redis-dump");
             }
             Self::BlockFilter => {
                 return not_so("`codec::block_filter::build` takes the parameters and the key");
             }
-            Self::RocksDb => return not_so("`codec::rocksdb` has its versions"),
-            _ => return not_so("they are only read"),
+            Self::RocksDb => return not_so("use `codec::rocksdb`, which has its versions"),
+            _ => return not_so("the format can only be read"),
         };
         fill(empty, items)
     }

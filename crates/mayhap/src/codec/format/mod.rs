@@ -1,8 +1,8 @@
-//! Every format a filter may come in, by name: told apart by its bytes, read, written, built anew.
+//! Every format a filter may have, by name: detecting, reading, writing and building filters.
 //!
 //! ```text
-//! bytes ──[ Format::sniff ]──▶ it is parquet │ it could be guava, or one of several │ nothing known
-//!   └────[ Format::read ]────▶ Filter ──[ Format::write ]──▶ bytes      (same rule of placing: else a refusal)
+//! bytes ──[ Format::sniff ]──▶ it is parquet │ it could be guava, or one of several │ unknown
+//!   └────[ Format::read ]────▶ Filter ──[ Format::write ]──▶ bytes      (same rule of placing items: else an error)
 //! items ─[ Format::build ]───▶ Filter                                    (another rule: only from the items)
 //! ```
 //!
@@ -14,14 +14,14 @@
 //! let mut stream = Vec::new();
 //! Format::Guava.write(&seen, &mut stream)?;
 //!
-//! // Somebody finds that file and asks what it is.
+//! // Later, find out what is in the file.
 //! assert_eq!(Format::sniff(&stream), Sniffed::CouldBe(vec![Format::Guava]));
 //! let unasked = Format::Guava.read(&stream, &ReadOptions::default()).unwrap_err();
-//! assert_eq!(unasked.to_string(), "guava files do not say how items became bytes: name the item encoding");
+//! assert_eq!(unasked.to_string(), "guava files do not record the item encoding; set `ReadOptions::items`");
 //! let found = Format::Guava.read(&stream, &ReadOptions::default().items(ItemEncoding::Utf8))?;
 //! assert!(found.may_contain("ada"));
 //!
-//! // Spark hashes otherwise: the bits cannot move there, the items can.
+//! // Spark hashes differently: the bits cannot be converted, but a filter can be built from the items.
 //! assert!(Format::Spark.write(&found, &mut Vec::new()).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -42,31 +42,31 @@ use super::{
     parquet, pybloom_live, pyprobables, rbloom, redis_bloom, redis_cuckoo, redis_rdb, rocksdb, sbbf, spark,
 };
 
-/// A format that filters come in.
+/// A format of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Format {
-    /// Our own.
+    /// Our own format, `.mayhap`.
     Mayhap,
     /// Guava's `BloomFilter.writeTo`.
     Guava,
-    /// The bitmap of Redisson's `RBloomFilter`; its configuration lies beside it in Redis.
+    /// The bitmap of Redisson's `RBloomFilter`. Its configuration is a separate key in Redis.
     Redisson,
-    /// RedisBloom's `BF.SCANDUMP`: the header and all chunks, one behind the other.
+    /// RedisBloom's `BF.SCANDUMP`: the header and all chunks, concatenated.
     RedisBloom,
-    /// RedisBloom's `CF.SCANDUMP`, likewise.
+    /// RedisBloom's `CF.SCANDUMP`: the header and all chunks, concatenated.
     RedisCuckoo,
-    /// What Redis' `DUMP` says of a filter of RedisBloom.
+    /// The reply of Redis' `DUMP` for a RedisBloom filter.
     RedisDump,
-    /// A filter of a Parquet file by itself.
+    /// A single filter from a Parquet file.
     Sbbf,
-    /// A Parquet file, with filters in it.
+    /// A Parquet file that contains filters.
     Parquet,
     /// Spark's `BloomFilter.writeTo`.
     Spark,
     /// Apache DataSketches' image.
     DataSketches,
-    /// DCSO's `.bloom`, plain.
+    /// DCSO's `.bloom`, uncompressed.
     Dcso,
     /// DCSO's `.bloom`, compressed.
     DcsoGzip,
@@ -74,41 +74,41 @@ pub enum Format {
     BitsAndBlooms,
     /// bits-and-blooms' `MarshalJSON`.
     BitsAndBloomsJson,
-    /// A Golomb-coded set as BIP 158 has it.
+    /// A Golomb-coded set as in BIP 158.
     BlockFilter,
     /// BIP 37's `filterload`.
     Bip37,
-    /// Binary fuse filters of C, xor_singleheader.
+    /// A binary fuse filter of C's xor_singleheader.
     FuseC,
-    /// The same, packed.
+    /// A packed binary fuse filter of C's xor_singleheader.
     FuseCPacked,
-    /// Binary fuse filters of Go, xorfilter.
+    /// A binary fuse filter of Go's xorfilter.
     FuseGo,
-    /// Binary fuse filters of Rust, xorf.
+    /// A binary fuse filter of Rust's xorf.
     FuseXorf,
-    /// The same as JSON.
+    /// A binary fuse filter of Rust's xorf, as JSON.
     FuseXorfJson,
-    /// Xor filters of C and of xorf.
+    /// An xor filter of C's xor_singleheader or Rust's xorf.
     XorC,
     /// pybloom_live's `tofile`.
     PybloomLive,
     /// pyprobables' `export`.
     Pyprobables,
-    /// rbloom's `save`, where the user's hash function is the one of rbloom's readme: SHA-256, cut to 128 bits.
+    /// rbloom's `save`, if the user's hash function is the one in rbloom's readme: SHA-256, truncated to 128 bits.
     Rbloom,
-    /// A filter of LevelDB.
+    /// A LevelDB filter.
     LevelDb,
-    /// A filter of RocksDB.
+    /// A RocksDB filter.
     RocksDb,
     /// Cassandra's `Filter.db`.
     Cassandra,
 }
 
-/// What is known of a format before it is read.
+/// The properties of a format.
 struct About {
     name: &'static str,
     about: &'static str,
-    /// Read only, where it is false.
+    /// `false` if the format can only be read.
     writes: bool,
     resembles: fn(&[u8]) -> Resemblance,
 }
@@ -123,7 +123,7 @@ const fn about(
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 28] = [
         Self::Mayhap,
         Self::Guava,
@@ -169,7 +169,7 @@ impl Format {
                 about("redis-cuckoo", "RedisBloom's CF.SCANDUMP, all chunks", true, redis_cuckoo::resembles)
             }
             Self::RedisDump => {
-                about("redis-dump", "Redis' DUMP of a filter of RedisBloom", true, redis_rdb::resembles)
+                about("redis-dump", "Redis' DUMP of a RedisBloom filter", true, redis_rdb::resembles)
             }
             Self::Sbbf => about("sbbf", "a split-block filter of a Parquet file", true, sbbf::resembles),
             Self::Parquet => about("parquet", "a Parquet file", false, parquet::resembles),
@@ -195,24 +195,24 @@ impl Format {
             }),
             Self::Bip37 => about("bip37", "BIP 37's filterload", true, bip37::resembles),
             Self::FuseC => about("fuse-c", "a binary fuse filter of C", true, |bytes| {
-                fast_filter::resembles(bytes, fast_filter::Layout::C)
+                fast_filter::resembles(bytes, fast_filter::FuseLayout::C)
             }),
             Self::FuseCPacked => about("fuse-c-packed", "a packed binary fuse filter of C", true, |bytes| {
-                fast_filter::resembles(bytes, fast_filter::Layout::CPacked)
+                fast_filter::resembles(bytes, fast_filter::FuseLayout::CPacked)
             }),
             Self::FuseGo => about("fuse-go", "a binary fuse filter of Go", true, |bytes| {
-                fast_filter::resembles(bytes, fast_filter::Layout::Go)
+                fast_filter::resembles(bytes, fast_filter::FuseLayout::Go)
             }),
             Self::FuseXorf => about("fuse-xorf", "a binary fuse filter of xorf", true, |bytes| {
-                fast_filter::resembles(bytes, fast_filter::Layout::Xorf)
+                fast_filter::resembles(bytes, fast_filter::FuseLayout::Xorf)
             }),
             Self::FuseXorfJson => {
                 about("fuse-xorf-json", "a binary fuse filter of xorf, as JSON", true, |bytes| {
-                    fast_filter::resembles(bytes, fast_filter::Layout::XorfJson)
+                    fast_filter::resembles(bytes, fast_filter::FuseLayout::XorfJson)
                 })
             }
             Self::XorC => about("xor-c", "an xor filter of C or xorf", true, |bytes| {
-                fast_filter::xor::resembles(bytes, fast_filter::xor::Layout::C)
+                fast_filter::xor::resembles(bytes, fast_filter::xor::XorLayout::C)
             }),
             Self::PybloomLive => {
                 about("pybloom-live", "pybloom_live's tofile", false, pybloom_live::resembles)
@@ -221,8 +221,8 @@ impl Format {
             Self::Rbloom => {
                 about("rbloom", "rbloom's save, of items hashed with SHA-256", false, rbloom::resembles)
             }
-            Self::LevelDb => about("leveldb", "a filter of LevelDB", true, leveldb::resembles),
-            Self::RocksDb => about("rocksdb", "a filter of RocksDB", true, rocksdb::resembles),
+            Self::LevelDb => about("leveldb", "a LevelDB filter", true, leveldb::resembles),
+            Self::RocksDb => about("rocksdb", "a RocksDB filter", true, rocksdb::resembles),
             Self::Cassandra => about("cassandra", "Cassandra's Filter.db", true, cassandra::resembles),
         }
     }
@@ -233,41 +233,42 @@ impl Format {
         self.known().name
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     #[must_use]
     pub const fn about(self) -> &'static str {
         self.known().about
     }
 
-    /// Can filters be written in it, too?
+    /// Returns whether filters can be written in this format.
     #[must_use]
     pub const fn writes(self) -> bool {
         self.known().writes
     }
 
-    /// The layout of a binary fuse filter, if it is one.
-    const fn fuse_layout(self) -> Option<fast_filter::Layout> {
+    /// Returns the layout of a binary fuse filter, if this is one.
+    const fn fuse_layout(self) -> Option<fast_filter::FuseLayout> {
         match self {
-            Self::FuseC => Some(fast_filter::Layout::C),
-            Self::FuseCPacked => Some(fast_filter::Layout::CPacked),
-            Self::FuseGo => Some(fast_filter::Layout::Go),
-            Self::FuseXorf => Some(fast_filter::Layout::Xorf),
-            Self::FuseXorfJson => Some(fast_filter::Layout::XorfJson),
+            Self::FuseC => Some(fast_filter::FuseLayout::C),
+            Self::FuseCPacked => Some(fast_filter::FuseLayout::CPacked),
+            Self::FuseGo => Some(fast_filter::FuseLayout::Go),
+            Self::FuseXorf => Some(fast_filter::FuseLayout::Xorf),
+            Self::FuseXorfJson => Some(fast_filter::FuseLayout::XorfJson),
             _ => None,
         }
     }
 
-    /// Do these bytes look like this format?
+    /// Returns whether these bytes look like this format.
     #[must_use]
     pub fn resembles(self, bytes: &[u8]) -> Resemblance {
         (self.known().resembles)(bytes)
     }
 
-    /// What the bytes of a whole file are. Few formats have a mark of their own; of the others, those come out whose lengths and
-    /// fields fit. A file that was cut off or has bytes behind its end fits none.
+    /// Detects the format of the bytes of a whole file. Few formats have a magic number; the others match if their lengths and fields are
+    /// consistent. A file that is truncated or has trailing bytes matches no format.
     ///
-    /// LevelDB's filters and rbloom's have but one number to tell them by, and are named only if nothing else fits: many a file that is no
-    /// filter passes for one. A Redisson bitmap has nothing, is never among them, and may pass for one of these two.
+    /// LevelDB's and rbloom's filters can be recognized by one number only, so many files that are not filters match them. They are
+    /// returned only if no other format matches. A Redisson bitmap cannot be recognized: it is never returned, and may be mistaken for one of
+    /// these two.
     #[must_use]
     pub fn sniff(bytes: &[u8]) -> Sniffed {
         let (mut could_be, mut hardly) = (Vec::new(), Vec::new());
@@ -291,17 +292,17 @@ fn dcso_in(bytes: &[u8], gzip: bool) -> Resemblance {
     if bytes.starts_with(&GZIP) == gzip { dcso::resembles(bytes) } else { Resemblance::No }
 }
 
-/// How every gzip file begins.
+/// The first bytes of every gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What some bytes are.
+/// The result of [`Format::sniff`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sniffed {
-    /// They carry the mark of this format.
+    /// The bytes have the magic number of this format.
     Is(Format),
-    /// They fit these, one or several, without a mark to tell by.
+    /// The bytes are consistent with these formats, one or more, which have no magic number.
     CouldBe(Vec<Format>),
-    /// They fit none.
+    /// The bytes match no format.
     Unknown,
 }
 
@@ -320,16 +321,16 @@ impl FromStr for Format {
     }
 }
 
-/// A name that no format has.
+/// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
-    /// The name, or how it begins.
+    /// The name, or its beginning.
     pub got: String,
 }
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "format {:?} is not known; there are", self.got)?;
+        write!(f, "format {:?} is not known; known formats are", self.got)?;
         Format::ALL.iter().try_for_each(|format| write!(f, " {format}"))
     }
 }

@@ -13,7 +13,7 @@ use crate::codec::{
 use crate::filter::Filter;
 use crate::item::ItemEncoding;
 
-/// What the bytes of some formats do not say.
+/// Information that some formats do not contain and the reader needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Argument {
@@ -33,23 +33,23 @@ pub enum Argument {
     FingerprintBits,
 }
 
-/// What a reader is told that the bytes do not say.
+/// Information that the reader needs and the bytes do not contain.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     items: Option<ItemEncoding>,
     redisson: Option<redisson::Config>,
     golomb: Option<(block_filter::Parameters, [u8; 16])>,
-    pybloom_live: Option<pybloom_live::Version>,
+    pybloom_live: Option<pybloom_live::PybloomVersion>,
     cassandra: Option<cassandra::BitOrder>,
     column: Option<(usize, String)>,
     fingerprint_bits: Option<u32>,
     unpacked_limit: u64,
 }
 
-/// What a compressed file may unpack to, and an empty filter that is all header may take, unless told otherwise.
+/// The default limit for the uncompressed size of a file, and for the memory of an empty filter that consists only of a header.
 const UNPACKED_LIMIT: u64 = 4 << 30;
 
-/// How many filters of a Parquet file an error names, and how much of each: a small file may have many of one long path.
+/// The number of filters of a Parquet file that an error names, and the length of each name: a small file may have many long paths.
 const NAMED_FILTERS: usize = 20;
 const NAMED_CHARACTERS: usize = 60;
 
@@ -69,49 +69,49 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// How the other program made bytes of its items.
+    /// Sets how the other program encoded its items.
     #[must_use]
     pub fn items(self, items: ItemEncoding) -> Self {
         Self { items: Some(items), ..self }
     }
 
-    /// The configuration beside a Redisson bitmap.
+    /// Sets the configuration of a Redisson bitmap.
     #[must_use]
     pub fn redisson(self, config: redisson::Config) -> Self {
         Self { redisson: Some(config), ..self }
     }
 
-    /// How a Golomb-coded set was coded, and the key of its hash.
+    /// Sets the parameters of a Golomb-coded set, and the key of its hash.
     #[must_use]
     pub fn golomb(self, parameters: block_filter::Parameters, key: [u8; 16]) -> Self {
         Self { golomb: Some((parameters, key)), ..self }
     }
 
-    /// Which pybloom_live wrote it.
+    /// Sets the version of pybloom_live that wrote the file.
     #[must_use]
-    pub fn pybloom_live(self, version: pybloom_live::Version) -> Self {
+    pub fn pybloom_live(self, version: pybloom_live::PybloomVersion) -> Self {
         Self { pybloom_live: Some(version), ..self }
     }
 
-    /// Which Cassandra wrote it.
+    /// Sets the version of Cassandra that wrote the file.
     #[must_use]
     pub fn cassandra(self, order: cassandra::BitOrder) -> Self {
         Self { cassandra: Some(order), ..self }
     }
 
-    /// Which filter of a Parquet file: the row group, counted from 0, and the path of the column with dots in it.
+    /// Selects a filter of a Parquet file: the row group, counted from 0, and the path of the column, joined by dots.
     #[must_use]
     pub fn column(self, row_group: usize, path: impl Into<String>) -> Self {
         Self { column: Some((row_group, path.into())), ..self }
     }
 
-    /// How wide the fingerprints of a fuse filter in JSON are: 8, 16 or 32.
+    /// Sets the width of the fingerprints of a fuse filter in JSON: 8, 16 or 32 bits.
     #[must_use]
     pub fn fingerprint_bits(self, bits: u32) -> Self {
         Self { fingerprint_bits: Some(bits), ..self }
     }
 
-    /// What a compressed file may unpack to, and an empty filter that is all header may take; 4 GiB unless told otherwise.
+    /// Limits the uncompressed size of a file, and the memory of an empty filter that consists only of a header. The default is 4 GiB.
     #[must_use]
     pub fn unpacked_limit(self, bytes: u64) -> Self {
         Self { unpacked_limit: bytes, ..self }
@@ -122,32 +122,32 @@ impl ReadOptions {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The bytes do not say something that the reader must know.
+    /// The bytes lack information that the reader needs.
     Needs {
         /// The format.
         format: Format,
-        /// What it must be told.
+        /// The missing information.
         argument: Argument,
     },
-    /// The bytes are not such a filter.
+    /// The bytes are not a valid filter of this format.
     Decode {
-        /// The format they were taken for.
+        /// The assumed format.
         format: Format,
-        /// What is wrong with them.
+        /// The error.
         cause: DecodeError,
     },
-    /// The Parquet file is none, or has no such filter.
+    /// The file is not a Parquet file, or its filter is invalid.
     Parquet(ParquetError),
-    /// The Parquet file has no filter there.
+    /// The Parquet file has no filter for this column and row group.
     NoSuchColumn {
-        /// The row group asked for.
+        /// The requested row group.
         row_group: usize,
-        /// The column asked for.
+        /// The requested column.
         path: String,
-        /// Filters there are: the first few, or how their paths begin.
+        /// The filters in the file: the first few, with long paths shortened.
         there: Vec<String>,
     },
-    /// It matches everything, which is no filter.
+    /// The filter matches every item, so there is nothing to query.
     MatchesEverything,
 }
 
@@ -156,25 +156,27 @@ impl fmt::Display for ReadError {
         match self {
             Self::Needs { format, argument } => {
                 let what = match argument {
-                    Argument::Items => "how items became bytes: name the item encoding",
+                    Argument::Items => "the item encoding; set `ReadOptions::items`",
                     Argument::RedissonConfig => {
-                        "their size and hash iterations: give the configuration beside them"
+                        "their size and hash iterations; set `ReadOptions::redisson`"
                     }
-                    Argument::Golomb => "how they were coded: give the parameters P and M and the key",
-                    Argument::PybloomLive => "which pybloom_live wrote them: name the version, 3 or 4",
-                    Argument::Cassandra => "which Cassandra wrote them: say before 4.0 or since",
-                    Argument::Column => "which filter is meant: name the row group and the column",
-                    Argument::FingerprintBits => "how wide their fingerprints are: say 8, 16 or 32",
+                    Argument::Golomb => "the parameters P and M and the key; set `ReadOptions::golomb`",
+                    Argument::PybloomLive => "the version of pybloom_live; set `ReadOptions::pybloom_live`",
+                    Argument::Cassandra => "the version of Cassandra; set `ReadOptions::cassandra`",
+                    Argument::Column => "which filter to read; set `ReadOptions::column`",
+                    Argument::FingerprintBits => {
+                        "the width of their fingerprints; set `ReadOptions::fingerprint_bits`"
+                    }
                 };
-                write!(f, "{format} files do not say {what}")
+                write!(f, "{format} files do not record {what}")
             }
-            Self::Decode { format, cause } => write!(f, "not a whole {format} file: {cause}"),
+            Self::Decode { format, cause } => write!(f, "not a valid {format} file: {cause}"),
             Self::Parquet(cause) => cause.fmt(f),
             Self::NoSuchColumn { row_group, path, there } => {
-                write!(f, "no filter for column {path:?} in row group {row_group}; there are ")?;
+                write!(f, "no filter for column {path:?} in row group {row_group}; filters in the file: ")?;
                 f.write_str(&if there.is_empty() { "none".to_owned() } else { there.join(", ") })
             }
-            Self::MatchesEverything => f.write_str("it matches everything, and so holds no filter"),
+            Self::MatchesEverything => f.write_str("the filter matches every item"),
         }
     }
 }
@@ -195,26 +197,26 @@ impl From<ParquetError> for ReadError {
     }
 }
 
-/// A [`ReadError`], or one that does not know its format yet.
-enum Trouble {
+/// A [`ReadError`], or a [`DecodeError`] whose format is not known yet.
+enum Failure {
     Decode(DecodeError),
     Read(ReadError),
 }
 
-impl From<DecodeError> for Trouble {
+impl From<DecodeError> for Failure {
     fn from(cause: DecodeError) -> Self {
         Self::Decode(cause)
     }
 }
 
-impl From<ReadError> for Trouble {
+impl From<ReadError> for Failure {
     fn from(cause: ReadError) -> Self {
         Self::Read(cause)
     }
 }
 
 impl Format {
-    /// What must be told to read it.
+    /// Returns the information that is needed to read this format.
     #[must_use]
     pub const fn needs(self) -> &'static [Argument] {
         match self {
@@ -235,21 +237,21 @@ impl Format {
         }
     }
 
-    /// The filter in the bytes of a whole file.
+    /// Reads the filter in the bytes of a whole file.
     ///
-    /// What a format has beside the filter stays behind: the data in a DCSO file, the flags of a BIP 37 message. The format's own
-    /// module hands it out.
+    /// Anything else in the file is dropped, such as the data in a DCSO file or the flags of a BIP 37 message. The format's own module
+    /// returns it.
     ///
     /// # Errors
-    /// [`ReadError::Needs`] for what must be told, [`ReadError::Decode`] for bytes that are no such filter.
+    /// [`ReadError::Needs`] for missing information, [`ReadError::Decode`] for bytes that are not a valid filter of this format.
     pub fn read(self, bytes: &[u8], options: &ReadOptions) -> Result<Filter, ReadError> {
         self.read_unnamed(bytes, options).map_err(|trouble| match trouble {
-            Trouble::Decode(cause) => ReadError::Decode { format: self, cause },
-            Trouble::Read(cause) => cause,
+            Failure::Decode(cause) => ReadError::Decode { format: self, cause },
+            Failure::Read(cause) => cause,
         })
     }
 
-    fn read_unnamed(self, bytes: &[u8], options: &ReadOptions) -> Result<Filter, Trouble> {
+    fn read_unnamed(self, bytes: &[u8], options: &ReadOptions) -> Result<Filter, Failure> {
         let needs = |argument| ReadError::Needs { format: self, argument };
         let items = || options.items.ok_or_else(|| needs(Argument::Items));
         Ok(match self {
@@ -282,12 +284,12 @@ impl Format {
                 bip37::Matcher::Items(filter) => Filter::WideBloom(filter),
                 bip37::Matcher::Everything { .. } => return Err(ReadError::MatchesEverything.into()),
             },
-            Self::FuseC => fast_filter::read_any(bytes, fast_filter::Layout::C, items()?)?,
-            Self::FuseCPacked => fast_filter::read_any(bytes, fast_filter::Layout::CPacked, items()?)?,
-            Self::FuseGo => fast_filter::read_any(bytes, fast_filter::Layout::Go, items()?)?,
-            Self::FuseXorf => fast_filter::read_any(bytes, fast_filter::Layout::Xorf, items()?)?,
+            Self::FuseC => fast_filter::read_any(bytes, fast_filter::FuseLayout::C, items()?)?,
+            Self::FuseCPacked => fast_filter::read_any(bytes, fast_filter::FuseLayout::CPacked, items()?)?,
+            Self::FuseGo => fast_filter::read_any(bytes, fast_filter::FuseLayout::Go, items()?)?,
+            Self::FuseXorf => fast_filter::read_any(bytes, fast_filter::FuseLayout::Xorf, items()?)?,
             Self::FuseXorfJson => {
-                let layout = fast_filter::Layout::XorfJson;
+                let layout = fast_filter::FuseLayout::XorfJson;
                 match options.fingerprint_bits.ok_or_else(|| needs(Argument::FingerprintBits))? {
                     8 => Filter::BinaryFuse8(fast_filter::read(bytes, layout, items()?)?),
                     16 => Filter::BinaryFuse16(fast_filter::read(bytes, layout, items()?)?),
@@ -299,7 +301,7 @@ impl Format {
                     }
                 }
             }
-            Self::XorC => fast_filter::xor::read_any(bytes, fast_filter::xor::Layout::C, items()?)?,
+            Self::XorC => fast_filter::xor::read_any(bytes, fast_filter::xor::XorLayout::C, items()?)?,
             Self::PybloomLive => {
                 let version = options.pybloom_live.ok_or_else(|| needs(Argument::PybloomLive))?;
                 Filter::WideBloom(pybloom_live::read(bytes, version, items()?)?)
@@ -308,13 +310,13 @@ impl Format {
             Self::Rbloom => Filter::Bloom(rbloom::read(bytes, rbloom::HashFunction::Sha256, items()?)?),
             Self::LevelDb => Filter::Bloom(leveldb::read(bytes, items()?)?),
             Self::RocksDb => match rocksdb::read(bytes, items()?)? {
-                rocksdb::Filter::Bloom(filter) => Filter::BlockedBloom(filter),
-                rocksdb::Filter::Ribbon(_) => {
-                    let what = "a Ribbon filter of RocksDB, which only `codec::rocksdb` can ask,";
+                rocksdb::RocksdbFilter::Bloom(filter) => Filter::BlockedBloom(filter),
+                rocksdb::RocksdbFilter::Ribbon(_) => {
+                    let what = "a RocksDB Ribbon filter; query it with `codec::rocksdb`";
                     return Err(DecodeError::Unsupported { what }.into());
                 }
-                rocksdb::Filter::Empty => {
-                    let what = "a RocksDB filter of no keys, which has no bits,";
+                rocksdb::RocksdbFilter::Empty => {
+                    let what = "a RocksDB filter of no keys, which has no bits";
                     return Err(DecodeError::Unsupported { what }.into());
                 }
             },

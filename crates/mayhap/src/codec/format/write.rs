@@ -1,4 +1,4 @@
-//! Writing a filter in any format its rule of placing items allows.
+//! Writing a filter in any format that places items by the same rule.
 
 use std::io::Write;
 
@@ -10,19 +10,19 @@ use crate::codec::{
 };
 use crate::filter::Filter;
 
-/// The RDB version of Redis 7.0: what every server since reads.
+/// The RDB version of Redis 7.0, which every later server can read.
 const RDB_VERSION: u16 = 10;
 
 impl Format {
-    /// Writes `filter` in this format, if its items are hashed and placed as the format's readers do.
+    /// Writes `filter` in this format, if its items are hashed and placed by the format's rule.
     ///
-    /// DCSO files get no data, not even what was attached to the file the filter came from; of Redisson only the bitmap is written, without the
-    /// configuration; BIP 37 messages get the flag for no update, and Cassandra's are those of 4.0 and later. The format's own module has the
-    /// choice.
+    /// DCSO files are written without data, even if the file that the filter came from had data attached. For Redisson only the bitmap is
+    /// written, without the configuration. BIP 37 messages get the flag for no update. Cassandra's files are those of 4.0 and later. The
+    /// format's own module offers other choices.
     ///
     /// # Errors
-    /// [`WriteError::OtherPlacement`] for a filter of another rule, which only [`build`](Self::build)ing from the items can move;
-    /// [`WriteError::OtherKind`] where the format has no such filters, [`WriteError::ReadOnly`] for formats that are only read.
+    /// [`WriteError::OtherPlacement`] for a filter of another rule, which must be [built](Self::build) from its items;
+    /// [`WriteError::OtherKind`] if the format has no filters of this kind, [`WriteError::ReadOnly`] for formats that can only be read.
     pub fn write(self, filter: &Filter, out: &mut dyn Write) -> Result<(), WriteError> {
         match (self, filter) {
             (Self::Mayhap, filter) => Ok(encode_into(filter, out)?),
@@ -54,18 +54,18 @@ impl Format {
             (_, Filter::BinaryFuse32(filter)) if let Some(layout) = self.fuse_layout() => {
                 fast_filter::write(filter, layout, out)
             }
-            (Self::XorC, Filter::Xor8(filter)) => xor::write(filter, xor::Layout::C, out),
-            (Self::XorC, Filter::Xor16(filter)) => xor::write(filter, xor::Layout::C, out),
-            (Self::XorC, Filter::Xor32(filter)) => xor::write(filter, xor::Layout::C, out),
+            (Self::XorC, Filter::Xor8(filter)) => xor::write(filter, xor::XorLayout::C, out),
+            (Self::XorC, Filter::Xor16(filter)) => xor::write(filter, xor::XorLayout::C, out),
+            (Self::XorC, Filter::Xor32(filter)) => xor::write(filter, xor::XorLayout::C, out),
             (Self::LevelDb, Filter::Bloom(filter)) => leveldb::write(filter, out),
             (Self::RocksDb, Filter::BlockedBloom(filter)) => rocksdb::write(filter, out),
             (Self::Cassandra, Filter::Bloom(filter)) => {
                 cassandra::write(filter, cassandra::BitOrder::Since40, out)
             }
             _ if !self.writes() => Err(WriteError::ReadOnly { format: self }),
-            // Both hold Bloom filters, placed by 128 bits of an item or by more.
+            // Both hold Bloom filters that are placed by 128 or more bits of an item.
             (_, Filter::Bloom(bloom)) if self.is_wide() => Err(WriteError::other_placement(
-                "its own program's rule, which takes more than 128 bits of an item",
+                "its own program's rule, which uses more than 128 bits of an item",
                 bloom,
             )),
             (_, Filter::WideBloom(wide)) if self.is_narrow() => {
@@ -75,12 +75,12 @@ impl Format {
         }
     }
 
-    /// Does it hold filters that are a `WideBloom` here?
+    /// Returns whether the filters of this format are read as a `WideBloom`.
     const fn is_wide(self) -> bool {
         matches!(self, Self::BitsAndBlooms | Self::BitsAndBloomsJson | Self::Bip37)
     }
 
-    /// Does it hold filters that are a `Bloom` here?
+    /// Returns whether the filters of this format are read as a `Bloom`.
     const fn is_narrow(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The filter block of a LevelDB table: its filters one behind the other, and where each begins.
+//! The filter block of a LevelDB table: its filters, and the offset of each.
 
 use std::io::Write;
 
@@ -7,13 +7,13 @@ use super::super::{DecodeError, write_bytes};
 use crate::bloom::Bloom;
 use crate::item::{Item, ItemEncoding};
 
-/// LevelDB's own base: a filter for the data blocks that begin in the same 2^11 bytes of the file.
+/// LevelDB's own base: one filter for the data blocks that begin in the same 2^11 bytes of the file.
 pub const BASE_LG: u8 = 11;
 
-/// Bytes behind the offsets: where those begin, and the base.
+/// Bytes after the offsets: the position of the offsets, and the base.
 const TAIL_BYTES: usize = 5;
 
-/// A whole filter block, split into its filters. Nothing is copied.
+/// A whole filter block, split into its filters without copying.
 ///
 /// ```text
 /// ┌──────────┬──────────┬───┬───────────────────────┬───────────┬──────┐
@@ -22,21 +22,21 @@ const TAIL_BYTES: usize = 5;
 /// └──────────┴──────────┴───┴───────────────────────┴───────────┴──────┘
 /// ```
 ///
-/// Filter `i` is for the data blocks that begin at the bytes `i << base` to `(i + 1 << base) - 1` of the table file. Where none begins
-/// the filter is empty, without even a number of probes, and says *no* to every key.
+/// Filter `i` is for the data blocks that begin at the bytes `i << base` to `(i + 1 << base) - 1` of the table file. If no block begins
+/// there, the filter is empty, without even a number of probes, and answers *no* to every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterBlock<'a> {
     filters: &'a [u8],
-    /// Where each filter begins, and behind the last of them where it ends.
+    /// The offset of each filter, followed by the end of the last one.
     offsets: &'a [[u8; 4]],
     base_lg: u8,
 }
 
 impl<'a> FilterBlock<'a> {
-    /// Splits a block; the filters in it are checked when they are asked for.
+    /// Splits a block. The filters in it are checked when they are read.
     ///
     /// # Errors
-    /// [`DecodeError`] unless the filters lie one behind the other and the offsets behind them.
+    /// [`DecodeError`] unless the filters are in order and the offsets follow them.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let too_short = |need: u64| DecodeError::TooShort { need, got: bytes.len() as u64 };
         let (&base_lg, rest) = bytes.split_last().ok_or(too_short(TAIL_BYTES as u64))?;
@@ -47,7 +47,7 @@ impl<'a> FilterBlock<'a> {
         let start = u32::from_le_bytes(std::array::from_fn(|i| rest[end + i]));
         let from = usize::try_from(start).ok().filter(|&from| from <= end);
         let from = from.ok_or(too_short(u64::from(start) + TAIL_BYTES as u64))?;
-        // The number that says where the offsets begin is also where the last filter ends.
+        // The last filter ends where the offsets begin.
         let (offsets, over) = rest[from..].as_chunks::<4>();
         if !over.is_empty() {
             return Err(DecodeError::TrailingBytes { extra: over.len() as u64 });
@@ -60,7 +60,7 @@ impl<'a> FilterBlock<'a> {
             }
             last = offset;
         }
-        // What lies in front of the first filter would belong to none.
+        // Bytes before the first filter would belong to no filter.
         match offsets.first().map(|&first| u32::from_le_bytes(first)) {
             Some(first) if first > 0 => {
                 Err(DecodeError::BadField { field: "offset of a filter", got: first.into() })
@@ -69,25 +69,25 @@ impl<'a> FilterBlock<'a> {
         }
     }
 
-    /// Filters in it, empty ones too.
+    /// The number of filters, including empty ones.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Is there none?
+    /// Returns whether the block has no filters.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Each filter is for this power of two of bytes of the table file.
+    /// The base-2 logarithm of the number of bytes of the table file that each filter covers.
     #[must_use]
     pub const fn base_lg(&self) -> u8 {
         self.base_lg
     }
 
-    /// The bytes of filter `index`; `None` behind the last one.
+    /// The bytes of filter `index`; `None` past the last one.
     #[must_use]
     pub fn bytes(&self, index: usize) -> Option<&'a [u8]> {
         let begin = u32::from_le_bytes(*self.offsets.get(index)?);
@@ -95,7 +95,7 @@ impl<'a> FilterBlock<'a> {
         self.filters.get(begin as usize..end as usize)
     }
 
-    /// Filter `index`; `None` if it is empty, or behind the last one.
+    /// Reads filter `index`; `None` if it is empty or past the last one.
     ///
     /// # Errors
     /// As [`read`](super::read).
@@ -106,7 +106,7 @@ impl<'a> FilterBlock<'a> {
         }
     }
 
-    /// The filter for the data block that begins at this byte of the table file; `None` if it is empty, or behind the last one.
+    /// Reads the filter for the data block that begins at this byte of the table file; `None` if it is empty or past the last one.
     ///
     /// # Errors
     /// As [`read`](super::read).
@@ -114,9 +114,8 @@ impl<'a> FilterBlock<'a> {
         self.filter(self.index_at(data_offset), items)
     }
 
-    /// What LevelDB answers about a key in the data block that begins at this byte: *no* if its filter is empty, *mayhap* if there is
-    /// none or it cannot be understood. Reads the filter anew each time; whoever asks often takes it out with
-    /// [`filter_at`](Self::filter_at).
+    /// Answers as LevelDB does for a key in the data block that begins at this byte: *no* if the filter is empty, *maybe* if there is no filter
+    /// or it cannot be read. Reads the filter on every call; for repeated queries use [`filter_at`](Self::filter_at) once.
     #[must_use]
     pub fn may_contain_at<I: Item + ?Sized>(&self, data_offset: u64, items: ItemEncoding, item: &I) -> bool {
         match self.bytes(self.index_at(data_offset)) {
@@ -139,7 +138,7 @@ pub fn write_block(filters: &[Option<&Bloom>], base_lg: u8, out: &mut dyn Write)
     if u32::from(base_lg) >= u64::BITS {
         return Err(WriteError::NoRoom { field: "base of the filters", got: base_lg.into(), limit: 63 });
     }
-    // All of them are measured before the first byte is written.
+    // The lengths of all filters are checked before the first byte is written.
     let (mut offsets, mut end) = (Vec::with_capacity(filters.len() + 1), 0_u64);
     for filter in filters {
         offsets.push(end);
@@ -164,7 +163,7 @@ pub fn write_block(filters: &[Option<&Bloom>], base_lg: u8, out: &mut dyn Write)
     Ok(())
 }
 
-/// Could these bytes be a filter block? One with LevelDB's own base, at least one filter, and only such as look like one.
+/// Returns whether these bytes look like a filter block: LevelDB's own base, at least one filter, and only filters that look valid.
 #[must_use]
 pub fn resembles_block(bytes: &[u8]) -> Resemblance {
     let Ok(block) = FilterBlock::parse(bytes) else { return Resemblance::No };

@@ -7,14 +7,14 @@
 //! └─────────────────────────────────────┴───┘
 //! ```
 //!
-//! A filter says nothing of its items. They are the user's keys, without the eight bytes LevelDB appends to each in its tables, so
-//! [`ItemEncoding::Bytes`] is right unless the program that wrote the table encoded something into its keys.
+//! A filter does not describe its items. They are the user's keys, without the eight bytes that LevelDB appends to each in its tables. Use
+//! [`ItemEncoding::Bytes`] unless the program that wrote the table encoded something into its keys.
 //!
-//! * A number of probes above 30 is reserved for encodings yet to come, and LevelDB answers *mayhap* for every key then. Nothing in
-//!   such bytes can be understood, so [`read`] refuses them: take the answer *mayhap* for the error.
-//! * The hash has 32 bits. In filters of many millions of keys that alone costs wrong answers, which
-//!   [`expected_fpr`](Bloom::expected_fpr) does not count.
-//! * In a table file a block is followed by a byte for its compression and four for its checksum. They are not part of it.
+//! * A number of probes above 30 is reserved for future encodings; LevelDB then answers *maybe* for every key. [`read`] rejects such bytes:
+//!   treat that error as the answer *maybe*.
+//! * The hash has 32 bits. In filters of many millions of keys this alone causes false positives, which
+//!   [`expected_fpr`](Bloom::expected_fpr) does not include.
+//! * In a table file a block is followed by a byte for its compression and four for its checksum. They are not part of the filter.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
@@ -50,12 +50,12 @@ use crate::item::ItemEncoding;
 use crate::probe::BloomPlacement;
 use crate::sizing::MAX_BITS;
 
-/// Fewer bits no filter has: those of a few keys would be wrong too often.
+/// The smallest number of bits: with fewer, filters of a few keys would have a high false-positive rate.
 const MIN_BITS: u64 = 64;
-/// Numbers above this are not numbers of probes.
+/// Larger values are not a number of probes.
 const MAX_K: u8 = 30;
 
-/// An empty filter as LevelDB makes it for `keys` keys.
+/// Creates an empty filter as LevelDB does for `keys` keys.
 ///
 /// # Errors
 /// [`BuildError`] for more bits than a filter can have.
@@ -64,7 +64,7 @@ pub fn create(bits_per_key: u32, keys: u64, items: ItemEncoding) -> Result<Bloom
     Bloom::placed(BloomShape::exactly(bits, probes, keys.max(1))?, scheme(items), BloomPlacement::LevelDb)
 }
 
-/// How many bits LevelDB takes for `keys` keys, whole bytes of them, and how many probes.
+/// Returns the number of bits, in whole bytes, and the number of probes that LevelDB uses for `keys` keys.
 ///
 /// # Errors
 /// [`BuildError::BitsOutOfRange`] for more bits than a filter can have.
@@ -73,7 +73,7 @@ pub fn size(bits_per_key: u32, keys: u64) -> Result<(u64, u32), BuildError> {
     if got > MAX_BITS {
         return Err(BuildError::BitsOutOfRange { got, limit: MAX_BITS });
     }
-    // A little less than ln 2, cut off: fewer probes than would be best, but each costs time.
+    // A little less than ln 2, rounded down: fewer probes than optimal, because each probe takes time.
     let probes = (f64::from(bits_per_key) * 0.69) as u32;
     Ok((got.next_multiple_of(8), probes.clamp(1, MAX_K.into())))
 }
@@ -82,11 +82,11 @@ fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::LevelDb, items).into()
 }
 
-/// The filter in these bytes: all of them but the last are bits, and that is the number of probes.
+/// Reads the filter in these bytes. The last byte is the number of probes, all others are bits.
 ///
 /// # Errors
-/// [`DecodeError`] for fewer than two bytes (LevelDB answers *no* for every key then), for no probes, and
-/// [`DecodeError::Unsupported`] for more than 30 (*mayhap*, in both cases).
+/// [`DecodeError`] for fewer than two bytes (LevelDB then answers *no* for every key) and for no probes (*maybe*);
+/// [`DecodeError::Unsupported`] for more than 30 probes (*maybe*).
 pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     let (bits, probes) = match bytes {
         [bits @ .., probes] if !bits.is_empty() => (bits, *probes),
@@ -106,7 +106,7 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not LevelDB's, [`WriteError::NoRoom`] for one that LevelDB could not have made,
-/// [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let (bytes, probes) = measure(filter)?;
     write_bytes(filter.bits(), bytes, out)?;
@@ -114,7 +114,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Bytes of bits, and probes, if LevelDB could read such a filter.
+/// Returns the number of bytes of bits and the number of probes, if LevelDB could read such a filter.
 fn measure(filter: &Bloom) -> Result<(u64, u8), WriteError> {
     let is_leveldbs =
         matches!(filter.scheme(), HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::LevelDb);
@@ -123,7 +123,7 @@ fn measure(filter: &Bloom) -> Result<(u64, u8), WriteError> {
     }
     let (bits, probes) = (filter.shape().bits(), filter.shape().probes());
     if bits % 8 != 0 {
-        return Err(WriteError::NoRoom { field: "bits besides whole bytes", got: bits % 8, limit: 0 });
+        return Err(WriteError::NoRoom { field: "bits after the last whole byte", got: bits % 8, limit: 0 });
     }
     match u8::try_from(probes) {
         Ok(probes) if probes <= MAX_K => Ok((bits / 8, probes)),
@@ -131,8 +131,8 @@ fn measure(filter: &Bloom) -> Result<(u64, u8), WriteError> {
     }
 }
 
-/// Could these bytes be such a filter? There is little to tell it by: at least 64 bits, 1 to 30 probes, and that it is no text, which ends with a byte
-/// of that range, too.
+/// Returns whether these bytes look like such a filter. There is little to recognize it by: at least 64 bits, 1 to 30 probes, and not a text, which
+/// ends with a byte of that range too.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let enough = bytes.len() as u64 > MIN_BITS / 8;

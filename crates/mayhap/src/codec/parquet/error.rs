@@ -11,41 +11,41 @@ use crate::item::EncodingError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ParquetError {
-    /// The source refused.
+    /// The source could not be read.
     Io(io::Error),
     /// The last four bytes are not those of a Parquet file.
     NotParquet,
     /// The footer is longer than the caller allows.
     FooterTooLarge {
-        /// What it takes.
+        /// The length of the footer.
         bytes: u64,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
-    /// The footer is not what it should be.
+    /// The footer is invalid.
     Footer(DecodeError),
-    /// A filter is not what it should be.
+    /// A filter is invalid.
     Filter {
         /// The row group.
         row_group: usize,
         /// The column.
         column: Arc<str>,
-        /// What is wrong.
+        /// The error.
         cause: DecodeError,
     },
     /// There is no such column.
     UnknownColumn {
-        /// The path asked for.
+        /// The requested path.
         got: String,
     },
-    /// Two columns have this path: a name has a dot in it.
+    /// Two columns have this path, because a name contains a dot.
     AmbiguousColumn {
-        /// The path asked for.
+        /// The requested path.
         got: String,
     },
     /// The column cannot hold such an item.
     Item(EncodingError),
-    /// The system refused the memory.
+    /// The memory could not be allocated.
     Memory(BuildError),
 }
 
@@ -94,7 +94,7 @@ impl From<io::Error> for ParquetError {
     }
 }
 
-/// What is decoded without saying which filter it is, is the footer.
+/// A decode error that does not name a filter is about the footer.
 impl From<DecodeError> for ParquetError {
     fn from(cause: DecodeError) -> Self {
         Self::Footer(cause)

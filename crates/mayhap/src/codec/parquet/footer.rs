@@ -1,4 +1,4 @@
-//! The footer of a Parquet file, as far as its filters need it: the columns of the schema, and of every row group which of them have one.
+//! The footer of a Parquet file, as far as its filters need it: the columns of the schema, and which of them have a filter in each row group.
 //!
 //! ```text
 //! FileMetaData   2 schema: list of elements, depth first      4 row groups: list
@@ -15,26 +15,26 @@ use super::super::thrift::{Field, Thrift, Type};
 use super::{ColumnFilter, DecodeError, FilterHome, ParquetError, PhysicalType};
 use crate::item::ItemEncoding;
 
-/// Groups inside each other.
+/// The deepest nesting of groups.
 const MAX_DEPTH: usize = 64;
-/// The paths of all columns together may be so many times as long as the footer, which holds them all for every row group: names nested
-/// and repeated without end would make much memory of few bytes.
+/// The paths of all columns together may be this many times as long as the footer, which repeats them for every row group. Without a limit,
+/// nested and repeated names would turn few bytes into much memory.
 const MAX_PATHS: usize = 4;
 
-/// What is of interest in a footer.
+/// The parts of a footer that filters need.
 #[derive(Debug, Default)]
 pub(super) struct Footer {
     columns: Vec<Column>,
-    /// Of every row group.
+    /// The number of rows of every row group.
     pub(super) rows: Vec<u64>,
-    /// Each shares the path of its column.
+    /// Each filter shares the path of its column.
     pub(super) filters: Vec<ColumnFilter>,
 }
 
 /// A column: a leaf of the schema.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// Shared with its filters.
+    /// Shared with the filters of the column.
     pub(super) path: Arc<str>,
     physical_type: PhysicalType,
     pub(super) items: ItemEncoding,
@@ -56,18 +56,18 @@ impl Footer {
                 inside.structures(field, |inside, index| footer.row_group(inside, index))
             }
             2 | 4 => {
-                Err(DecodeError::BadField { field: "schema or row groups come twice", got: field.id as u64 })
+                Err(DecodeError::BadField { field: "second schema or row group list", got: field.id as u64 })
             }
             _ => inside.skip(field),
         })?;
         if !have_groups {
             return Err(DecodeError::BadField { field: "number of row group lists", got: 0 });
         }
-        // What follows the structure is the signature of a file with encrypted columns.
+        // A file with encrypted columns has a signature after the structure.
         Ok(footer)
     }
 
-    /// The column of this path.
+    /// Returns the column with this path.
     pub(super) fn column(&self, path: &str) -> Result<&Column, ParquetError> {
         let mut found = self.columns.iter().filter(|column| *column.path == *path);
         match (found.next(), found.next()) {
@@ -149,7 +149,7 @@ impl Footer {
 }
 
 impl Column {
-    /// Where the filter of this column, number `index`, is by its metadata; and do they speak of this column at all?
+    /// Returns where the filter of this column, number `index`, is according to the metadata. Checks that the metadata belong to this column.
     fn filter_in(
         &self,
         thrift: &mut Thrift<'_>,
@@ -189,7 +189,7 @@ impl Column {
             let got = kind.map_or(u64::MAX, |kind| kind as u64);
             return Err(DecodeError::BadField { field: "type of a column in a row group", got });
         }
-        // Later versions may leave the path out; the order says as much.
+        // Later versions may leave the path out; the order is enough to identify the column.
         if has_path && path != Some("") {
             return Err(DecodeError::BadField { field: "path in a row group of column", got: index });
         }
@@ -201,19 +201,20 @@ fn not_negative(field: &'static str, got: i64) -> Result<u64, DecodeError> {
     u64::try_from(got).map_err(|_| DecodeError::BadField { field, got: got as u64 })
 }
 
-/// The schema while it is being read: a tree, depth first, of which only the leaves are kept.
+/// The schema while it is being read: a tree, depth first. Only the leaves are kept.
 #[derive(Default)]
 struct Schema {
     columns: Vec<Column>,
-    /// The groups around the next element, each with its children to come and where its name begins in `path`. None before the root.
+    /// The groups around the next element. Each has the number of its remaining children and the start of its name in `path`. Empty
+    /// before the root.
     open: Option<Vec<(u32, usize)>>,
-    /// The names of those groups, each with a dot behind it.
+    /// The names of those groups, each followed by a dot.
     path: String,
-    /// So much may all paths together still take.
+    /// The number of bytes that the remaining paths may take together.
     longest_paths: usize,
 }
 
-/// What is of interest in an element.
+/// The parts of a schema element that filters need.
 #[derive(Default)]
 struct Element<'a> {
     kind: Option<PhysicalType>,
@@ -227,11 +228,11 @@ impl Schema {
     fn element(&mut self, thrift: &mut Thrift<'_>) -> Result<(), DecodeError> {
         let element = Element::read(thrift)?;
         let Some(open) = &mut self.open else {
-            // The root has a name that is in no path.
+            // The name of the root is not part of any path.
             self.open = Some(vec![(element.children, 0)]);
             return Ok(());
         };
-        // Groups that are complete are behind us.
+        // Leave the groups that are complete.
         while let Some(&(0, start)) = open.last() {
             open.pop();
             self.path.truncate(start);
@@ -264,13 +265,13 @@ impl Schema {
                     items: physical_type.encoding(element.is_text, element.is_unsigned),
                 });
             }
-            // A group of nothing.
+            // An empty group.
             None => {}
         }
         Ok(())
     }
 
-    /// The columns, if every group got its children.
+    /// Returns the columns, if every group got all its children.
     fn finish(self) -> Result<Vec<Column>, DecodeError> {
         match self.open {
             Some(open) if open.iter().all(|&(children, _)| children == 0) => Ok(self.columns),
@@ -301,7 +302,7 @@ impl<'a> Element<'a> {
                         if member.id != 10 || member.kind != Type::Struct {
                             return inside.skip(member);
                         }
-                        // INTEGER: 1 width, 2 is it signed?
+                        // INTEGER: 1 width, 2 whether it is signed.
                         inside.structure_of(member, |inside, field| {
                             element.is_unsigned |= field.id == 2 && field.kind == Type::False;
                             inside.skip(field)
@@ -337,7 +338,7 @@ impl PhysicalType {
             .ok_or(DecodeError::BadField { field: "type of a column", got: number as u64 })
     }
 
-    /// How values of this type are encoded where they are hashed.
+    /// How values of this type are encoded before they are hashed.
     const fn encoding(self, is_text: bool, is_unsigned: bool) -> ItemEncoding {
         match self {
             Self::Int32 => ItemEncoding::I32Le,
@@ -351,7 +352,7 @@ impl PhysicalType {
     }
 }
 
-/// As Parquet names them.
+/// The names that Parquet uses.
 impl fmt::Display for PhysicalType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::ALL[*self as usize].1)

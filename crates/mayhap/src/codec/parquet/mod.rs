@@ -7,12 +7,14 @@
 //! └──────┴───────────────────────┴───────────────────────────┴──────────────────┴────────┴──────┘
 //! ```
 //!
-//! A filter belongs to one column of one row group, and answers which row groups cannot hold a value. Of a file of any size only the footer is read, then the
-//! filters that are asked for; [`may_contain`](ParquetFilters::may_contain) reads a header and one block of 32 bytes in each.
+//! A filter belongs to one column of one row group. Its answer tells whether that row group can be skipped. Whatever the size of the file,
+//! only the footer and the requested filters are read; [`may_contain`](ParquetFilters::may_contain) reads a header and one block of 32 bytes
+//! per filter.
 //!
-//! The type of a column is in the footer, so the encoding of its items need not be asked for; [`read_as`](ParquetFilters::read_as) takes another one. Values
-//! are those the file stores: a date is a number of days, a time a number of the column's own unit, a decimal its unscaled number (as an `INT32` or `INT64`) or big-endian
-//! bytes, a UUID its 16 bytes. Numbers from 2^31 on in an unsigned 32-bit column are passed as their 4 bytes.
+//! The footer contains the type of each column, so the caller need not name the encoding of its items;
+//! [`read_as`](ParquetFilters::read_as) overrides it. Values are those that the file stores: a date is a number of days, a time a number of
+//! the column's own unit, a decimal its unscaled number (as an `INT32` or `INT64`) or big-endian bytes, a UUID its 16 bytes. Pass numbers
+//! from 2^31 on in an unsigned 32-bit column as their 4 bytes.
 //!
 //! ```no_run
 //! use mayhap::codec::parquet::{InRowGroup, ParquetFilters};
@@ -27,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Why the footer is read by code of our own and not by the `parquet` crate is told, with figures, in `docs/decisions/0008-parquet-footer.md`.
+//! `docs/decisions/0008-parquet-footer.md` explains, with figures, why the footer is read by our own code and not by the `parquet` crate.
 
 mod error;
 mod footer;
@@ -40,7 +42,7 @@ use self::footer::Footer;
 use super::DecodeError;
 use super::foreign::Resemblance;
 use super::sbbf::{self, BlobHeader};
-use crate::blocked::{BlockedBloom, Place, place};
+use crate::blocked::{BlockedBloom, BlockPlace, place};
 use crate::error::BuildError;
 use crate::hash::ItemHash;
 use crate::item::{Item, ItemEncoding};
@@ -51,45 +53,45 @@ use crate::store::{Lines, WORDS_PER_LINE};
 #[derive(Debug)]
 pub struct ParquetFilters<R> {
     source: R,
-    /// Where the footer begins, behind everything else.
+    /// The offset of the footer, which comes after everything else.
     footer_at: u64,
     footer: Footer,
 }
 
-/// One Bloom filter of a Parquet file: that of a column in a row group.
+/// One Bloom filter of a Parquet file: the filter of one column in one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnFilter {
-    /// Which row group, from 0 on.
+    /// The row group, counted from 0.
     pub row_group: usize,
-    /// The path of the column: names from the outermost to its own, with dots between them.
+    /// The path of the column: its name and the names of the groups around it, outermost first, joined by dots.
     pub column: Arc<str>,
-    /// What the column stores.
+    /// The type of the values in the column.
     pub physical_type: PhysicalType,
-    /// How its values are encoded, going by their type.
+    /// The encoding of the values, derived from their type.
     pub items: ItemEncoding,
-    /// Where the filter begins in the file.
+    /// The offset of the filter in the file.
     pub offset: u64,
-    /// How long it is, header and all. Older files do not say.
+    /// The length of the filter with its header. Older files do not contain it.
     pub length: Option<u32>,
-    /// Can it be read from here?
+    /// Whether the filter can be read from this file.
     pub home: FilterHome,
 }
 
 /// Where the filter of a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FilterHome {
-    /// In this file, in the open.
+    /// In this file, not encrypted.
     Here,
     /// In this file, encrypted with its column.
     Encrypted,
-    /// In another file, which this one is a summary of.
+    /// In another file; this file is a summary of several.
     OtherFile,
 }
 
-/// What a column stores.
+/// The type of the values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "they are named as Parquet names them")]
+#[expect(missing_docs, reason = "these are Parquet's names")]
 pub enum PhysicalType {
     Boolean,
     Int32,
@@ -101,25 +103,25 @@ pub enum PhysicalType {
     FixedLenByteArray,
 }
 
-/// May a row group hold an item?
+/// Whether a row group may contain an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InRowGroup {
-    /// Its filter says no, so it does not.
+    /// No: the filter rules it out.
     No,
-    /// Its filter says mayhap.
+    /// Maybe: the filter does not rule it out.
     Mayhap,
-    /// The column has no filter there, or one that cannot be read from here: nothing is known.
+    /// Unknown: the column has no filter there, or one that cannot be read from this file.
     NoFilter,
 }
 
-/// How long a footer may be, unless the caller says otherwise.
+/// The default limit for the length of a footer.
 pub const FOOTER_LIMIT: u64 = 256 << 20;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const MAGIC_ENCRYPTED: &[u8; 4] = b"PARE";
-/// The footer's length, and the magic behind it.
+/// The length of the footer, and the magic number after it.
 const TAIL_BYTES: u64 = 8;
-/// The header of a filter is 15 to 18 bytes; this leaves room for fields that later versions may have.
+/// The header of a filter is 15 to 18 bytes; this leaves room for fields of later versions.
 const MAX_HEADER_BYTES: u64 = 1024;
 const BLOCK_BYTES: u64 = 32;
 
@@ -127,7 +129,7 @@ impl<R: Read + Seek> ParquetFilters<R> {
     /// Reads the footer of a Parquet file, if it is not longer than [`FOOTER_LIMIT`].
     ///
     /// # Errors
-    /// [`ParquetError`] for what is no Parquet file, or an encrypted or damaged one.
+    /// [`ParquetError`] for a source that is not a Parquet file, or is encrypted or damaged.
     pub fn open(source: R) -> Result<Self, ParquetError> {
         Self::open_within(source, FOOTER_LIMIT)
     }
@@ -160,33 +162,33 @@ impl<R: Read + Seek> ParquetFilters<R> {
         Ok(Self { source, footer_at, footer })
     }
 
-    /// All filters there are, row group by row group.
+    /// All filters in the file, row group by row group.
     #[must_use]
     pub fn filters(&self) -> &[ColumnFilter] {
         &self.footer.filters
     }
 
-    /// How many rows each row group has.
+    /// The number of rows in each row group.
     #[must_use]
     pub fn row_groups(&self) -> &[u64] {
         &self.footer.rows
     }
 
-    /// What it reads from.
+    /// Returns the source it reads from.
     #[must_use]
     pub const fn source(&self) -> &R {
         &self.source
     }
 
-    /// The filter itself. It takes items, is saved and written like any other; the file never changes.
+    /// Reads a whole filter. The result accepts items and can be saved and written like any other filter; the file never changes.
     ///
     /// # Errors
-    /// [`ParquetError`] if the source refuses, or what is there is not the filter it should be.
+    /// [`ParquetError`] if the source cannot be read, or the filter in it is invalid.
     pub fn read(&mut self, filter: &ColumnFilter) -> Result<BlockedBloom, ParquetError> {
         self.read_as(filter, filter.items)
     }
 
-    /// The filter itself, its items encoded otherwise than the type of the column suggests.
+    /// Reads a whole filter, with another item encoding than the type of the column suggests.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -200,7 +202,7 @@ impl<R: Read + Seek> ParquetFilters<R> {
         sbbf::of_words(bytes, words, items).map_err(ParquetError::filter(filter))
     }
 
-    /// Which row groups may hold `item` in `column`, in their order. Reads the header and one block of each filter.
+    /// Returns, for each row group in order, whether it may contain `item` in `column`. Reads the header and one block of each filter.
     ///
     /// # Errors
     /// [`ParquetError::UnknownColumn`], [`ParquetError::Item`] for an item the column cannot hold (the text `ada` in a column of
@@ -226,15 +228,15 @@ impl<R: Read + Seek> ParquetFilters<R> {
         Ok(answers)
     }
 
-    /// Are the item's bits set in its block? That block alone is read.
+    /// Returns whether the bits of the item are set in its block. Only that block is read.
     fn block_may_contain(&mut self, filter: &ColumnFilter, hash: ItemHash) -> Result<bool, ParquetError> {
         let (at, bytes) = self.blocks_of(filter)?;
         let place = place::parquet(hash, bytes / BLOCK_BYTES);
         let block = self.words_at(at + place.word as u64 * 8, BLOCK_BYTES)?;
-        Ok(simd::split_covers_chunk(block.words(), &[Place { word: 0, ..place }]) == 1)
+        Ok(simd::split_covers_chunk(block.words(), &[BlockPlace { word: 0, ..place }]) == 1)
     }
 
-    /// Where the blocks of a filter begin, and how many bytes they have: all of them in the file, in front of the footer.
+    /// Returns the offset of the blocks of a filter and their length in bytes. All of them are checked to lie before the footer.
     fn blocks_of(&mut self, filter: &ColumnFilter) -> Result<(u64, u64), ParquetError> {
         let refused = ParquetError::filter(filter);
         match filter.home {
@@ -243,7 +245,7 @@ impl<R: Read + Seek> ParquetFilters<R> {
                 return Err(refused(DecodeError::Unsupported { what: "the filter of an encrypted column" }));
             }
             FilterHome::OtherFile => {
-                return Err(refused(DecodeError::Unsupported { what: "a filter that is in another file" }));
+                return Err(refused(DecodeError::Unsupported { what: "a filter stored in another file" }));
             }
         }
         let room = self.footer_at.saturating_sub(filter.offset);
@@ -262,9 +264,9 @@ impl<R: Read + Seek> ParquetFilters<R> {
         Ok((filter.offset + header.length, header.bitset_bytes))
     }
 
-    /// The words in these bytes of the file, which are known to be there.
+    /// Reads the words at these bytes of the file. The caller has checked that they are there.
     fn words_at(&mut self, at: u64, bytes: u64) -> Result<Lines, ParquetError> {
-        /// Words turned around at a time.
+        /// Words converted at a time.
         const CHUNK: usize = 8192;
         let count = usize::try_from(bytes / 8).map_err(|_| BuildError::OutOfMemory { bytes })?;
         let mut lines = Lines::zeroed(count.div_ceil(WORDS_PER_LINE))?;
@@ -281,7 +283,7 @@ impl<R: Read + Seek> ParquetFilters<R> {
     }
 }
 
-/// `bytes` bytes of the file from `at` on. The caller has checked their number against the file or a limit.
+/// Reads `bytes` bytes of the file at `at`. The caller has checked their number against the file or a limit.
 fn read_at(source: &mut (impl Read + Seek), at: u64, bytes: u64) -> Result<Vec<u8>, ParquetError> {
     let length = usize::try_from(bytes).map_err(|_| BuildError::OutOfMemory { bytes })?;
     let mut read = Vec::new();
@@ -294,7 +296,7 @@ fn read_at(source: &mut (impl Read + Seek), at: u64, bytes: u64) -> Result<Vec<u
     Ok(read)
 }
 
-/// Are these the bytes of a Parquet file, encrypted or not?
+/// Returns whether these are the bytes of a Parquet file, encrypted or not.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let marked = |magic: &[u8; 4]| bytes.len() >= 12 && bytes.starts_with(magic) && bytes.ends_with(magic);

@@ -1,4 +1,4 @@
-//! The layers of a dump as its header, or an RDB file, says them.
+//! The layers of a filter as described by the header of a dump or by an RDB file.
 
 use super::super::cursor::Cursor;
 use super::super::{DecodeError, MAX_INSERTED, WriteError};
@@ -12,18 +12,18 @@ use crate::scalable::{
 
 /// Sizes are not rounded up to powers of two.
 const NOT_ROUNDED: u32 = 1;
-/// "Entries" is the power of two of the bits.
+/// "Entries" is the base-2 logarithm of the number of bits.
 const GIVEN_BITS: u32 = 2;
 /// The hash has 64 bits.
 const HASH_64: u32 = 4;
-/// There is one layer and never another.
+/// There is one layer; the filter never grows.
 const NEVER_GROWS: u32 = 8;
 
-/// The options word of a filter.
+/// Returns the options word of a filter.
 ///
-/// [`WriteError::OtherPlacement`] if it is not RedisBloom's.
+/// [`WriteError::OtherPlacement`] if it is not a RedisBloom filter.
 pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
-    // Keyed filters have its plan and another hash.
+    // Keyed filters have the same sizing and another hash.
     match filter.shape().plan() {
         Plan::RedisBloom | Plan::RedisBloomTightened if *filter.scheme() == scheme() => {
             Ok(NOT_ROUNDED | HASH_64)
@@ -36,7 +36,7 @@ pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
     }
 }
 
-/// A layer as a dump says it.
+/// A layer as a dump describes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) bytes: u64,
@@ -58,7 +58,7 @@ impl Link {
             bits: shape.bits(),
             items: layer.inserted(),
             error,
-            // Every layer was checked to have one.
+            // Every layer was checked to have a capacity.
             bits_per_entry: redis_bits_for_probes(error, probes).unwrap_or_default(),
             probes,
             entries: shape.capacity(),
@@ -90,7 +90,7 @@ impl Link {
         out.push(self.n2);
     }
 
-    /// Its measurements, if RedisBloom would load it and can have made it.
+    /// Returns the shape of the layer, if RedisBloom would load it and can have made it.
     pub(crate) fn shape(&self) -> Result<BloomShape, DecodeError> {
         let bad = |field, got| Err(DecodeError::BadField { field, got });
         if !(self.error > 0.0 && self.error < 1.0) {
@@ -119,19 +119,19 @@ impl Link {
     }
 }
 
-const POWERS_OF_TWO: &str = "a RedisBloom filter of before version 2, with sizes rounded to powers of two,";
+const POWERS_OF_TWO: &str = "a RedisBloom filter of before version 2, with sizes rounded to powers of two";
 
-/// A filter as the header of a dump says it; all but its bits.
+/// A filter as the header of a dump describes it: everything except its bits.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct BloomHead {
     items: u64,
     options: u32,
     growth: u32,
     pub(super) links: Vec<Link>,
 }
 
-impl Head {
-    /// The header at the front, every field of it checked.
+impl BloomHead {
+    /// Reads the header at the front and checks every field.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let items = cursor.u64_le()?;
         let layers = cursor.u32_le()?;
@@ -147,19 +147,19 @@ impl Head {
         Ok(head)
     }
 
-    /// Bytes all layers will take.
+    /// The memory of all layers in bytes.
     pub(super) fn memory_bytes(&self) -> Result<u64, DecodeError> {
         let bytes = |link: &Link| link.shape().map(|shape| shape.memory_bytes());
         self.links.iter().try_fold(0_u64, |sum, link| Ok(sum.saturating_add(bytes(link)?)))
     }
 
-    /// The filter, with no bit set yet.
+    /// Creates the filter with no bit set.
     pub(super) fn filter(&self) -> Result<ScalableBloom, DecodeError> {
         assemble(self.items, self.options, self.growth, &self.links)
     }
 }
 
-/// The filter of these layers, with no bit set yet.
+/// Creates the filter of these layers with no bit set.
 pub(crate) fn assemble(
     items: u64,
     options: u32,
@@ -175,7 +175,7 @@ pub(crate) fn assemble(
     Ok(ScalableBloom::of_layers(shape, scheme(), layers))
 }
 
-/// How such a filter grows, if all of it is well.
+/// Checks the layers and returns how the filter grows.
 fn plan(items: u64, options: u32, growth: u32, links: &[Link]) -> Result<ScalableShape, DecodeError> {
     let bad = |field, got| Err(DecodeError::BadField { field, got });
     if options & !(NOT_ROUNDED | GIVEN_BITS | HASH_64 | NEVER_GROWS) != 0 {
@@ -183,7 +183,7 @@ fn plan(items: u64, options: u32, growth: u32, links: &[Link]) -> Result<Scalabl
     }
     if options & HASH_64 == 0 {
         return Err(DecodeError::Unsupported {
-            what: "a RedisBloom filter of before version 2, with its hash of 32 bits,",
+            what: "a RedisBloom filter of before version 2, with a hash of 32 bits",
         });
     }
     if options & NOT_ROUNDED == 0 || options & GIVEN_BITS != 0 {

@@ -8,35 +8,35 @@ use super::{layer_bytes, link};
 use crate::scalable::ScalableBloom;
 use crate::sizing;
 
-/// The filter a header announces, with no bit set yet: `BF.LOADCHUNK key 1 header` where there is no such key.
+/// Creates the filter that a header describes, with no bit set: `BF.LOADCHUNK key 1 header` for a new key.
 ///
-/// The header alone decides how much memory that takes, so no filter of more than `limit_bytes` is made.
+/// The header alone determines the memory, so a filter of more than `limit_bytes` is rejected.
 ///
 /// # Errors
-/// [`DecodeError`] for a header RedisBloom would not take (`received bad data`) and for one past the limit.
+/// [`DecodeError`] for a header that RedisBloom would reject (`received bad data`), and for a filter above the limit.
 pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableBloom, DecodeError> {
     let mut cursor = Cursor::new(header);
-    let head = link::Head::read(&mut cursor)?;
+    let head = link::BloomHead::read(&mut cursor)?;
     cursor.finish()?;
     sizing::check_memory(head.memory_bytes()?, limit_bytes)?;
     head.filter()
 }
 
-/// How many bytes of bitmaps follow this header, for who takes a dump from somebody else and must know when to stop.
+/// Returns the number of bytes of bitmaps after this header. A caller that receives a dump needs it to know when to stop.
 ///
 /// # Errors
-/// [`DecodeError`] for a header RedisBloom would not take.
+/// [`DecodeError`] for a header that RedisBloom would reject.
 pub fn bytes_behind(header: &[u8]) -> Result<u64, DecodeError> {
     let mut cursor = Cursor::new(header);
-    let head = link::Head::read(&mut cursor)?;
+    let head = link::BloomHead::read(&mut cursor)?;
     cursor.finish()?;
     Ok(head.links.iter().fold(0_u64, |sum, link| sum.saturating_add(link.bytes)))
 }
 
-/// Puts a chunk where it belongs: `BF.LOADCHUNK key iterator chunk` for a filter that is there. The chunk replaces what was in its place.
+/// Writes a chunk to its place in an existing filter, replacing the bytes there: `BF.LOADCHUNK key iterator chunk`.
 ///
 /// # Errors
-/// [`LoadError`] if it belongs nowhere, or the filter is not RedisBloom's; nothing has changed then.
+/// [`LoadError`] if the chunk does not fit the filter, or the filter is not RedisBloom's. The filter is unchanged.
 pub fn load_chunk(filter: &mut ScalableBloom, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
     if super::options(filter).is_err() {
         return Err(LoadError::OtherPlacement);
@@ -59,9 +59,9 @@ pub fn load_chunk(filter: &mut ScalableBloom, iterator: i64, chunk: &[u8]) -> Re
     Err(LoadError::NoLayer { offset, bytes })
 }
 
-/// A filter on its way in, chunk by chunk: the header first, then the others in any order and any number of times. What did not come yet
-/// has no bit set.
-pub type Loader = ChunkLoader<ScalableBloom>;
+/// Loads a filter chunk by chunk: the header first, then the other chunks in any order, each any number of times. Bits that were not loaded
+/// yet are not set.
+pub type BloomLoader = ChunkLoader<ScalableBloom>;
 
 impl Chunked for ScalableBloom {
     const HEADER_BYTES: u64 = super::HEADER_BYTES;

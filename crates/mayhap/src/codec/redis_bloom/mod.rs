@@ -1,4 +1,4 @@
-//! RedisBloom's `BF.SCANDUMP` and `BF.LOADCHUNK`: everything little-endian, without a mark, a version or a checksum.
+//! RedisBloom's `BF.SCANDUMP` and `BF.LOADCHUNK`: everything little-endian, without a magic number, a version or a checksum.
 //!
 //! ```text
 //! iterator 1                                                                     later iterators
@@ -10,33 +10,34 @@
 //! a layer:  bytes 8 │ bits 8 │ items 8 │ error f64 │ bits per entry f64 │ probes 4 │ entries 8 │ n2 1
 //! ```
 //!
-//! The answer to iterator `n` is `[n + length, chunk]`: byte `n - 1` of all bitmaps one behind the other and those behind it, 16 MiB at most and
-//! never past the end of a layer. `LOADCHUNK` takes the iterator that came *with* the chunk. [`chunk`] answers as `SCANDUMP` does, [`chunks`]
-//! gives all of them in order, and a [`Loader`] takes them as `LOADCHUNK` does.
+//! The reply to iterator `n` is `[n + length, chunk]`. The chunk begins at byte `n - 1` of the concatenated bitmaps. It is at most 16 MiB long and
+//! never extends past the end of a layer. `LOADCHUNK` takes the iterator that came *with* the chunk. [`chunk`] replies as `SCANDUMP` does,
+//! [`chunks`] returns all chunks in order, and a [`BloomLoader`] accepts them as `LOADCHUNK` does.
 //!
-//! A dump in one piece, as [`read`] and [`write()`] have it, is simply the header and all bitmaps behind it: what a client has that appends every
-//! chunk to a file. The header says where each ends.
+//! [`read`] and [`write()`] use a dump in one piece: the header followed by all bitmaps. A client that appends every chunk to a file has exactly
+//! that. The header contains the length of each bitmap.
 //!
 //! | options | made by | |
 //! |---|---|---|
 //! | 5 | `BF.RESERVE` | 64-bit hash, sizes not rounded to powers of two |
 //! | 13 | `BF.RESERVE … NONSCALING` | the same, one layer |
-//! | without 4, without 1, with 2 | versions before 2 | refused: [`DecodeError::Unsupported`] |
+//! | without 4, without 1, with 2 | versions before 2 | rejected: [`DecodeError::Unsupported`] |
 //!
 //! Traps:
-//! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Ask for `"42"`, not for `42_u64`.
+//! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Query `"42"`, not `42_u64`.
 //! * A scaling filter's first layer has *half* the error rate it was reserved with; [`ScalableBloom::target_fpr`] is the whole.
-//! * Items are counted if they set a bit, so a filter is full somewhat later than after `capacity` insertions.
-//! * Any client can forge items for these filters: the hash has no secret. Use them for items that no attacker chooses, or
-//!   [`create_keyed`] ones, which have the same measurements and a secret key. RedisBloom cannot read those, and nothing here writes them as if it could.
+//! * An item is counted only if it sets a bit, so a filter is full somewhat later than after `capacity` insertions.
+//! * Any client can forge items for these filters, because the hash has no secret. Use them for items that no attacker chooses. Otherwise use
+//!   [`create_keyed`], which has the same sizes and a secret key. RedisBloom cannot read keyed filters, and the writers of this module reject
+//!   them.
 //!
 //! ```
-//! use mayhap::codec::redis_bloom::{self, Loader, Scaling};
+//! use mayhap::codec::redis_bloom::{self, BloomLoader, Scaling};
 //!
 //! let mut seen = redis_bloom::create(100, 0.01, Scaling::By(2))?; // BF.RESERVE seen 0.01 100
 //! seen.insert("ada")?; // BF.ADD seen ada
 //!
-//! let mut loader = Loader::new(1 << 20); // no filter larger than a megabyte
+//! let mut loader = BloomLoader::new(1 << 20); // no filter larger than a megabyte
 //! for (iterator, chunk) in redis_bloom::chunks(&seen)? {
 //!     loader.load(iterator, &chunk)?; // BF.LOADCHUNK same iterator chunk
 //! }
@@ -49,7 +50,7 @@ mod link;
 mod load;
 
 pub(super) use link::{Link, assemble, options};
-pub use load::{Loader, bytes_behind, from_header, load_chunk};
+pub use load::{BloomLoader, bytes_behind, from_header, load_chunk};
 
 use std::io::Write;
 
@@ -64,33 +65,33 @@ use crate::hash::{ForeignHash, ForeignScheme, HashScheme, SecretKey};
 use crate::item::ItemEncoding;
 use crate::scalable::{COMPACT_TIGHTENING, Plan, REDIS_TIGHTENING, ScalableBloom, ScalableShape};
 
-/// Does a filter grow when it is full?
+/// Whether and how a filter grows when it is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scaling {
-    /// `EXPANSION n`: the next layer holds so many times as many items, 1 to 32 768. The default is 2.
+    /// `EXPANSION n`: each layer holds `n` times as many items as the one before, 1 to 32 768. The default is 2.
     By(u32),
-    /// It grows `by` times as [`By`](Self::By), but a layer promises `tightening` times the rate of the one before, strictly between 0 and 1, and
-    /// the second `(1 - tightening)` times that of the first: all layers ever still keep the promise together. RedisBloom reads such
-    /// layers as its own, and its own would be those of 1/2.
+    /// Grows `by` times like [`By`](Self::By), but each layer has `tightening` times the rate of the one before, strictly between 0 and 1.
+    /// The second layer has `(1 - tightening)` times the rate of the first. The rates of all possible layers still add up to the promised
+    /// rate. RedisBloom reads such layers as its own; its own have a tightening of 1/2.
     Tightened {
-        /// The next layer holds so many times as many items, 1 to 32 768.
+        /// Each layer holds this many times as many items as the one before, 1 to 32 768.
         by: u32,
-        /// What [`COMPACT`] is, unless there is a reason.
+        /// The tightening; use [`COMPACT`] unless there is a reason not to.
         tightening: f64,
     },
-    /// `NONSCALING`: items past its capacity are refused.
+    /// `NONSCALING`: items beyond the capacity are rejected.
     Never,
 }
 
-/// The tightening that takes the least memory where filters grow much: a filter of 1 % that grew from 1 000 to a million items, by 2, takes 17.8
-/// bits for each of them, where halving takes 23.1; after one growth it is 13.7 and 12.0, and before the first they are the same.
+/// The tightening that takes the least memory in filters that grow a lot. A filter of 1 % that grew from 1 000 to a million items, by 2, takes 17.8
+/// bits per item; with halving it takes 23.1. After one growth it takes 13.7 (with halving 12.0). Before the first growth they are equal.
 pub const COMPACT: f64 = COMPACT_TIGHTENING;
 
-/// Rates above this are taken for it, silently.
+/// Higher rates are silently reduced to this one.
 const MAX_ERROR: f64 = 0.25;
 /// The largest `EXPANSION`.
 const MAX_EXPANSION: u32 = 32_768;
-/// What a filter that never grows has for a growth.
+/// The growth of a filter that never grows.
 const UNUSED_GROWTH: u32 = 2;
 
 /// Bytes of the header in front of the layers.
@@ -98,18 +99,18 @@ const HEADER_BYTES: u64 = 20;
 /// Bytes of a layer in the header.
 const LINK_BYTES: u64 = 53;
 
-/// An empty filter as `BF.RESERVE key error capacity` makes it. An error above 0.25 becomes 0.25, as it does there since version 8.
+/// Creates an empty filter like `BF.RESERVE key error capacity`. An error above 0.25 becomes 0.25, as in RedisBloom since version 8.
 ///
-/// Any capacity this library can hold will do; the command takes no more than 2^30 since version 8.
+/// Accepts any capacity that this library supports; the command accepts at most 2^30 since version 8.
 ///
 /// # Errors
-/// [`BuildError`] for an error rate outside (0, 1), a capacity of 0, an expansion outside 1 to 32 768, and for memory the system refuses.
+/// [`BuildError`] for an error rate outside (0, 1), a capacity of 0, an expansion outside 1 to 32 768, or an allocation that fails.
 pub fn create(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableBloom, BuildError> {
     ScalableBloom::with_shape(shape(capacity, error, scaling)?, scheme())
 }
 
-/// The same filter with a secret key in place of RedisBloom's hash: the same layers and the same rate, but its items cannot be forged without the key, and
-/// RedisBloom cannot read it. It travels as a `.mayhap` file; all writers of this module refuse it.
+/// Creates the same filter with a secret key instead of RedisBloom's hash. It has the same layers and the same rate, but its items cannot be
+/// forged without the key, and RedisBloom cannot read it. It can be saved as a `.mayhap` file; all writers of this module reject it.
 ///
 /// # Errors
 /// As [`create`].
@@ -122,16 +123,16 @@ pub fn create_keyed(
     ScalableBloom::with_shape(shape(capacity, error, scaling)?, HashScheme::keyed(key))
 }
 
-/// Is it a filter that [`create_keyed`] made?
+/// Returns whether [`create_keyed`] made this filter.
 #[must_use]
 pub fn is_keyed(filter: &ScalableBloom) -> bool {
     filter.shape().plan() != Plan::Mayhap && matches!(filter.scheme(), HashScheme::Keyed { .. })
 }
 
-/// The measurements of the filter that [`create`] makes, now and after any growth, for whoever wants to know the price first.
+/// Returns the shape of the filter that [`create`] makes, initially and after any growth. Use it to compute the memory in advance.
 ///
 /// # Errors
-/// As [`create`], but for memory.
+/// As [`create`], except for failed allocations.
 pub fn shape(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableShape, BuildError> {
     let (plan, growth, tightening) = match scaling {
         Scaling::By(growth) => (Plan::RedisBloom, growth, REDIS_TIGHTENING),
@@ -145,18 +146,18 @@ pub fn shape(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableShap
     ScalableShape::of_redis_bloom(plan, capacity, error, growth, tightening)
 }
 
-/// How all of these filters but keyed ones hash: the bytes of an item as they are.
+/// The hash of all these filters except keyed ones: the bytes of an item are hashed unchanged.
 pub(super) fn scheme() -> HashScheme {
     ForeignScheme::new(ForeignHash::RedisBloom, ItemEncoding::Bytes).into()
 }
 
-/// The filter in a dump of one piece: the header and, right behind it, all bitmaps.
+/// Reads the filter in a dump of one piece: the header, directly followed by all bitmaps.
 ///
 /// # Errors
-/// [`DecodeError`] for anything RedisBloom would not load, for layers it can never have made, and for what its versions before 2 made.
+/// [`DecodeError`] for anything that RedisBloom would not load, for layers it can never have made, and for filters of its versions before 2.
 pub fn read(bytes: &[u8]) -> Result<ScalableBloom, DecodeError> {
     let mut cursor = Cursor::new(bytes);
-    let head = link::Head::read(&mut cursor)?;
+    let head = link::BloomHead::read(&mut cursor)?;
     let need = head.links.iter().fold(cursor.position() as u64, |sum, link| sum.saturating_add(link.bytes));
     if need > bytes.len() as u64 {
         return Err(DecodeError::TooShort { need, got: bytes.len() as u64 });
@@ -172,7 +173,7 @@ pub fn read(bytes: &[u8]) -> Result<ScalableBloom, DecodeError> {
 /// Writes the header and all bitmaps in one piece.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &ScalableBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     for (_, bytes) in chunks(filter)? {
         out.write_all(&bytes)?;
@@ -180,16 +181,16 @@ pub fn write(filter: &ScalableBloom, out: &mut dyn Write) -> Result<(), WriteErr
     Ok(())
 }
 
-/// Could these bytes be the header of a dump, alone or with its bitmaps behind it?
+/// Returns whether these bytes look like the header of a dump, with or without the bitmaps.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(bytes);
-    let bitmaps = link::Head::read(&mut cursor)
+    let bitmaps = link::BloomHead::read(&mut cursor)
         .map(|head| head.links.iter().fold(0_u64, |sum, link| sum.saturating_add(link.bytes)));
     Resemblance::could(bitmaps.is_ok_and(|bitmaps| [0, bitmaps].contains(&(cursor.left() as u64))))
 }
 
-/// What `BF.SCANDUMP key 0` answers behind the iterator 1.
+/// Returns the header that `BF.SCANDUMP key 0` sends after the iterator 1.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
@@ -198,7 +199,7 @@ pub fn header(filter: &ScalableBloom) -> Result<Vec<u8>, WriteError> {
     let layers = filter.layers();
     let mut header = Vec::with_capacity((HEADER_BYTES + LINK_BYTES * layers.len() as u64) as usize);
     header.extend_from_slice(&filter.inserted().to_le_bytes());
-    // There are never more than 1 024 layers, and the growth came from 32 bits.
+    // There are at most 1 024 layers, and the growth was read as 32 bits.
     header.extend_from_slice(&(layers.len() as u32).to_le_bytes());
     header.extend_from_slice(&options.to_le_bytes());
     header.extend_from_slice(&(filter.shape().growth_factor() as u32).to_le_bytes());
@@ -208,7 +209,7 @@ pub fn header(filter: &ScalableBloom) -> Result<Vec<u8>, WriteError> {
     Ok(header)
 }
 
-/// What `BF.SCANDUMP key iterator` answers: the next iterator, and the chunk. `(0, [])` behind the last one.
+/// Returns the reply to `BF.SCANDUMP key iterator`: the next iterator and the chunk. Returns `(0, [])` after the last chunk.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
@@ -233,7 +234,7 @@ pub fn chunk(filter: &ScalableBloom, iterator: i64) -> Result<(i64, Vec<u8>), Wr
     Ok(past_the_end)
 }
 
-/// Everything `BF.SCANDUMP` answers until it says 0, each chunk with the iterator `BF.LOADCHUNK` wants: the header first.
+/// Returns all chunks that `BF.SCANDUMP` sends until it returns 0, the header first. Each has the iterator that `BF.LOADCHUNK` needs.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
@@ -247,13 +248,13 @@ pub fn chunks(filter: &ScalableBloom) -> Result<impl Iterator<Item = (i64, Vec<u
     }))
 }
 
-/// The *Size* of `BF.INFO`: what RedisBloom takes for such a filter, its own small structures included.
+/// The *Size* of `BF.INFO`: the memory that RedisBloom uses for such a filter, including its own small structures.
 #[must_use]
 pub fn info_size_bytes(filter: &ScalableBloom) -> u64 {
     32 + filter.layers().iter().map(|layer| 64 + layer_bytes(layer)).sum::<u64>()
 }
 
-/// The bytes of a layer's bitmap; of a filter of ours, whole words hold the last bits.
+/// The bytes of a layer's bitmap. In our filters, the last bits are in a whole word.
 pub(super) fn layer_bytes(layer: &Bloom) -> u64 {
     layer.shape().bits().div_ceil(8)
 }

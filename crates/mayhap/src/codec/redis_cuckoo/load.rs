@@ -4,43 +4,43 @@ use super::super::DecodeError;
 use super::super::cursor::Cursor;
 use super::super::redis_chunk::{LoadError, offset_of};
 use super::super::redis_loader::{ChunkLoader, Chunked};
-use super::{HEADER_BYTES, Head};
+use super::{HEADER_BYTES, CuckooHead};
 use crate::scalable_cuckoo::ScalableCuckoo;
 use crate::sizing;
 
-/// The filter a header announces, with all slots free yet: `CF.LOADCHUNK key 1 header` where there is no such key.
+/// Creates the filter that a header describes, with all slots free: `CF.LOADCHUNK key 1 header` for a new key.
 ///
-/// The header alone decides how much memory that takes, so no filter of more than `limit_bytes` is made.
+/// The header alone determines the memory, so a filter of more than `limit_bytes` is rejected.
 ///
 /// # Errors
-/// [`DecodeError`] for a header of no filter RedisBloom can have made (`Invalid header`), and for one past the limit.
+/// [`DecodeError`] for a header that RedisBloom cannot have made (`Invalid header`), and for a filter above the limit.
 pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableCuckoo, DecodeError> {
     let mut cursor = Cursor::new(header);
-    let head = Head::read(&mut cursor)?;
+    let head = CuckooHead::read(&mut cursor)?;
     cursor.finish()?;
     let (shape, _) = head.shape()?;
     sizing::check_memory(shape.memory_bytes(head.tables)?, limit_bytes)?;
     head.filter()
 }
 
-/// How many bytes of tables follow this header, for who takes a dump from somebody else and must know when to stop.
+/// Returns the number of bytes of tables after this header. A caller that receives a dump needs it to know when to stop.
 ///
 /// # Errors
-/// [`DecodeError`] for a header of no filter RedisBloom can have made.
+/// [`DecodeError`] for a header that RedisBloom cannot have made.
 pub fn bytes_behind(header: &[u8]) -> Result<u64, DecodeError> {
     let mut cursor = Cursor::new(header);
-    let head = Head::read(&mut cursor)?;
+    let head = CuckooHead::read(&mut cursor)?;
     cursor.finish()?;
     // A slot is a byte.
     head.shape().map(|(_, slots)| slots)
 }
 
-/// Puts a chunk where it belongs: `CF.LOADCHUNK key iterator chunk` for a filter that is there. The chunk replaces what was in its place.
+/// Writes a chunk to its place in an existing filter, replacing the bytes there: `CF.LOADCHUNK key iterator chunk`.
 ///
-/// One that begins behind the last table is refused, where RedisBloom sometimes puts it into the last table.
+/// A chunk that begins after the last table is rejected; RedisBloom sometimes writes it into the last table.
 ///
 /// # Errors
-/// [`LoadError`] if it belongs nowhere, or the filter does not hash as RedisBloom's do; nothing has changed then.
+/// [`LoadError`] if the chunk does not fit the filter, or the filter does not hash like RedisBloom. The filter is unchanged.
 pub fn load_chunk(filter: &mut ScalableCuckoo, iterator: i64, chunk: &[u8]) -> Result<(), LoadError> {
     if super::check(filter).is_err() {
         return Err(LoadError::OtherPlacement);
@@ -57,9 +57,9 @@ pub fn load_chunk(filter: &mut ScalableCuckoo, iterator: i64, chunk: &[u8]) -> R
     Ok(())
 }
 
-/// A filter on its way in, chunk by chunk: the header first, then the others in any order and any number of times. What did not come yet
-/// is free slots.
-pub type Loader = ChunkLoader<ScalableCuckoo>;
+/// Loads a filter chunk by chunk: the header first, then the other chunks in any order, each any number of times. Slots that were not
+/// loaded yet are free.
+pub type CuckooLoader = ChunkLoader<ScalableCuckoo>;
 
 impl Chunked for ScalableCuckoo {
     const HEADER_BYTES: u64 = HEADER_BYTES;

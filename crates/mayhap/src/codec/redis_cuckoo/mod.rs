@@ -1,4 +1,4 @@
-//! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`: everything little-endian, without a mark, a version or a checksum.
+//! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`: everything little-endian, without a magic number, a version or a checksum.
 //!
 //! ```text
 //! iterator 1: 38 bytes                                                                                  later iterators
@@ -9,18 +9,19 @@
 //! ```
 //!
 //! Table `i` has `buckets · expansion^i` buckets; a slot is one byte, 0 if it is free. Iterators are those of
-//! [`redis_bloom`](super::redis_bloom), but a table of at most 16 MiB is always answered whole and from its beginning.
+//! [`redis_bloom`](super::redis_bloom), but a table of at most 16 MiB is always sent whole and from its beginning.
 //!
-//! A dump in one piece, as [`read`] and [`write()`] have it, is the header and all tables behind it.
+//! [`read`] and [`write()`] use a dump in one piece: the header followed by all tables.
 //!
 //! Traps:
-//! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Ask for `"42"`, not for `42_u64`.
-//! * `CF.COUNT` counts an item twice whose two buckets are one, which in tiny filters they often are. [`count`] does so too;
+//! * RedisBloom hashes the bytes a client sent, and clients send numbers as decimal digits. Query `"42"`, not `42_u64`.
+//! * `CF.COUNT` counts an item twice if its two buckets are the same, which is common in tiny filters. [`count`] does so too;
 //!   [`ScalableCuckoo::count`] does not.
-//! * `CF.SCANDUMP` of an empty filter answers nothing at all, and so does [`chunk`]. [`chunks`] gives it, as a rewritten append-only file does.
-//! * Anybody can forge items for these filters, and so delete items of others: the hash has no secret. [`create_keyed`] ones have a secret key, and
-//!   RedisBloom cannot read them.
-//! * "Number of items deleted" begins anew with every compaction.
+//! * `CF.SCANDUMP` of an empty filter returns nothing at all, and so does [`chunk`]. [`chunks`] returns the header, as a rewritten
+//!   append-only file contains it.
+//! * Any client can forge items for these filters, and so delete the items of others, because the hash has no secret. [`create_keyed`] filters
+//!   have a secret key; RedisBloom cannot read them.
+//! * "Number of items deleted" restarts from 0 with every compaction.
 //!
 //! ```
 //! use mayhap::codec::redis_cuckoo;
@@ -38,7 +39,7 @@
 
 mod load;
 
-pub use load::{Loader, bytes_behind, from_header, load_chunk};
+pub use load::{CuckooLoader, bytes_behind, from_header, load_chunk};
 
 use std::io::Write;
 
@@ -55,16 +56,16 @@ use crate::scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 /// Bytes of the header.
 const HEADER_BYTES: u64 = 38;
 
-/// An empty filter as `CF.RESERVE` makes it; the shape has its rounding and its defaults.
+/// Creates an empty filter like `CF.RESERVE`; the shape has its rounding and its defaults.
 ///
 /// # Errors
-/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+/// [`BuildError::OutOfMemory`] if the allocation fails.
 pub fn create(shape: ScalableCuckooShape) -> Result<ScalableCuckoo, BuildError> {
     ScalableCuckoo::with_shape(shape, scheme())
 }
 
-/// The same filter with a secret key in place of RedisBloom's hash: its items cannot be forged without the key, and RedisBloom cannot read it. It travels
-/// as a `.mayhap` file; all writers of this module refuse it.
+/// Creates the same filter with a secret key instead of RedisBloom's hash. Its items cannot be forged without the key, and RedisBloom cannot
+/// read it. It can be saved as a `.mayhap` file; all writers of this module reject it.
 ///
 /// # Errors
 /// As [`create`].
@@ -72,26 +73,26 @@ pub fn create_keyed(shape: ScalableCuckooShape, key: SecretKey) -> Result<Scalab
     ScalableCuckoo::with_shape(shape, HashScheme::keyed(key))
 }
 
-/// Is it a filter that [`create_keyed`] made?
+/// Returns whether [`create_keyed`] made this filter.
 #[must_use]
 pub const fn is_keyed(filter: &ScalableCuckoo) -> bool {
     matches!(filter.scheme(), HashScheme::Keyed { .. })
 }
 
-/// How all of these filters but keyed ones hash: the bytes of an item as they are.
+/// The hash of all these filters except keyed ones: the bytes of an item are hashed unchanged.
 fn scheme() -> HashScheme {
     ForeignScheme::new(ForeignHash::RedisCuckoo, ItemEncoding::Bytes).into()
 }
 
-/// What `CF.COUNT` answers: copies in the first bucket and copies in the second, also where they are the same bucket.
+/// Returns the reply to `CF.COUNT`: copies in the first bucket plus copies in the second, even if they are the same bucket.
 #[must_use]
 pub fn count<I: Item + ?Sized>(filter: &ScalableCuckoo, item: &I) -> u64 {
     filter.count_bucket_by_bucket(filter.hash(item))
 }
 
-/// A filter as a dump, or an RDB file, says it; all but its slots.
+/// A filter as a dump or an RDB file describes it: everything except its slots.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct CuckooHead {
     pub(super) items: u64,
     pub(super) buckets: u64,
     pub(super) deletes: u64,
@@ -101,7 +102,7 @@ pub(super) struct Head {
     pub(super) expansion: u64,
 }
 
-impl Head {
+impl CuckooHead {
     pub(super) fn of(filter: &ScalableCuckoo) -> Self {
         let shape = filter.shape();
         Self {
@@ -127,7 +128,7 @@ impl Head {
         })
     }
 
-    /// Its shape, if RedisBloom can have made it, and the slots of all its tables.
+    /// Returns the shape, if RedisBloom can have made it, and the number of slots in all tables.
     pub(super) fn shape(&self) -> Result<(ScalableCuckooShape, u64), DecodeError> {
         let narrow = |field, got| u32::try_from(got).map_err(|_| DecodeError::BadField { field, got });
         let shape = ScalableCuckooShape::from_parts(
@@ -146,14 +147,14 @@ impl Head {
         Ok((shape, slots))
     }
 
-    /// The filter, with all slots free yet.
+    /// Creates the filter with all slots free.
     pub(super) fn filter(&self) -> Result<ScalableCuckoo, DecodeError> {
         let (shape, _) = self.shape()?;
         Ok(ScalableCuckoo::of_tables(shape, scheme(), self.tables, self.items, self.deletes)?)
     }
 }
 
-/// `Ok` for a filter that hashes as RedisBloom's do.
+/// `Ok` for a filter that hashes like RedisBloom.
 pub(super) fn check(filter: &ScalableCuckoo) -> Result<(), WriteError> {
     if *filter.scheme() == scheme() {
         return Ok(());
@@ -164,13 +165,13 @@ pub(super) fn check(filter: &ScalableCuckoo) -> Result<(), WriteError> {
     })
 }
 
-/// The filter in a dump of one piece: the header and, right behind it, all tables.
+/// Reads the filter in a dump of one piece: the header, directly followed by all tables.
 ///
 /// # Errors
 /// [`DecodeError`] for anything RedisBloom cannot have made.
 pub fn read(bytes: &[u8]) -> Result<ScalableCuckoo, DecodeError> {
     let mut cursor = Cursor::new(bytes);
-    let head = Head::read(&mut cursor)?;
+    let head = CuckooHead::read(&mut cursor)?;
     let (_, slots) = head.shape()?;
     let slots = cursor.take(slots)?;
     cursor.finish()?;
@@ -182,7 +183,7 @@ pub fn read(bytes: &[u8]) -> Result<ScalableCuckoo, DecodeError> {
 /// Writes the header and all tables in one piece.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that does not hash like RedisBloom, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &ScalableCuckoo, out: &mut dyn Write) -> Result<(), WriteError> {
     for (_, bytes) in chunks(filter)? {
         out.write_all(&bytes)?;
@@ -190,21 +191,21 @@ pub fn write(filter: &ScalableCuckoo, out: &mut dyn Write) -> Result<(), WriteEr
     Ok(())
 }
 
-/// Could these bytes be the header of a dump, alone or with its tables behind it?
+/// Returns whether these bytes look like the header of a dump, with or without the tables.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let mut cursor = Cursor::new(bytes);
-    let slots = Head::read(&mut cursor).and_then(|head| head.shape()).map(|(_, slots)| slots);
+    let slots = CuckooHead::read(&mut cursor).and_then(|head| head.shape()).map(|(_, slots)| slots);
     Resemblance::could(slots.is_ok_and(|slots| [0, slots].contains(&(cursor.left() as u64))))
 }
 
-/// The 38 bytes that `CF.SCANDUMP key 0` answers behind the iterator 1.
+/// Returns the 38 bytes that `CF.SCANDUMP key 0` sends after the iterator 1.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+/// [`WriteError::OtherPlacement`] for a filter that does not hash like RedisBloom.
 pub fn header(filter: &ScalableCuckoo) -> Result<Vec<u8>, WriteError> {
     check(filter)?;
-    let head = Head::of(filter);
+    let head = CuckooHead::of(filter);
     let mut header = Vec::with_capacity(HEADER_BYTES as usize);
     for wide in [head.items, head.buckets, head.deletes, head.tables] {
         header.extend_from_slice(&wide.to_le_bytes());
@@ -216,11 +217,11 @@ pub fn header(filter: &ScalableCuckoo) -> Result<Vec<u8>, WriteError> {
     Ok(header)
 }
 
-/// What `CF.SCANDUMP key iterator` answers: the next iterator, and the chunk. `(0, [])`, which is `nil` on the wire, behind the last one and
-/// for an empty filter.
+/// Returns the reply to `CF.SCANDUMP key iterator`: the next iterator and the chunk. Returns `(0, [])`, which is `nil` on the wire, after the
+/// last chunk and for an empty filter.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+/// [`WriteError::OtherPlacement`] for a filter that does not hash like RedisBloom.
 pub fn chunk(filter: &ScalableCuckoo, iterator: i64) -> Result<(i64, Vec<u8>), WriteError> {
     if filter.inserted() == 0 {
         check(filter)?;
@@ -244,10 +245,10 @@ fn any_chunk(filter: &ScalableCuckoo, iterator: i64) -> Result<(i64, Vec<u8>), W
     Ok(((from + count) as i64 + 1, filter.slot_bytes(from as usize, count as usize)))
 }
 
-/// The header and all tables, each chunk with the iterator `CF.LOADCHUNK` wants; also of an empty filter.
+/// Returns the header and all tables, even for an empty filter. Each chunk has the iterator that `CF.LOADCHUNK` needs.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that does not hash as RedisBloom's do.
+/// [`WriteError::OtherPlacement`] for a filter that does not hash like RedisBloom.
 pub fn chunks(filter: &ScalableCuckoo) -> Result<impl Iterator<Item = (i64, Vec<u8>)>, WriteError> {
     check(filter)?;
     let mut iterator = 0;
@@ -258,7 +259,7 @@ pub fn chunks(filter: &ScalableCuckoo) -> Result<impl Iterator<Item = (i64, Vec<
     }))
 }
 
-/// The *Size* of `CF.INFO`: what RedisBloom takes for such a filter, its own small structures included.
+/// The *Size* of `CF.INFO`: the memory that RedisBloom uses for such a filter, including its own small structures.
 #[must_use]
 pub fn info_size_bytes(filter: &ScalableCuckoo) -> u64 {
     40 + 16 * filter.tables() as u64 + filter.capacity()

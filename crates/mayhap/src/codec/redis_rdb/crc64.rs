@@ -1,9 +1,9 @@
-//! The checksum of Redis: CRC-64 with the polynomial of Jones, the lowest bit first.
+//! The checksum of Redis: CRC-64 with the Jones polynomial, lowest bit first.
 
-/// The polynomial `ad93d23594c935a9`, its bits the other way round.
+/// The polynomial `ad93d23594c935a9` with its bits reversed.
 const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
 
-/// What eight more bits do to the remainder.
+/// The effect of eight more bits on the remainder.
 const TABLE: [u64; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -25,7 +25,7 @@ pub(super) fn crc64(bytes: &[u8]) -> u64 {
     crc.value()
 }
 
-/// The checksum of bytes that come piece by piece.
+/// A checksum of bytes that come in pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crc64(u64);
 
@@ -43,9 +43,9 @@ impl Crc64 {
 mod tests {
     use super::crc64;
 
-    /// The value everybody quotes for this polynomial; the dumps of a real server are in `tests/formats`.
+    /// The usual check value of this polynomial; dumps of a real server are in `tests/formats`.
     #[test]
-    fn the_usual_nine_digits() {
+    fn crc64_of_the_nine_digits_has_the_usual_check_value() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
         assert_eq!(crc64(b""), 0);
     }

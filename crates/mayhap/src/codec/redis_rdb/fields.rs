@@ -1,4 +1,4 @@
-//! The fields of a module's value, as a host's callbacks or the bytes of a dump give them.
+//! The fields of a module's value, from a host's callbacks or from the bytes of a dump.
 //!
 //! ```text
 //! length   00nnnnnn │ 01nnnnnn n8 │ 10000000 n32 │ 10000001 n64      big-endian
@@ -12,36 +12,36 @@ use super::super::DecodeError;
 use super::super::cursor::Cursor;
 use super::lzf;
 
-/// Where the fields of a value come from, in order: the bytes of a dump, or the callbacks of a host (`RedisModule_LoadUnsigned` and its like).
+/// A source of the fields of a value, in order: the bytes of a dump, or the callbacks of a host (`RedisModule_LoadUnsigned` and similar).
 pub trait LoadFields<'a> {
-    /// The next field, a number.
+    /// Reads the next field, a number.
     ///
     /// # Errors
-    /// [`DecodeError`] if there is none, or another kind of field.
+    /// [`DecodeError`] if there is no field left, or the field has another type.
     fn unsigned(&mut self) -> Result<u64, DecodeError>;
 
-    /// The next field, a double.
+    /// Reads the next field, a double.
     ///
     /// # Errors
-    /// [`DecodeError`] if there is none, or another kind of field.
+    /// [`DecodeError`] if there is no field left, or the field has another type.
     fn double(&mut self) -> Result<f64, DecodeError>;
 
-    /// The next field, a string.
+    /// Reads the next field, a string.
     ///
     /// # Errors
-    /// [`DecodeError`] if there is none, or another kind of field.
+    /// [`DecodeError`] if there is no field left, or the field has another type.
     fn string(&mut self) -> Result<Cow<'a, [u8]>, DecodeError>;
 }
 
-/// Where the fields of a value go, in order: into the bytes of a dump, or to the callbacks of a host.
+/// A destination for the fields of a value, in order: the bytes of a dump, or the callbacks of a host.
 pub trait SaveFields {
-    /// Takes a number.
+    /// Writes a number.
     fn unsigned(&mut self, number: u64);
 
-    /// Takes a double.
+    /// Writes a double.
     fn double(&mut self, number: f64);
 
-    /// Takes a string.
+    /// Writes a string.
     fn string(&mut self, bytes: &[u8]);
 }
 
@@ -59,18 +59,18 @@ const LZF: u8 = 3;
 #[derive(Debug)]
 pub(super) struct DumpFields<'a> {
     cursor: Cursor<'a>,
-    /// The longest a compressed string may be.
+    /// The largest uncompressed length of a compressed string.
     limit: u64,
 }
 
-/// What a length, or what stands in its place, says.
+/// A length, or the special encoding in its place.
 enum Length {
     Plain(u64),
     Special(u8),
 }
 
 impl<'a> DumpFields<'a> {
-    /// Compressed strings come out no longer than `limit` bytes.
+    /// Reads fields from `bytes`. Compressed strings are limited to `limit` bytes uncompressed.
     pub(super) const fn new(bytes: &'a [u8], limit: u64) -> Self {
         Self { cursor: Cursor::new(bytes), limit }
     }
@@ -103,7 +103,7 @@ impl<'a> DumpFields<'a> {
         }
     }
 
-    /// A string without the opcode in front of it.
+    /// Reads a string that has no opcode in front of it.
     pub(super) fn raw_string(&mut self) -> Result<Cow<'a, [u8]>, DecodeError> {
         let digits = |number: i32| Ok(Cow::Owned(number.to_string().into_bytes()));
         match self.any_length()? {
@@ -126,7 +126,7 @@ impl<'a> DumpFields<'a> {
         self.cursor.finish()
     }
 
-    /// `Ok` if the value ends here, and the bytes with it.
+    /// `Ok` if both the value and the bytes end here.
     pub(super) fn finish(mut self) -> Result<(), DecodeError> {
         self.expect(END, "end of the value")?;
         self.cursor.finish()
@@ -135,22 +135,22 @@ impl<'a> DumpFields<'a> {
 
 impl<'a> LoadFields<'a> for DumpFields<'a> {
     fn unsigned(&mut self) -> Result<u64, DecodeError> {
-        self.expect(UNSIGNED, "kind of a field: a number is due")?;
+        self.expect(UNSIGNED, "field type (2 is a number)")?;
         self.length()
     }
 
     fn double(&mut self) -> Result<f64, DecodeError> {
-        self.expect(DOUBLE, "kind of a field: a double is due")?;
+        self.expect(DOUBLE, "field type (4 is a double)")?;
         self.cursor.f64_le()
     }
 
     fn string(&mut self) -> Result<Cow<'a, [u8]>, DecodeError> {
-        self.expect(STRING, "kind of a field: a string is due")?;
+        self.expect(STRING, "field type (5 is a string)")?;
         self.raw_string()
     }
 }
 
-/// The bytes of a dump to be. Strings go in as they are: to compress them is a matter of taste, which the server has when it saves.
+/// The bytes of a dump being written. Strings are written uncompressed; the server compresses them when it saves, if it is configured to.
 impl SaveFields for Vec<u8> {
     fn unsigned(&mut self, number: u64) {
         put_length(self, UNSIGNED);
@@ -169,7 +169,7 @@ impl SaveFields for Vec<u8> {
     }
 }
 
-/// A length in as few bytes as it takes.
+/// Writes a length in as few bytes as possible.
 pub(super) fn put_length(out: &mut Vec<u8>, length: u64) {
     match (u8::try_from(length), u32::try_from(length)) {
         (Ok(low @ 0..64), _) => out.push(low),
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_take_as_few_bytes_as_they_need_and_come_back() {
+    fn lengths_are_written_in_their_shortest_form_and_read_back() {
         for (length, bytes) in [
             (0, &[0][..]),
             (63, &[63]),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_another_kind_are_named() {
+    fn errors_name_the_expected_field_type() {
         let mut out = Vec::new();
         out.unsigned(7);
         out.double(0.5);
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(fields.string().unwrap().as_ref(), b"ada");
         assert_eq!(fields.finish(), Ok(()));
         let refused = DumpFields::new(&out, u64::MAX).double().unwrap_err();
-        assert_eq!(refused.to_string(), "header field kind of a field: a double is due cannot be 2");
+        assert_eq!(refused.to_string(), "header field field type (4 is a double) cannot be 2");
         assert!(DumpFields::new(&out[..1], u64::MAX).finish().is_err());
     }
 }

@@ -7,8 +7,9 @@
 //! └───────────────┴──────────────────────────────────────┴───┴────┴──────────┘
 //! ```
 //!
-//! [`FileReader`] hands out strings, RedisBloom's filters and our own as the bytes that `RESTORE` takes, and steps over all other values, which it names.
-//! It keeps one value in memory at a time. The checksum stands at the end of the file, so read a file to its end once before its values are used.
+//! [`FileReader`] returns strings, RedisBloom's filters and our own filters as `RESTORE` payloads. It skips all other values and returns only
+//! their type. It keeps one value in memory at a time. The checksum is at the end of the file: read a file to its end once before you use its
+//! values.
 
 use std::io::{self, Read};
 
@@ -16,78 +17,78 @@ use super::super::DecodeError;
 use super::crc64::Crc64;
 use super::{MODULE_2, OwnType, STRING, ValueType, module_name, seal};
 
-/// The newest version of Redis's own files that is read: Redis 8.
+/// The newest version of Redis files that can be read: Redis 8.
 const NEWEST_REDIS: u16 = 14;
-/// The versions Valkey counts from 80 on.
+/// Valkey's versions count from 80.
 const VALKEY: std::ops::RangeInclusive<u16> = 80..=89;
 /// Files have a checksum since this version.
 const CHECKSUM_SINCE: u16 = 5;
-/// The longest name of a key: that of a string in Redis.
+/// The longest key: the limit for strings in Redis.
 const MAX_NAME_BYTES: u64 = 512 << 20;
-/// Bytes read at once; memory for a string grows with what really comes.
+/// Bytes read at a time; the memory for a string grows with the bytes that arrive.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Why an RDB file could not be read.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum FileError {
-    /// The file could not be read, or ends too early.
+pub enum RdbFileError {
+    /// The file could not be read, or is truncated.
     Io {
         /// Bytes read so far.
         offset: u64,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// The file does not begin as an RDB file.
     NotRdb,
-    /// A version that this reader does not know.
+    /// The file has an unknown version.
     Version {
         /// The version in the file.
         got: u16,
     },
-    /// A number that cannot stand where it was found.
+    /// A number is invalid where it was found.
     Field {
         /// Bytes read so far.
         offset: u64,
-        /// What the number is for.
+        /// The name of the number.
         field: &'static str,
         /// The number.
         got: u64,
     },
-    /// A value of a type whose end cannot be found, so that nothing after it can be read.
+    /// A value has an unknown type, so its end and everything after it cannot be read.
     ValueType {
         /// Bytes read so far.
         offset: u64,
         /// The type.
         got: u8,
-        /// The key, with odd bytes escaped.
+        /// The key, with special bytes escaped.
         key: String,
     },
     /// A value is larger than the caller allows.
     TooLarge {
-        /// The key, with odd bytes escaped.
+        /// The key, with special bytes escaped.
         key: String,
-        /// The most bytes it may have.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The checksum of the file differs from its bytes.
+    /// The checksum of the file does not match its bytes.
     Checksum,
-    /// The file goes on after its end.
+    /// There are bytes after the end of the file's content.
     TrailingBytes,
 }
 
-impl std::fmt::Display for FileError {
+impl std::fmt::Display for RdbFileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Io { offset, source } if source.kind() == io::ErrorKind::UnexpectedEof => {
                 write!(f, "rdb file ends at byte {offset}, in the middle of a value")
             }
-            Self::Io { offset, .. } => write!(f, "rdb file cannot be read at byte {offset}"),
+            Self::Io { offset, .. } => write!(f, "could not read the rdb file at byte {offset}"),
             Self::NotRdb => f.write_str("not an rdb file: it begins with neither REDIS nor VALKEY"),
             Self::Version { got } => {
                 write!(
                     f,
-                    "rdb version {got} is unknown: versions 1 to {NEWEST_REDIS} of Redis and {} to {} of Valkey are read",
+                    "rdb version {got} is unknown: supported are versions 1 to {NEWEST_REDIS} of Redis and {} to {} of Valkey",
                     VALKEY.start(),
                     VALKEY.end()
                 )
@@ -104,13 +105,13 @@ impl std::fmt::Display for FileError {
             Self::TooLarge { key, limit } => {
                 write!(f, "rdb file: the value of key {key} is larger than the limit of {limit} bytes")
             }
-            Self::Checksum => f.write_str("rdb file is damaged: its checksum differs from its bytes"),
-            Self::TrailingBytes => f.write_str("rdb file goes on after its end"),
+            Self::Checksum => f.write_str("rdb file is damaged: its checksum does not match its bytes"),
+            Self::TrailingBytes => f.write_str("rdb file has extra bytes after its end"),
         }
     }
 }
 
-impl std::error::Error for FileError {
+impl std::error::Error for RdbFileError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
@@ -127,27 +128,27 @@ pub struct Entry {
     pub database: u64,
     /// The key.
     pub name: Vec<u8>,
-    /// When it expires, in milliseconds since 1970.
+    /// The expiry time in milliseconds since 1970.
     pub expires_at_ms: Option<u64>,
-    /// What it holds.
+    /// The value.
     pub value: EntryValue,
 }
 
-/// What a key of an RDB file holds.
+/// The value of a key in an RDB file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryValue {
-    /// A string, as the payload that `DUMP` answers for it.
+    /// A string, as its `DUMP` payload.
     String(Vec<u8>),
-    /// A filter of RedisBloom's, as the payload that `DUMP` answers for it.
+    /// A RedisBloom filter, as its `DUMP` payload.
     RedisBloom(ValueType, Vec<u8>),
-    /// A filter of our own module, as the payload that `DUMP` answers for it.
+    /// A filter of our own module, as its `DUMP` payload.
     Mayhap(Vec<u8>),
-    /// A value that is no string and no filter: what it is, in Redis's own word (`list`, `hash`, a module's type such as `TDIS-TYPE`).
+    /// A value that is neither a string nor a filter: its type as Redis names it (`list`, `hash`, or a module's type such as `TDIS-TYPE`).
     Other(String),
 }
 
-/// Reads an RDB file, key by key. An iterator that ends with the file, or with the first error.
+/// An iterator that reads an RDB file key by key. It ends with the file, or after the first error.
 #[derive(Debug)]
 pub struct FileReader<R> {
     input: R,
@@ -155,18 +156,18 @@ pub struct FileReader<R> {
     offset: u64,
     version: u16,
     database: u64,
-    /// The bytes of the value that is being read, if they are wanted.
+    /// The bytes of the current value, if they are to be returned.
     kept: Option<Vec<u8>>,
     limit_bytes: u64,
     ended: bool,
 }
 
 impl<R: Read> FileReader<R> {
-    /// Begins to read. A value takes no more than `limit_bytes`.
+    /// Opens an RDB file. A value may have at most `limit_bytes`.
     ///
     /// # Errors
-    /// [`FileError`] for a file that is no RDB file, or one of a newer version.
-    pub fn new(input: R, limit_bytes: u64) -> Result<Self, FileError> {
+    /// [`RdbFileError`] for a file that is not an RDB file, or has a newer version.
+    pub fn new(input: R, limit_bytes: u64) -> Result<Self, RdbFileError> {
         let mut reader = Self {
             input,
             crc: Crc64::default(),
@@ -179,11 +180,11 @@ impl<R: Read> FileReader<R> {
         };
         let head: [u8; 9] = reader.array()?;
         let digits =
-            head.strip_prefix(b"REDIS").or_else(|| head.strip_prefix(b"VALKEY")).ok_or(FileError::NotRdb)?;
+            head.strip_prefix(b"REDIS").or_else(|| head.strip_prefix(b"VALKEY")).ok_or(RdbFileError::NotRdb)?;
         let version = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-        let version: u16 = version.ok_or(FileError::NotRdb)?;
+        let version: u16 = version.ok_or(RdbFileError::NotRdb)?;
         if !(1..=NEWEST_REDIS).contains(&version) && !VALKEY.contains(&version) {
-            return Err(FileError::Version { got: version });
+            return Err(RdbFileError::Version { got: version });
         }
         reader.version = version;
         Ok(reader)
@@ -201,20 +202,20 @@ impl<R: Read> FileReader<R> {
         self.offset
     }
 
-    /// Reads all that is left, and the checksum at its end.
+    /// Reads the rest of the file, and checks the checksum at its end.
     ///
     /// # Errors
-    /// The first [`FileError`] there is.
-    pub fn check_to_the_end(self) -> Result<(), FileError> {
+    /// The first [`RdbFileError`].
+    pub fn check_to_the_end(self) -> Result<(), RdbFileError> {
         for entry in self {
             entry?;
         }
         Ok(())
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), FileError> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), RdbFileError> {
         let offset = self.offset;
-        self.input.read_exact(bytes).map_err(|source| FileError::Io { offset, source })?;
+        self.input.read_exact(bytes).map_err(|source| RdbFileError::Io { offset, source })?;
         self.crc.update(bytes);
         self.offset += bytes.len() as u64;
         if let Some(kept) = &mut self.kept {
@@ -223,18 +224,18 @@ impl<R: Read> FileReader<R> {
         Ok(())
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], FileError> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], RdbFileError> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    fn byte(&mut self) -> Result<u8, FileError> {
+    fn byte(&mut self) -> Result<u8, RdbFileError> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// A length, or `Err` with the number of a special encoding.
-    fn any_length(&mut self) -> Result<Result<u64, u8>, FileError> {
+    /// Reads a length, or returns `Err` with the number of a special encoding.
+    fn any_length(&mut self) -> Result<Result<u64, u8>, RdbFileError> {
         let first = self.byte()?;
         Ok(match (first >> 6, first & 63) {
             (0, low) => Ok(low.into()),
@@ -242,25 +243,25 @@ impl<R: Read> FileReader<R> {
             (2, 0) => Ok(u32::from_be_bytes(self.array()?).into()),
             (2, 1) => Ok(u64::from_be_bytes(self.array()?)),
             (3, special) => Err(special),
-            _ => return Err(FileError::Field { offset: self.offset, field: "a length", got: first.into() }),
+            _ => return Err(RdbFileError::Field { offset: self.offset, field: "a length", got: first.into() }),
         })
     }
 
-    fn length(&mut self) -> Result<u64, FileError> {
+    fn length(&mut self) -> Result<u64, RdbFileError> {
         let length = self.any_length()?;
-        length.map_err(|got| FileError::Field {
+        length.map_err(|got| RdbFileError::Field {
             offset: self.offset,
             field: "a length",
             got: 0xc0 | u64::from(got),
         })
     }
 
-    fn lengths(&mut self, count: u64) -> Result<(), FileError> {
+    fn lengths(&mut self, count: u64) -> Result<(), RdbFileError> {
         (0..count).try_for_each(|_| self.length().map(drop))
     }
 
-    /// Steps over `count` bytes, which are kept if the value is.
-    fn skip(&mut self, mut count: u64) -> Result<(), FileError> {
+    /// Skips `count` bytes, and keeps them if the value is kept.
+    fn skip(&mut self, mut count: u64) -> Result<(), RdbFileError> {
         let mut piece = [0; PIECE_BYTES];
         while count > 0 {
             let part = count.min(PIECE_BYTES as u64) as usize;
@@ -271,10 +272,10 @@ impl<R: Read> FileReader<R> {
         Ok(())
     }
 
-    /// Room for `more` bytes of the value that is kept.
-    fn check_limit(&mut self, more: usize) -> Result<(), FileError> {
+    /// Reserves room for `more` bytes of the kept value.
+    fn check_limit(&mut self, more: usize) -> Result<(), RdbFileError> {
         let limit = self.limit_bytes;
-        let too_large = || FileError::TooLarge { key: String::new(), limit };
+        let too_large = || RdbFileError::TooLarge { key: String::new(), limit };
         let Some(kept) = &mut self.kept else { return Ok(()) };
         if (kept.len() + more) as u64 > limit || kept.try_reserve(more).is_err() {
             return Err(too_large());
@@ -282,7 +283,7 @@ impl<R: Read> FileReader<R> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), FileError> {
+    fn string(&mut self) -> Result<(), RdbFileError> {
         let bytes = match self.any_length()? {
             Ok(length) => length,
             Err(special @ 0..=2) => 1 << special,
@@ -293,18 +294,18 @@ impl<R: Read> FileReader<R> {
             }
             Err(got) => {
                 let got = 0xc0 | u64::from(got);
-                return Err(FileError::Field { offset: self.offset, field: "a string", got });
+                return Err(RdbFileError::Field { offset: self.offset, field: "a string", got });
             }
         };
         self.skip(bytes)
     }
 
-    fn strings(&mut self, count: u64) -> Result<(), FileError> {
+    fn strings(&mut self, count: u64) -> Result<(), RdbFileError> {
         (0..count).try_for_each(|_| self.string())
     }
 
-    /// The bytes of a string, unpacked.
-    fn name(&mut self) -> Result<Vec<u8>, FileError> {
+    /// Reads the uncompressed bytes of a string.
+    fn name(&mut self) -> Result<Vec<u8>, RdbFileError> {
         let limit = std::mem::replace(&mut self.limit_bytes, MAX_NAME_BYTES);
         self.kept = Some(Vec::new());
         let read = self.string();
@@ -314,12 +315,12 @@ impl<R: Read> FileReader<R> {
         let mut fields = super::DumpFields::new(&bytes, MAX_NAME_BYTES);
         let name = fields.raw_string();
         let bad =
-            |_: DecodeError| FileError::Field { offset: self.offset, field: "a packed string", got: 0xc3 };
+            |_: DecodeError| RdbFileError::Field { offset: self.offset, field: "a packed string", got: 0xc3 };
         name.map(std::borrow::Cow::into_owned).map_err(bad)
     }
 
-    /// Steps over the fields of a module's value.
-    fn module_fields(&mut self) -> Result<(), FileError> {
+    /// Skips the fields of a module's value.
+    fn module_fields(&mut self) -> Result<(), RdbFileError> {
         loop {
             match self.length()? {
                 0 => return Ok(()),
@@ -328,9 +329,9 @@ impl<R: Read> FileReader<R> {
                 4 => self.skip(8)?,
                 5 => self.string()?,
                 got => {
-                    return Err(FileError::Field {
+                    return Err(RdbFileError::Field {
                         offset: self.offset,
-                        field: "kind of a module's field",
+                        field: "type of a module's field",
                         got,
                     });
                 }
@@ -338,8 +339,8 @@ impl<R: Read> FileReader<R> {
         }
     }
 
-    /// Steps over a stream, of one of the three types there have been.
-    fn stream(&mut self, value_type: u8) -> Result<(), FileError> {
+    /// Skips a stream of one of its three types.
+    fn stream(&mut self, value_type: u8) -> Result<(), RdbFileError> {
         let (second, third) = (value_type >= 19, value_type >= 21);
         let nodes = self.length()?;
         self.strings(nodes.saturating_mul(2))?;
@@ -361,8 +362,8 @@ impl<R: Read> FileReader<R> {
         Ok(())
     }
 
-    /// Steps over a value that is neither a string nor a module's, and says what it is.
-    fn other(&mut self, value_type: u8) -> Result<Option<&'static str>, FileError> {
+    /// Skips a value that is neither a string nor a module's, and returns its type.
+    fn other(&mut self, value_type: u8) -> Result<Option<&'static str>, RdbFileError> {
         let valkey = VALKEY.contains(&self.version);
         Ok(Some(match value_type {
             1 | 2 | 14 => {
@@ -374,7 +375,7 @@ impl<R: Read> FileReader<R> {
                 for _ in 0..self.length()? {
                     self.string()?;
                     let digits = self.byte()?;
-                    // 253 to 255 stand for NaN and the infinities.
+                    // 253 to 255 encode NaN and the infinities.
                     self.skip(if digits < 253 { digits.into() } else { 0 })?;
                 }
                 "zset"
@@ -403,7 +404,7 @@ impl<R: Read> FileReader<R> {
                 }
                 "list"
             }
-            // Hashes whose fields expire: Valkey gave the number another meaning.
+            // Hashes with expiring fields: Valkey uses the number for something else.
             22 if valkey => {
                 for _ in 0..self.length()? {
                     self.strings(2)?;
@@ -428,8 +429,8 @@ impl<R: Read> FileReader<R> {
         }))
     }
 
-    /// The value after a key, as a payload if it is one of those that are taken.
-    fn value(&mut self, value_type: u8, name: &[u8]) -> Result<EntryValue, FileError> {
+    /// Reads the value after a key, as a payload if it is a string or a filter.
+    fn value(&mut self, value_type: u8, name: &[u8]) -> Result<EntryValue, RdbFileError> {
         let payload = |kept: Option<Vec<u8>>| {
             let mut payload = kept.unwrap_or_default();
             seal(&mut payload, PAYLOAD_VERSION);
@@ -460,18 +461,18 @@ impl<R: Read> FileReader<R> {
             _ => {
                 let known = self.other(value_type)?;
                 let unknown =
-                    || FileError::ValueType { offset: self.offset, got: value_type, key: escaped(name) };
+                    || RdbFileError::ValueType { offset: self.offset, got: value_type, key: escaped(name) };
                 known.map(|name| EntryValue::Other(name.to_owned())).ok_or_else(unknown)
             }
         }
     }
 
-    /// The next key; `None` after the last one, when the checksum was right.
-    fn entry(&mut self) -> Result<Option<Entry>, FileError> {
+    /// Reads the next key; `None` after the last key, if the checksum is right.
+    fn entry(&mut self) -> Result<Option<Entry>, RdbFileError> {
         let mut expires_at_ms = None;
         loop {
             match self.byte()? {
-                // Which slot of a cluster the next keys are in, and how many.
+                // The cluster slot of the next keys, and their number.
                 244 => self.lengths(3)?,
                 245 => self.string()?,
                 247 => {
@@ -489,15 +490,15 @@ impl<R: Read> FileReader<R> {
                 value_type @ 0..=63 => {
                     let name = self.name()?;
                     let value = self.value(value_type, &name).map_err(|error| match error {
-                        FileError::TooLarge { limit, .. } => {
-                            FileError::TooLarge { key: escaped(&name), limit }
+                        RdbFileError::TooLarge { limit, .. } => {
+                            RdbFileError::TooLarge { key: escaped(&name), limit }
                         }
                         other => other,
                     })?;
                     return Ok(Some(Entry { database: self.database, name, expires_at_ms, value }));
                 }
                 got => {
-                    return Err(FileError::Field {
+                    return Err(RdbFileError::Field {
                         offset: self.offset,
                         field: "an opcode",
                         got: got.into(),
@@ -507,29 +508,29 @@ impl<R: Read> FileReader<R> {
         }
     }
 
-    fn end(&mut self) -> Result<(), FileError> {
+    fn end(&mut self) -> Result<(), RdbFileError> {
         let computed = self.crc.value();
         if self.version >= CHECKSUM_SINCE {
             let said = u64::from_le_bytes(self.array()?);
-            // Zero: the server was told to write none.
+            // Zero: the server was configured to write no checksum.
             if said != 0 && said != computed {
-                return Err(FileError::Checksum);
+                return Err(RdbFileError::Checksum);
             }
         }
         let offset = self.offset;
         match self.input.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(FileError::TrailingBytes),
-            Err(source) => Err(FileError::Io { offset, source }),
+            Ok(_) => Err(RdbFileError::TrailingBytes),
+            Err(source) => Err(RdbFileError::Io { offset, source }),
         }
     }
 }
 
-/// The version that payloads made of a file's values carry: every server reads it, and the fields are the same in all of them.
+/// The version of payloads made from a file's values. Every server reads it, and the fields are the same in all versions.
 const PAYLOAD_VERSION: u16 = 10;
 
 impl<R: Read> Iterator for FileReader<R> {
-    type Item = Result<Entry, FileError>;
+    type Item = Result<Entry, RdbFileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -541,7 +542,7 @@ impl<R: Read> Iterator for FileReader<R> {
     }
 }
 
-/// A key as it can be shown in a line.
+/// The key as printable text.
 fn escaped(name: &[u8]) -> String {
     const SHOWN: usize = 80;
     name[..name.len().min(SHOWN)].escape_ascii().to_string()

@@ -1,7 +1,7 @@
-//! LZF, in which Redis compresses strings: runs of bytes as they are, and copies of what has come out already.
+//! LZF, the compression of strings in Redis: literal runs, and copies of earlier output.
 //!
 //! ```text
-//! 000nnnnn                      the n + 1 bytes behind it, as they are
+//! 000nnnnn                      the next n + 1 bytes, unchanged
 //! lllddddd dddddddd             l + 2 bytes from d + 1 back, l from 1 to 6
 //! 111ddddd llllllll dddddddd    l + 9 bytes from d + 1 back
 //! ```
@@ -9,10 +9,10 @@
 use super::super::DecodeError;
 use crate::error::BuildError;
 
-/// The most bytes that come out for one that goes in: three say "copy 264".
+/// The largest number of output bytes per input byte: three bytes encode "copy 264".
 const MAX_RATIO: u64 = 88;
 
-/// The `length` bytes these stand for, exactly, and no more than `limit`. Nothing is allocated that they cannot fill.
+/// Decompresses to exactly `length` bytes, at most `limit`. Allocates nothing that the input cannot fill.
 pub(super) fn decompress(packed: &[u8], length: u64, limit: u64) -> Result<Vec<u8>, DecodeError> {
     if length > limit {
         return Err(DecodeError::UnpacksTooLarge { limit });
@@ -20,7 +20,7 @@ pub(super) fn decompress(packed: &[u8], length: u64, limit: u64) -> Result<Vec<u
     if length > (packed.len() as u64).saturating_mul(MAX_RATIO) {
         return Err(DecodeError::BadField { field: "length of a compressed string", got: length });
     }
-    // As long as 88 times what is in memory already at most.
+    // At most 88 times the length of the input, which is in memory already.
     let length = length as usize;
     let mut out = Vec::new();
     out.try_reserve_exact(length).map_err(|_| BuildError::OutOfMemory { bytes: length as u64 })?;
@@ -48,7 +48,7 @@ pub(super) fn decompress(packed: &[u8], length: u64, limit: u64) -> Result<Vec<u
             if out.len() + copied > length {
                 return Err(damaged(begin));
             }
-            // Byte by byte in effect: a copy may reach into what it writes.
+            // Has the effect of a byte-by-byte copy: a copy may overlap its own output.
             for index in from..from + copied {
                 out.push(out[index]);
             }
@@ -68,16 +68,16 @@ mod tests {
     use super::decompress;
 
     #[test]
-    fn runs_and_copies() {
+    fn literal_runs_and_copies_are_decompressed() {
         assert_eq!(decompress(&[2, b'a', b'b', b'c'], 3, 9).unwrap(), b"abc");
-        // "ab", and then 4 bytes from 2 back: over what the copy itself writes.
+        // "ab", and then 4 bytes from 2 back, which overlap the copy's own output.
         assert_eq!(decompress(&[1, b'a', b'b', 2 << 5, 1], 6, 9).unwrap(), b"ababab");
         assert_eq!(decompress(&[0, b'z', 7 << 5, 255, 0], 265, 265).unwrap(), [b'z'; 265]);
         assert_eq!(decompress(&[], 0, 0).unwrap(), b"");
     }
 
     #[test]
-    fn what_no_compressor_writes_is_an_error() {
+    fn invalid_input_is_an_error() {
         for (packed, length) in [
             (&[2, b'a', b'b'][..], 3),         // a run past the end
             (&[0, b'a'], 2),                   // too little
@@ -87,7 +87,7 @@ mod tests {
             (&[0, b'a', 1 << 5], 4),           // half a copy
             (&[0, b'a', 7 << 5, 255], 265),    // likewise
             (&[0, b'a', 7 << 5, 255, 0], 264), // a copy past the length
-            (&[0, b'a'], 1 << 40),             // more than any three bytes can say
+            (&[0, b'a'], 1 << 40),             // more than three bytes can encode
             (&[], 1),
             (&[], u64::MAX),
         ] {

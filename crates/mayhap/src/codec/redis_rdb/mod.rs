@@ -13,18 +13,20 @@
 //!
 //! | version | `MBbloom--` | `MBbloomCF` |
 //! |---|---|---|
-//! | 0, 1 | has no options, which means the hash of 32 bits: refused | tables, buckets, items; then the slots of every table, all alike |
-//! | 2, 3 | has no growth: it is 2 | as before |
+//! | 0, 1 | no options, which means a hash of 32 bits: rejected | tables, buckets, items; then the slots of every table, all of the same length |
+//! | 2, 3 | no growth; it is 2 | as in versions 0 and 1 |
 //! | 4 | as above | as above |
-//! | later | refused: [`DecodeError::NewerModule`] | likewise |
+//! | later | rejected: [`DecodeError::NewerModule`] | rejected too |
 //!
-//! [`read_dump`] reads what `DUMP` answers, compressed strings too, and [`write_dump`] writes what `RESTORE` takes. [`read_value`] and [`write_value`] have only
-//! the fields, as they stand in an RDB file. [`FileReader`] reads a whole RDB file. [`read_fields`] and [`write_fields`] are for a module inside of Redis: the host hands it field by field.
+//! [`read_dump`] reads the reply of `DUMP`, including compressed strings, and [`write_dump`] writes a payload for `RESTORE`. [`read_value`] and
+//! [`write_value`] handle only the fields, as in an RDB file. [`FileReader`] reads a whole RDB file. [`read_fields`] and [`write_fields`] are for
+//! a module inside Redis, where the host passes one field at a time.
 //!
 //! Traps:
-//! * A server refuses a payload of a newer RDB version than its own: 10 in Redis 7.0, 11 in 7.2, 12 in 7.4 and 8.0. 10 is a good choice for what is to be restored anywhere.
-//! * `DUMP` payloads end at 512 MB. Larger filters go by [`redis_bloom::chunks`] and [`redis_cuckoo::chunks`].
-//! * What is written here is not compressed. It restores to the same filter, but is not byte for byte what `DUMP` says of it then.
+//! * A server rejects a payload with a newer RDB version than its own: 10 in Redis 7.0, 11 in 7.2, 12 in 7.4 and 8.0. Use 10 for payloads that
+//!   any of them should restore.
+//! * `DUMP` payloads are limited to 512 MB. Use [`redis_bloom::chunks`] and [`redis_cuckoo::chunks`] for larger filters.
+//! * Payloads written here are not compressed. They restore to the same filter, but differ from the bytes that `DUMP` then returns.
 //!
 //! ```
 //! use mayhap::codec::redis_bloom::{self, Scaling};
@@ -45,7 +47,7 @@ mod file;
 mod lzf;
 
 pub use fields::{LoadFields, SaveFields};
-pub use file::{Entry, EntryValue, FileError, FileReader};
+pub use file::{Entry, EntryValue, RdbFileError, FileReader};
 
 use std::borrow::Cow;
 
@@ -53,14 +55,14 @@ use self::crc64::crc64;
 use self::fields::{DumpFields, put_end, put_length};
 use super::foreign::{Resemblance, WriteError};
 use super::redis_bloom::{Link, assemble, options};
-use super::redis_cuckoo::Head;
+use super::redis_cuckoo::CuckooHead;
 use super::{DecodeError, redis_bloom, redis_cuckoo};
 use crate::error::BuildError;
 use crate::scalable::{Plan, ScalableBloom};
 use crate::scalable_cuckoo::ScalableCuckoo;
 use crate::sizing;
 
-/// A value of RedisBloom's.
+/// A RedisBloom value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Value {
@@ -70,7 +72,7 @@ pub enum Value {
     Cuckoo(ScalableCuckoo),
 }
 
-/// A value of RedisBloom's, to be written.
+/// A RedisBloom value to be written.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ValueRef<'a> {
@@ -80,7 +82,7 @@ pub enum ValueRef<'a> {
     Cuckoo(&'a ScalableCuckoo),
 }
 
-/// What kind of value a module's type is. Redis tells them by name.
+/// The type of a module's value. Redis identifies it by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueType {
@@ -90,13 +92,13 @@ pub enum ValueType {
     Cuckoo,
 }
 
-/// The newest version of both types, and the one that is written.
+/// The newest version of both types. This version is written.
 pub const ENCODING_VERSION: u32 = 4;
-/// A module's value, in the form that says where it ends.
+/// A module's value, in the form that marks its end.
 const MODULE_2: u8 = 7;
-/// A string, as it is.
+/// An uncompressed string.
 const STRING: u8 = 0;
-/// The bits of a module id that are the version; the others are nine letters of six bits.
+/// The bits of a module id that hold the version; the others are nine letters of six bits.
 const VERSION_BITS: u64 = 0x3ff;
 /// RDB version and checksum.
 const TRAILER_BYTES: usize = 10;
@@ -105,7 +107,7 @@ const DEFAULT_GROWTH: u32 = 2;
 const DEFAULT_ITERATIONS: u64 = 20;
 
 impl ValueType {
-    /// The nine letters Redis knows it by.
+    /// The nine-letter name in Redis.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -114,7 +116,7 @@ impl ValueType {
         }
     }
 
-    /// The id of the type: its letters, and the version its values are saved with.
+    /// The id of the type: its letters and the version of its values.
     fn id(self) -> u64 {
         module_id(self.name(), ENCODING_VERSION)
     }
@@ -129,7 +131,7 @@ impl ValueType {
     }
 }
 
-/// What stands for six bits in the name of a module's type.
+/// The 64 letters in the names of module types; each stands for six bits.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The nine letters in the id of a module's type.
@@ -143,7 +145,7 @@ fn module_id(name: &str, version: u32) -> u64 {
     name.bytes().fold(0, |id, letter| id << 6 | number(letter)) << 10 | u64::from(version)
 }
 
-/// A type of values of our own, which RedisBloom does not know: an old reader refuses it by its name.
+/// A value type of our own that RedisBloom does not have. Readers that do not support it reject it by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OwnType {
@@ -156,12 +158,12 @@ pub enum OwnType {
 }
 
 impl OwnType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 3] = [Self::Mayhap, Self::KeyedBloom, Self::KeyedCuckoo];
-    /// The only version of each.
+    /// The only version of each type.
     pub const VERSION: u32 = 1;
 
-    /// The nine letters Redis knows it by.
+    /// The nine-letter name in Redis.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -203,7 +205,7 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
 }
 
 impl ValueRef<'_> {
-    /// What kind of value it is.
+    /// The kind of value.
     #[must_use]
     pub const fn value_type(&self) -> ValueType {
         match self {
@@ -213,42 +215,43 @@ impl ValueRef<'_> {
     }
 }
 
-/// The filter in a payload that `DUMP` answered. It takes no more than `limit_bytes`, compressed or not.
+/// Reads the filter in a `DUMP` payload. It takes no more than `limit_bytes`, compressed or not.
 ///
 /// # Errors
-/// [`DecodeError`] for anything but an intact payload of a filter RedisBloom can have made, [`DecodeError::PayloadDamaged`] for a checksum that differs.
+/// [`DecodeError`] for anything but an intact payload of a filter that RedisBloom can have made, [`DecodeError::PayloadDamaged`] for a
+/// checksum mismatch.
 pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError> {
     match read_payload(payload, limit_bytes)? {
-        Payload::RedisBloom(value) => Ok(value),
-        Payload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
-        Payload::Mayhap { of, .. } => Err(DecodeError::OtherModule { name: of.name().into() }),
+        RdbPayload::RedisBloom(value) => Ok(value),
+        RdbPayload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
+        RdbPayload::Mayhap { of, .. } => Err(DecodeError::OtherModule { name: of.name().into() }),
     }
 }
 
-/// What a payload that `DUMP` answered holds.
+/// The content of a `DUMP` payload.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Payload<'a> {
-    /// A filter of RedisBloom's.
+pub enum RdbPayload<'a> {
+    /// A RedisBloom filter.
     RedisBloom(Value),
-    /// A string of Redis's own.
+    /// A Redis string.
     String(Cow<'a, [u8]>),
-    /// What our own server says of a filter that RedisBloom does not know.
+    /// A filter of our own server that RedisBloom does not have.
     Mayhap {
-        /// Its type.
+        /// The type of the value.
         of: OwnType,
-        /// Which form the bytes have.
+        /// The form of the bytes.
         form: u64,
         /// The bytes.
         bytes: Cow<'a, [u8]>,
     },
 }
 
-/// What is in a payload that `DUMP` answered. It takes no more than `limit_bytes`, compressed or not.
+/// Reads a `DUMP` payload. Its value takes no more than `limit_bytes`, compressed or not.
 ///
 /// # Errors
 /// As [`read_dump`].
-pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, DecodeError> {
+pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<RdbPayload<'_>, DecodeError> {
     let too_short = DecodeError::TooShort { need: TRAILER_BYTES as u64 + 1, got: payload.len() as u64 };
     let Some((body, checksum)) = payload.split_last_chunk::<8>() else { return Err(too_short) };
     let (Some((&value_type, value)), true) = (body.split_first(), body.len() > 2) else {
@@ -260,20 +263,20 @@ pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, Dec
     if !matches!(value_type, MODULE_2 | STRING) {
         return Err(DecodeError::BadField { field: "type of the value", got: value_type.into() });
     }
-    // Which RDB version it was is of no matter: the fields of a module have been the same in all of them.
+    // The RDB version is ignored: the fields of a module are the same in all versions.
     let mut fields = DumpFields::new(&value[..value.len() - 2], limit_bytes);
     if value_type == STRING {
         let string = fields.raw_string()?;
         sizing::check_memory(string.len() as u64, limit_bytes)?;
         fields.end()?;
-        return Ok(Payload::String(string));
+        return Ok(RdbPayload::String(string));
     }
     let id = fields.length()?;
     if let Some(of) = OwnType::of_id(id) {
         let (form, bytes) = (fields.unsigned()?, fields.string()?);
         sizing::check_memory(bytes.len() as u64, limit_bytes)?;
         fields.finish()?;
-        return Ok(Payload::Mayhap { of, form, bytes });
+        return Ok(RdbPayload::Mayhap { of, form, bytes });
     }
     if let Some(own) = OwnType::ALL.into_iter().find(|own| id & !VERSION_BITS == own.id() & !VERSION_BITS) {
         let got = (id & VERSION_BITS) as u32;
@@ -282,13 +285,13 @@ pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<Payload<'_>, Dec
     let (value_type, version) = ValueType::of_id(id)?;
     let value = read_fields(value_type, version, &mut fields, limit_bytes)?;
     fields.finish()?;
-    Ok(Payload::RedisBloom(value))
+    Ok(RdbPayload::RedisBloom(value))
 }
 
-/// The payload `RESTORE` takes for a string, for a server that reads this RDB version.
+/// Returns the `RESTORE` payload of a string, for a server that reads this RDB version.
 ///
 /// # Errors
-/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+/// [`BuildError::OutOfMemory`] if the allocation fails.
 pub fn write_string_dump(bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, BuildError> {
     let mut out = payload_of(STRING, bytes.len())?;
     put_length(&mut out, bytes.len() as u64);
@@ -297,10 +300,10 @@ pub fn write_string_dump(bytes: &[u8], rdb_version: u16) -> Result<Vec<u8>, Buil
     Ok(out)
 }
 
-/// The payload of a filter that RedisBloom does not know, which our own server takes back: [`Payload::Mayhap`].
+/// Returns the payload of a filter that RedisBloom does not have. Our own server restores it: [`RdbPayload::Mayhap`].
 ///
 /// # Errors
-/// [`BuildError::OutOfMemory`] if the system refuses the memory.
+/// [`BuildError::OutOfMemory`] if the allocation fails.
 pub fn write_mayhap_dump(
     of: OwnType,
     form: u64,
@@ -316,7 +319,7 @@ pub fn write_mayhap_dump(
     Ok(out)
 }
 
-/// The beginning of a payload, with room for `bytes` and what belongs to them.
+/// Begins a payload, with room for `bytes` and the fields around them.
 fn payload_of(value_type: u8, bytes: usize) -> Result<Vec<u8>, BuildError> {
     const BESIDES: usize = 64;
     let mut out = Vec::new();
@@ -326,20 +329,20 @@ fn payload_of(value_type: u8, bytes: usize) -> Result<Vec<u8>, BuildError> {
     Ok(out)
 }
 
-/// Version and checksum.
+/// Appends the version and the checksum.
 fn seal(out: &mut Vec<u8>, rdb_version: u16) {
     out.extend_from_slice(&rdb_version.to_le_bytes());
     let checksum = crc64(out);
     out.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// The payload `RESTORE` takes, for a server that reads this RDB version; 10 is that of Redis 7.0.
+/// Returns the `RESTORE` payload of a filter, for a server that reads this RDB version; 10 is that of Redis 7.0.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
 pub fn write_dump<'a>(value: impl Into<ValueRef<'a>>, rdb_version: u16) -> Result<Vec<u8>, WriteError> {
     let value = value.into();
-    // All at once: growing step by step would take it twice for a moment.
+    // Reserved in one step: growing step by step would briefly take twice the memory.
     let bytes = match &value {
         ValueRef::Bloom(filter) => filter.memory_bytes(),
         ValueRef::Cuckoo(filter) => filter.memory_bytes(),
@@ -353,7 +356,7 @@ pub fn write_dump<'a>(value: impl Into<ValueRef<'a>>, rdb_version: u16) -> Resul
     Ok(out)
 }
 
-/// The filter of which these are all fields with their end, as they stand in an RDB file behind the module id, which says type and version.
+/// Reads a filter from all its fields and the end marker, as they follow the module id in an RDB file. The id contains type and version.
 ///
 /// # Errors
 /// As [`read_dump`]; there is no checksum.
@@ -369,7 +372,7 @@ pub fn read_value(
     Ok(value)
 }
 
-/// All fields with their end, of version [`ENCODING_VERSION`].
+/// Returns all fields and the end marker, in version [`ENCODING_VERSION`].
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's.
@@ -380,10 +383,10 @@ pub fn write_value<'a>(value: impl Into<ValueRef<'a>>) -> Result<Vec<u8>, WriteE
     Ok(out)
 }
 
-/// The filter whose fields come from `fields`, saved with this version.
+/// Reads a filter from `fields`, saved with this version.
 ///
 /// # Errors
-/// [`DecodeError`] for a filter RedisBloom cannot have made, one larger than `limit_bytes`, a version past 4, and whatever `fields` answers.
+/// [`DecodeError`] for a filter that RedisBloom cannot have made, one larger than `limit_bytes`, a version above 4, and any error of `fields`.
 pub fn read_fields<'a>(
     value_type: ValueType,
     version: u32,
@@ -400,10 +403,10 @@ pub fn read_fields<'a>(
     }
 }
 
-/// Hands the fields to `fields`, of version [`ENCODING_VERSION`].
+/// Writes the fields to `fields`, in version [`ENCODING_VERSION`].
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's; nothing was handed over then.
+/// [`WriteError::OtherPlacement`] for a filter that is not RedisBloom's; nothing was written.
 pub fn write_fields<'a>(
     value: impl Into<ValueRef<'a>>,
     fields: &mut dyn SaveFields,
@@ -414,7 +417,7 @@ pub fn write_fields<'a>(
     }
 }
 
-/// Does this look like a payload that `DUMP` answered for one of both types?
+/// Returns whether this looks like a `DUMP` payload of one of the two types.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Some((&MODULE_2, value)) = bytes.split_first() else { return Resemblance::No };
@@ -455,7 +458,7 @@ fn read_bloom<'a>(
     Ok(filter)
 }
 
-/// One layer, and its bitmap, which is as long as the layer says.
+/// Reads one layer and its bitmap, whose length must match the layer.
 fn read_layer<'a>(
     version: u32,
     fields: &mut dyn LoadFields<'a>,
@@ -499,7 +502,7 @@ fn read_cuckoo<'a>(
     limit_bytes: u64,
 ) -> Result<ScalableCuckoo, DecodeError> {
     let (tables, buckets, items) = (fields.unsigned()?, fields.unsigned()?, fields.unsigned()?);
-    let mut head = Head {
+    let mut head = CuckooHead {
         items,
         buckets,
         deletes: 0,
@@ -515,7 +518,7 @@ fn read_cuckoo<'a>(
         head.max_iterations = fields.unsigned()?;
         head.expansion = fields.unsigned()?;
     } else {
-        // Not said: what the first table has for each of its buckets.
+        // Not stored: derived from the length of the first table and its number of buckets.
         let slots = fields.string()?;
         head.bucket_size = (slots.len() as u64).checked_div(buckets).unwrap_or_default();
         first = Some(slots);
@@ -537,7 +540,7 @@ fn read_cuckoo<'a>(
         }
         read.push(slots);
     }
-    // Not before all slots there are came to light.
+    // Allocated only after the slots of all tables have been read.
     let mut filter = head.filter()?;
     let mut at = 0;
     for slots in read {
@@ -549,7 +552,7 @@ fn read_cuckoo<'a>(
 
 fn write_cuckoo(filter: &ScalableCuckoo, fields: &mut dyn SaveFields) -> Result<(), WriteError> {
     redis_cuckoo::check(filter)?;
-    let head = Head::of(filter);
+    let head = CuckooHead::of(filter);
     fields.unsigned(head.tables);
     fields.unsigned(head.buckets);
     fields.unsigned(head.items);

@@ -1,4 +1,4 @@
-//! The hash beside a bitmap of Redisson's.
+//! The Redis hash with the configuration of a Redisson bitmap.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::item::{Item, ItemEncoding};
 use crate::probe::{BloomPlacement, ForeignProbes};
 use crate::sizing;
 
-/// Where Redisson keeps the config of the filter called `name`.
+/// Returns the key under which Redisson stores the config of the filter `name`.
 ///
 /// ```
 /// use mayhap::codec::redisson::config_key;
@@ -22,7 +22,7 @@ pub fn config_key(name: &str) -> String {
     if name.contains('{') { format!("{name}:config") } else { format!("{{{name}}}:config") }
 }
 
-/// What the config says of a filter. Its numbers always make one.
+/// The config of a filter. Its numbers are always valid.
 ///
 /// ```
 /// use mayhap::codec::redisson::Config;
@@ -51,11 +51,11 @@ const EXPECTED_INSERTIONS: &str = "expectedInsertions";
 const FALSE_PROBABILITY: &str = "falseProbability";
 
 impl Config {
-    /// Exactly these numbers.
+    /// Creates a config with exactly these numbers.
     ///
     /// # Errors
-    /// [`BuildError`] for a size or a number of insertions of 0, a size past 2^32 - 2, hash iterations outside 1 to 255, or a probability
-    /// outside 0 to 1. (Redisson takes up to 1074 iterations, to no good.)
+    /// [`BuildError`] for a size or a number of insertions of 0, a size above 2^32 - 2, hash iterations outside 1 to 255, or a probability
+    /// outside 0 to 1. (Redisson accepts up to 1074 iterations, which is of no use.)
     pub fn new(
         size: u64,
         hash_iterations: u32,
@@ -68,10 +68,10 @@ impl Config {
         Self { size, hash_iterations, expected_insertions, false_probability }.checked()
     }
 
-    /// What `tryInit` computes for so many insertions.
+    /// Computes the config as `tryInit` does for this number of insertions.
     ///
     /// # Errors
-    /// [`BuildError`] as for [`new`](Self::new): Redisson refuses that, too, but for the limit of 255 iterations.
+    /// [`BuildError`] as for [`new`](Self::new). Redisson rejects the same numbers, except for the limit of 255 iterations.
     pub fn sized(expected_insertions: u64, false_probability: f64) -> Result<Self, BuildError> {
         let (size, hash_iterations) = Self::size_and_iterations(expected_insertions, false_probability)?;
         Self::new(size, hash_iterations, expected_insertions, false_probability)
@@ -81,22 +81,22 @@ impl Config {
         if !(0.0..=1.0).contains(&p) {
             return Err(BuildError::RateOutOfRange { got: p });
         }
-        // Redisson's stand-in for "never": the smallest number above 0.
+        // Redisson replaces "never" by the smallest number above 0.
         let rate = if p == 0.0 { f64::from_bits(1) } else { p };
         let items = sizing::check_capacity(n)? as f64;
         let ln_2 = std::f64::consts::LN_2;
-        // In this order: another rounds differently.
+        // Another order would round differently.
         let size = (-items * rate.ln() / (ln_2 * ln_2)) as u64;
         let iterations = (size as f64 / items * ln_2 + 0.5).floor().max(1.0);
         Ok((size, iterations as u32))
     }
 
-    /// What the fields of the hash say, by their names, in any order: as HGETALL answers. Names that are not Redisson's are passed over.
+    /// Parses the fields of the hash, by name and in any order, as HGETALL returns them. Unknown names are ignored.
     ///
-    /// Numbers must be as Redisson writes them, for it compares them as text: digits alone, without zeroes in front.
+    /// Numbers must have the form that Redisson writes, because it compares them as text: only digits, without leading zeroes.
     ///
     /// # Errors
-    /// [`ConfigError`] for a field that is missing, twice there, or says no number; and for numbers that make no filter.
+    /// [`ConfigError`] for a field that is missing, repeated or not a number, and for numbers that do not describe a valid filter.
     pub fn from_fields<N: AsRef<[u8]>, V: AsRef<[u8]>>(
         fields: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, ConfigError> {
@@ -138,32 +138,32 @@ impl Config {
         ]
     }
 
-    /// Where the bits of `item` are, in the order Redisson sets them: the offsets for SETBIT and GETBIT.
+    /// Returns the positions of the bits of `item`, in the order in which Redisson sets them: the offsets for SETBIT and GETBIT.
     #[must_use]
     pub fn positions<I: Item + ?Sized>(&self, item: &I, items: ItemEncoding) -> Positions {
         let probes = ForeignProbes::new(BloomPlacement::Redisson, scheme(items).hash(item));
         Positions::new(probes, self.size, self.hash_iterations)
     }
 
-    /// Bits in the bitmap.
+    /// The number of bits in the bitmap.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bits an item sets.
+    /// The number of bits that an item sets.
     #[must_use]
     pub const fn hash_iterations(&self) -> u32 {
         self.hash_iterations
     }
 
-    /// Items it is meant for.
+    /// The number of items the filter is sized for.
     #[must_use]
     pub const fn expected_insertions(&self) -> u64 {
         self.expected_insertions
     }
 
-    /// The rate it was made for.
+    /// The rate the filter was made for.
     #[must_use]
     pub const fn false_probability(&self) -> f64 {
         self.false_probability
@@ -187,28 +187,28 @@ impl Config {
     }
 }
 
-/// Why the fields of a hash are no config.
+/// Why the fields of a hash are not a config.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A field is not there.
+    /// A field is missing.
     Missing {
-        /// Which one.
+        /// The name of the field.
         field: &'static str,
     },
-    /// A field is there twice.
+    /// A field is repeated.
     Repeated {
-        /// Which one.
+        /// The name of the field.
         field: &'static str,
     },
-    /// A field does not say a number, or not as Java writes it.
+    /// A field is not a number in Java's form.
     Malformed {
-        /// Which one.
+        /// The name of the field.
         field: &'static str,
-        /// What it says, or how it begins.
+        /// Its value, or the beginning of it.
         got: String,
     },
-    /// The numbers make no filter.
+    /// The numbers do not describe a valid filter.
     Unbuildable(BuildError),
 }
 
@@ -220,7 +220,7 @@ impl fmt::Display for ConfigError {
             Self::Malformed { field, got } => {
                 write!(f, "config field {field} is {got:?}, not a number as Java writes it")
             }
-            Self::Unbuildable(cause) => write!(f, "the numbers in the config make no filter: {cause}"),
+            Self::Unbuildable(cause) => write!(f, "the config does not describe a valid filter: {cause}"),
         }
     }
 }
@@ -240,13 +240,14 @@ impl From<BuildError> for ConfigError {
     }
 }
 
-/// A whole number as Java writes it.
+/// Parses a whole number in Java's form.
 fn digits(text: &[u8]) -> Option<u64> {
     let is_exact = text.iter().all(u8::is_ascii_digit) && (text.len() == 1 || text.first() != Some(&b'0'));
     std::str::from_utf8(text).ok().filter(|_| is_exact)?.parse().ok()
 }
 
-/// A number as Java's `Double.toString` writes it. Older Javas wrote a digit more than needed now and then, so those are read, too.
+/// Parses a number in the form of Java's `Double.toString`. Older Java versions sometimes wrote one digit more than needed; those are
+/// accepted too.
 fn java_double_of(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let (number, exponent) =
@@ -259,8 +260,8 @@ fn java_double_of(text: &[u8]) -> Option<f64> {
     (exact(whole) && all_digits(fraction) && exponent_fits).then(|| text.parse().ok())?
 }
 
-/// A number as Java's `Double.toString` writes it: the fewest digits that mean no other number, at least one of them behind the point;
-/// below a thousandth and from ten million on with an exponent.
+/// Formats a number like Java's `Double.toString`: the fewest digits that identify the number, at least one of them after the point;
+/// with an exponent below a thousandth and from ten million on.
 fn java_text_of(number: f64) -> String {
     if number == 0.0 {
         return "0.0".to_owned();
@@ -268,7 +269,7 @@ fn java_text_of(number: f64) -> String {
     if (1e-3..1e7).contains(&number) {
         return format!("{number:?}");
     }
-    // Two digits, where they are nearer than one: that is so for the very smallest numbers only.
+    // Two digits, if they are closer than one: true only for the very smallest numbers.
     let (one, two) = (format!("{number:e}"), format!("{number:.1e}"));
     let text = if !one.contains('.') && two.parse() == Ok(number) { two } else { one };
     text.replace('e', "E")
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubles_are_written_as_java_does() {
+    fn doubles_are_formatted_as_in_java() {
         for (number, text) in [
             (0.0, "0.0"),
             (0.01, "0.01"),
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_digits_and_nothing_else() {
+    fn whole_numbers_consist_of_digits_only() {
         assert_eq!(
             (digits(b"0"), digits(b"958"), digits(b"18446744073709551615")),
             (Some(0), Some(958), Some(u64::MAX))

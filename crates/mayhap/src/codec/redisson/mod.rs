@@ -1,4 +1,4 @@
-//! Redisson's `RBloomFilter`: two values in Redis, a bitmap and a hash that says how to read it.
+//! Redisson's `RBloomFilter`: two values in Redis, a bitmap and a hash with its configuration.
 //!
 //! ```text
 //! NAME            a string, driven with SETBIT: bit i is byte i/8, mask 80 >> i % 8
@@ -8,10 +8,10 @@
 //! {NAME}:config   a hash: size 9585, hashIterations 7, expectedInsertions 1000, falseProbability 0.01
 //! ```
 //!
-//! (`NAME:config`, where the name has a brace already; see [`config_key`].) Whoever has both values [reads](read) the filter; who keeps it in
-//! Redis and only wants to know its bits asks [`Config::positions`].
+//! (The key is `NAME:config` if the name already contains a brace; see [`config_key`].) [`read`] makes a filter of both values. To use a filter
+//! that stays in Redis, compute the positions of its bits with [`Config::positions`].
 //!
-//! Neither value says what the items were. That was the codec, and the reader must name it:
+//! Neither value tells how items were encoded. That depends on the codec, which the reader must name:
 //!
 //! | codec | [`ItemEncoding`] |
 //! |---|---|
@@ -21,18 +21,19 @@
 //! | `ByteArrayCodec` | [`Bytes`](ItemEncoding::Bytes) |
 //! | `JsonJacksonCodec`, with a `String` | [`Json`](ItemEncoding::Json) |
 //!
-//! Any other codec or class: pass the bytes it makes of an item.
+//! For any other codec or class, pass the bytes it makes of an item.
 //!
-//! Traps: to Kryo the `Integer` 7 and the `Long` 7 are two items, as `7_i32` and `7_i64` are here. Redisson compares `size` and
-//! `hashIterations` with its own on every call, as text: a config must be written exactly as [`Config::fields`] gives it. Filters of
-//! Redisson before 2.11 and 3.6 (2018) hash otherwise and cannot be told apart; those of `RBloomFilterNative` are RedisBloom's, and
-//! those of `RClusteredBloomFilter` unknown.
+//! Traps:
+//! * To Kryo, the `Integer` 7 and the `Long` 7 are two items, as `7_i32` and `7_i64` are here.
+//! * Redisson compares `size` and `hashIterations` with its own on every call, as text. Write a config exactly as [`Config::fields`] returns it.
+//! * Filters of Redisson before 2.11 and 3.6 (2018) hash differently and cannot be recognized.
+//! * Filters of `RBloomFilterNative` are RedisBloom's; the format of `RClusteredBloomFilter` is unknown.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
 //! use mayhap::codec::redisson::{self, Config};
 //!
-//! // As `HGETALL {seen}:config` and `GET seen` answered.
+//! // The replies to `HGETALL {seen}:config` and `GET seen`.
 //! let config = Config::from_fields([
 //!     ("size", "958"),
 //!     ("hashIterations", "7"),
@@ -66,7 +67,7 @@ use crate::item::ItemEncoding;
 use crate::probe::BloomPlacement;
 use crate::store::Lines;
 
-/// An empty filter as `tryInit` makes it.
+/// Creates an empty filter like `tryInit`.
 ///
 /// # Errors
 /// [`BuildError`] as for [`Config::sized`].
@@ -83,20 +84,20 @@ fn scheme(items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(ForeignHash::Redisson, items).into()
 }
 
-/// The filter with this bitmap (empty, if there is no such key) and this config, whose codec made bytes of its items in this way.
+/// Makes a filter of this bitmap (empty if the key does not exist) and this config. `items` is how the codec encoded the items.
 ///
-/// Takes the memory that the config asks for, however short the bitmap is: at most 512 MiB. [`read_within`] has a limit.
+/// Allocates the memory that the config demands, however short the bitmap is: at most 512 MiB. [`read_within`] has a limit.
 ///
 /// # Errors
-/// [`DecodeError::TrailingBytes`] and [`DecodeError::StrayBit`] for a bitmap that goes on behind the last bit.
+/// [`DecodeError::TrailingBytes`] and [`DecodeError::StrayBit`] for a bitmap that extends past the last bit.
 pub fn read(bitmap: &[u8], config: &Config, items: ItemEncoding) -> Result<Bloom, DecodeError> {
     read_within(bitmap, config, u64::MAX, items)
 }
 
-/// [`read`], unless the config asks for more memory than this.
+/// Like [`read`], but fails if the config demands more memory than this limit.
 ///
 /// # Errors
-/// [`DecodeError`] as for [`read`], and [`BuildError::TooLarge`] in it.
+/// [`DecodeError`] as for [`read`], and one with [`BuildError::TooLarge`].
 pub fn read_within(
     bitmap: &[u8],
     config: &Config,
@@ -118,7 +119,7 @@ pub fn read_within(
     Ok(Bloom::of_placed_bits(shape, scheme(items), BloomPlacement::Redisson, bits))
 }
 
-/// The config of a filter that is Redisson's.
+/// Returns the config of a Redisson filter.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for any other filter.
@@ -129,14 +130,14 @@ pub fn config(filter: &Bloom) -> Result<Config, WriteError> {
             if scheme.function() == ForeignHash::Redisson
                 && filter.placement() == BloomPlacement::Redisson =>
         {
-            // Only a `.mayhap` file that nobody wrote can have numbers that make no config.
+            // Only a forged `.mayhap` file can have numbers that are not a valid config.
             Config::of(filter.shape()).map_err(|_| refusal())
         }
         _ => Err(refusal()),
     }
 }
 
-/// The bitmap as Redis would hold it after one SETBIT for every bit; empty for an empty filter, which has no such key.
+/// Returns the bitmap as Redis would hold it after one SETBIT for every bit; empty for an empty filter, which has no key in Redis.
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not Redisson's.
@@ -147,10 +148,10 @@ pub fn bitmap(filter: &Bloom) -> Result<Vec<u8>, WriteError> {
     Ok(bytes)
 }
 
-/// [`bitmap`], written to `out`.
+/// Writes the [`bitmap`] to `out`.
 ///
 /// # Errors
-/// [`WriteError::OtherPlacement`] for a filter that is not Redisson's, [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::OtherPlacement`] for a filter that is not Redisson's, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     config(filter)?;
     let (bytes, words) = (bitmap_bytes(filter), filter.bits().words());
@@ -162,15 +163,15 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// As many as the highest set bit needs.
+/// The number of bytes that the highest set bit needs.
 fn bitmap_bytes(filter: &Bloom) -> u64 {
     let words = filter.bits().words().iter().map(|word| word.load(Ordering::Relaxed));
     let last = words.enumerate().filter(|&(_, word)| word != 0).last();
     last.map_or(0, |(index, word)| (index as u64 * 64 + u64::from(word.ilog2()) + 1).div_ceil(8))
 }
 
-/// Writes the filter as Redis commands: `redis-cli --pipe` of what was written puts it under `name`, bitmap and config at once, in place
-/// of what was there.
+/// Writes the filter as Redis commands for `redis-cli --pipe`. They store bitmap and config under `name` in one transaction and replace the
+/// previous values.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -199,13 +200,13 @@ fn write_command(words: &[&str], out: &mut dyn Write) -> Result<(), WriteError> 
     Ok(())
 }
 
-/// How many items Redisson's `count()` says there are; a full filter holds 2^63 - 1 of them.
+/// Returns the number of items as Redisson's `count()` computes it; 2^63 - 1 for a full filter.
 ///
-/// It differs from [`estimated_items`](Bloom::estimated_items) in nothing but that.
+/// That is the only difference from [`estimated_items`](Bloom::estimated_items).
 #[must_use]
 pub fn count(filter: &Bloom) -> u64 {
     let (size, probes) = (filter.shape().bits() as f64, f64::from(filter.shape().probes()));
     let clear = 1.0 - filter.ones() as f64 / size;
-    // A conversion to a signed number keeps to its range, as Java's `Math.round` does.
+    // A conversion to a signed number saturates, as Java's `Math.round` does.
     ((-size / probes * clear.ln() + 0.5).floor() as i64).unsigned_abs()
 }

@@ -1,29 +1,29 @@
-//! Both Bloom filters: lines of 64 bytes, of which an item has one.
+//! Both Bloom filters: lines of 64 bytes. Each item uses one line.
 
 use std::io::Write;
 
 use super::super::cursor::lines_of_lsb_first;
 use super::super::foreign::WriteError;
 use super::super::{DecodeError, write_bytes};
-use super::{Filter, NEW_BLOOM, TRAILER_BYTES};
+use super::{RocksdbFilter, NEW_BLOOM, TRAILER_BYTES};
 use crate::blocked::{BlockedBloom, BlockedPlacement, BlockedShape};
 use crate::error::BuildError;
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
 use crate::item::ItemEncoding;
 use crate::store::LINE_BYTES;
 
-/// Which of the two Bloom filters.
+/// The two Bloom filters of RocksDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BloomStyle {
-    /// Before format version 5: a hash of 32 bits, so more wrong answers the more keys there are.
+    /// Before format version 5: a hash of 32 bits, so the false-positive rate grows with the number of keys.
     Legacy,
     /// `FastLocalBloom`, since format version 5.
     FastLocal,
 }
 
-/// The numbers of probes above this are not written, and in a `FastLocalBloom` not understood.
+/// Larger numbers of probes are never written, and are invalid in a `FastLocalBloom`.
 const MAX_K: u32 = 30;
-/// A legacy filter says its number of lines in four bytes, and no filter is longer than such a number says.
+/// A legacy filter stores its number of lines in four bytes. No filter has more lines than fit there.
 const MAX_LINES: u64 = u32::MAX as u64 / LINE_BYTES as u64;
 
 impl BloomStyle {
@@ -56,7 +56,7 @@ impl BloomStyle {
     }
 }
 
-/// An empty filter as RocksDB makes it for `keys` keys, one at least: without any it writes [`empty`].
+/// Creates an empty filter as RocksDB does for `keys` keys, at least one. For no keys RocksDB writes [`empty`].
 ///
 /// # Errors
 /// As [`size`], and [`BuildError`] for no keys.
@@ -71,7 +71,7 @@ pub fn create(
     BlockedBloom::placed(shape.promising_what_it_keeps(), style.scheme(items), style.placement())
 }
 
-/// What RocksDB writes for no keys: only the trailer.
+/// Returns the bytes that RocksDB writes for no keys: only the trailer.
 ///
 /// # Errors
 /// As [`size`].
@@ -79,10 +79,10 @@ pub fn empty(style: BloomStyle, bits_per_key: f64) -> Result<[u8; TRAILER_BYTES]
     Ok(style.trailer(size(style, bits_per_key, 0)?.1 as u8, 0))
 }
 
-/// How many lines of 64 bytes RocksDB takes for `keys` keys, and how many probes.
+/// Returns the number of lines of 64 bytes and the number of probes that RocksDB uses for `keys` keys.
 ///
-/// The bits per key are those of `NewBloomFilterPolicy`: thousandths count, less than 1 is 1, more than 100 is 100. The legacy filter
-/// rounds them to a whole number, and has an odd number of lines.
+/// The bits per key are those of `NewBloomFilterPolicy`: rounded to thousandths, at least 1 and at most 100. The legacy filter rounds them to a
+/// whole number, and has an odd number of lines.
 ///
 /// # Errors
 /// [`BuildError::BitsOutOfRange`] for less than half a bit per key, for which RocksDB makes no filter, and for more than 4 GiB.
@@ -105,7 +105,7 @@ pub fn size(style: BloomStyle, bits_per_key: f64, keys: u64) -> Result<(u64, u32
         },
     );
     let lines = bits.div_ceil(line_bits);
-    // An even number would lose a bit of the hash: its lowest ones choose in the line as well.
+    // An even number would waste a bit of the hash: its lowest bits also choose positions inside the line.
     let lines = if style == BloomStyle::Legacy && lines > 0 { lines | 1 } else { lines };
     if lines > u128::from(MAX_LINES) {
         return Err(BuildError::BitsOutOfRange { got: u64::try_from(bits).unwrap_or(u64::MAX), limit });
@@ -113,7 +113,7 @@ pub fn size(style: BloomStyle, bits_per_key: f64, keys: u64) -> Result<(u64, u32
     Ok((lines as u64, probes))
 }
 
-/// The number of probes a `FastLocalBloom` has: the most millibits per key for 1, 2, … of them.
+/// Returns the number of probes of a `FastLocalBloom`: the table contains the largest millibits per key for 1, 2, … probes.
 fn best_probes(millibits: u64) -> u32 {
     const MOST: [u64; 12] =
         [2080, 3580, 5100, 6640, 8300, 10_070, 11_720, 14_001, 16_050, 18_300, 22_001, 25_501];
@@ -124,7 +124,7 @@ fn best_probes(millibits: u64) -> u32 {
     }
 }
 
-/// A trailer, understood.
+/// A parsed trailer.
 pub(super) struct Trailer {
     style: BloomStyle,
     probes: u32,
@@ -136,7 +136,7 @@ impl Trailer {
         let bytes = body.len() as u64;
         match trailer {
             [NEW_BLOOM, 0, line_and_probes, 0, 0] => {
-                // The upper three bits are the power of two of the bytes of a line, less 6.
+                // The upper three bits are the base-2 logarithm of the line length in bytes, minus 6.
                 if line_and_probes >> 5 != 0 {
                     return Err(DecodeError::Unsupported {
                         what: "a FastLocalBloom with lines of more than 64 bytes",
@@ -152,10 +152,10 @@ impl Trailer {
                 Ok(Self { style: BloomStyle::FastLocal, probes, lines: bytes / LINE_BYTES as u64 })
             }
             [NEW_BLOOM, ..] => {
-                Err(DecodeError::Unsupported { what: "a RocksDB Bloom filter of a kind yet to come" })
+                Err(DecodeError::Unsupported { what: "a RocksDB Bloom filter of an unknown type" })
             }
             [0x80..=0xfe, ..] => {
-                Err(DecodeError::Unsupported { what: "a RocksDB filter of a kind yet to come" })
+                Err(DecodeError::Unsupported { what: "a RocksDB filter of an unknown type" })
             }
             [0, ..] => Err(DecodeError::BadField { field: "number of probes", got: 0 }),
             [probes, lines @ ..] => {
@@ -180,13 +180,13 @@ pub(super) fn read(
     body: &[u8],
     trailer: [u8; TRAILER_BYTES],
     items: ItemEncoding,
-) -> Result<Filter, DecodeError> {
+) -> Result<RocksdbFilter, DecodeError> {
     let Trailer { style, probes, lines } = Trailer::new(body, trailer)?;
     if lines == 0 {
-        return Ok(Filter::Empty);
+        return Ok(RocksdbFilter::Empty);
     }
     let shape = BlockedShape::rocksdb_lines_of_unknown_capacity(lines, probes)?;
-    Ok(Filter::Bloom(BlockedBloom::of_placed_blocks(
+    Ok(RocksdbFilter::Bloom(BlockedBloom::of_placed_blocks(
         shape,
         style.scheme(items),
         style.placement(),
@@ -198,7 +198,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter that is not RocksDB's, [`WriteError::NoRoom`] for one that RocksDB could not read,
-/// [`WriteError::Io`] if `out` refuses.
+/// [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &BlockedBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let hashes_by = match filter.scheme() {
         HashScheme::Foreign(scheme) => Some(scheme.function()),

@@ -1,4 +1,4 @@
-//! RocksDB's full filters: both of its Bloom filters, and its Ribbon filter. Five bytes behind the filter say which it is.
+//! RocksDB's full filters: both of its Bloom filters, and its Ribbon filter. A trailer of five bytes identifies the filter.
 //!
 //! ```text
 //! ┌───────────────────────────┬────┬───────────────────┐
@@ -10,22 +10,22 @@
 //! └───────────────────────────┴────┴────┴──────────────┘     numbers are little-endian
 //! ```
 //!
-//! A filter says nothing of its items. They are the user's keys, whole or their prefixes or both, as the table's options were: a filter of
-//! prefixes says *no* to a whole key. [`ItemEncoding::Bytes`] is right unless a program encoded something into its keys.
+//! A filter does not describe its items. They are the user's keys: whole keys, prefixes or both, depending on the options of the table. A filter of
+//! prefixes answers *no* to a whole key. Use [`ItemEncoding::Bytes`] unless a program encoded something into its keys.
 //!
-//! * A Bloom filter is read as a [`BlockedBloom`], which takes items, merges, and is saved as any other; a Ribbon filter answers only,
-//!   for that is all one can do without its items.
-//! * `NewRibbonFilterPolicy` makes a Bloom filter of few keys, and for the first levels of a database if it is told to.
-//! * A filter of no keys is a trailer without a filter, or nothing at all: [`Filter::Empty`].
-//! * What RocksDB does not understand it takes for a filter that says *mayhap* to everything. Here it is an error with the reason.
-//! * Machines with longer cache lines (128 bytes on ARM and POWER, 256 on s390x) wrote legacy filters with lines that long. Those are
-//!   refused.
-//! * With partitioned filters, each partition is such a filter of its own. Block-based filters, gone since RocksDB 7, were another format.
-//! * In a table file a block is followed by a byte for its compression and four for its checksum. They are not part of it.
+//! * A Bloom filter is read as a [`BlockedBloom`], which accepts items, merges, and is saved like any other. A Ribbon filter can only be
+//!   queried, because changing it requires all its items.
+//! * `NewRibbonFilterPolicy` makes a Bloom filter for few keys, and for the first levels of a database if it is configured to.
+//! * A filter of no keys is a trailer without a filter, or nothing at all: [`RocksdbFilter::Empty`].
+//! * A filter that RocksDB does not understand answers *maybe* to every key there. Here it is an error with the reason.
+//! * Machines with longer cache lines (128 bytes on ARM and POWER, 256 on s390x) wrote legacy filters with lines of that length. Those are
+//!   rejected.
+//! * With partitioned filters, each partition is such a filter. Block-based filters, removed in RocksDB 7, had another format.
+//! * In a table file a block is followed by a byte for its compression and four for its checksum. They are not part of the filter.
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::rocksdb::{self, BloomStyle, Filter};
+//! use mayhap::codec::rocksdb::{self, BloomStyle, RocksdbFilter};
 //!
 //! let mut keys = rocksdb::create(BloomStyle::FastLocal, 10.0, 1_000, ItemEncoding::Bytes)?;
 //! keys.insert("ada");
@@ -33,7 +33,7 @@
 //! rocksdb::write(&keys, &mut bytes)?;
 //!
 //! match rocksdb::read(&bytes, ItemEncoding::Bytes)? {
-//!     Filter::Bloom(same) => assert!(same.may_contain("ada")),
+//!     RocksdbFilter::Bloom(same) => assert!(same.may_contain("ada")),
 //!     other => panic!("{other:?}"),
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,26 +50,26 @@ use super::foreign::Resemblance;
 use crate::blocked::BlockedBloom;
 use crate::item::{Item, ItemEncoding};
 
-/// Bytes behind the filter.
+/// The length of the trailer in bytes.
 const TRAILER_BYTES: usize = 5;
-/// The first byte of the trailer of what is no legacy filter.
+/// The first byte of the trailer of a filter that is not a legacy filter.
 const NEW_BLOOM: u8 = 0xff;
 const RIBBON: u8 = 0xfe;
 
-/// What a filter block can hold.
+/// The content of a filter block.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Filter {
-    /// A filter of no keys: *no* to every item.
+pub enum RocksdbFilter {
+    /// A filter of no keys, which answers *no* to every item.
     Empty,
-    /// Either of the Bloom filters; its [`placement`](BlockedBloom::placement) says which.
+    /// One of the Bloom filters; its [`placement`](BlockedBloom::placement) tells which.
     Bloom(BlockedBloom),
     /// A Ribbon filter.
     Ribbon(RibbonFilter),
 }
 
-impl Filter {
-    /// `false`: never inserted. `true`: mayhap.
+impl RocksdbFilter {
+    /// Returns `false` if `item` was never inserted, `true` if it may have been.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         match self {
@@ -79,7 +79,7 @@ impl Filter {
         }
     }
 
-    /// The Bloom filter, if it is one.
+    /// Returns the Bloom filter, if it is one.
     #[must_use]
     pub fn into_bloom(self) -> Option<BlockedBloom> {
         match self {
@@ -89,25 +89,25 @@ impl Filter {
     }
 }
 
-/// The filter in these bytes.
+/// Reads the filter in these bytes.
 ///
 /// # Errors
-/// [`DecodeError`] for anything but one whole filter; [`DecodeError::Unsupported`] for what other versions of RocksDB, or other machines,
-/// may have meant something by.
-pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Filter, DecodeError> {
+/// [`DecodeError`] for anything but one whole filter; [`DecodeError::Unsupported`] for bytes that may be valid in other versions of RocksDB or
+/// on other machines.
+pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<RocksdbFilter, DecodeError> {
     if bytes.is_empty() {
-        return Ok(Filter::Empty);
+        return Ok(RocksdbFilter::Empty);
     }
     let Some((body, &trailer)) = bytes.split_last_chunk::<TRAILER_BYTES>() else {
         return Err(DecodeError::TooShort { need: TRAILER_BYTES as u64, got: bytes.len() as u64 });
     };
     match trailer {
-        [RIBBON, seed, blocks @ ..] => RibbonFilter::parse(body, seed, blocks, items).map(Filter::Ribbon),
+        [RIBBON, seed, blocks @ ..] => RibbonFilter::parse(body, seed, blocks, items).map(RocksdbFilter::Ribbon),
         _ => bloom::read(body, trailer, items),
     }
 }
 
-/// Could these bytes be such a filter? The trailer must be one RocksDB writes, and the length fit it.
+/// Returns whether these bytes look like such a filter. The trailer must be one that RocksDB writes, and the length must match it.
 #[must_use]
 pub fn resembles(bytes: &[u8]) -> Resemblance {
     let Some((body, trailer)) = bytes.split_last_chunk::<TRAILER_BYTES>() else { return Resemblance::No };

@@ -1,11 +1,11 @@
-//! The Ribbon filter: a system of equations over bits, solved by whoever built it; an item is in if its row gives its result.
+//! The Ribbon filter: a solved system of linear equations over bits. An item may be a member if its row gives its result.
 //!
 //! ```text
 //! rows     0 … 127        128 … 255                      of a block: one segment of 128 bits for each column
 //!        ┌──────────┐    ┌──────────┐
-//!        │ column 0 │    │ column 0 │                     an item has 128 coefficients from its first row on, so in one block or
-//!        │ column 1 │    │ column 1 │  …                  two; in every column, those of them whose row is set there must be as many,
-//!        │    …     │    │ column 2 │                     odd or even, as the bit of its result says
+//!        │ column 0 │    │ column 0 │                     an item has 128 coefficients, starting at its first row, so they are in
+//!        │ column 1 │    │ column 1 │  …                  one block or two; in every column, the parity of the coefficients whose
+//!        │    …     │    │ column 2 │                     row is set there must equal the bit of its result
 //!        └──────────┘    └──────────┘                     the first blocks may have one column less: a fraction of a bit per key
 //! ```
 //!
@@ -19,22 +19,22 @@ use super::{RIBBON, TRAILER_BYTES};
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash};
 use crate::item::{Item, ItemEncoding};
 
-/// Rows in a block, and bits in a segment.
+/// The number of rows in a block, and of bits in a segment.
 const ROWS: u64 = 128;
 const SEGMENT_BYTES: usize = 16;
-/// An item has a result of 32 bits, and a column tests one.
+/// The result of an item has 32 bits, and a column tests one of them.
 const MAX_COLUMNS: u64 = 32;
 
-/// Odd numbers that spread the hash again for this filter's seed; and make coefficients and result of it.
+/// Odd multipliers that rehash an item for this filter's seed, and derive the coefficients and the result.
 const REHASH: u64 = 0x6193_d459_236a_3a0d;
 const SEED: u64 = 0xc782_19a2_3eea_dd03;
 const ROW: u64 = 0xc28f_8282_2b65_0bed;
-/// What tells the lower half of the coefficients from the upper.
+/// Distinguishes the lower half of the coefficients from the upper.
 const LOWER: u64 = 0xc367_844a_6e52_731d;
 
-/// A Ribbon filter of RocksDB: it answers, and is written as it was read.
+/// A Ribbon filter of RocksDB. It can be queried, and written as it was read.
 ///
-/// It cannot take items or be merged, for its bits are the solution of all its items at once.
+/// It cannot accept items or be merged, because its bits are the common solution for all its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RibbonFilter {
     segments: Vec<u128>,
@@ -43,7 +43,7 @@ pub struct RibbonFilter {
     scheme: HashScheme,
 }
 
-/// Where the segments of a block are.
+/// The layout of the segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     blocks: u64,
@@ -53,7 +53,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// What the trailer says, if so many bytes of segments can be spread over so many blocks.
+    /// Parses the trailer and checks that the segments can be distributed over this number of blocks.
     pub(super) fn new(body: &[u8], blocks: [u8; 3]) -> Result<Self, DecodeError> {
         let [low, middle, high] = blocks;
         let blocks = u64::from(u32::from_le_bytes([low, middle, high, 0]));
@@ -72,7 +72,7 @@ impl Columns {
         Ok(Self { blocks, most, narrow: most * blocks - segments })
     }
 
-    /// The first segment of a block, and how many it has.
+    /// Returns the first segment of a block, and the number of its segments.
     const fn of(self, block: u64) -> (u64, u64) {
         if block < self.narrow {
             (block * (self.most - 1), self.most - 1)
@@ -101,7 +101,7 @@ impl RibbonFilter {
         Ok(Self { segments, columns, seed, scheme })
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// Returns `false` if `item` was never inserted, `true` if it may have been.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         self.may_contain_hash(self.scheme.hash(item))
@@ -122,7 +122,7 @@ impl RibbonFilter {
         (0..columns).all(|column| {
             let mut rows = self.segment(first + column) >> shift;
             if shift > 0 {
-                // The next block follows at once, whatever the number of its columns.
+                // The next block follows directly, whatever the number of its columns.
                 rows |= self.segment(first + columns + column) << (ROWS as u32 - shift);
             }
             u64::from((rows & coefficients).count_ones() % 2) == result >> column & 1
@@ -135,31 +135,31 @@ impl RibbonFilter {
         self.scheme.hash(item)
     }
 
-    /// How it hashes its items.
+    /// How the filter hashes its items.
     #[must_use]
     pub const fn scheme(&self) -> &HashScheme {
         &self.scheme
     }
 
-    /// Bits of the result that are tested, on average over the blocks.
+    /// The number of result bits that are tested, averaged over the blocks.
     #[must_use]
     pub fn columns(&self) -> f64 {
         self.columns.most as f64 - self.columns.narrow_share()
     }
 
-    /// The rate by the model: a non-member is answered *mayhap* by a block once in 2 to the power of its columns.
+    /// The false-positive rate by the model: for a block of c columns it is 2^-c.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         (1.0 + self.columns.narrow_share()) * (-(self.columns.most as f64)).exp2()
     }
 
-    /// The number of the attempt that solved it, from which its hash is seeded.
+    /// The number of the attempt that found a solution. The hash is seeded from it.
     #[must_use]
     pub const fn seed(&self) -> u8 {
         self.seed
     }
 
-    /// Memory the segments take.
+    /// The memory of the segments in bytes.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         (self.segments.len() * SEGMENT_BYTES) as u64
@@ -168,7 +168,7 @@ impl RibbonFilter {
     /// Writes the filter as RocksDB does.
     ///
     /// # Errors
-    /// [`WriteError::Io`] if `out` refuses.
+    /// [`WriteError::Io`] if `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
         for segment in &self.segments {
             out.write_all(&segment.to_le_bytes())?;
@@ -179,13 +179,13 @@ impl RibbonFilter {
         Ok(())
     }
 
-    /// A segment; one that is not there is empty.
+    /// Returns a segment; a missing one is empty.
     #[inline]
     fn segment(&self, index: u64) -> u128 {
         self.segments.get(index as usize).copied().unwrap_or_default()
     }
 
-    /// What the hash is crossed with: 32 bits that differ for all seeds, also in each half of every byte.
+    /// The value that is combined with the hash: 32 bits that differ for all seeds, also in each half of every byte.
     const fn mixed_seed(&self) -> u64 {
         let spread = (self.seed as u64).wrapping_mul(SEED);
         (spread ^ (spread & 0xf0f0_f0f0_f0f0_f0f0) >> 4) & 0xffff_ffff

@@ -1,9 +1,9 @@
-//! CityHash64, version 1.1 (Google). ClickHouse froze the older 1.0.2, whose values are others.
+//! CityHash64, version 1.1 (Google). ClickHouse froze the older 1.0.2, which has other values.
 
 use super::city_core::{K1, K2, Rounds, fold, multiplier, up_to_16, up_to_32, weak};
 use super::le::u64_at;
 
-/// Joins words wherever the length plays no part.
+/// Joins words where the length has no influence.
 const JOIN_BY: u64 = 0x9ddf_ea08_eb38_2d69;
 
 /// The function without a seed; not the same as any seed.
@@ -71,7 +71,7 @@ fn long(item: &[u8]) -> u64 {
         v: weak(item, len.saturating_sub(64), len as u64, z),
         w: weak(item, len.saturating_sub(32), y.wrapping_add(K1), x),
     };
-    // The last 64 bytes went in above, so a block that would end the item exactly is left out.
+    // The last 64 bytes went in above, so a block that ends exactly at the end of the item is left out.
     for block in 0..len.saturating_sub(1) / 64 {
         rounds.take(item, 64 * block, K1, 1);
     }

@@ -1,5 +1,5 @@
-//! The cryptographic functions: slow beside the rest of this module, and what others have already computed.
-//! MD5 and SHA-1 are broken against forgers; they are here to match old data.
+//! The cryptographic functions: slow compared with the rest of this module. They are here to match existing hashes.
+//! MD5 and SHA-1 are broken: attackers can make collisions. Use them only for old data.
 
 use sha2::Digest as _;
 

@@ -7,12 +7,12 @@ const MAX_BYTES: usize = 64;
 
 /// The value of a [`NamedHash`](super::NamedHash), 32 to 512 bits wide.
 ///
-/// One order for all: the words as the published function returns them, each word most significant byte
-/// first. So the hex form reads like the number, and a pair `[h1, h2]` reads `h1` then `h2`. A program that
-/// stores its words little-endian (Guava's `asBytes`, say) has the bytes of each word the other way round.
+/// The order is the same for all functions: the words as the published function returns them, each with the most significant
+/// byte first. So the hex form reads like the number, and a pair `[h1, h2]` reads `h1` then `h2`. A program that stores its
+/// words little-endian (Guava's `asBytes`, for example) has the bytes of each word in the opposite order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
-    // Bytes past `len` are zero, so the derived comparisons see only the digest.
+    // Bytes after `len` are zero, so the derived comparisons see only the hash.
     bytes: [u8; MAX_BYTES],
     len: u8,
 }
@@ -28,7 +28,7 @@ impl Digest {
         Digest::from_bytes(words.map(u64::to_be_bytes).as_flattened())
     }
 
-    /// Keeps the first 64 bytes; no function here makes more.
+    /// Keeps the first 64 bytes; no function here returns more.
     #[inline]
     pub(super) fn from_bytes(source: &[u8]) -> Digest {
         let mut digest = Digest { bytes: [0; MAX_BYTES], len: 0 };
@@ -45,7 +45,7 @@ impl Digest {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
-    /// How wide the digest is.
+    /// The width of the digest in bits.
     #[inline]
     pub fn bits(&self) -> u32 {
         u32::from(self.len) * 8

@@ -52,7 +52,7 @@ fn long64(item: &[u8]) -> u64 {
         v: (0, 0),
         w: (0, 0),
     };
-    // The last 64 bytes, overlapping or not, get a round of their own.
+    // The last 64 bytes, overlapping or not, get a separate round.
     let before_last = item.len().saturating_sub(1);
     for block in 0..before_last / 64 {
         rounds.take(item, 64 * block, K1, 1);
@@ -65,7 +65,7 @@ fn long64(item: &[u8]) -> u64 {
     rounds.finish(|low, high| join(low, high, by), K0)
 }
 
-/// Bytes count as signed here; the crates that missed it fail on 0x80 and above.
+/// Bytes are signed here. Crates that missed this give other values for bytes of 0x80 and above.
 fn up_to_4(item: &[u8]) -> u32 {
     let mut b = 0u32;
     let mut c = 9;
@@ -109,7 +109,7 @@ fn long32(item: &[u8]) -> u32 {
     let mut g = turn(turn(f ^ last(2)) ^ last(3));
     f = f.wrapping_add(last(5)).rotate_right(19).wrapping_add(113);
 
-    // The last 20 bytes went in above, so a block that would end the item exactly is left out.
+    // The last 20 bytes went in above, so a block that ends exactly at the end of the item is left out.
     for block in 0..len.saturating_sub(1) / 20 {
         let [a, b, c, d, e] = [0, 4, 8, 12, 16].map(|offset| u32_at(item, 20 * block + offset));
         h = stir(d, h.wrapping_add(a)).wrapping_add(e);

@@ -1,6 +1,6 @@
-//! Little-endian words out of a byte slice, at any offset and past any end.
+//! Little-endian words from a byte slice, at any offset.
 //!
-//! Every function here is total: bytes that are not there read as zero, so no hash can panic on a short item.
+//! Every function here is total: missing bytes read as zero, so no hash can panic on a short item.
 
 /// The four bytes from `at` on; zero if they are not all there.
 #[inline]
@@ -14,7 +14,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// The first eight bytes; a shorter slice is filled up with zero bytes.
+/// The first eight bytes; a shorter slice is padded with zero bytes.
 ///
 /// Two overlapping reads instead of a loop: bits that both reads cover are the same bits, so `|` keeps them.
 #[inline]
@@ -32,7 +32,7 @@ pub(super) fn padded_u64(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The first four bytes; a shorter slice is filled up with zero bytes.
+/// The first four bytes; a shorter slice is padded with zero bytes.
 #[inline]
 pub(super) fn padded_u32(bytes: &[u8]) -> u32 {
     match bytes {

@@ -1,4 +1,4 @@
-//! The 32-bit hash of LevelDB's filter blocks, and RocksDB's dialect of it for its legacy ones.
+//! The 32-bit hash of LevelDB's filter blocks, and RocksDB's variant of it for its legacy ones.
 
 const M: u32 = 0xc6a4_a793;
 
@@ -11,7 +11,7 @@ pub fn leveldb(item: &[u8], seed: u32) -> u32 {
     hash(item, seed, u32::from)
 }
 
-/// RocksDB's function: tail bytes are signed, so values differ once one of the last `len % 4` is 0x80 or more.
+/// RocksDB's function: tail bytes are signed, so values differ if one of the last `len % 4` bytes is 0x80 or more.
 #[inline]
 pub fn rocksdb(item: &[u8], seed: u32) -> u32 {
     hash(item, seed, |byte| i32::from(byte as i8) as u32)

@@ -1,16 +1,15 @@
-//! The named hash functions: the ones other systems use, and so the ones to match bit for bit.
+//! The named hash functions: those that other systems use, matched bit for bit.
 //!
 //! ```text
 //! name ─▶ NamedHash ─▶ digest(item) ─▶ Digest            (chosen at run time)
 //!         murmur3::x64_128(item, seed) ─▶ [u64; 2]       (known when the code is written)
 //! ```
 //!
-//! Pick a function by name with [`NamedHash`], or call it straight from its family's module: no allocation,
-//! nothing to set up. Every function takes every length from zero up and none can panic. The values never
-//! change: each is tested against the program that defined it.
+//! Pick a function by name with [`NamedHash`], or call it directly from its family's module: no allocation, nothing to set
+//! up. Every function accepts every length from zero up, and none can panic. The values never change: each is tested against
+//! the program that defined it.
 //!
-//! They are for foreign formats and for data hashed elsewhere. None of them decides where the bits of a filter
-//! of our own land.
+//! They are for foreign formats and for data hashed elsewhere. Our own filters do not place their bits by them.
 
 mod city_core;
 mod digest;
@@ -55,27 +54,27 @@ pub use digest::Digest;
 pub enum NamedHash {
     /// [`murmur3::x86_32`], 32 bits.
     Murmur3X86_32 {
-        /// What the state starts from.
+        /// The initial state.
         seed: u32,
     },
     /// [`murmur3::x86_128`], 128 bits.
     Murmur3X86_128 {
-        /// What each quarter of the state starts from.
+        /// The initial value of each quarter of the state.
         seed: u32,
     },
     /// [`murmur3::x64_128`], 128 bits.
     Murmur3X64_128 {
-        /// What both halves of the state start from.
+        /// The initial value of both halves of the state.
         seed: u64,
     },
     /// [`murmur3::spark_x86_32`], 32 bits.
     SparkMurmur3X86_32 {
-        /// What the state starts from.
+        /// The initial state.
         seed: u32,
     },
     /// [`murmur3::cassandra_x64_128`], 128 bits.
     CassandraMurmur3X64_128 {
-        /// What both halves of the state start from.
+        /// The initial value of both halves of the state.
         seed: u64,
     },
     /// [`murmur2::murmur2_32`], 32 bits.
@@ -136,12 +135,12 @@ pub enum NamedHash {
     },
     /// [`spooky::hash32`], 32 bits.
     Spooky2_32 {
-        /// Widened, then given twice.
+        /// Widened, then used twice.
         seed: u32,
     },
     /// [`spooky::hash64`], 64 bits.
     Spooky2_64 {
-        /// Given twice.
+        /// Used twice.
         seed: u64,
     },
     /// [`spooky::hash128`], 128 bits.
@@ -210,7 +209,7 @@ pub enum NamedHash {
     Ripemd160,
 }
 
-/// Every function once, with the parameters its bare name stands for.
+/// Every function once, with the parameters that its bare name stands for.
 const ALL: [NamedHash; 40] = [
     NamedHash::Murmur3X86_32 { seed: 0 },
     NamedHash::Murmur3X86_128 { seed: 0 },
@@ -255,7 +254,7 @@ const ALL: [NamedHash; 40] = [
 ];
 
 impl NamedHash {
-    /// Every function once, with the parameters its bare name stands for.
+    /// Every function once, with the parameters that its bare name stands for.
     pub fn all() -> &'static [NamedHash] {
         &ALL
     }
@@ -309,12 +308,12 @@ impl NamedHash {
         }
     }
 
-    /// How wide the function's values are.
+    /// The width of the function's values in bits.
     pub fn bits(&self) -> u32 {
         self.name_and_bits().1
     }
 
-    /// The name that [`FromStr`] reads; it says nothing about seeds and keys.
+    /// The name that [`FromStr`] reads, without seed or key.
     pub fn name(&self) -> &'static str {
         self.name_and_bits().0
     }
@@ -379,7 +378,7 @@ impl FromStr for NamedHash {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseNamedHashError {
-    /// No function in [`NamedHash::all`] is called that.
+    /// No function in [`NamedHash::all`] has this name.
     UnknownName {
         /// The text that was given.
         name: String,

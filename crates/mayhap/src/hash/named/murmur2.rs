@@ -1,4 +1,4 @@
-//! MurmurHash2 (Austin Appleby): the generation before [`murmur3`](super::murmur3), still what RedisBloom uses.
+//! MurmurHash2 (Austin Appleby): the predecessor of [`murmur3`](super::murmur3), still used by RedisBloom.
 
 use super::le::{padded_u32, padded_u64};
 
@@ -29,14 +29,15 @@ pub fn murmur64a(item: &[u8], seed: u64) -> u64 {
     for block in blocks {
         hash = (hash ^ mixed(*block)).wrapping_mul(M_64);
     }
-    // Unlike murmur3's, an absent tail is not the same as a zero one: the multiplication counts.
+    // Unlike in murmur3, a missing tail differs from a zero one, because of the multiplication.
     if !tail.is_empty() {
         hash = (hash ^ padded_u64(tail)).wrapping_mul(M_64);
     }
     finished(hash)
 }
 
-/// [`murmur64a`] with `seed`, and once more with the outcome for a seed: RedisBloom's pair. Short items are read and mixed once for both.
+/// [`murmur64a`] with `seed`, and again with the result as the seed: RedisBloom's pair. Short items are read and mixed once for
+/// both.
 #[cfg(feature = "formats")]
 #[inline]
 pub(crate) fn murmur64a_twice(item: &[u8], seed: u64) -> [u64; 2] {
@@ -69,7 +70,7 @@ fn unrolled_twice<const N: usize>(blocks: [[u8; 8]; N], tail: &[u8], len: usize,
     [first, once(first)]
 }
 
-/// A block before it meets the hash.
+/// A block before it is combined with the hash.
 #[inline(always)]
 const fn mixed(block: [u8; 8]) -> u64 {
     let word = u64::from_le_bytes(block).wrapping_mul(M_64);

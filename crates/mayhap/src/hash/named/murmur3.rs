@@ -1,7 +1,7 @@
-//! MurmurHash3 (Austin Appleby), and the two dialects that filters in the wild depend on.
+//! MurmurHash3 (Austin Appleby), and the two variants that existing filters depend on.
 //!
 //! ```text
-//! item ─▶ whole blocks ─▶ scramble each word, stir it in ─▶ tail, zero-filled ─▶ length, final mix
+//! item ─▶ whole blocks ─▶ scramble each word, mix it in ─▶ tail, zero-padded ─▶ length, final mix
 //! ```
 //!
 //! | function | used by | differs in |
@@ -9,7 +9,7 @@
 //! | [`x86_32`] | Bitcoin's BIP-37 | |
 //! | [`x86_128`] | 32-bit programs | |
 //! | [`x64_128`] | Guava, Go's bits-and-blooms | |
-//! | [`spark_x86_32`] | Spark's `BloomFilter` | each tail byte is sign-extended and mixed as a block of its own |
+//! | [`spark_x86_32`] | Spark's `BloomFilter` | each tail byte is sign-extended and mixed as a separate block |
 //! | [`cassandra_x64_128`] | Cassandra | tail bytes are sign-extended before they are joined |
 
 use super::le::{padded_u32, padded_u64, u32_at, u64_at};
@@ -71,13 +71,13 @@ pub fn x86_128(item: &[u8], seed: u32) -> [u32; 4] {
 
 /// The 128-bit function for 64-bit machines, as `[h1, h2]`.
 ///
-/// The published code takes a 32-bit seed; Java programs start both halves from a 64-bit one, and the two
-/// agree where the seed fits 32 bits.
+/// The published code has a 32-bit seed; Java programs start both halves from a 64-bit one. The two agree if the seed fits in
+/// 32 bits.
 #[inline]
 pub fn x64_128(item: &[u8], seed: u64) -> [u64; 2] {
     let (blocks, tail) = item.as_chunks::<16>();
     let [mut h1, mut h2] = blocks.iter().fold([seed; 2], stir_128);
-    // Zero scrambles to zero, so these branches change no value; they spare whole-block items the wait.
+    // Zero scrambles to zero, so these branches change no value; they save time for items of whole blocks.
     if !tail.is_empty() {
         h1 ^= scramble_first(padded_u64(tail));
     }
@@ -87,8 +87,8 @@ pub fn x64_128(item: &[u8], seed: u64) -> [u64; 2] {
     finish_128([h1, h2], item.len() as u64)
 }
 
-/// [`x64_128`] with seed 0 of the item, and of the item with one more byte 1 behind it: the 256 bits Go's bits-and-blooms
-/// places items by. Whole blocks are stirred once for both.
+/// [`x64_128`] with seed 0 of the item, and of the item followed by a byte 1: the 256 bits from which Go's bits-and-blooms
+/// computes positions. Whole blocks are mixed once for both.
 #[cfg(feature = "formats")]
 #[inline]
 pub(crate) fn x64_256(item: &[u8]) -> [u64; 4] {
@@ -104,7 +104,7 @@ pub(crate) fn x64_256(item: &[u8]) -> [u64; 4] {
     [a, b, c, d]
 }
 
-/// Stirs in a last block that is not whole, filled up with zeroes.
+/// Mixes in an incomplete last block, padded with zeroes.
 #[cfg(feature = "formats")]
 #[inline]
 fn stir_tail([h1, h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
@@ -139,7 +139,7 @@ fn finish_32(mut hash: u32) -> u32 {
     hash ^ (hash >> 16)
 }
 
-/// How one 32-bit lane of [`x86_128`] scrambles its word and stirs it in.
+/// How one 32-bit lane of [`x86_128`] scrambles its word and mixes it in.
 struct Lane {
     before: u32,
     scramble: u32,
@@ -161,7 +161,7 @@ fn scramble_lane(lane: usize, word: u32) -> u32 {
     word.wrapping_mul(before).rotate_left(scramble).wrapping_mul(after)
 }
 
-/// The first lane takes the sum of all four; the others take that sum on top.
+/// The first lane gets the sum of all four; that sum is added to the others.
 #[inline]
 fn sum_lanes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
     let sum = a.wrapping_add(b).wrapping_add(c).wrapping_add(d);
@@ -204,7 +204,7 @@ fn finish_64(mut hash: u64) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// Up to eight bytes joined the way Java does it without masking: a byte of 0x80 or more flips all bits above.
+/// Up to eight bytes joined as in Java without masking: a byte of 0x80 or more flips all bits above.
 #[inline]
 fn signed_word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| (word << 8) ^ i64::from(byte as i8) as u64)
@@ -216,7 +216,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn both_halves_of_256_bits_are_what_they_say() {
+    fn both_halves_of_256_bits_are_those_of_the_plain_function() {
         let item: Vec<u8> = (0..100u32).map(|i| (i * 37 + 128) as u8).collect();
         for len in 0..item.len() {
             let longer: Vec<u8> = item[..len].iter().copied().chain([1]).collect();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn dialects_part_only_at_the_tail() {
+    fn the_variants_differ_only_in_the_tail() {
         let item: Vec<u8> = (0..64u32).map(|i| (i * 37 + 128) as u8).collect();
         for seed in [0, 1, 0x9747_b28c, u32::MAX] {
             for len in 0..item.len() {

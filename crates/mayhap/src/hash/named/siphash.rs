@@ -1,7 +1,7 @@
-//! SipHash (Aumasson and Bernstein): keyed, so that someone who does not know the key cannot forge collisions.
+//! SipHash (Aumasson and Bernstein): keyed, so that an attacker without the key cannot forge collisions.
 //!
-//! A key of 16 bytes is given as its two little-endian words. SipHash-2-4 is the published function and
-//! BIP-158's; SipHash-1-3 is the quicker one of many language runtimes.
+//! A key of 16 bytes is given as its two little-endian words. SipHash-2-4 is the published function and BIP-158's;
+//! SipHash-1-3 is the faster one of many language runtimes.
 
 use siphasher::{sip, sip128};
 

@@ -1,10 +1,10 @@
-//! SpookyHash V2 (Bob Jenkins): 128 bits, of which the narrower functions keep a part.
+//! SpookyHash V2 (Bob Jenkins): 128 bits; the narrower functions keep a part of them.
 //!
-//! Two machines under one name: items under 192 bytes run through four words, longer ones through twelve.
+//! It is two algorithms under one name: items under 192 bytes use four words of state, longer ones twelve.
 
 use super::le::{padded_u64, u64_at};
 
-/// Fills every state word that no seed fills.
+/// Fills every state word that has no seed.
 const FILLER: u64 = 0xdead_beef_dead_beef;
 /// Items this long or longer take the twelve-word path.
 const LONG_BYTES: usize = 192;
@@ -17,7 +17,7 @@ pub fn hash32(item: &[u8], seed: u32) -> u32 {
     hash64(item, u64::from(seed)) as u32
 }
 
-/// The first word of [`hash128`] with the seed given twice.
+/// The first word of [`hash128`] with the seed used twice.
 #[inline]
 pub fn hash64(item: &[u8], seed: u64) -> u64 {
     hash128(item, [seed, seed])[0]
@@ -53,7 +53,7 @@ fn short(item: &[u8], [seed1, seed2]: [u64; 2]) -> [u64; 2] {
     short_finish([a, b, c.wrapping_add(low), d.wrapping_add(high)])
 }
 
-/// Twelve turns; each takes one word as the pivot, the next round the four words.
+/// Twelve steps; each uses one word as the pivot, and the next round the four words.
 #[inline]
 fn short_mix([mut a, mut b, mut c, mut d]: [u64; 4]) -> [u64; 4] {
     for [for_c, for_d, for_a, for_b] in [[50, 52, 30, 41], [54, 48, 38, 37], [62, 34, 5, 36]] {
@@ -69,7 +69,7 @@ fn short_mix([mut a, mut b, mut c, mut d]: [u64; 4]) -> [u64; 4] {
     [a, b, c, d]
 }
 
-/// Eleven turns, the words one step apart each time; the first two words are the result.
+/// Eleven steps, shifted by one word each time; the first two words are the result.
 #[inline]
 fn short_finish(mut state: [u64; 4]) -> [u64; 2] {
     for (turn, rotation) in [15, 52, 26, 51, 28, 9, 47, 54, 32, 25, 63].into_iter().enumerate() {
@@ -90,7 +90,7 @@ fn long(item: &[u8], [seed1, seed2]: [u64; 2]) -> [u64; 2] {
     for block in blocks {
         long_mix(&mut state, block);
     }
-    // The tail makes one more block, zero-filled, its own length in the last byte.
+    // The tail is one more block, zero-padded, with its length in the last byte.
     let mut last = [0; BLOCK_BYTES];
     for (to, from) in last.iter_mut().zip(tail) {
         *to = *from;

@@ -6,8 +6,9 @@
 //!            times      times       folded      both ends inward  in two rounds    scrambled after every 1024
 //! ```
 //!
-//! It has the shape and the secret of the published [`xxh3_64`](super::xxhash::xxh3_64) but another last mixing step, other short inputs
-//! and lanes that do not cross: no input has the same value. Unlike the preview it comes from, it does not map the empty item to zero.
+//! It has the structure and the secret of the published [`xxh3_64`](super::xxhash::xxh3_64), but another last mixing step,
+//! other short inputs, and lanes that do not cross: no input has the same value. Unlike the preview it comes from, it does not
+//! map the empty item to zero.
 
 use super::le::{u32_at, u64_at};
 
@@ -37,9 +38,9 @@ const SECRET: [u8; 192] = [
     0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e,
 ];
 
-/// Bytes the eight lanes take at once.
+/// Bytes that the eight lanes read in one step.
 const STRIPE: usize = 64;
-/// Stripes between two scramblings: each begins 8 bytes further on in the secret, which has room for so many.
+/// Stripes between two scramblings. Each begins 8 bytes further in the secret, which has room for this many.
 const STRIPES_PER_BLOCK: usize = (SECRET.len() - STRIPE) / 8;
 
 /// XXPH3, 64 bits, without a seed.
@@ -61,7 +62,7 @@ fn secret(at: usize) -> u64 {
     u64_at(&SECRET, at)
 }
 
-/// Both halves of the product, laid over each other.
+/// The xor of both halves of the product.
 #[inline]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -74,7 +75,7 @@ fn avalanche(mut hash: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// 16 bytes of the item against 16 of the secret.
+/// 16 bytes of the item mixed with 16 of the secret.
 #[inline]
 fn mixed(item: &[u8], at: usize, secret_at: usize) -> u64 {
     folded(u64_at(item, at) ^ secret(secret_at), u64_at(item, at + 8) ^ secret(secret_at + 8))
@@ -82,7 +83,7 @@ fn mixed(item: &[u8], at: usize, secret_at: usize) -> u64 {
 
 fn up_to_3(item: &[u8]) -> u64 {
     let len = item.len();
-    // The middle byte of one is its only one; of two, the second.
+    // For one byte, the middle byte is that byte; for two, the second.
     let word = u32::from_le_bytes([item[0], item[len / 2], item[len - 1], len as u8]);
     avalanche(u64::from(word ^ u32_at(&SECRET, 0)).wrapping_mul(PRIME64_1))
 }
@@ -132,7 +133,7 @@ fn long(item: &[u8]) -> u64 {
             scramble(&mut lanes);
         }
     }
-    // The last bytes come as a whole stripe, most of which may have been taken before.
+    // The last bytes are read as a whole stripe, which may overlap with the stripes before it.
     if !rest.is_empty() {
         take(&mut lanes, &item[item.len() - STRIPE..], SECRET.len() - STRIPE - 7);
     }
@@ -165,7 +166,7 @@ fn scramble(lanes: &mut [u64; 8]) {
 mod tests {
     use super::*;
 
-    /// Printed by RocksDB 7.8.3, for the lengths about its blocks of 1024 bytes; shorter items have vectors of their own.
+    /// Printed by RocksDB 7.8.3, for lengths around its blocks of 1024 bytes. Shorter items have separate vectors.
     #[test]
     fn long_items_agree() {
         for (len, want) in [

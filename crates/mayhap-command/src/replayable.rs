@@ -1,41 +1,41 @@
-//! The world as one run of requests sees it: so that they can be run again.
+//! An environment that records what requests saw of the clock and of randomness, so that they can be replayed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::Environment;
 
-/// The time stands still for a run of requests, and what randomness they drew is remembered.
+/// An [`Environment`] whose clock stands still, and which records the random bytes that requests drew.
 #[derive(Debug)]
-pub struct Moment<'a> {
-    /// Milliseconds since 1970; 0: nobody asked yet.
+pub struct ReplayableEnvironment<'a> {
+    /// Milliseconds since 1970; 0 if the time was not read yet.
     ms: AtomicU64,
     chance: Chance<'a>,
-    /// What was drawn since it was last taken.
+    /// Random bytes drawn since the last [`take_drawn`](Self::take_drawn).
     drawn: Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
 enum Chance<'a> {
     Of(&'a dyn Environment),
-    /// What was drawn the first time.
+    /// Returns the random bytes that were drawn the first time.
     Again(Mutex<&'a [u8]>),
 }
 
-impl<'a> Moment<'a> {
-    /// At this time.
+impl<'a> ReplayableEnvironment<'a> {
+    /// At a given time.
     #[must_use]
     pub const fn new(ms: u64, environment: &'a dyn Environment) -> Self {
         Self::with(ms, Chance::Of(environment))
     }
 
-    /// When somebody first asks what time it is.
+    /// Reads the clock when a request first asks for the time.
     #[must_use]
     pub const fn lazy(environment: &'a dyn Environment) -> Self {
         Self::with(0, Chance::Of(environment))
     }
 
-    /// One that was before, with the randomness that was drawn then.
+    /// Replays a recorded time and recorded random bytes.
     #[must_use]
     pub const fn again(ms: u64, random: &'a [u8]) -> Self {
         Self::with(ms, Chance::Again(Mutex::new(random)))
@@ -45,19 +45,19 @@ impl<'a> Moment<'a> {
         Self { ms: AtomicU64::new(ms), chance, drawn: Mutex::new(Vec::new()) }
     }
 
-    /// What was drawn since this was last asked.
+    /// Takes the random bytes drawn since the last call.
     pub fn take_drawn(&self) -> Vec<u8> {
         self.drawn.lock().map(|mut drawn| std::mem::take(&mut *drawn)).unwrap_or_default()
     }
 
-    /// The time, if it was given or somebody asked.
+    /// The time, if it was given or was read.
     #[must_use]
     pub fn asked_ms(&self) -> Option<u64> {
         Some(self.ms.load(Relaxed)).filter(|ms| *ms > 0)
     }
 }
 
-impl Environment for Moment<'_> {
+impl Environment for ReplayableEnvironment<'_> {
     fn now_ms(&self) -> u64 {
         match (self.ms.load(Relaxed), &self.chance) {
             (0, Chance::Of(environment)) => {
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock and a die that never say the same twice.
+    /// A clock and a random source that never return the same value twice.
     #[derive(Debug, Default)]
     struct Restless(AtomicU8);
 
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_once_is_seen_again() {
+    fn a_replay_sees_the_recorded_time_and_random_bytes() {
         let restless = Restless::default();
-        let moment = Moment::lazy(&restless);
+        let moment = ReplayableEnvironment::lazy(&restless);
         assert_eq!(moment.asked_ms(), None);
         let (ms, mut first, mut second) = (moment.now_ms(), [0; 3], [0; 2]);
         moment.random(&mut first);
@@ -119,7 +119,7 @@ mod tests {
         let drawn = moment.take_drawn();
         assert_eq!((drawn.len(), moment.take_drawn().len()), (5, 0));
 
-        let again = Moment::again(ms, &drawn);
+        let again = ReplayableEnvironment::again(ms, &drawn);
         let mut all = [0; 5];
         again.random(&mut all);
         assert_eq!((again.now_ms(), all[..3] == first, all[3..] == second), (ms, true, true));

@@ -1,4 +1,4 @@
-//! Members and non-members: the items that are in, and those that are not but look alike.
+//! The sample: members, and non-members that look like them.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,20 @@ use crate::hashed_already::HashedAlready;
 use crate::input::InputArgs;
 use crate::progress::Progress;
 
-/// One item in so many is held back.
+/// One item in this many is held back as a non-member.
 const HELD_BACK: u64 = 10;
-/// The rate is judged on enough non-members for so many wrong answers, if there can be so many.
+/// The number of non-members is chosen to expect this many false positives, within the limits below.
 const WRONG_ANSWERS: f64 = 1_000.0;
-/// At least so many non-members are asked about, and at most.
+/// The fewest and the most non-members to look up.
 const FEWEST_NON_MEMBERS: usize = 20_000;
 const MOST_NON_MEMBERS: usize = 2_000_000;
-/// Bytes an item takes besides its own: where it begins, the set that knows it, and its share of some twenty filters and of
-/// what building them takes.
+/// Bytes per item besides its own: its end offset, its entry in the set of known hashes, and its share of about twenty filters
+/// and of what building them takes.
 const BESIDES: u64 = 100;
-/// Seeds of the hashes that choose, unlike those of the filters.
+/// The hash that selects items; its seed differs from those of the filters.
 const CHOOSING: HashScheme = HashScheme::fast(0x9e37_79b9_7f4a_7c15);
 
-/// Items, one behind the other.
+/// Items, stored contiguously.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
@@ -54,7 +54,7 @@ impl Arena {
         self.ends.clear();
     }
 
-    /// Memory it takes, and what is made of it will.
+    /// The memory of the items and of what is built from them.
     fn weight(&self) -> u64 {
         self.bytes.len() as u64 + BESIDES * self.len() as u64
     }
@@ -62,28 +62,28 @@ impl Arena {
 
 /// Where the items came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// Read: so many records, of whose distinct items one in `sampled` was kept.
+pub(super) enum SampleOrigin {
+    /// Read from input; of the distinct items, one in `sampled` was kept.
     Read { records: u64, sampled: u64 },
-    /// Made up.
+    /// Generated.
     Generated,
 }
 
-/// Who is in, and who is not.
+/// Members and non-members.
 #[derive(Debug)]
-pub(super) struct People {
-    pub(super) origin: Origin,
+pub(super) struct Sample {
+    pub(super) origin: SampleOrigin,
     pub(super) members: Arena,
-    /// None of them is a member, none is there twice.
+    /// Distinct items, none of which is a member.
     pub(super) non_members: Arena,
-    /// How many of the non-members, the last ones, are altered members.
+    /// How many of the non-members are altered members; they come last.
     pub(super) altered: usize,
-    /// The lowest and the highest, where all are integers.
+    /// The lowest and the highest number, if all items are integers.
     range: Option<(u64, u64)>,
 }
 
-impl People {
-    fn new(origin: Origin, members: Arena, non_members: Arena, altered: usize) -> Self {
+impl Sample {
+    fn new(origin: SampleOrigin, members: Arena, non_members: Arena, altered: usize) -> Self {
         let mut range = None;
         for item in members.iter().chain(non_members.iter().take(non_members.len() - altered)) {
             let Some(number) = number(item) else {
@@ -96,7 +96,7 @@ impl People {
         Self { origin, members, non_members, altered, range }
     }
 
-    /// What the items are like.
+    /// The shape of the items.
     pub(super) fn shape(&self) -> ItemShape {
         if let Some((low, high)) = self.range {
             return ItemShape::IntegerRange { low, high };
@@ -106,20 +106,20 @@ impl People {
     }
 }
 
-/// The number an item is, if it is written as numbers are.
+/// The number that an item spells, if it is in canonical decimal form.
 pub(super) fn number(item: &[u8]) -> Option<u64> {
     let plain = item.iter().all(u8::is_ascii_digit) && (item.len() == 1 || item.first() != Some(&b'0'));
     plain.then(|| std::str::from_utf8(item).ok()?.parse().ok()).flatten()
 }
 
-/// The items of the input. Where they take more than `memory`, one in two of them is forgotten, chosen by their hashes, again
-/// and again: what stays is a fair sample of the distinct items, whatever their order and however often each came.
+/// Reads the items of the input. Whenever they take more than `memory`, half of them are dropped, chosen by their hashes. The rest is a
+/// fair sample of the distinct items, in any order and with any number of duplicates.
 pub(super) fn read(
     input: &InputArgs,
     fpr: f64,
     memory: u64,
     progress: &Progress,
-) -> Result<People, CliError> {
+) -> Result<Sample, CliError> {
     let mut blocks = input.open(progress)?;
     let (mut items, mut known) = (Arena::default(), Known::default());
     let (mut records, mut sampled) = (0_u64, 1_u64);
@@ -145,18 +145,18 @@ pub(super) fn read(
         let what = if records == 0 {
             "no items to measure with: the input is empty".into()
         } else {
-            format!("--memory: {} are too few for a single item", say::bytes(memory))
+            format!("--memory: {} is not enough for a single item", say::bytes(memory))
         };
         return Err(CliError::Usage(what));
     }
-    let (members, mut non_members) = parted(&items);
+    let (members, mut non_members) = split(&items);
     drop(items);
     let altered = alter(&members, &mut non_members, &mut known, wanted(fpr));
-    Ok(People::new(Origin::Read { records, sampled }, members, non_members, altered))
+    Ok(Sample::new(SampleOrigin::Read { records, sampled }, members, non_members, altered))
 }
 
-/// Members and non-members that nobody has to read.
-pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, CliError> {
+/// Generates members and non-members.
+pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<Sample, CliError> {
     let non_members = wanted(fpr) as u64;
     let needed = (items + non_members).saturating_mul(BESIDES + GENERATED_LEN as u64);
     if items == 0 {
@@ -164,7 +164,7 @@ pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, Cli
     }
     if needed > memory {
         let what = format!(
-            "--items: {} and their filters take about {}, limit is {} (--memory)",
+            "--items: {} and their filters take about {}, the limit is {} (--memory)",
             say::items(items),
             say::bytes(needed),
             say::bytes(memory)
@@ -176,18 +176,18 @@ pub(super) fn generated(items: u64, fpr: f64, memory: u64) -> Result<People, Cli
         range.for_each(|number| arena.push(&generate(number)));
         arena
     };
-    Ok(People::new(Origin::Generated, some(0..items), some(items..items + non_members), 0))
+    Ok(Sample::new(SampleOrigin::Generated, some(0..items), some(items..items + non_members), 0))
 }
 
 const GENERATED_LEN: usize = 16;
 
-/// Sixteen hexadecimal digits, which look random, and differ for all numbers.
+/// Sixteen hexadecimal digits that look random and are distinct for distinct numbers.
 fn generate(number: u64) -> [u8; GENERATED_LEN] {
     let mixed = mixed(number);
     std::array::from_fn(|place| b"0123456789abcdef"[(mixed >> (60 - 4 * place)) as usize & 15])
 }
 
-/// Another number, in steps that can all be undone: no two numbers meet.
+/// A bijection: every step can be undone, so distinct numbers stay distinct.
 const fn mixed(number: u64) -> u64 {
     let first = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let second = (first ^ (first >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -195,17 +195,17 @@ const fn mixed(number: u64) -> u64 {
     third ^ (third >> 31)
 }
 
-/// How many non-members it takes to judge a rate.
+/// The number of non-members needed to measure a rate.
 fn wanted(fpr: f64) -> usize {
     ((WRONG_ANSWERS / fpr) as usize).clamp(FEWEST_NON_MEMBERS, MOST_NON_MEMBERS)
 }
 
-/// Two independent hashes in one: the low half tells items apart, the high half chooses among them.
+/// Two independent hashes in one: the low half identifies items, the high half selects them.
 fn chosen_by(item: &[u8]) -> u64 {
     CHOOSING.hash(item).to_u128() as u64
 }
 
-/// Not among the one in `sampled` (a power of two) that is kept.
+/// Whether an item is not among the one in `sampled` (a power of two) that is kept.
 const fn sampled_out(hash: u64, sampled: u64) -> bool {
     hash >> 32 & (sampled - 1) != 0
 }
@@ -216,8 +216,8 @@ fn halved(items: &Arena, sampled: u64) -> Arena {
     kept
 }
 
-/// One in ten, chosen by its hash, is a non-member from now on; no one where there are too few to part.
-fn parted(items: &Arena) -> (Arena, Arena) {
+/// Holds back one item in ten as a non-member, chosen by its hash; none if there are too few items.
+fn split(items: &Arena) -> (Arena, Arena) {
     let (mut members, mut non_members) = (Arena::default(), Arena::default());
     let few = (items.len() as u64) < 2 * HELD_BACK;
     for item in items.iter() {
@@ -227,10 +227,10 @@ fn parted(items: &Arena) -> (Arena, Arena) {
     (members, non_members)
 }
 
-/// Adds altered members until there are `wanted` non-members, or no more come. Says how many.
+/// Adds altered members until there are `wanted` non-members or the attempts run out. Returns how many were added.
 fn alter(members: &Arena, non_members: &mut Arena, known: &mut Known, wanted: usize) -> usize {
     let held_back = non_members.len();
-    // Few members are altered again and again, and more each time.
+    // If members are few, each is altered several times, with more changes each time.
     let tries = 4 * wanted.saturating_sub(held_back);
     let mut altered = Vec::new();
     for turn in 0..tries {
@@ -247,7 +247,7 @@ fn alter(members: &Arena, non_members: &mut Arena, known: &mut Known, wanted: us
     non_members.len() - held_back
 }
 
-/// Some characters become others of the same sort; short items get longer, for there are too few of their length.
+/// Replaces some characters with others of the same class. Short items are extended, because there are too few of their length.
 fn change(item: &mut Vec<u8>, characters: usize, turn: u64) {
     const DIGITS: &[u8] = b"0123456789";
     const SMALL: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
@@ -260,7 +260,7 @@ fn change(item: &mut Vec<u8>, characters: usize, turn: u64) {
         let choice = mixed(turn << 8 ^ character);
         let place = (choice >> 32) as usize % item.len();
         let other = (choice & 0xffff_ffff) as usize;
-        // No number begins with 0.
+        // Numbers do not begin with 0.
         item[place] = match item[place] {
             b'0'..=b'9' if place == 0 => DIGITS[1 + other % 9],
             b'0'..=b'9' => DIGITS[other % 10],
@@ -270,7 +270,7 @@ fn change(item: &mut Vec<u8>, characters: usize, turn: u64) {
     }
 }
 
-/// Hashes of items, which need no hashing.
+/// A set of hashes, which are not hashed again.
 type Known = HashSet<u64, HashedAlready>;
 
 #[cfg(test)]
@@ -290,10 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_is_held_back_and_nobody_is_both() {
+    fn a_tenth_is_held_back_and_no_item_is_in_both_groups() {
         let items = arena((0..50_000).map(|number| format!("https://example.org/{number}")));
         let mut known: Known = items.iter().map(chosen_by).collect();
-        let (members, mut non_members) = parted(&items);
+        let (members, mut non_members) = split(&items);
         assert_eq!(members.len() + non_members.len(), items.len());
         assert!((4_600..5_400).contains(&non_members.len()), "{}", non_members.len());
         let altered = alter(&members, &mut non_members, &mut known, 20_000);
@@ -301,7 +301,7 @@ mod tests {
         assert!(altered > 14_000);
         let inside: HashSet<&[u8]> = members.iter().collect();
         let outside: HashSet<&[u8]> = non_members.iter().collect();
-        assert_eq!(outside.len(), non_members.len(), "no non-member twice");
+        assert_eq!(outside.len(), non_members.len(), "duplicate non-members");
         assert!(inside.is_disjoint(&outside));
     }
 
@@ -313,14 +313,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_from_what_only_looks_like_one() {
+    fn only_canonical_decimals_are_numbers() {
         assert_eq!([number(b"0"), number(b"120")], [Some(0), Some(120)]);
         for item in [&b""[..], b"007", b"-1", b"1.5", b"99999999999999999999", b" 1"] {
             assert_eq!(number(item), None, "{}", String::from_utf8_lossy(item));
         }
-        let people = People::new(Origin::Generated, arena(["7".into(), "12".into()]), arena(["3".into()]), 0);
-        assert_eq!(people.shape(), ItemShape::IntegerRange { low: 3, high: 12 });
-        let people = People::new(Origin::Generated, arena(["7".into(), "x".into()]), Arena::default(), 0);
-        assert_eq!(people.shape(), ItemShape::Bytes { typical_len: 1 });
+        let sample =
+            Sample::new(SampleOrigin::Generated, arena(["7".into(), "12".into()]), arena(["3".into()]), 0);
+        assert_eq!(sample.shape(), ItemShape::IntegerRange { low: 3, high: 12 });
+        let sample =
+            Sample::new(SampleOrigin::Generated, arena(["7".into(), "x".into()]), Arena::default(), 0);
+        assert_eq!(sample.shape(), ItemShape::Bytes { typical_len: 1 });
     }
 }

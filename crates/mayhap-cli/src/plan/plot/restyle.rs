@@ -1,58 +1,58 @@
-//! From what plotters draws to what is shown: dashes, names, and text that can be read over lines.
+//! Turns the SVG of plotters into the final picture: dashes, names, and text that can be read over lines.
 //!
-//! Plotters' SVG knows no dashes and gives lines no names. So every line is drawn in a colour that is a number, `#FA` and then
-//! what it is part of and which it is, and is given its looks here.
+//! The SVG of plotters has no dashes and no names of lines. So every line is drawn in a colour that encodes its part and its index:
+//! `#FA`, then both. This module replaces these colours with the final style.
 
 use std::fmt::Write;
 
 use mayhap::BlockedLayout;
 use mayhap::advise::Structure;
 
-/// The first byte of every colour that is a number; none that is meant to be seen begins with it.
+/// The first byte of every colour that encodes a line. No visible colour begins with it.
 const MARK: u8 = 0xFA;
 
-/// What a line is part of.
+/// The part of the picture that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The chart of rate by fill.
+pub(super) enum PlotPart {
+    /// The chart of rate by load.
     Fill,
-    /// A point in the same.
+    /// A point in that chart.
     Point,
-    /// The end of a line in the same.
+    /// The end of a line in that chart.
     End,
     /// The chart of size by rate.
     Size,
     Legend,
-    /// The least any filter takes.
+    /// The information-theoretic minimum.
     Bound,
-    /// From a line to its name.
+    /// A link from a line to its name.
     Leader,
-    /// What was chosen.
+    /// The recommended structure.
     Chosen,
-    /// Words among lines.
+    /// Text among lines.
     Note,
 }
 
-const PARTS: [Part; 9] = [
-    Part::Fill,
-    Part::Point,
-    Part::End,
-    Part::Size,
-    Part::Legend,
-    Part::Bound,
-    Part::Leader,
-    Part::Chosen,
-    Part::Note,
+const PARTS: [PlotPart; 9] = [
+    PlotPart::Fill,
+    PlotPart::Point,
+    PlotPart::End,
+    PlotPart::Size,
+    PlotPart::Legend,
+    PlotPart::Bound,
+    PlotPart::Leader,
+    PlotPart::Chosen,
+    PlotPart::Note,
 ];
 
-/// The colour that says which line it is.
-pub(super) fn mark(part: Part, structure: usize) -> [u8; 3] {
+/// The colour that encodes a line.
+pub(super) fn mark(part: PlotPart, structure: usize) -> [u8; 3] {
     let part = PARTS.iter().position(|other| *other == part).unwrap_or_default();
     [MARK, part as u8, structure as u8]
 }
 
-/// Colours that can be told apart with any eyes, by family; dashes within a family. Lines that run into each other, as those of
-/// bloom and counting-bloom or of cuckoo and quotient, have different colours, and dashes where the other is solid.
+/// Colours that colour-blind readers can tell apart, by family; dashes within a family. Lines that run close together, such as bloom
+/// and counting-bloom or cuckoo and quotient, have different colours, and one of them is dashed.
 fn look(structure: Structure) -> (&'static str, &'static str) {
     const SOLID: &str = "";
     const DASHES: &str = "9 5";
@@ -80,13 +80,13 @@ fn look(structure: Structure) -> (&'static str, &'static str) {
     }
 }
 
-/// Is its line solid? Those are drawn first, so that dashes show on them.
+/// Whether its line is solid. Solid lines are drawn first, so that dashed ones show on them.
 pub(super) fn is_solid(structure: Structure) -> bool {
     look(structure).1.is_empty()
 }
 
-/// `svg` as it is shown, `size` pixels large.
-pub(super) fn dress(svg: &str, size: (u32, u32), title: &str) -> String {
+/// The final picture, `size` pixels large.
+pub(super) fn restyle(svg: &str, size: (u32, u32), title: &str) -> String {
     let mut dressed = String::with_capacity(svg.len() * 5 / 4);
     for line in svg.lines() {
         if line.starts_with("<svg ") {
@@ -99,11 +99,11 @@ pub(super) fn dress(svg: &str, size: (u32, u32), title: &str) -> String {
     dressed
 }
 
-/// The same drawing, shown in so many pixels, with a title for those who cannot see it.
+/// The `<svg>` element with its size in pixels, and a title for screen readers.
 fn head(dressed: &mut String, line: &str, (width, height): (u32, u32), title: &str) {
     let view = line.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
     let title = escaped(title);
-    // To write to a string always succeeds.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         dressed,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"{view}\" role=\"img\">\n\
@@ -118,32 +118,32 @@ fn element(dressed: &mut String, line: &str) {
         return;
     };
     let (colour, dashes) = match part {
-        Part::Bound => ("#222222", "5 4"),
-        Part::Chosen | Part::Note => ("#222222", ""),
+        PlotPart::Bound => ("#222222", "5 4"),
+        PlotPart::Chosen | PlotPart::Note => ("#222222", ""),
         _ => structure.map_or(("#222222", ""), look),
     };
     let mut line = line.replace(&marked, colour);
-    // The drawing is larger than what is shown, and so are its dashes.
+    // The drawing is larger than the picture, and so are its dashes.
     let dashes = dashes.split_whitespace().filter_map(|length| length.parse::<f64>().ok());
     let dashes: Vec<String> = dashes.map(|length| format!("{}", length * 4.0)).collect();
     let is_line = line.starts_with("<polyline");
     let mut more = String::new();
-    if is_line && part != Part::Leader && !dashes.is_empty() {
+    if is_line && part != PlotPart::Leader && !dashes.is_empty() {
         more += &format!(" stroke-dasharray=\"{}\"", dashes.join(" "));
     }
     if is_line {
         more += " stroke-linejoin=\"round\"";
     }
     let chart = match part {
-        Part::Fill | Part::Point => Some("fill"),
-        Part::Size => Some("size"),
+        PlotPart::Fill | PlotPart::Point => Some("fill"),
+        PlotPart::Size => Some("size"),
         _ => None,
     };
     let name = structure.map(Structure::name).filter(|_| chart.is_some());
     if let (Some(chart), Some(name)) = (chart, name) {
         more += &format!(" id=\"{chart}-{}\"", name.replace(' ', "-"));
     }
-    if part == Part::Note {
+    if part == PlotPart::Note {
         more += " stroke=\"#FFFFFF\" stroke-width=\"16\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
     }
     match (name, line.strip_suffix("/>")) {
@@ -159,8 +159,8 @@ fn element(dressed: &mut String, line: &str) {
     }
 }
 
-/// What the colour that is a number says, and the colour.
-fn marked(line: &str) -> Option<(Part, Option<Structure>, String)> {
+/// Decodes a colour that encodes a line; returns the line and the colour.
+fn marked(line: &str) -> Option<(PlotPart, Option<Structure>, String)> {
     let at = line.find(&format!("\"#{MARK:02X}"))? + 1;
     let colour = line.get(at..at + 7)?;
     let byte = |from: usize| usize::from_str_radix(&colour[from..from + 2], 16).ok();
@@ -186,16 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn marks_become_looks_and_names() {
+    fn encoded_colours_become_styles_and_names() {
         let bloom = Structure::all().position(|structure| structure == Structure::ScalableBloom).unwrap();
-        let [red, green, blue] = mark(Part::Size, bloom);
+        let [red, green, blue] = mark(PlotPart::Size, bloom);
         let line = format!("<polyline stroke=\"#{red:02X}{green:02X}{blue:02X}\" points=\"0,0 1,1\"/>");
-        let svg = dress(&line, (10, 10), "");
+        let svg = restyle(&line, (10, 10), "");
         assert_eq!(
             svg,
             "<polyline stroke=\"#0072B2\" points=\"0,0 1,1\" stroke-dasharray=\"44 16 10 16\" stroke-linejoin=\"round\" \
              id=\"size-scalable-bloom\"><title>scalable-bloom</title></polyline>\n"
         );
-        assert_eq!(dress("#FA0000 is a colour", (1, 1), ""), "#FA0000 is a colour\n", "words stay words");
+        assert_eq!(restyle("#FA0000 is a colour", (1, 1), ""), "#FA0000 is a colour\n", "words stay words");
     }
 }

@@ -1,28 +1,29 @@
-//! What a server says it is: alone or in a cluster, a master or a replica. Pure.
+//! The role of a server: single or in a cluster, master or replica. No I/O.
 
 use redis::{Cmd, Value};
 
-/// What a server says it is; `None`, where it does not say.
+/// The role of a server. Fields are `None` if the server does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct NodeRole {
     pub(super) is_clustered: Option<bool>,
     is_replica: Option<bool>,
-    /// Does it hear from its master?
+    /// Is it connected to its master?
     is_following: bool,
-    /// What a master and the replicas that follow it have in common, and others have not.
+    /// The replication id, which a master and its replicas share.
     history: Option<String>,
 }
 
-/// The questions to which [`Standing::read`] has the answers.
+/// The commands whose replies [`NodeRole::read`] takes.
 ///
-/// Every user may say `HELLO`, and it is answered by a server that still loads its data; `INFO` may be forbidden. Servers before Redis 6 know `INFO` alone.
+/// Every user may send `HELLO`, and a server answers it even while it loads its data. `INFO` may be denied.
+/// Servers before Redis 6 have only `INFO`.
 pub(super) fn questions() -> [Cmd; 3] {
     let info = |section: &str| redis::cmd("INFO").arg(section).take();
     [redis::cmd("HELLO"), info("cluster"), info("replication")]
 }
 
-impl Standing {
-    /// What the answers to [`questions`] say.
+impl NodeRole {
+    /// Reads the replies to [`questions`].
     pub(super) fn read(answers: &[Value]) -> Self {
         let hello = |name: &str| answers.first().and_then(|hello| field_of_hello(hello, name));
         let info = |at: usize, name: &str| answers.get(at).and_then(|info| field_of_info(info, name));
@@ -36,7 +37,8 @@ impl Standing {
         }
     }
 
-    /// Is it a replica outside of a cluster? Such a one answers whatever it is asked, however late it is; in a cluster it sends on to its master.
+    /// Is it a replica outside a cluster? Such a replica answers every request, however stale it is. In a
+    /// cluster it redirects to its master.
     pub(super) fn is_lone_replica(&self) -> bool {
         self.is_replica == Some(true) && self.is_clustered != Some(true)
     }
@@ -48,7 +50,7 @@ impl Standing {
     }
 }
 
-/// A field of the reply to `HELLO`, which is a map or the same as a list.
+/// A field of the reply to `HELLO`, which is a map, or a list with the same contents.
 fn field_of_hello(reply: &Value, name: &str) -> Option<String> {
     let is_it = |key: &Value| text(key).is_some_and(|key| key == name);
     match reply {
@@ -67,7 +69,7 @@ fn field_of_info(reply: &Value, name: &str) -> Option<String> {
     values.next().map(|value| value.trim_end().to_owned())
 }
 
-/// A reply of text.
+/// The text of a reply.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -96,11 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_says_it_is_heard() {
+    fn the_role_is_read_from_hello_or_info() {
         let nothing = || Value::Nil;
         let said = |answers: [Value; 3]| {
-            let standing = Standing::read(&answers);
-            (standing.is_clustered, standing.is_replica)
+            let role = NodeRole::read(&answers);
+            (role.is_clustered, role.is_replica)
         };
         let pairs = [("mode", "cluster"), ("role", "replica")].map(|(name, value)| (bulk(name), bulk(value)));
         let cluster = |number: u8| bulk(&format!("# Cluster\r\ncluster_enabled:{number}\r\n"));
@@ -109,23 +111,23 @@ mod tests {
         assert_eq!(said([nothing(), cluster(1), replication("slave", "7a")]), (Some(true), Some(true)));
         assert_eq!(said([nothing(), cluster(0), replication("master", "7a")]), (Some(false), Some(false)));
         assert_eq!(said([nothing(), nothing(), nothing()]), (None, None));
-        assert_eq!(Standing::read(&[]), Standing::default());
-        assert_eq!(Standing::read(&[Value::Array(vec![bulk("mode")])]), Standing::default());
+        assert_eq!(NodeRole::read(&[]), NodeRole::default());
+        assert_eq!(NodeRole::read(&[Value::Array(vec![bulk("mode")])]), NodeRole::default());
     }
 
     #[test]
-    fn a_replica_follows_the_master_whose_history_it_has() {
-        let standing =
-            |mode: &str, role: &str, info: Value| Standing::read(&[hello(mode, role), Value::Nil, info]);
-        let master = standing("standalone", "master", replication("master", "7a"));
-        let replica = standing("standalone", "replica", replication("slave", "7a"));
+    fn a_replica_follows_the_master_with_the_same_replication_id() {
+        let role =
+            |mode: &str, role: &str, info: Value| NodeRole::read(&[hello(mode, role), Value::Nil, info]);
+        let master = role("standalone", "master", replication("master", "7a"));
+        let replica = role("standalone", "replica", replication("slave", "7a"));
         assert!(replica.is_lone_replica() && replica.follows(&master) && !master.follows(&master));
-        let other = standing("standalone", "replica", replication("slave", "7b"));
+        let other = role("standalone", "replica", replication("slave", "7b"));
         assert!(other.is_lone_replica() && !other.follows(&master));
         let cut_off = bulk("role:slave\r\nmaster_link_status:down\r\nmaster_replid:7a\r\n");
-        assert!(!standing("standalone", "replica", cut_off).follows(&master));
-        let secret = standing("standalone", "replica", Value::Nil);
-        assert!(secret.is_lone_replica() && !secret.follows(&standing("standalone", "master", Value::Nil)));
-        assert!(!standing("cluster", "replica", replication("slave", "7a")).is_lone_replica());
+        assert!(!role("standalone", "replica", cut_off).follows(&master));
+        let secret = role("standalone", "replica", Value::Nil);
+        assert!(secret.is_lone_replica() && !secret.follows(&role("standalone", "master", Value::Nil)));
+        assert!(!role("cluster", "replica", replication("slave", "7a")).is_lone_replica());
     }
 }
