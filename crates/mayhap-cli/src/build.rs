@@ -27,7 +27,7 @@ use mayhap::codec::format::Format;
 use mayhap::{Filter, HashScheme, ItemEncoding};
 
 use self::choice::{Choice, choose};
-use self::report::Report;
+use self::report::BuildReport;
 use crate::Verdict;
 use crate::error::CliError;
 use crate::in_order;
@@ -198,7 +198,7 @@ impl Build {
         };
         let bytes = target.save(&built.filter, built.format, &[], &progress)?;
         drop(progress);
-        let report = Report::new(&built, target.name(), bytes, started.elapsed());
+        let report = BuildReport::new(&built, target.name(), bytes, started.elapsed());
         if !self.quiet {
             if let Some(why) = built.why.as_deref().filter(|_| known.is_none()) {
                 self.say(why);

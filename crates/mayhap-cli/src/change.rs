@@ -14,7 +14,7 @@ use mayhap::codec::format::Format;
 use mayhap::file::Backing;
 use mayhap::{Filter, InsertError, ItemHash, Kind, RemoveError};
 
-use self::report::{Changed, Report};
+use self::report::{ChangeReport, Changed};
 use crate::Verdict;
 use crate::error::CliError;
 use crate::file_lock::FileLock;
@@ -262,7 +262,7 @@ impl ChangeArgs {
             _ => target.save_view(&filter, format, &attached, backing.as_slice(), &progress)?,
         };
         drop(progress);
-        let report = Report::new(&filter, target.name(), read, changed, bytes, started.elapsed());
+        let report = ChangeReport::new(&filter, target.name(), read, changed, bytes, started.elapsed());
         if !self.quiet {
             self.input.warn_of_skipped();
             report.warnings().for_each(output::warn);

@@ -150,8 +150,10 @@ impl Merge {
                     merged = Some(Merged { filter, format, backing, items });
                 }
                 Some(Merged { format, .. }) if *format != next_format => {
-                    let what =
-                        format!("is a {next_format} file, but {} is {format}", self.filters[0].display());
+                    let what = format!(
+                        "is a {next_format} file, but {} is a {format} file",
+                        self.filters[0].display()
+                    );
                     return Err(self.cli_error(path, what));
                 }
                 Some(merged) => {

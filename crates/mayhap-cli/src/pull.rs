@@ -132,7 +132,7 @@ impl Pull {
             output::to_stdout(|out, _| output::json(out, &report))?;
         } else if !self.quiet {
             output::tell(format_args!(
-                "{}: {} in {} of {format}, from {}",
+                "{}: {}, {}, format {format}, from {}",
                 target.name(),
                 say::items(filter.inserted()),
                 say::bytes(bytes),

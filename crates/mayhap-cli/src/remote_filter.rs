@@ -176,7 +176,9 @@ impl Server {
                 CliError::Server { address, what } => {
                     CliError::Server { address, what: remote.with_ports(what) }
                 }
-                CliError::Unreachable { address, what } => CliError::Unreachable { address, what: remote.with_ports(what) },
+                CliError::Unreachable { address, what } => {
+                    CliError::Unreachable { address, what: remote.with_ports(what) }
+                }
                 error => error,
             }
         })?;

@@ -1,7 +1,7 @@
 //! `mayhap uniq`: writes every line once, in the order of first appearance.
 //!
 //! ```text
-//! Block ─▶ hashes ─▶ Memory: seen before? ─▶ Kept: runs of kept lines ─▶ standard output
+//! Block ─▶ hashes ─▶ Memory: seen before? ─▶ LineWriter: runs of kept lines ─▶ standard output
 //!                    (fingerprints or window)          └▶ suspects
 //! ```
 
@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use mayhap::{HashScheme, ItemHash};
 
-use self::keep::{Kept, Selection};
+use self::keep::{LineWriter, WantedLines};
 use self::memory::Memory;
-use self::report::{Report, ReportArgs};
+use self::report::{ReportArgs, UniqReport};
 use self::state::State;
 use self::suspects::Suspects;
 use self::window::WindowLength;
@@ -124,11 +124,11 @@ impl Uniq {
         let mut memory = self.memory(state.as_mut())?;
         let mut suspects = self.suspects.as_deref().map(Suspects::create).transpose()?;
         let selection = match () {
-            () if self.repeated => Selection::Repeated,
-            () if self.inverse => Selection::Dropped,
-            () => Selection::New,
+            () if self.repeated => WantedLines::Repeated,
+            () if self.inverse => WantedLines::Dropped,
+            () => WantedLines::New,
         };
-        let mut kept = Kept::new(selection, self.line_buffered)?;
+        let mut kept = LineWriter::new(selection, self.line_buffered)?;
         let progress = Progress::start(self.progress);
         let blocks = self.input.open(&progress)?;
         let read = read_all(blocks, self.threads(), &progress, &mut memory, &mut kept, suspects.as_mut());
@@ -150,7 +150,7 @@ impl Uniq {
         }
         drop(progress);
         self.report.warn_of_skipped(&self.input);
-        self.report.write(&Report::of(&memory, self, state.as_ref(), interrupted))?;
+        self.report.write(&UniqReport::of(&memory, self, state.as_ref(), interrupted))?;
         if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
 
@@ -223,7 +223,7 @@ impl Uniq {
             written => written?,
         }
         self.report.warn_of_skipped(&self.input);
-        self.report.write(&Report::of_counts(&counts, self, interrupted))?;
+        self.report.write(&UniqReport::of_counts(&counts, self, interrupted))?;
         if interrupted { Err(CliError::Interrupted) } else { Ok(()) }
     }
 }
@@ -234,7 +234,7 @@ fn read_all(
     threads: usize,
     progress: &Progress,
     memory: &mut Memory,
-    kept: &mut Kept,
+    kept: &mut LineWriter,
     mut suspects: Option<&mut Suspects>,
 ) -> Result<(), CliError> {
     let scheme = memory.scheme();
@@ -284,7 +284,7 @@ fn judge(
     first: usize,
     hashes: &[ItemHash],
     memory: &mut Memory,
-    kept: &mut Kept,
+    kept: &mut LineWriter,
     suspects: Option<&mut Suspects>,
 ) -> Result<(), CliError> {
     memory.judge(hashes)?;

@@ -225,7 +225,7 @@ fn errors_are_one_line() {
     assert!(error_line(&["bench", "/no/such/file"]).contains("cannot read /no/such/file: no such file"));
     assert!(error_line(&["bench", env!("CARGO_TARGET_TMPDIR")]).contains("directory"));
     assert!(error_line(&["bench", "--items", "0"]).contains("at least 1 item, got 0"));
-    assert!(error_line(&["bench", "--kinds", "bloom,sieve", &empty]).contains("no such kind"));
+    assert!(error_line(&["bench", "--kinds", "bloom,sieve", &empty]).contains("unknown kind"));
     assert!(error_line(&["bench", "--items", "5", &empty]).contains("--items"));
     assert!(
         error_line(&["bench", "--kinds", "bitmap", &file("word.txt", "word\n")])

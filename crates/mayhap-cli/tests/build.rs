@@ -256,7 +256,7 @@ fn without_a_kind_the_recommended_one_is_built_and_named() {
     let (_, said) = folder.run("build out.mayhap items.txt -f --quiet");
     assert_eq!(said, "");
     // Five thousand items are few enough for a hash set, which is not a filter.
-    assert!(folder.run("build out.mayhap items.txt -f").1.contains("would fit a hash-set of "));
+    assert!(folder.run("build out.mayhap items.txt -f").1.contains("for so small a set, a hash-set of "));
 }
 
 #[test]
@@ -305,7 +305,10 @@ fn more_items_than_stated_cause_a_warning_with_the_actual_rate() {
     folder.write("items.txt", members(14_000));
     let (_, said) = folder.run("build out.mayhap items.txt --items 10000 --kind bloom");
     let warning = said.lines().find(|line| line.starts_with("mayhap: warning: ")).expect(&said);
-    assert!(warning.starts_with("mayhap: warning: out.mayhap: told 10,000, got 13,"), "{warning}");
+    assert!(
+        warning.starts_with("mayhap: warning: out.mayhap: --items is 10,000, but there were at least 13,"),
+        "{warning}"
+    );
     let filter = folder.open("out.mayhap");
     keeps_its_word(&filter, "over capacity");
     let rate = mayhap::advise::say::rate(filter.expected_fpr());
@@ -556,7 +559,7 @@ fn invalid_arguments_are_reported_before_anything_is_read() {
     let said = folder.error_line("build x items.txt --kind blom");
     assert!(said.contains("'blom'") && said.contains("known kinds: bitmap, bloom, "), "{said}");
     let said = folder.error_line("build x --deletes items.txt");
-    assert!(said.contains("files stand before --deletes"), "{said}");
+    assert!(said.contains("put files before --deletes"), "{said}");
     assert!(folder.error_line("build x items.txt --fpr 1e-300 --items 10").starts_with("--fpr: "));
     assert!(folder.error_line("build x items.txt -j 0").contains("--threads"));
 }

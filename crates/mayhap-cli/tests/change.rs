@@ -235,7 +235,7 @@ fn a_filter_over_capacity_warns_or_rejects() {
     let warning = said.lines().next().unwrap();
     let over = "mayhap: warning: seen.mayhap: over capacity: made for 1,000 items, holds 1,9";
     assert!(warning.starts_with(over), "{said}");
-    assert!(warning.contains(&format!("answered mayhap at a rate of {rate}, not 1%")), "{said}");
+    assert!(warning.contains(&format!("the false-positive rate is {rate}, not 1%")), "{said}");
     assert_eq!(folder.run("add seen.mayhap more.txt --quiet"), "");
     folder.run("build seen.mayhap items.txt -f --kind cuckoo --items 1000");
     let said = folder.error_line("add seen.mayhap more.txt");
@@ -411,8 +411,8 @@ fn merged_filters_hold_the_items_of_all() {
     folder.run("build one.mayhap one.txt -f --kind gcs");
     folder.run("build two.mayhap two.txt -f --kind gcs");
     let said = folder.run("merge all.mayhap one.mayhap two.mayhap -f");
-    assert!(said.contains("mayhap: all.mayhap: gcs of 2 filters, 8,000 items, "), "{said}");
-    assert!(said.contains("at a rate of 1.98%, not 1%"), "{said}");
+    assert!(said.contains("mayhap: all.mayhap: gcs from 2 filters, 8,000 items, "), "{said}");
+    assert!(said.contains("the false-positive rate is 1.98%, not 1%"), "{said}");
     holds(&folder.open("all.mayhap"), 0..8_000);
 }
 
@@ -451,7 +451,10 @@ fn filters_that_cannot_be_merged_are_rejected_with_the_reason() {
             "fuse.mayhap fuse.mayhap",
             "fuse.mayhap: cannot be merged with fuse.mayhap: two filters of kind binary-fuse",
         ),
-        ("bloom.mayhap guava.bloom --items-as utf8", "guava.bloom: guava format, bloom.mayhap is mayhap"),
+        (
+            "bloom.mayhap guava.bloom --items-as utf8",
+            "guava.bloom: is a guava file, but bloom.mayhap is a mayhap file",
+        ),
         ("missing.mayhap bloom.mayhap", "cannot "),
     ] {
         let told = folder.error_line(&format!("merge out.mayhap {line}"));

@@ -123,7 +123,7 @@ fn every_kind_finds_its_members_and_answers_as_the_library_does() {
             (&Value::from(wrong.len()), &Value::from(non_members.len() - wrong.len()))
         );
         // The report estimates the false positives from the number of "no" answers.
-        let expected = counts["expected_wrong_maybe"].as_f64().unwrap();
+        let expected = counts["expected_wrong_mayhaps"].as_f64().unwrap();
         let rate = filter.expected_fpr();
         let model = (counts["no"].as_f64().unwrap() * rate / (1.0 - rate)).min(wrong.len() as f64);
         assert!((expected - model).abs() < 1e-6, "{name}: {expected} {model}");

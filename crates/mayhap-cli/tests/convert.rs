@@ -265,7 +265,7 @@ fn sniff_does_not_read_huge_files() {
     file.set_len(10 << 30).unwrap();
     let (code, out, _) = run(&folder, &["sniff", "huge"]);
     assert_eq!(code, 1);
-    assert!(out.contains("more than 1 GiB are not looked at closer"), "{out}");
+    assert!(out.contains("files larger than 1 GiB are not examined further"), "{out}");
     fs::remove_dir_all(&folder).unwrap();
 }
 

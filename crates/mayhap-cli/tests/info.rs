@@ -97,7 +97,14 @@ fn every_kind_is_described_with_the_numbers_of_the_library() {
             same("bits_per_item", filter.memory_bytes() as f64 * 8.0 / filter.capacity() as f64);
             assert!(run(&folder, &["info", path.to_str().unwrap()]).1.contains("bits per item"), "{name}");
         }
-        same("expected_fpr", filter.expected_fpr());
+        if facts["inserted_unknown"] == false {
+            same("fpr_from_count", filter.expected_fpr());
+        }
+        let from_fill = facts["fpr_from_fill"].as_f64().unwrap_or(0.0);
+        same("expected_fpr", filter.expected_fpr().max(from_fill));
+        if has_capacity && facts["inserted_unknown"] == false {
+            same("load", filter.inserted() as f64 / filter.capacity() as f64);
+        }
         assert_eq!(facts["memory_bytes"], filter.memory_bytes(), "{name}");
         assert_eq!(facts["file_bytes"], fs::metadata(&path).unwrap().len(), "{name}");
         described += 1;

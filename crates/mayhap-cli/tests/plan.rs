@@ -253,7 +253,7 @@ fn any_two_numbers_give_the_third() {
         (&Value::Null, &Value::Null, &Value::Null)
     );
     let note = nothing["notes"][0].as_str().unwrap();
-    assert!(note.contains("holds all items at an FPR of 12.8%, or 447,"), "{note}");
+    assert!(note.contains("holds all items at a rate of 12.8%, or 447,"), "{note}");
 }
 
 #[test]
@@ -283,7 +283,9 @@ fn invalid_arguments_are_one_line_and_exit_2() {
     for rate in ["0", "1", "1.5", "100%", "0/5"] {
         let said = error_line(&["plan", "--items", "1000", "--fpr", rate]);
         assert!(
-            said.contains(&format!("'{rate}' for '--fpr <RATE>': a rate lies between 0 and 1")),
+            said.contains(&format!(
+                "'{rate}' for '--fpr <RATE>': a rate must be greater than 0 and less than 1"
+            )),
             "{said}"
         );
     }
@@ -827,6 +829,6 @@ fn one_kind_is_priced_alone() {
     let text = answer("plan --items 1e6 --fpr 1% --kind bloom --deletes");
     assert!(text.contains("bloom does not meet these needs: cannot delete"), "{text}");
     assert!(
-        error_line(&["plan", "--items", "1e6", "--fpr", "1%", "--kind", "nonsense"]).contains("no such kind")
+        error_line(&["plan", "--items", "1e6", "--fpr", "1%", "--kind", "nonsense"]).contains("unknown kind")
     );
 }

@@ -339,7 +339,11 @@ mod tests {
         let outer = budget.promises();
         budget.admit(50).unwrap();
         let inner = budget.promises();
-        assert_eq!(budget.admit(51), Err(Refusal::OutOfMemory), "half of the memory is reserved by the outer request");
+        assert_eq!(
+            budget.admit(51),
+            Err(Refusal::OutOfMemory),
+            "half of the memory is reserved by the outer request"
+        );
         budget.admit(50).unwrap();
         drop(inner);
         budget.admit(50).unwrap();

@@ -1,4 +1,4 @@
-//! What an AOF has of a value when the host rewrites it without an RDB file in front: requests that make it.
+//! The requests that recreate a value when the host rewrites its AOF without an RDB preamble.
 
 use std::ffi::{CStr, c_char};
 
@@ -10,12 +10,12 @@ use mayhap_command::payload::PORTABLE_RDB_VERSION;
 use crate::host::{self, HostString, Level, call, raw};
 use crate::types::stored;
 
-/// Emits the requests for what `name` holds, and says whether it could.
+/// Emits the requests that recreate the value of `name`. Returns `false` if that failed.
 ///
 /// # Safety
 /// The host called a rewrite callback.
 pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let done = unsafe {
         match value {
             value if value.own_type().is_some() => restore(io, name, value),
@@ -40,7 +40,7 @@ pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: 
         host::log(
             std::ptr::null_mut(),
             Level::Warning,
-            &format!("mayhap: a value cannot be rewritten: {why}"),
+            &format!("mayhap: cannot write a value to the AOF: {why}"),
         );
     }
     done.is_ok()
@@ -50,7 +50,8 @@ pub(crate) unsafe fn emit(io: *mut raw::RedisModuleIO, name: HostString, value: 
 /// As [`emit`].
 unsafe fn load_chunk(io: *mut raw::RedisModuleIO, command: &CStr, name: HostString, chunk: &(i64, Vec<u8>)) {
     let (iterator, bytes) = chunk;
-    // SAFETY: the caller's; what the format announces is what follows it, and it is written before the call is done.
+    // SAFETY: guaranteed by the caller. The arguments match the format, and they are written before the call
+    // returns.
     unsafe {
         call!(RedisModule_EmitAOF(
             io,
@@ -68,12 +69,12 @@ unsafe fn load_chunk(io: *mut raw::RedisModuleIO, command: &CStr, name: HostStri
 /// As [`emit`].
 unsafe fn restore(io: *mut raw::RedisModuleIO, name: HostString, value: &mut Value) -> Result<(), String> {
     let bytes = stored(value)?;
-    // Filters that are being loaded travel as ours do.
+    // A partly loaded filter is written as our own type is.
     let own = value.own_type().unwrap_or(OwnType::Mayhap);
     let payload = redis_rdb::write_mayhap_dump(own, value.form() as u64, &bytes, PORTABLE_RDB_VERSION)
         .map_err(|error| error.to_string())?;
     drop(bytes);
-    // SAFETY: the caller's; as above.
+    // SAFETY: guaranteed by the caller; as above.
     unsafe {
         call!(RedisModule_EmitAOF(
             io,

@@ -3,11 +3,11 @@
 //! ```text
 //! client ─▶ COMMIT ─▶ blocked ──────────────────────────────────▶ COMMIT as usual: the set is made, it is swapped in, reply
 //!                        └─▶ thread: build ─▶ host's lock: keep the set ─┘
-//!                                      ▲          └ items came meanwhile: once more, at most three times
+//!                                      ▲          └ new items were added: build again, at most three times
 //! ```
 //!
-//! Only the client of `COMMIT` waits. Where a client may not be blocked (a transaction, a script, a replica, the AOF), and for small
-//! sets, `COMMIT` builds the set itself.
+//! Only the client of `COMMIT` waits. If a client must not be blocked (a transaction, a script, a replica,
+//! the AOF), and for small sets, `COMMIT` builds the set itself.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use mayhap_command::mf::{Aside, Holder, is_commit};
-use mayhap_command::{Context, ReplayableEnvironment, Parameters, Request, Value, table};
+use mayhap_command::{Context, Parameters, ReplayableEnvironment, Request, Value, table};
 
 use crate::environment::HostEnvironment;
 use crate::host::{self, Ctx, HostString, call, raw};
@@ -26,25 +26,26 @@ use crate::{memory_limit, settings};
 
 /// The command whose client may have to wait.
 pub(crate) const COMMAND: &str = "mf.build";
-/// Words of the request: `MF.BUILD name COMMIT`.
+/// The number of words of the request `MF.BUILD name COMMIT`.
 pub(crate) const WORDS: usize = 3;
 
-/// How often the set is built with the host running. Items that are added without a pause need another one each time.
+/// How many times the set is built while the host runs. Items that are added without a pause require another
+/// build each time.
 const ATTEMPTS: usize = 3;
 
-/// Where no client may be blocked.
+/// The contexts in which a client must not be blocked.
 const NEVER: u32 = raw::REDISMODULE_CTX_FLAGS_MULTI
     | raw::REDISMODULE_CTX_FLAGS_LUA
     | raw::REDISMODULE_CTX_FLAGS_REPLICATED
     | raw::REDISMODULE_CTX_FLAGS_LOADING
     | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
 
-/// Blocks the client and has another thread build the set. `false`: the request is to be run now.
+/// Blocks the client and starts a thread that builds the set. Returns `false` if the request must be run now.
 ///
 /// # Safety
 /// The host called a command of ours with this context and these strings, and it is not answered yet.
 pub(crate) unsafe fn begin(call: &Call<'_>, request: &Request<'_>) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if call.redo.is_some() || !is_commit(request) || host::flags(call.ctx) & NEVER != 0 {
             return false;
@@ -59,36 +60,37 @@ pub(crate) unsafe fn begin(call: &Call<'_>, request: &Request<'_>) -> bool {
         let blocked = Blocked(client);
         let job = Job { name: request.words[1].to_vec(), parameters: settings::parameters() };
         let started = thread::Builder::new().name("mayhap-commit".to_owned()).spawn(move || {
-            // The client is let go on whatever happens: COMMIT then builds what is not there.
+            // The client is unblocked whatever happens: COMMIT then builds what is missing.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run(aside, &blocked)));
             drop(blocked);
         });
-        // Without a thread the closure is dropped, and the client goes on to `finish` at once.
+        // If the thread cannot be started, the closure is dropped, and the client continues immediately in
+        // `finish`.
         drop(started);
         true
     }
 }
 
-/// The client may go on: the request is run as any other.
+/// Runs the request of a client that was unblocked like any other.
 ///
 /// # Safety
 /// The host calls it for a client that was blocked by [`begin`].
 unsafe extern "C" fn finish(ctx: Ctx, argv: *mut HostString, argc: c_int) -> c_int {
-    // A host may know the command by another name.
+    // The host may have renamed the command.
     let Some(command) = table::find(COMMAND.as_bytes()) else { return host::ERR };
-    // SAFETY: the host gives as many strings as it says, and they live until this is done.
+    // SAFETY: the host passes `argc` strings, and they live until this call returns.
     unsafe {
         let strings = std::slice::from_raw_parts(argv, usize::try_from(argc).unwrap_or(0));
         run::serve_now(Call { ctx, command, strings, redo: None })
     }
 }
 
-/// Does `work`, which changes nothing that is saved, with what an `MF` name holds.
+/// Runs `work` on the value of an `MF` name. `work` changes nothing that is saved.
 ///
 /// # Safety
 /// The host called us with this context, or its lock is held.
 unsafe fn with_holder<T>(ctx: Ctx, name: HostString, work: impl FnOnce(&mut Holder) -> T) -> Option<T> {
-    // SAFETY: the caller's. Nothing else has what the name holds until this is done.
+    // SAFETY: guaranteed by the caller. Nothing else uses the value of the name until this returns.
     unsafe {
         let open = Open::new(ctx, name, READ | WRITE);
         let Held::Ours(mut place, _) = open.held else { return None };
@@ -103,7 +105,7 @@ unsafe fn with_holder<T>(ctx: Ctx, name: HostString, work: impl FnOnce(&mut Hold
     }
 }
 
-/// A client that waits. Dropping it lets the client go on.
+/// A blocked client. Dropping this unblocks it.
 struct Blocked(*mut raw::RedisModuleBlockedClient);
 
 // SAFETY: the host's functions for blocked clients may be called from any thread.
@@ -117,12 +119,12 @@ impl Drop for Blocked {
 }
 
 impl Blocked {
-    /// Does `work` while the host does nothing else.
+    /// Runs `work` while the host is locked.
     fn locked<T>(&self, work: impl FnOnce(Ctx) -> T) -> T {
         struct Unlock(Ctx);
         impl Drop for Unlock {
             fn drop(&mut self) {
-                // SAFETY: it was locked, and is given back once.
+                // SAFETY: it is locked, and it is unlocked and freed once.
                 unsafe {
                     call!(RedisModule_ThreadSafeContextUnlock(self.0));
                     call!(RedisModule_FreeThreadSafeContext(self.0));
@@ -140,7 +142,7 @@ impl Blocked {
     }
 }
 
-/// What the thread needs.
+/// The input of the thread.
 struct Job {
     name: Vec<u8>,
     parameters: Arc<Parameters>,
@@ -155,15 +157,15 @@ impl Job {
             let parameters = &*self.parameters;
             let context =
                 Context { limits: run::limits(), budget: &BUDGET, parameters, environment: &moment };
-            // Whatever is refused, COMMIT says so.
+            // COMMIT reports any refusal.
             let Ok(built) = aside.build(&context) else { return };
             let next = blocked.locked(|ctx| {
                 let name = host::string(&self.name);
-                // SAFETY: the host's lock is held, and the string is given back once.
+                // SAFETY: the host's lock is held, and the string is freed once.
                 unsafe {
                     let taken = with_holder(ctx, name, |holder| holder.end_aside(&aside, built));
                     drop(aside);
-                    // More items came.
+                    // Items were added during the build.
                     let again = taken == Some(false) && attempt < ATTEMPTS;
                     let next =
                         if again { with_holder(ctx, name, Holder::begin_aside).flatten() } else { None };

@@ -1,35 +1,36 @@
-//! What replicas and the AOF are told of a change: something that gives the same filter there.
+//! What is sent to replicas and to the AOF for a change: a request that gives the same filter there.
 //!
-//! Most requests do by themselves: the same items into the same filter. What depends on the time, on randomness, on parameters or on limits
-//! goes as
+//! Most requests can be sent as they are: the same items into the same filter. A request that depends on the
+//! time, on randomness, on parameters or on limits is sent as
 //!
 //! ```text
 //! MF.REDO name milliseconds randomness parameters COMMAND word …
 //! ```
 //!
-//! which runs the command at that time, with that randomness and those parameters (those that are not said are the defaults), without the
-//! words that were refused, and, from a master or the AOF, without limits: it was allowed once.
+//! This runs the command at that time, with those random bytes and parameters (parameters that are not listed
+//! have their defaults), and without the words that were refused. If it comes from a master or from the AOF,
+//! no limits apply, because the request was already allowed.
 
 use std::ffi::c_int;
 
 use mayhap_command::parameters::{BloomGrowth, Eviction, Hash};
 use mayhap_command::run::kept_words;
-use mayhap_command::{ReplayableEnvironment, Parameters, table};
+use mayhap_command::{Parameters, ReplayableEnvironment, table};
 
 use crate::host::{self, Ctx, HostString, call};
 use crate::register::is_ours;
 use crate::run::{self, Call};
 
-/// What is told.
+/// What is sent to replicas and to the AOF.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect<'a> {
     /// The request as it came.
     Verbatim,
-    /// `MF.REDO` with it.
+    /// The request inside `MF.REDO`.
     Redo {
-        /// When; 0: nobody asked.
+        /// The time that the command read, in milliseconds; 0 if it read none.
         ms: u64,
-        /// What was drawn.
+        /// The random bytes that were drawn.
         random: &'a [u8],
         parameters: &'a Parameters,
         /// Words that were refused, counted from the end.
@@ -38,12 +39,12 @@ pub(crate) enum Effect<'a> {
 }
 
 impl Effect<'_> {
-    /// Tells it.
+    /// Sends it.
     ///
     /// # Safety
     /// The host called a command of ours with this context and these strings.
     pub(crate) unsafe fn send(self, call: &Call<'_>, name: HostString) {
-        // SAFETY: the caller's. What the format announces is what follows it, and it is copied.
+        // SAFETY: guaranteed by the caller. The arguments match the format, and the host copies them.
         unsafe {
             match self {
                 Self::Verbatim => {
@@ -72,12 +73,13 @@ impl Effect<'_> {
     }
 }
 
-/// Do these parameters do something to filters that are there, which RedisBloom knows nothing of?
+/// Returns `true` if these parameters affect existing filters in a way that RedisBloom does not have.
 pub(crate) fn is_special(parameters: &Parameters) -> bool {
     parameters.bf_growth != BloomGrowth::RedisBloom || parameters.cf_eviction != Eviction::RedisBloom
 }
 
-/// The parameters under which a request of a master is run that it sent as it came: what is not in RedisBloom is as there, and no limit is looked at again.
+/// The parameters for a request that a master sent as it came: settings that RedisBloom lacks behave as in
+/// RedisBloom, and no limit is checked again.
 pub(crate) fn parameters_of_master(ours: &Parameters) -> Parameters {
     Parameters {
         bf_growth: BloomGrowth::RedisBloom,
@@ -89,7 +91,7 @@ pub(crate) fn parameters_of_master(ours: &Parameters) -> Parameters {
     }
 }
 
-/// How a request is done again.
+/// How a request is repeated.
 #[derive(Debug)]
 pub(crate) struct Redo<'a> {
     ms: u64,
@@ -98,29 +100,30 @@ pub(crate) struct Redo<'a> {
 }
 
 impl<'a> Redo<'a> {
-    /// What is told of it where some words were refused this time.
+    /// What is sent if some words were refused this time.
     pub(crate) const fn without(&'a self, left_out: &'a [usize]) -> Effect<'a> {
         Effect::Redo { ms: self.ms, random: self.random, parameters: &self.parameters, left_out }
     }
 
-    /// The moment of then.
+    /// The time and the randomness of the first run.
     pub(crate) const fn moment(&self) -> ReplayableEnvironment<'a> {
         ReplayableEnvironment::again(self.ms, self.random)
     }
 
-    /// The parameters of then where a client says what they were: its filters have no more tables than those of others.
+    /// The parameters of the first run as a client gave them: its filters get no more tables than the setting
+    /// allows.
     pub(crate) fn parameters_of_client(&self, ours: &Parameters) -> Parameters {
         let cf_max_expansions = self.parameters.cf_max_expansions.min(ours.cf_max_expansions);
         Parameters { cf_max_expansions, ..self.parameters.clone() }
     }
 
-    /// The parameters of then.
+    /// The parameters of the first run.
     pub(crate) const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 }
 
-/// Words in front of the command that is done again.
+/// The number of words in front of the repeated command.
 pub(crate) const AHEAD: usize = 5;
 
 /// `MF.REDO name milliseconds randomness parameters COMMAND word …`.
@@ -129,10 +132,10 @@ pub(crate) const AHEAD: usize = 5;
 /// The host called it with this context and these strings.
 pub(crate) unsafe extern "C" fn redo(ctx: Ctx, argv: *mut HostString, argc: c_int) -> c_int {
     let count = usize::try_from(argc).unwrap_or(0);
-    // SAFETY: the host gives as many strings as it says, and they live until this is done.
+    // SAFETY: the host passes `argc` strings, and they live until this call returns.
     let strings = unsafe { std::slice::from_raw_parts(argv, count) };
     let refuse = |text: &std::ffi::CStr| {
-        // SAFETY: the caller's; nothing was answered yet.
+        // SAFETY: guaranteed by the caller; nothing was answered yet.
         unsafe { call!(RedisModule_ReplyWithError(ctx, text.as_ptr())) }
     };
     if count < AHEAD + 2 {
@@ -154,6 +157,6 @@ pub(crate) unsafe extern "C" fn redo(ctx: Ctx, argv: *mut HostString, argc: c_in
         return refuse(c"ERR MF.REDO: the command is about another name");
     }
     let redo = Redo { ms, random: words[3], parameters };
-    // SAFETY: the strings are some of those the host gave.
+    // SAFETY: the strings are a part of those that the host passed.
     unsafe { run::serve(Call { ctx, command, strings: &strings[AHEAD..], redo: Some(&redo) }) }
 }

@@ -15,8 +15,8 @@ impl Environment for HostEnvironment {
     }
 
     /// # Panics
-    /// If the system has no randomness to give, which no system we run on admits to.
+    /// If the system cannot provide random bytes. That does not happen on the systems we support.
     fn random(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the system has randomness");
+        getrandom::fill(bytes).expect("the system provides random bytes");
     }
 }

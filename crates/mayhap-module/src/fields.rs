@@ -1,4 +1,4 @@
-//! The fields of a value in the host's hands: an RDB file, a `DUMP` payload, a digest.
+//! The fields of a value that the host reads or writes: in an RDB file, a `DUMP` payload or a digest.
 
 use std::borrow::Cow;
 use std::ffi::c_char;
@@ -14,14 +14,15 @@ pub(crate) struct HostLoads(*mut raw::RedisModuleIO);
 
 impl HostLoads {
     /// # Safety
-    /// The host called a load callback with it, which is not done as long as this lives.
+    /// The host called a load callback with it, and the callback does not return while this lives.
     pub(crate) const unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
         Self(io)
     }
 
-    /// The host could not read a field: a short or damaged file, or a field of another kind.
+    /// Returns an error if the host could not read a field: the file is truncated or damaged, or the field
+    /// has another type.
     fn check<T>(&self, read: T) -> Result<T, DecodeError> {
-        // SAFETY: the callback is not done.
+        // SAFETY: the callback has not returned.
         match unsafe { call!(RedisModule_IsIOError(self.0)) } {
             0 => Ok(read),
             _ => Err(DecodeError::TooShort { need: 1, got: 0 }),
@@ -31,7 +32,7 @@ impl HostLoads {
 
 impl LoadFields<'static> for HostLoads {
     fn unsigned(&mut self) -> Result<u64, DecodeError> {
-        // SAFETY: the callback is not done.
+        // SAFETY: the callback has not returned.
         self.check(unsafe { call!(RedisModule_LoadUnsigned(self.0)) })
     }
 
@@ -48,12 +49,12 @@ impl LoadFields<'static> for HostLoads {
             return Err(DecodeError::TooShort { need: 1, got: 0 });
         }
         if length == 0 {
-            // SAFETY: the string is ours, and nobody else has it.
+            // SAFETY: we own the string, and nothing else uses it.
             unsafe { call!(RedisModule_Free(start.cast())) };
             return self.check(Cow::Borrowed(&[]));
         }
-        // SAFETY: the string is ours: `length` bytes from the host's allocator, which is that of this vector as well, and asked for as it
-        // frees them: bytes have no alignment.
+        // SAFETY: we own the string: `length` bytes from the host's allocator, which this vector uses too. It
+        // frees them the way they were allocated, because bytes have an alignment of 1.
         let bytes = unsafe { Vec::from_raw_parts(start.cast::<u8>(), length, length) };
         self.check(Cow::Owned(bytes))
     }
@@ -65,7 +66,7 @@ pub(crate) struct HostSaves(*mut raw::RedisModuleIO);
 
 impl HostSaves {
     /// # Safety
-    /// The host called a save callback with it, which is not done as long as this lives.
+    /// The host called a save callback with it, and the callback does not return while this lives.
     pub(crate) const unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
         Self(io)
     }
@@ -73,7 +74,7 @@ impl HostSaves {
 
 impl SaveFields for HostSaves {
     fn unsigned(&mut self, number: u64) {
-        // SAFETY: the callback is not done. What the host cannot write it remembers by itself.
+        // SAFETY: the callback has not returned. The host records its own write errors.
         unsafe { call!(RedisModule_SaveUnsigned(self.0, number)) }
     }
 
@@ -83,32 +84,32 @@ impl SaveFields for HostSaves {
     }
 
     fn string(&mut self, bytes: &[u8]) {
-        // SAFETY: as above; the bytes live until the call is done.
+        // SAFETY: as above; the bytes live until the call returns.
         unsafe { call!(RedisModule_SaveStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len())) }
     }
 }
 
-/// Fields that become part of what `DEBUG DIGEST` says.
+/// Fields that `DEBUG DIGEST` hashes.
 #[derive(Debug)]
 pub(crate) struct HostDigest(*mut raw::RedisModuleDigest);
 
 impl HostDigest {
     /// # Safety
-    /// The host called a digest callback with it, which is not done as long as this lives.
+    /// The host called a digest callback with it, and the callback does not return while this lives.
     pub(crate) const unsafe fn new(digest: *mut raw::RedisModuleDigest) -> Self {
         Self(digest)
     }
 
-    /// All fields were handed over.
+    /// Ends the sequence after the last field.
     pub(crate) fn end(self) {
-        // SAFETY: the callback is not done.
+        // SAFETY: the callback has not returned.
         unsafe { call!(RedisModule_DigestEndSequence(self.0)) }
     }
 }
 
 impl SaveFields for HostDigest {
     fn unsigned(&mut self, number: u64) {
-        // SAFETY: the callback is not done.
+        // SAFETY: the callback has not returned.
         unsafe { call!(RedisModule_DigestAddLongLong(self.0, number.cast_signed())) }
     }
 
@@ -117,7 +118,7 @@ impl SaveFields for HostDigest {
     }
 
     fn string(&mut self, bytes: &[u8]) {
-        // SAFETY: as above; the bytes live until the call is done.
+        // SAFETY: as above; the bytes live until the call returns.
         unsafe {
             call!(RedisModule_DigestAddStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()));
         }

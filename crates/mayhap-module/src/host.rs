@@ -1,19 +1,20 @@
-//! The host's functions. They are pointers that the host fills in when it loads the module, and those it does not have stay empty.
+//! The host's functions. They are pointers that the host fills in when it loads the module. The ones it does
+//! not have stay empty.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
 pub(crate) use redis_module::raw;
 
-/// What the host gives with a call, and takes back with every call of ours.
+/// The context that the host passes to a callback, and that we pass to its functions.
 pub(crate) type Ctx = *mut raw::RedisModuleCtx;
-/// A string of the host's.
+/// A string of the host.
 pub(crate) type HostString = *mut raw::RedisModuleString;
-/// A name that is open.
+/// An open key.
 pub(crate) type Key = *mut raw::RedisModuleKey;
 
-/// All went well.
+/// The status of a call that succeeded.
 pub(crate) const OK: c_int = raw::REDISMODULE_OK as c_int;
-/// It did not.
+/// The status of a call that failed.
 pub(crate) const ERR: c_int = raw::REDISMODULE_ERR as c_int;
 
 /// Calls a function of the host.
@@ -27,17 +28,18 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Is a function of the host there?
+/// Returns `true` if the host has this function.
 macro_rules! has {
     ($name:ident) => {{
-        // SAFETY: the pointers are written once, when the module is loaded, before anything else of it runs.
+        // SAFETY: the pointers are written once, when the module is loaded, before any other code of it runs.
         let function = unsafe { $crate::host::raw::$name };
         function.is_some()
     }};
 }
 pub(crate) use has;
 
-/// Every function that is used without asking: a host that lacks one of them is too old, and the module says so when it is loaded.
+/// Every function that we call without a check. A host that lacks one of them is too old, and the module
+/// refuses to load.
 macro_rules! needed {
     ($($name:ident)*) => {
         pub(crate) fn first_missing() -> Option<&'static str> {
@@ -72,66 +74,68 @@ needed! {
     RedisModule_FreeServerInfo RedisModule_GetUsedMemoryRatio RedisModule_DefragAlloc RedisModule_Log
 }
 
-/// Never comes to pass: a host that lacks a function does not get to load the module.
+/// Unreachable: the module does not load into a host that lacks a function.
 #[cold]
 pub(crate) fn missing(name: &str) -> ! {
     panic!("the host has no {name}")
 }
 
-/// Text as C has it: up to the first zero.
+/// A C string of the text up to its first zero byte.
 pub(crate) fn c_text(text: &str) -> CString {
     let end = text.bytes().position(|byte| byte == 0).unwrap_or(text.len());
     CString::new(&text[..end]).unwrap_or_default()
 }
 
-/// How a line in the host's log counts.
+/// The level of a line in the host's log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Level {
     Notice,
     Warning,
 }
 
-/// A line in the host's log.
+/// Writes a line to the host's log.
 pub(crate) fn log(ctx: Ctx, level: Level, text: &str) {
     let level = match level {
         Level::Notice => c"notice",
         Level::Warning => c"warning",
     };
     let text = c_text(text);
-    // SAFETY: both are strings that end with a zero and live until the call is done; the format takes one of them. No context is allowed.
+    // SAFETY: both strings end with a zero byte and live until the call returns; the format takes one of
+    // them. The context may be null.
     unsafe { call!(RedisModule_Log(ctx, level.as_ptr(), c"%s".as_ptr(), text.as_ptr())) }
 }
 
 /// The bytes of a string.
 ///
 /// # Safety
-/// The string is alive for `'a`, and nobody changes it.
+/// The string lives for `'a`, and nothing changes it.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(string: *const raw::RedisModuleString) -> &'a [u8] {
     let mut length = 0;
-    // SAFETY: the caller says that the string is alive.
+    // SAFETY: the caller guarantees that the string lives.
     let start = unsafe { call!(RedisModule_StringPtrLen(string, &raw mut length)) };
     if start.is_null() {
         return &[];
     }
-    // SAFETY: the host says where its bytes are and how many there are.
+    // SAFETY: the host returns the address and the number of its bytes.
     unsafe { std::slice::from_raw_parts(start.cast(), length) }
 }
 
-/// A string of the host's with these bytes, which belongs to nobody but the caller.
+/// A host string with these bytes. The caller owns it.
 pub(crate) fn string(text: &[u8]) -> HostString {
-    // SAFETY: the bytes are copied. Without a context the host does not free it by itself.
+    // SAFETY: the bytes are copied. Without a context the host does not free the string by itself.
     unsafe {
         call!(RedisModule_CreateString(std::ptr::null_mut(), text.as_ptr().cast::<c_char>(), text.len()))
     }
 }
 
-/// A field of the host's `INFO`; empty if there is none.
+/// A field of the host's `INFO`; empty if the field does not exist.
 ///
 /// # Safety
 /// `ctx` is the context of the call that is being served.
 pub(crate) unsafe fn info(ctx: Ctx, section: &CStr, field: &CStr) -> Vec<u8> {
-    // SAFETY: the caller's. What the host answers is alive until it is given back, and copied before that.
+    // SAFETY: guaranteed by the caller. The host's answer lives until it is freed, and it is copied before
+    // that.
     unsafe {
         let told = call!(RedisModule_GetServerInfo(ctx, section.as_ptr()));
         if told.is_null() {
@@ -144,20 +148,20 @@ pub(crate) unsafe fn info(ctx: Ctx, section: &CStr, field: &CStr) -> Vec<u8> {
     }
 }
 
-/// Is the host a Valkey?
+/// Returns `true` if the host is Valkey.
 ///
 /// # Safety
 /// As [`info`].
 pub(crate) unsafe fn is_valkey(ctx: Ctx) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { !info(ctx, c"server", c"valkey_version").is_empty() }
 }
 
-/// The flags of the moment: replica, loading, protocol and so on. Not cheap.
+/// The current flags: replica, loading, protocol and so on. This call is not cheap.
 ///
 /// # Safety
 /// `ctx` is the context of the call that is being served.
 pub(crate) unsafe fn flags(ctx: Ctx) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { call!(RedisModule_GetContextFlags(ctx)) }.cast_unsigned()
 }

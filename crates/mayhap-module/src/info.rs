@@ -10,18 +10,18 @@ use crate::types::{Type, guarded};
 /// # Safety
 /// `ctx` is the context with which the module is being loaded.
 pub(crate) unsafe fn register(ctx: Ctx) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let _: c_int = unsafe { call!(RedisModule_RegisterInfoFunc(ctx, Some(tell))) };
 }
 
 unsafe extern "C" fn tell(info: *mut raw::RedisModuleInfoCtx, _: c_int) {
     let field = |name: &CStr, number: u64| {
-        // SAFETY: the host called for it, and copies the name.
+        // SAFETY: the host called the callback, and copies the name.
         unsafe { call!(RedisModule_InfoAddFieldULongLong(info, name.as_ptr(), number)) };
     };
     // SAFETY: as above.
     if unsafe { call!(RedisModule_InfoAddSection(info, c"filters".as_ptr())) } == 0 {
-        guarded("a part of INFO", || {
+        guarded("writing the INFO section", || {
             let (keyed_bloom, keyed_cuckoo) =
                 (tally::values(Type::KeyedBloom), tally::values(Type::KeyedCuckoo));
             field(c"bloom_filters", tally::values(Type::Bloom) + keyed_bloom);

@@ -1,19 +1,23 @@
-//! The commands of mayhap inside of a Redis or Valkey server, for those who outgrow one machine: replication, failover, clusters, RDB
-//! and AOF are the host's.
+//! The commands of mayhap inside a Redis or Valkey server, for users who outgrow one machine: the host
+//! provides replication, failover, clusters, RDB and AOF.
 //!
 //! ```text
 //! redis-server --loadmodule /path/of/libmayhap_module.so
 //! ```
 //!
-//! * `register` tells the host every command of `mayhap-command`'s table that is about filters, with its flags, names and help.
-//! * `run` runs one: finds what the name holds, asks `mayhap-command`, puts back what became of it, and replies.
-//! * `commit` has another thread build a large static set, so that only the client of `MF.BUILD … COMMIT` waits for it.
-//! * `effect` is what replicas and the AOF are told: the request itself where that gives the same filter anywhere, and otherwise
-//!   `MF.REDO`, which has the time, the randomness and the parameters with it.
-//! * `types` are the three types of values: RedisBloom's two, byte for byte in RDB files, and our own.
+//! * `register` registers every filter command of `mayhap-command`'s table with the host, with its flags, key
+//!   positions and help.
+//! * `run` runs one command: it finds the value of the name, calls `mayhap-command`, stores the result and
+//!   replies.
+//! * `commit` builds a large static set in another thread, so that only the client of `MF.BUILD … COMMIT`
+//!   waits.
+//! * `effect` decides what is sent to replicas and to the AOF: the request itself if it gives the same filter
+//!   everywhere, and otherwise `MF.REDO`, which carries the time, the random bytes and the parameters.
+//! * `types` defines the types of values: RedisBloom's two, byte for byte in RDB files, and our own.
 //! * `allocator` takes all memory from the host, so that `maxmemory` holds.
 //!
-//! All unsafe code is about the host's functions, which take and give raw pointers. It is in small functions that say why they may.
+//! All unsafe code calls the host's functions, which take and return raw pointers. It is in small functions
+//! that state why each call is sound.
 
 mod allocator;
 mod aof;
@@ -33,6 +37,6 @@ mod settings;
 mod tally;
 mod types;
 
-/// All memory is the host's.
+/// All memory comes from the host.
 #[global_allocator]
 static ALLOCATOR: allocator::HostAllocator = allocator::HostAllocator;

@@ -1,4 +1,4 @@
-//! The host loads the module.
+//! The entry point that the host calls to load the module.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -23,30 +23,31 @@ const VERSION: c_int = {
         + number(env!("CARGO_PKG_VERSION_PATCH"))
 };
 
-/// Valkey moves slots as a whole (`CLUSTER MIGRATESLOTS`) if no module is in the way, and asks them to say so. Redis has no such word, and its
-/// header not this one.
+/// Valkey migrates whole slots (`CLUSTER MIGRATESLOTS`) only if every module declares that it supports this.
+/// Redis has no such option, and its header lacks the constant.
 const HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
-/// Called by the host, first of all.
+/// The first function that the host calls.
 ///
 /// # Safety
-/// Only a host may call it, and once.
+/// Only a host may call it, and only once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn RedisModule_OnLoad(ctx: Ctx, argv: *mut HostString, argc: c_int) -> c_int {
-    // SAFETY: the host's. Until this is done none of its functions may be called, and nothing is allocated.
+    // SAFETY: guaranteed by the host. Until this returns, no host function may be called, and nothing is
+    // allocated.
     if unsafe {
         raw::Export_RedisModule_Init(ctx, MODULE.as_ptr(), VERSION, raw::REDISMODULE_APIVER_1 as c_int)
     } != OK
     {
         return ERR;
     }
-    // SAFETY: the host's.
+    // SAFETY: guaranteed by the host.
     match unsafe { load(ctx, argv, argc) } {
         Ok(()) => {
             host::log(
                 ctx,
                 Level::Notice,
-                concat!("mayhap ", env!("CARGO_PKG_VERSION"), ": BF.*, CF.* and MF.* are there"),
+                concat!("mayhap ", env!("CARGO_PKG_VERSION"), ": BF.*, CF.* and MF.* commands registered"),
             );
             OK
         }
@@ -61,15 +62,15 @@ pub(crate) unsafe extern "C" fn RedisModule_OnLoad(ctx: Ctx, argv: *mut HostStri
 /// As [`RedisModule_OnLoad`].
 unsafe fn load(ctx: Ctx, argv: *mut HostString, argc: c_int) -> Result<(), String> {
     if let Some(name) = host::first_missing() {
-        return Err(format!("this server has no {name}: Redis 7.0 or Valkey 7.2 is the oldest that will do"));
+        return Err(format!("this server lacks {name}; Redis 7.0 or Valkey 7.2 or newer is required"));
     }
-    // SAFETY: the caller's, for all of it.
+    // SAFETY: guaranteed by the caller, for the whole block.
     unsafe {
         let memory = HostMemory::ask(ctx);
         allocator::learn(memory.is_jemalloc);
         memory.keep();
         mayhap::take_all_from_heap();
-        // A panic is an error for the client whose request it was; what it was goes to the host's log.
+        // A panic is an error for the client that sent the request; its message goes to the host's log.
         std::panic::set_hook(Box::new(|panic| {
             host::log(null_mut(), Level::Warning, &format!("mayhap: {panic}"));
         }));
@@ -83,7 +84,7 @@ unsafe fn load(ctx: Ctx, argv: *mut HostString, argc: c_int) -> Result<(), Strin
         settings::take_arguments(&words)?;
         types::register(ctx).map_err(|name| {
             format!(
-                "another module has values of type {}: RedisBloom cannot be loaded beside it",
+                "another module already defines the type {}; RedisBloom and mayhap cannot be loaded together",
                 name.to_string_lossy()
             )
         })?;
@@ -92,8 +93,8 @@ unsafe fn load(ctx: Ctx, argv: *mut HostString, argc: c_int) -> Result<(), Strin
         info::register(ctx);
         memory_limit::follow(ctx);
         overfull::start(ctx);
-        // Errors while a value is loaded are answered, not died of; names that did not change disturb no `WATCH`; and nothing of ours
-        // stands in the way of a replica that answers while it loads.
+        // We handle read errors while a value is loaded, so the host does not abort. A name that did not
+        // change does not affect `WATCH`. The module supports a replica that answers while it loads.
         let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;

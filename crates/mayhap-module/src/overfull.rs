@@ -1,7 +1,8 @@
-//! Filters that are past what they were made for: a line in the host's log for each threshold one passes, and figures for `INFO`.
+//! Filters above their capacity: a line in the host's log for each threshold that a filter passes, and
+//! figures for `INFO`.
 //!
-//! A timer of the host walks over its keyspace, some keys at a time. The host has one thread, so each turn is short, and a round over a large
-//! keyspace is followed by a rest of its own length.
+//! A timer of the host scans its keyspace, some keys at a time. The host has one thread, so each turn is
+//! short. After a round over a large keyspace the scan rests for as long as the round took.
 
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
@@ -17,15 +18,15 @@ use crate::host::{self, Ctx, HostString, Key, Level, OK, call, raw};
 use crate::tally;
 use crate::types::{Held, guarded};
 
-/// How long a turn may take: 1 % of the host's time while a round is under way.
+/// The maximum duration of a turn: 1 % of the host's time during a round.
 const TURN: Duration = Duration::from_millis(1);
-/// How often there is one, in milliseconds.
+/// The time between two turns, in milliseconds.
 const TICK_MS: i64 = 100;
-/// The shortest time between the end of a round and the next one.
+/// The shortest rest between two rounds.
 const REST: Duration = Duration::from_secs(1);
-/// The longest, if nothing was changed meanwhile.
+/// The longest rest between two rounds, if no value was changed.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-/// Bytes of a name in the log.
+/// The maximum number of bytes of a name in the log.
 const SHOWN_BYTES: usize = 128;
 
 static ROUNDS: LazyLock<Mutex<Rounds>> = LazyLock::new(Mutex::default);
@@ -34,9 +35,9 @@ static ROUNDS: LazyLock<Mutex<Rounds>> = LazyLock::new(Mutex::default);
 struct Rounds {
     overfull: Overfull,
     figures: Figures,
-    /// The round that is under way.
+    /// The current round.
     walk: Option<Walk>,
-    /// When the last one ended, how long it took, and how many changes there had been when it began.
+    /// When the last round ended, how long it took, and the number of changes when it began.
     last: Option<(Instant, Duration, u64)>,
 }
 
@@ -48,16 +49,16 @@ struct Walk {
     changes: u64,
 }
 
-/// The host's cursor.
+/// A scan cursor of the host.
 #[derive(Debug)]
 struct Cursor(*mut raw::RedisModuleScanCursor);
 
-// SAFETY: the host knows of no thread it belongs to, and only who holds the lock uses it.
+// SAFETY: the host does not bind it to a thread, and only the holder of the lock uses it.
 unsafe impl Send for Cursor {}
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        // SAFETY: it was made by the host, and is not used any more.
+        // SAFETY: the host created it, and it is no longer used.
         unsafe { call!(RedisModule_ScanCursorDestroy(self.0)) };
     }
 }
@@ -66,7 +67,7 @@ fn rounds() -> MutexGuard<'static, Rounds> {
     ROUNDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the last round found.
+/// The figures of the last round.
 pub(crate) fn figures() -> Figures {
     rounds().figures
 }
@@ -74,16 +75,16 @@ pub(crate) fn figures() -> Figures {
 /// Starts the timer.
 ///
 /// # Safety
-/// `ctx` is the context of a call of the host's.
+/// `ctx` is the context of a call from the host.
 pub(crate) unsafe fn start(ctx: Ctx) {
-    // SAFETY: the caller's. A timer fires once.
+    // SAFETY: guaranteed by the caller. A timer fires once.
     unsafe { call!(RedisModule_CreateTimer(ctx, TICK_MS, Some(tick), null_mut())) };
 }
 
 unsafe extern "C" fn tick(ctx: Ctx, _: *mut c_void) {
-    // SAFETY: the host calls with a context of its own for this turn.
+    // SAFETY: the host passes a context for this turn.
     unsafe {
-        guarded("a look at all filters", || {
+        guarded("scanning the filters", || {
             if host::flags(ctx) & raw::REDISMODULE_CTX_FLAGS_LOADING == 0 {
                 rounds().turn(ctx);
             }
@@ -92,7 +93,7 @@ unsafe extern "C" fn tick(ctx: Ctx, _: *mut c_void) {
     }
 }
 
-/// What a scan's callback is given.
+/// The data that a scan passes to its callback.
 struct Seen<'a> {
     overfull: &'a mut Overfull,
     sampling: Sampling,
@@ -100,16 +101,16 @@ struct Seen<'a> {
 }
 
 unsafe extern "C" fn see(_: Ctx, name: HostString, key: Key, seen: *mut c_void) {
-    guarded("a look at a filter", || {
-        // SAFETY: the host scans for `Rounds::turn`, which gave a pointer of this type; nothing else uses what the key holds meanwhile. The host
-        // closes the key.
+    guarded("assessing a filter", || {
+        // SAFETY: `Rounds::turn` started the scan with a pointer of this type, and nothing else uses the
+        // value of the key during the callback. The host closes the key.
         let (seen, name, held) = unsafe { (&mut *seen.cast::<Seen<'_>>(), host::bytes(name), Held::of(key)) };
         let Held::Ours(..) = held else { return };
         // SAFETY: as above.
         let Some(assessed) = (unsafe { held.value() }).and_then(|value| value.assess(seen.sampling)) else {
             return;
         };
-        // The same name may stand in several databases.
+        // The same name may exist in several databases.
         let known = match seen.database {
             0 => Cow::Borrowed(name),
             database => Cow::Owned([name, &database.to_le_bytes()].concat()),
@@ -122,7 +123,7 @@ unsafe extern "C" fn see(_: Ctx, name: HostString, key: Key, seen: *mut c_void) 
 }
 
 impl Rounds {
-    /// Goes on for a moment.
+    /// Continues the round for at most [`TURN`], or starts one if it is due.
     ///
     /// # Safety
     /// `ctx` is the context of a timer.
@@ -131,7 +132,7 @@ impl Rounds {
             if !self.is_due() {
                 return;
             }
-            // SAFETY: may be asked for at any time.
+            // SAFETY: may be called at any time.
             let cursor = Cursor(unsafe { call!(RedisModule_ScanCursorCreate()) });
             let (began, changes) = (Instant::now(), tally::changes());
             self.walk = Some(Walk { cursor, database: 0, began, changes });
@@ -142,7 +143,7 @@ impl Rounds {
         loop {
             let mut seen = Seen { overfull: &mut self.overfull, sampling, database: walk.database };
             let seen: *mut c_void = (&raw mut seen).cast();
-            // SAFETY: the caller's. The databases have numbers from 0 on, and no other number is one.
+            // SAFETY: guaranteed by the caller. Databases are numbered from 0 without gaps.
             let scanned = unsafe {
                 if call!(RedisModule_SelectDb(ctx, walk.database)) != OK {
                     break;
@@ -151,7 +152,7 @@ impl Rounds {
             };
             if scanned == 0 {
                 walk.database += 1;
-                // SAFETY: it is alive.
+                // SAFETY: the cursor has not been destroyed.
                 unsafe { call!(RedisModule_ScanCursorRestart(walk.cursor.0)) };
             }
             if turn_began.elapsed() >= TURN {
@@ -162,7 +163,7 @@ impl Rounds {
         self.figures = round.figures;
         if round.without_line > 0 {
             let text = format!(
-                "mayhap: {} more filters answer maybe for non-members more often than promised; MF.INFO tells of each",
+                "mayhap: {} more filters exceed their target false-positive rate; check them with MF.INFO",
                 round.without_line
             );
             host::log(null_mut(), Level::Warning, &text);

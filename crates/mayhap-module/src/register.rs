@@ -1,4 +1,4 @@
-//! Tells the host of every command in the table that is about filters.
+//! Registers every filter command of the table with the host.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use crate::effect;
 use crate::host::{self, Ctx, HostString, Level, OK, c_text, call, has, raw};
 use crate::run::{self, Call};
 
-/// Is it a command of the module? Names, strings, connections are the host's.
+/// Returns `true` for commands of the module. Commands for names, strings and connections are the host's.
 pub(crate) fn is_ours(command: &Command) -> bool {
     matches!(command.family, Family::Bloom | Family::Cuckoo | Family::Mayhap)
 }
@@ -20,18 +20,18 @@ pub(crate) fn is_ours(command: &Command) -> bool {
 static COMMANDS: LazyLock<Vec<&'static Command>> =
     LazyLock::new(|| table::all().filter(|command| is_ours(command)).collect());
 
-/// What listeners are told that a command did, in the order of the table.
+/// The keyspace event of each command, in the order of the table.
 static EVENTS: LazyLock<Vec<CString>> =
     LazyLock::new(|| table::all().map(|command| c_text(command.name)).collect());
 
-/// What listeners are told that a command did: its name.
+/// The keyspace event of a command: its name.
 pub(crate) fn event_of(command: &'static Command) -> &'static CStr {
     table::number(command).and_then(|number| EVENTS.get(number)).map_or(c"mf.change", |event| event)
 }
 
 type Entry = unsafe extern "C" fn(Ctx, *mut HostString, c_int) -> c_int;
 
-/// The host calls a function for each command and tells it nothing else: so there is one for each.
+/// One function per command: the host calls a command's function without saying which command it is.
 macro_rules! entries {
     ($($number:literal)*) => { [$(entry::<$number>),*] };
 }
@@ -41,12 +41,12 @@ static ENTRIES: [Entry; 64] = entries! {
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 };
 
-/// The command of this number.
+/// The entry point of the command with this number.
 unsafe extern "C" fn entry<const NUMBER: usize>(ctx: Ctx, argv: *mut HostString, argc: c_int) -> c_int {
     let command = COMMANDS[NUMBER];
-    // SAFETY: the host gives as many strings as it says, and they live until this is done.
+    // SAFETY: the host passes `argc` strings, and they live until this call returns.
     let strings = unsafe { std::slice::from_raw_parts(argv, usize::try_from(argc).unwrap_or(0)) };
-    // `CF.COMPACT` says of itself that it needs no name.
+    // `CF.COMPACT` checks for a missing name itself.
     if !command.arity.admits(strings.len()) || strings.len() <= command.names.first {
         // SAFETY: nothing was answered yet.
         return unsafe { call!(RedisModule_WrongArity(ctx)) };
@@ -58,18 +58,18 @@ unsafe extern "C" fn entry<const NUMBER: usize>(ctx: Ctx, argv: *mut HostString,
 /// Registers all commands.
 ///
 /// # Errors
-/// What the host does not take.
+/// If the host rejects a command.
 ///
 /// # Safety
 /// `ctx` is the context with which the module is being loaded.
 pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
     let own_categories = has!(RedisModule_AddACLCategory) && has!(RedisModule_SetCommandACLCategories);
-    // SAFETY: the caller's, for all of it.
+    // SAFETY: guaranteed by the caller, for the whole block.
     unsafe {
         if own_categories {
             let families = [Family::Bloom, Family::Cuckoo, Family::Mayhap].map(Family::name);
             for category in families.into_iter().chain(["dump"]) {
-                // Redis 8 has some of them already.
+                // Redis 8 has some of these categories already.
                 call!(RedisModule_AddACLCategory(ctx, c_text(category).as_ptr()));
             }
         }
@@ -77,14 +77,14 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
             register_one(ctx, command, entry, own_categories)?;
         }
         if COMMANDS.len() > ENTRIES.len() {
-            return Err(format!("{} commands, and there are entries for {}", COMMANDS.len(), ENTRIES.len()));
+            return Err(format!("{} commands, but entry points for {}", COMMANDS.len(), ENTRIES.len()));
         }
         create(ctx, c"mf.redo", effect::redo, c"write admin", Names::ONE)?;
         describe_redo(ctx, own_categories)
     }
 }
 
-/// `MF.REDO` has more names than its own where it does a command again that has more.
+/// Describes `MF.REDO`: it has more names than its own if the command it repeats has more.
 ///
 /// # Safety
 /// As [`register`].
@@ -102,12 +102,12 @@ unsafe fn describe_redo(ctx: Ctx, own_categories: bool) -> Result<(), String> {
         },
         ..spec(LOOKS, 0, -1)
     }));
-    // SAFETY: the caller's; whatever is handed over lives until the call is done, and the host copies it.
+    // SAFETY: guaranteed by the caller. The arguments live until the call returns, and the host copies them.
     unsafe {
         let registered = call!(RedisModule_GetCommand(ctx, c"mf.redo".as_ptr()));
         let mut help = Help::bare(names, -(effect::AHEAD as c_int + 2));
         if registered.is_null() || !help.tell(registered, false) {
-            return Err("the host does not take the names of mf.redo".into());
+            return Err("the host rejected the key positions of mf.redo".into());
         }
         if own_categories {
             call!(RedisModule_SetCommandACLCategories(registered, c"write admin dangerous".as_ptr()));
@@ -121,15 +121,13 @@ unsafe fn describe_redo(ctx: Ctx, own_categories: bool) -> Result<(), String> {
 unsafe fn create(ctx: Ctx, name: &CStr, entry: Entry, flags: &CStr, names: Names) -> Result<(), String> {
     let (first, step) = (names.first as c_int, names.step as c_int);
     let last = c_int::try_from(names.last).unwrap_or(0);
-    // SAFETY: the caller's; the host copies both texts.
+    // SAFETY: guaranteed by the caller; the host copies both texts.
     let taken = unsafe {
         call!(RedisModule_CreateCommand(ctx, name.as_ptr(), Some(entry), flags.as_ptr(), first, last, step))
     };
     match taken {
         OK => Ok(()),
-        _ => {
-            Err(format!("the host does not take the command {name:?}: is there another module that has it?"))
-        }
+        _ => Err(format!("the host rejected the command {name:?}; another module may already define it")),
     }
 }
 
@@ -142,12 +140,12 @@ unsafe fn register_one(
     own_categories: bool,
 ) -> Result<(), String> {
     let name = c_text(command.name);
-    // SAFETY: the caller's; whatever is handed over lives until the call is done, and the host copies it.
+    // SAFETY: guaranteed by the caller. The arguments live until the call returns, and the host copies them.
     unsafe {
         create(ctx, &name, entry, &c_text(&flags(command)), command.names)?;
         let registered = call!(RedisModule_GetCommand(ctx, name.as_ptr()));
         if registered.is_null() {
-            return Err(format!("the host has lost the command {name:?}"));
+            return Err(format!("the host cannot find the command {name:?} after its registration"));
         }
         if own_categories {
             let categories = c_text(&command.categories().join(" "));
@@ -158,14 +156,15 @@ unsafe fn register_one(
             host::log(
                 ctx,
                 Level::Warning,
-                &format!("mayhap: the host does not take the help of {}", command.name),
+                &format!("mayhap: the host rejected the help of {}", command.name),
             );
         }
     }
     Ok(())
 }
 
-/// In the host's words. `CF.COMPACT` changes the filter, so that it is a writer here: a replica must not do it by itself.
+/// The flags of a command in the host's syntax. `CF.COMPACT` changes the filter, so it is a write command
+/// here: a replica must not run it on its own.
 fn flags(command: &Command) -> String {
     let mut flags = Vec::new();
     match (command.flags.access, command.changes()) {
@@ -184,10 +183,11 @@ fn flags(command: &Command) -> String {
     flags.join(" ")
 }
 
-/// Everything `COMMAND INFO` and `COMMAND DOCS` say of a command, in the host's structs. They point to texts, which are kept here.
+/// Everything that `COMMAND INFO` and `COMMAND DOCS` show for a command, in the host's structs. They point to
+/// texts that are stored here.
 struct Help {
     texts: Vec<CString>,
-    /// Moved into boxes before they are pointed to.
+    /// Boxed before anything points to them, so that their addresses stay the same.
     arguments: Vec<Box<[raw::RedisModuleCommandArg]>>,
     top: *mut raw::RedisModuleCommandArg,
     names: Vec<raw::RedisModuleCommandKeySpec>,
@@ -210,7 +210,7 @@ impl Help {
         help
     }
 
-    /// Nothing but names and arity.
+    /// Key positions and arity only.
     const fn bare(names: Vec<NameSpec>, arity: c_int) -> Self {
         Self { texts: Vec::new(), arguments: Vec::new(), top: null_mut(), names, info: [null(); 4], arity }
     }
@@ -220,7 +220,7 @@ impl Help {
         self.texts.last().map_or(null(), |text| text.as_ptr())
     }
 
-    /// Arguments, with an empty one behind them.
+    /// Arguments, followed by an empty one.
     fn list(&mut self, arguments: &[Argument], next_name: &mut c_int) -> *mut raw::RedisModuleCommandArg {
         if arguments.is_empty() {
             return null_mut();
@@ -257,7 +257,7 @@ impl Help {
         }
     }
 
-    /// Does the host take it?
+    /// Passes this to the host. Returns `false` if the host rejects it.
     ///
     /// # Safety
     /// The command was registered while the module is being loaded.
@@ -282,7 +282,8 @@ impl Help {
             key_specs: names.as_mut_ptr(),
             args: if with_arguments { self.top } else { null_mut() },
         };
-        // SAFETY: the caller's; everything that is pointed to lives until the call is done, lists end with an empty element, and the host copies it.
+        // SAFETY: guaranteed by the caller. All pointers are valid until the call returns, lists end with an
+        // empty element, and the host copies everything.
         unsafe { call!(RedisModule_SetCommandInfo(command, &raw const info)) == OK }
     }
 }
@@ -314,7 +315,7 @@ const fn kind(kind: Kind) -> raw::RedisModuleCommandArgType {
 
 type NameSpec = raw::RedisModuleCommandKeySpec;
 
-/// Names from word `first` on, to `last` more, or to the end.
+/// The names from word `first` on: up to `last` more words, or to the end.
 const fn spec(flags: u32, first: c_int, last: c_int) -> NameSpec {
     NameSpec {
         notes: null(),
@@ -334,17 +335,17 @@ const fn spec(flags: u32, first: c_int, last: c_int) -> NameSpec {
     }
 }
 
-/// What ends a list of them.
+/// The end of a list of key specs.
 const NO_NAME: NameSpec = NameSpec {
     begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INVALID,
     ..spec(0, 0, 0)
 };
 
-/// What is done to a name.
+/// What a command does to a name.
 const LOOKS: u32 = raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS;
 const CHANGES: u32 = raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE;
 
-/// Where the names of a command stand, and what it does to them.
+/// The positions of a command's names, and what the command does to them.
 fn names(command: &Command) -> Vec<NameSpec> {
     let flags = if command.changes() { CHANGES } else { LOOKS };
     match (command.names.first as c_int, command.run) {

@@ -1,4 +1,4 @@
-//! A reply of `mayhap-command`, handed to the host, which knows the client's protocol.
+//! Passes a reply of `mayhap-command` to the host, which encodes it for the client's protocol.
 
 use std::ffi::{c_char, c_long};
 
@@ -11,7 +11,7 @@ use crate::host::{self, Ctx, c_text, call, raw};
 /// # Safety
 /// `ctx` is the context of the call that is being served, and it was not answered yet.
 pub(crate) unsafe fn send(ctx: Ctx, reply: &Reply) {
-    // SAFETY: the caller's; whatever is handed over lives until the call is done, and the host copies it.
+    // SAFETY: guaranteed by the caller. The arguments live until the call returns, and the host copies them.
     unsafe {
         match reply {
             Reply::Ok => {
@@ -74,20 +74,20 @@ pub(crate) unsafe fn send(ctx: Ctx, reply: &Reply) {
 /// # Safety
 /// As [`send`].
 unsafe fn begin_array(ctx: Ctx, items: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { call!(RedisModule_ReplyWithArray(ctx, items as c_long)) };
 }
 
 /// # Safety
 /// As [`send`].
 unsafe fn bulk(ctx: Ctx, bytes: &[u8]) {
-    // SAFETY: the caller's; the bytes are copied.
+    // SAFETY: guaranteed by the caller; the bytes are copied.
     unsafe { call!(RedisModule_ReplyWithStringBuffer(ctx, bytes.as_ptr().cast::<c_char>(), bytes.len())) };
 }
 
 /// # Safety
 /// As [`send`].
 unsafe fn speaks_resp3(ctx: Ctx) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { host::flags(ctx) & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0 }
 }

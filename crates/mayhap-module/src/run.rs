@@ -1,4 +1,4 @@
-//! Runs one request: finds what its name holds, asks `mayhap-command`, puts back what became of it, replies.
+//! Runs one request: finds the value of its name, calls `mayhap-command`, stores the result and replies.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use mayhap_command::run::{Expiry, Source};
 use mayhap_command::{
-    Batch, Budget, Command, Context, Limits, ReplayableEnvironment, Parameters, Refusal, Reply, Request, Run, Scratch, Slot,
-    Value,
+    Batch, Budget, Command, Context, Limits, Parameters, Refusal, ReplayableEnvironment, Reply, Request, Run,
+    Scratch, Slot, Value,
 };
 
 use crate::effect::{self, Effect, Redo};
@@ -18,27 +18,27 @@ use crate::tally::{self, BUDGET};
 use crate::types::{self, Held, Type};
 use crate::{commit, memory_limit, register, reply, settings};
 
-/// What clients may do.
+/// The limits for clients.
 static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
-/// What a master, or the AOF, may do: it was allowed once.
+/// The limits for a master and the AOF: none, because the request was already allowed.
 static UNLIMITED: Limits = Limits::NONE;
 static UNLIMITED_BUDGET: LazyLock<Budget> = LazyLock::new(Budget::default);
 
 pub(crate) const READ: c_int = raw::REDISMODULE_READ as c_int;
 pub(crate) const WRITE: c_int = raw::REDISMODULE_WRITE as c_int;
 
-/// One request, as the host gives it.
+/// One request, as the host passes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) ctx: Ctx,
     pub(crate) command: &'static Command,
-    /// All words, the command's own first.
+    /// All words, starting with the command's name.
     pub(crate) strings: &'a [HostString],
-    /// It is done again: at this time, with this randomness and these parameters.
+    /// Set if the request is repeated: with this time, these random bytes and these parameters.
     pub(crate) redo: Option<&'a Redo<'a>>,
 }
 
-/// Memory that requests use one after the other.
+/// Buffers that requests reuse one after the other.
 #[derive(Debug)]
 struct Desk {
     /// Empty between requests.
@@ -46,12 +46,13 @@ struct Desk {
     scratch: Scratch,
     replies: Vec<Reply>,
     parameters: Arc<Parameters>,
-    /// Which version of the parameters that is.
+    /// The version of `parameters`.
     version: u64,
 }
 
 thread_local! {
-    /// Taken by whoever runs a request: one that is run inside of another (by a module that is told of a change) makes its own.
+    /// Taken while a request runs. A request that runs inside another (sent by a module that listens to
+    /// keyspace events) makes its own.
     static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
 }
 
@@ -74,7 +75,7 @@ impl Desk {
     }
 
     fn put_back(mut self: Box<Self>) {
-        /// More words than this are rare, and so is the memory for them.
+        /// Requests with more words are rare, so their buffers are freed.
         const MOST_WORDS: usize = 16 << 10;
         self.words.clear();
         self.replies.clear();
@@ -86,44 +87,44 @@ impl Desk {
     }
 }
 
-/// What clients may do.
+/// The limits for clients.
 pub(crate) fn limits() -> &'static Limits {
     &LIMITS
 }
 
-/// Serves a request, and answers it, or has its client wait.
+/// Serves a request: answers it, or blocks its client.
 ///
 /// # Safety
 /// The host called a command of ours with this context and these strings.
 pub(crate) unsafe fn serve(call: Call<'_>) -> c_int {
     if call.command.name == commit::COMMAND && call.strings.len() == commit::WORDS {
-        // SAFETY: the strings live until this call is done, and the words no longer.
+        // SAFETY: the strings live until this call returns, and the words are dropped before that.
         let words: [&[u8]; commit::WORDS] =
             std::array::from_fn(|at| unsafe { host::bytes(call.strings[at]) });
         let request = Request { command: call.command, words: &words };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         if unsafe { commit::begin(&call, &request) } {
             return OK;
         }
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { serve_now(call) }
 }
 
-/// Serves a request, and answers it.
+/// Serves a request and answers it.
 ///
 /// # Safety
 /// As [`serve`].
 pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
     let mut desk = Desk::take();
-    // SAFETY: the strings live until this call is done, and the words are gone before that.
+    // SAFETY: the strings live until this call returns, and the words are cleared before that.
     desk.words.extend(call.strings.iter().map(|string| unsafe { host::bytes::<'static>(*string) }));
     let Desk { words, scratch, replies, parameters, .. } = &mut *desk;
     let request = Request { command: call.command, words };
     let mut server = Server { call, request: &request, parameters };
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let done = catch_unwind(AssertUnwindSafe(|| unsafe { server.run(scratch, replies) }));
-    // SAFETY: as the caller says; nothing was answered yet.
+    // SAFETY: guaranteed by the caller; nothing was answered yet.
     unsafe {
         match done {
             Ok(()) => match replies.first() {
@@ -131,7 +132,11 @@ pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
                 None => reply::send(call.ctx, &Reply::from(Refusal::Syntax)),
             },
             Err(_) => {
-                host::log(call.ctx, Level::Warning, "mayhap: a request was given up in the middle");
+                host::log(
+                    call.ctx,
+                    Level::Warning,
+                    "mayhap: a request failed with a panic, see the line above",
+                );
                 call!(RedisModule_ReplyWithError(
                     call.ctx,
                     c"ERR internal error, see the server's log".as_ptr()
@@ -143,14 +148,14 @@ pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
     OK
 }
 
-/// What one request needs.
+/// Everything that one request needs.
 struct Server<'a> {
     call: Call<'a>,
     request: &'a Request<'a>,
     parameters: &'a Parameters,
 }
 
-/// Is what is run a client's wish, or did a master or the AOF say so?
+/// The origin of a request: a client, which limits apply to, or a master or the AOF, which must be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Wish,
@@ -158,13 +163,13 @@ enum Word {
 }
 
 impl Server<'_> {
-    /// Runs it and pushes its reply.
+    /// Runs the request and pushes its reply.
     ///
     /// # Safety
     /// The host called a command of ours, which is not answered yet.
     unsafe fn run(&mut self, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         let run = self.request.command.run;
-        // SAFETY: the caller's, for all of it.
+        // SAFETY: guaranteed by the caller, for the whole block.
         let answered = unsafe {
             match run {
                 Run::Items(batch) => return self.items(batch, scratch, replies),
@@ -195,20 +200,20 @@ impl Server<'_> {
         if self.request.command.names.first == 0 {
             return look(self.request, None, &context);
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { Open::new(self.call.ctx, self.name(), READ) };
-        // SAFETY: nobody else has what it holds as long as this call is not done.
+        // SAFETY: nothing else uses the value of the name until this call returns.
         look(self.request, unsafe { name.held.value() }, &context)
     }
 
-    /// Questions, and items to be added where no more is needed than a look.
+    /// Runs lookups, and insertions that need only a shared reference.
     ///
     /// # Safety
     /// As [`run`](Self::run).
     unsafe fn items(&self, batch: Batch, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
         let changes = self.request.command.changes();
         let together = {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let name =
                 unsafe { Open::new(self.call.ctx, self.name(), if changes { READ | WRITE } else { READ }) };
             let environment = HostEnvironment;
@@ -218,10 +223,10 @@ impl Server<'_> {
             };
             let context = self.context(Word::Wish, &moment, self.parameters);
             let requests = std::slice::from_ref(self.request);
-            // SAFETY: nobody else has what it holds as long as this call is not done.
+            // SAFETY: nothing else uses the value of the name until this call returns.
             batch.together(requests, unsafe { name.held.value() }, &context, scratch, replies)
         };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if together.done == 0 {
                 let request = *self.request;
@@ -229,13 +234,14 @@ impl Server<'_> {
                     .alone(together.changed, |slot, context| batch.alone(&request, slot, context, scratch));
                 replies.push(answered.unwrap_or_else(Reply::from));
             } else if together.changed {
-                // Nothing but items that anybody would put in just so.
+                // Only items were inserted, which gives the same filter everywhere.
                 self.tell(self.name(), Effect::Verbatim);
             }
         }
     }
 
-    /// Does `work` with the name for oneself. What it holds may have been changed by this request already: nobody was told of that yet.
+    /// Runs `work` with exclusive access to the name. `changed_before`: this request has already changed the
+    /// value, and the change has not been propagated yet.
     ///
     /// # Safety
     /// As [`run`](Self::run).
@@ -245,14 +251,14 @@ impl Server<'_> {
         work: impl FnOnce(&mut Slot<'_>, &Context<'_>) -> Result<Reply, Refusal>,
     ) -> Result<Reply, Refusal> {
         let mode = if self.request.command.changes() { READ | WRITE } else { READ };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let name = Open::new(self.call.ctx, self.name(), mode);
             self.change(name, changed_before, || {}, work)
         }
     }
 
-    /// Does `work` with the first name for oneself, and a look at the others.
+    /// Runs `work` with exclusive access to the first name and shared access to the others.
     ///
     /// # Safety
     /// As [`run`](Self::run).
@@ -263,9 +269,11 @@ impl Server<'_> {
         let positions: Vec<usize> = self.request.command.names.positions(self.request.words.len()).collect();
         let Some((&first, others)) = positions.split_first() else { return Err(Refusal::Syntax) };
         let target = self.request.words[first];
-        // SAFETY: the caller's. What the other names hold stays where it is: `work` changes the target only.
+        // SAFETY: guaranteed by the caller. The values of the other names do not move: `work` changes the
+        // target only.
         unsafe {
-            // Opening a name that is expired removes it, and whoever listens may then remove others: before anything is held.
+            // Opening an expired name removes it, and a listener may then remove others. So open all names
+            // once before any value is used.
             for &at in &positions {
                 drop(Open::new(self.call.ctx, self.call.strings[at], READ));
             }
@@ -288,8 +296,8 @@ impl Server<'_> {
         }
     }
 
-    /// Does `work` with what an open name holds, puts back what became of it, and tells replicas and whoever listens; before that whatever else
-    /// is open is `release`d.
+    /// Runs `work` on the value of an open name, stores the result, and propagates the change to replicas and
+    /// listeners. Before that it calls `release`, which closes all other open names.
     ///
     /// # Safety
     /// As [`run`](Self::run).
@@ -300,7 +308,7 @@ impl Server<'_> {
         release: impl FnOnce(),
         work: impl FnOnce(&mut Slot<'_>, &Context<'_>) -> Result<Reply, Refusal>,
     ) -> Result<Reply, Refusal> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let word = unsafe { self.word() };
         let other = match (word, self.call.redo) {
             (Word::Law, None) => Some(effect::parameters_of_master(self.parameters)),
@@ -323,7 +331,8 @@ impl Server<'_> {
         }
         let promises = context.budget.promises();
 
-        // SAFETY: nobody else has what it holds as long as this call is not done, and it is put back below whatever happens.
+        // SAFETY: nothing else uses the value of the name until this call returns, and it is put back below
+        // in every case.
         let mut value = unsafe { name.held.take() };
         let before = value.as_ref().map_or(0, tally::bytes);
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -338,14 +347,14 @@ impl Server<'_> {
         }));
         // SAFETY: as above.
         unsafe { name.put_back(value, before, matches!(&done, Ok((_, Some(changed))) if changed.made)) };
-        // What it took is booked by now. Whoever listens may run requests of their own.
+        // The memory it took is booked by now. Listeners may run requests of their own.
         drop(promises);
         let (reply, changed) = match done {
             Ok(done) => done,
             Err(panic) => resume_unwind(panic),
         };
         if let Some(changed) = changed {
-            // SAFETY: the name is open for writing, and the caller's.
+            // SAFETY: the name is open for writing; the rest is guaranteed by the caller.
             unsafe {
                 name.expire(changed.expiry);
                 drop(name);
@@ -370,7 +379,7 @@ impl Server<'_> {
                 self.tell(self.name(), effect);
             }
             if word == Word::Law {
-                // It was refused there as well, and changed the same: nothing is wrong with the replica.
+                // The master refused it as well and made the same change: the replica is consistent.
                 return Ok(reply.unwrap_or(Reply::Ok));
             }
         }
@@ -382,7 +391,12 @@ impl Server<'_> {
         self.call.strings[self.request.command.names.first.max(1)]
     }
 
-    fn context<'c>(&self, word: Word, moment: &'c ReplayableEnvironment<'_>, parameters: &'c Parameters) -> Context<'c> {
+    fn context<'c>(
+        &self,
+        word: Word,
+        moment: &'c ReplayableEnvironment<'_>,
+        parameters: &'c Parameters,
+    ) -> Context<'c> {
         let (limits, budget) = match word {
             Word::Wish => (&*LIMITS, &*BUDGET),
             Word::Law => (&UNLIMITED, &*UNLIMITED_BUDGET),
@@ -394,20 +408,20 @@ impl Server<'_> {
     /// As [`run`](Self::run).
     unsafe fn word(&self) -> Word {
         const LAW: u32 = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         match unsafe { host::flags(self.call.ctx) } & LAW {
             0 => Word::Wish,
             _ => Word::Law,
         }
     }
 
-    /// Tells whoever wants to know that what a name holds was changed: replicas, the AOF, `WATCH`, listeners.
+    /// Propagates a change of a name's value to replicas, the AOF, `WATCH` and listeners.
     ///
     /// # Safety
     /// As [`run`](Self::run).
     unsafe fn tell(&self, name: HostString, effect: Effect<'_>) {
         tally::changed();
-        // SAFETY: the caller's; the text of the event lives for ever.
+        // SAFETY: guaranteed by the caller; the text of the event is static.
         unsafe {
             effect.send(&self.call, name);
             call!(RedisModule_SignalModifiedKey(self.call.ctx, name));
@@ -424,13 +438,13 @@ impl Server<'_> {
 
 /// What a command did to a name.
 struct Changed {
-    /// Something was put there.
+    /// A new value was stored.
     made: bool,
     expiry: Expiry,
     left_out: Vec<usize>,
 }
 
-/// A name that is open, and closed when this is dropped.
+/// An open name. Dropping this closes it.
 #[derive(Debug)]
 pub(crate) struct Open {
     key: Key,
@@ -439,21 +453,21 @@ pub(crate) struct Open {
 
 impl Open {
     /// # Safety
-    /// The host called a command of ours with this context, which lives longer than what is returned.
+    /// The host called a command of ours with this context, which outlives the returned value.
     pub(crate) unsafe fn new(ctx: Ctx, name: HostString, mode: c_int) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let key = call!(RedisModule_OpenKey(ctx, name, mode));
             Self { key, held: Held::of(key) }
         }
     }
 
-    /// Puts back what was taken, or what became of it.
+    /// Puts back the value that was taken, or its replacement.
     ///
     /// # Safety
     /// [`Held::take`] was called once, and the name is open for writing if anything was `made` or removed.
     unsafe fn put_back(&self, value: Option<Value>, before: u64, made: bool) {
-        // SAFETY: the caller's. Where a place of ours is left, something that may be freed is in it.
+        // SAFETY: guaranteed by the caller. If the host keeps our box, it holds a value that may be freed.
         unsafe {
             match (self.held, value) {
                 (Held::Ours(place, of), Some(value)) if Type::of(&value) == of => {
@@ -473,12 +487,12 @@ impl Open {
         }
     }
 
-    /// Puts a value in place of whatever the name holds, or nothing.
+    /// Replaces the value of the name, or deletes the name for `None`.
     ///
     /// # Safety
     /// The name is open for writing.
     unsafe fn set(&self, value: Option<Value>) {
-        // SAFETY: the caller's. The host owns the value from here on, and gives it back to `free`.
+        // SAFETY: guaranteed by the caller. The host owns the value from here on and passes it to `free`.
         unsafe {
             match value {
                 None => {
@@ -498,7 +512,7 @@ impl Open {
     /// # Safety
     /// The name is open for writing.
     unsafe fn expire(&self, expiry: Expiry) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match expiry {
                 Expiry::Keep => {}
@@ -516,7 +530,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if !self.key.is_null() {
-            // SAFETY: it is open, and not closed twice.
+            // SAFETY: it is open, and it is closed once.
             unsafe { call!(RedisModule_CloseKey(self.key)) };
         }
     }

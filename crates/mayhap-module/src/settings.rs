@@ -1,4 +1,4 @@
-//! The parameters of `CONFIG`, and what may stand behind `loadmodule`.
+//! The parameters in `CONFIG` and in the arguments of `loadmodule`.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -11,24 +11,26 @@ use mayhap_command::parameters::{self, ALL, Parameter};
 use crate::host::{self, Ctx, ERR, HostString, OK, call, has, raw};
 use crate::types::guarded;
 
-/// The first version of Redis that takes settings without the module's name in front of theirs. Valkey counts on its own, and takes none.
+/// The first version of Redis that accepts settings without the module's name as a prefix. Valkey has its own
+/// version numbers and accepts none.
 const UNPREFIXED_FROM: c_int = 0x0008_0000;
 
 static PARAMETERS: LazyLock<Mutex<Arc<Parameters>>> = LazyLock::new(Mutex::default);
-/// Counts the changes.
+/// The number of changes.
 static VERSION: AtomicU64 = AtomicU64::new(0);
 
-/// What each setting was said to be when the host last asked: it wants a string of its own, and does not free it.
+/// The string last returned to the host for each setting: the host requires one per setting and does not free
+/// it.
 static SAID: [AtomicPtr<raw::RedisModuleString>; PARAMETERS_AT_MOST] =
     [const { AtomicPtr::new(null_mut()) }; PARAMETERS_AT_MOST];
 const PARAMETERS_AT_MOST: usize = 32;
 
-/// What new filters are like unless a request says otherwise.
+/// The parameters of new filters that a request does not set.
 pub(crate) fn parameters() -> Arc<Parameters> {
     Arc::clone(&PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Which version of them that is.
+/// The version of the parameters.
 pub(crate) fn version() -> u64 {
     VERSION.load(Relaxed)
 }
@@ -42,10 +44,11 @@ fn change(parameter: &Parameter, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes what stands behind `loadmodule`: names of settings, or RedisBloom's old names for three of them, and values.
+/// Applies the arguments of `loadmodule`: pairs of a setting and a value. Three settings also have
+/// RedisBloom's old names.
 ///
 /// # Errors
-/// What is wrong with them.
+/// If an argument is invalid.
 pub(crate) fn take_arguments(words: &[&[u8]]) -> Result<(), String> {
     if let [empty] | [empty, ..] = words
         && empty.is_empty()
@@ -56,7 +59,7 @@ pub(crate) fn take_arguments(words: &[&[u8]]) -> Result<(), String> {
     let (pairs, rest) = words.as_chunks::<2>();
     if let [name] = rest {
         let name = String::from_utf8_lossy(name);
-        return Err(format!("no value for {name:?}: settings are given as NAME VALUE NAME VALUE"));
+        return Err(format!("no value for {name:?}; settings are given as NAME VALUE NAME VALUE"));
     }
     let mut known = Vec::new();
     for [name, value] in pairs {
@@ -69,30 +72,31 @@ pub(crate) fn take_arguments(words: &[&[u8]]) -> Result<(), String> {
         let Some(parameter) = parameter else {
             let known: Vec<&str> = ALL.iter().map(|parameter| parameter.name).collect();
             return Err(format!(
-                "no setting {:?}; there are {}",
+                "unknown setting {:?}; the settings are {}",
                 String::from_utf8_lossy(name),
                 known.join(", ")
             ));
         };
         known.push((parameter, *value));
     }
-    // Some bound each other: what is refused first may be taken once the others are there.
+    // Some settings bound each other: a value that is rejected in this pass may be accepted once the others
+    // are set.
     for (parameter, value) in &known {
         let _ = change(parameter, value);
     }
     known.into_iter().try_for_each(|(parameter, value)| change(parameter, value))
 }
 
-/// Tells the host of the settings, and has it read its configuration.
+/// Registers the settings with the host and has it read its configuration.
 ///
 /// # Errors
-/// What the host does not take.
+/// If the host rejects a setting.
 ///
 /// # Safety
 /// `ctx` is the context with which the module is being loaded.
 pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
     let has_version = has!(RedisModule_GetServerVersion);
-    // SAFETY: the version may be asked for at any time; the rest is the caller's.
+    // SAFETY: the version may be read at any time; the rest is guaranteed by the caller.
     let is_unprefixed = unsafe {
         has_version && call!(RedisModule_GetServerVersion()) >= UNPREFIXED_FROM && !host::is_valkey(ctx)
     };
@@ -102,9 +106,10 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
     };
     for (number, parameter) in ALL.iter().enumerate().take(PARAMETERS_AT_MOST) {
         let name = CString::new(parameter.name).unwrap_or_default();
-        // What stood behind `loadmodule` is what the host sets it back to.
+        // The value from `loadmodule` is the host's default for the setting.
         let now = CString::new((parameter.get)(&parameters())).unwrap_or_default();
-        // SAFETY: the caller's; the host copies both strings. The number is no pointer, and is not used as one.
+        // SAFETY: guaranteed by the caller; the host copies both strings. The number is not a pointer and is
+        // never dereferenced.
         let taken = unsafe {
             call!(RedisModule_RegisterStringConfig(
                 ctx,
@@ -118,13 +123,13 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), String> {
             ))
         };
         if taken != OK {
-            return Err(format!("the host does not take the setting {}", parameter.name));
+            return Err(format!("the host rejected the setting {}", parameter.name));
         }
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     match unsafe { call!(RedisModule_LoadConfigs(ctx)) } {
         OK => Ok(()),
-        _ => Err("the host's configuration has a value for a setting that it cannot have".into()),
+        _ => Err("the host's configuration has an invalid value for a setting".into()),
     }
 }
 
@@ -134,7 +139,7 @@ unsafe extern "C" fn get(_: *const c_char, number: *mut c_void) -> HostString {
     let now = host::string((parameter.get)(&parameters()).as_bytes());
     let before = said.swap(now, Relaxed);
     if !before.is_null() {
-        // SAFETY: it was made here, and the host copied it when it had it.
+        // SAFETY: it was made here, and the host copied it when it received it.
         unsafe { call!(RedisModule_FreeString(null_mut(), before)) };
     }
     now
@@ -147,9 +152,10 @@ unsafe extern "C" fn set(
     fault: *mut HostString,
 ) -> c_int {
     let Some(parameter) = ALL.get(number.addr()) else { return ERR };
-    // SAFETY: the host gives a string, which lives until this is done, and a place for what is wrong with it, which it frees.
+    // SAFETY: the host passes a string that lives until this call returns, and a place for the error text,
+    // which it frees.
     unsafe {
-        match guarded("a setting", || change(parameter, host::bytes(value))) {
+        match guarded("changing a setting", || change(parameter, host::bytes(value))) {
             Some(Ok(())) => OK,
             None => ERR,
             Some(Err(why)) => {
@@ -160,5 +166,5 @@ unsafe extern "C" fn set(
     }
 }
 
-/// The module's name, which hosts before Redis 8 put in front of its settings.
+/// The module's name, which hosts before Redis 8 use as the prefix of its settings.
 pub(crate) const MODULE: &CStr = c"mayhap";

@@ -1,6 +1,7 @@
-//! The types of values, and what the host may ask of one: RedisBloom's two, with its names, versions and fields, so that files move
-//! both ways; two of our own for the same filters with a secret key, which RedisBloom would misread; and one for everything else, filters of
-//! RedisBloom's of which some bytes did not come yet included.
+//! The types of values and their callbacks: RedisBloom's two, with its names, versions and fields, so that
+//! files can be exchanged in both directions; two of our own for the same filters with a secret key, which
+//! RedisBloom would misread; and one for everything else, including RedisBloom filters that are only partly
+//! loaded.
 
 use std::alloc::Layout;
 use std::ffi::{CStr, c_int, c_void};
@@ -21,8 +22,9 @@ use crate::fields::{HostDigest, HostLoads, HostSaves};
 use crate::host::{self, Ctx, HostString, Key, Level, call, raw};
 use crate::{allocator, aof, memory_limit, settings, tally};
 
-/// Past 64 times so many bytes, which is a millisecond's work, the host frees a value in the background. Not earlier: a host that makes room
-/// for others by removing names removes more of them than it must while it waits for what is freed in the background.
+/// The host frees a value in the background if it has more than 64 times this many bytes, which take a
+/// millisecond to free. Smaller values are freed immediately: a host that evicts keys evicts more of them
+/// than it must while it waits for memory that is freed in the background.
 const FREED_AT_ONCE: u64 = 128 << 10;
 
 /// A type of values.
@@ -36,7 +38,7 @@ pub(crate) enum Type {
     KeyedCuckoo,
 }
 
-/// What the host calls the types, once they are registered.
+/// The host's pointer to each type, once it is registered.
 static POINTERS: [AtomicPtr<raw::RedisModuleType>; Type::ALL.len()] =
     [const { AtomicPtr::new(null_mut()) }; Type::ALL.len()];
 
@@ -44,7 +46,7 @@ impl Type {
     pub(crate) const ALL: [Self; 5] =
         [Self::Bloom, Self::Cuckoo, Self::Mayhap, Self::KeyedBloom, Self::KeyedCuckoo];
 
-    /// The type of a name that holds this.
+    /// The type of this value.
     pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::Bloom(_) if value.is_keyed() => Self::KeyedBloom,
@@ -55,7 +57,7 @@ impl Type {
         }
     }
 
-    /// The type of our own that it is.
+    /// Our own type, if this is not one of RedisBloom's.
     const fn own(self) -> Option<OwnType> {
         match self {
             Self::Bloom | Self::Cuckoo => None,
@@ -65,7 +67,7 @@ impl Type {
         }
     }
 
-    /// As `TYPE` and RDB files have it.
+    /// The name in `TYPE` and in RDB files.
     const fn name(self) -> &'static CStr {
         match self {
             Self::Bloom => c"MBbloom--",
@@ -92,7 +94,7 @@ impl Type {
     }
 
     fn methods(self) -> raw::RedisModuleTypeMethods {
-        /// The version of the host's struct of which we fill in all fields.
+        /// The version of the host's struct. We fill in all fields of this version.
         const METHODS: u64 = 3;
         let (load, free): (unsafe extern "C" fn(_, _) -> _, unsafe extern "C" fn(_)) = match self {
             Self::Bloom => (load::<0>, free::<0>),
@@ -128,7 +130,7 @@ impl Type {
 /// Registers the types.
 ///
 /// # Errors
-/// The one the host does not take, for there is another module that has it.
+/// The name of a type that the host rejects because another module defines it.
 ///
 /// # Safety
 /// `ctx` is the context with which the module is being loaded.
@@ -136,7 +138,7 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), &'static CStr> {
     for of in Type::ALL {
         let mut methods = of.methods();
         let version = of.version().cast_signed();
-        // SAFETY: the caller's; the host copies the methods.
+        // SAFETY: guaranteed by the caller; the host copies the methods.
         let pointer =
             unsafe { call!(RedisModule_CreateDataType(ctx, of.name().as_ptr(), version, &raw mut methods)) };
         if pointer.is_null() {
@@ -147,20 +149,20 @@ pub(crate) unsafe fn register(ctx: Ctx) -> Result<(), &'static CStr> {
     Ok(())
 }
 
-/// What a name holds.
+/// The value of a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held {
     Nothing,
-    /// One of our values, and its type to the host.
+    /// One of our values, and its type in the host.
     Ours(NonNull<Value>, Type),
-    /// Something else.
+    /// A value of another type.
     Foreign,
 }
 
-/// What commands see of a name that holds something else: no filter.
+/// The value that commands see for a name of another type. It is not a filter.
 static FOREIGN: LazyLock<Value> = LazyLock::new(empty);
 
-/// Something that takes next to nothing and may be freed.
+/// A value that takes almost no memory and may be freed.
 pub(crate) fn empty() -> Value {
     Value::Text(Box::default())
 }
@@ -172,7 +174,7 @@ impl Held {
         if key.is_null() {
             return Self::Nothing;
         }
-        // SAFETY: the caller's. A value of one of our types is a box of ours.
+        // SAFETY: guaranteed by the caller. A value of one of our types is a box of ours.
         unsafe {
             let pointer = call!(RedisModule_ModuleTypeGetType(key));
             match Type::of_pointer(pointer) {
@@ -188,34 +190,34 @@ impl Held {
         }
     }
 
-    /// A look at it.
+    /// A shared reference to the value.
     ///
     /// # Safety
-    /// The key it was read from is open, and nobody changes what it holds for `'a`.
+    /// The key it was read from is open, and nothing changes its value for `'a`.
     pub(crate) unsafe fn value<'a>(&self) -> Option<&'a Value> {
         match self {
             Self::Nothing => None,
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             Self::Ours(value, _) => Some(unsafe { value.as_ref() }),
             Self::Foreign => Some(&FOREIGN),
         }
     }
 
-    /// Takes it out. Something must be written to the place, whatever happens, before anybody looks again.
+    /// Moves the value out. A value must be written back in every case before anything reads it again.
     ///
     /// # Safety
-    /// The key it was read from is open, and nobody else has a look.
+    /// The key it was read from is open, and there is no other reference to its value.
     pub(crate) unsafe fn take(&self) -> Option<Value> {
         match self {
             Self::Nothing => None,
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             Self::Ours(value, _) => Some(unsafe { value.read() }),
             Self::Foreign => Some(empty()),
         }
     }
 }
 
-/// Puts `value` under an open name, in place of what it holds.
+/// Stores `value` under an open name and replaces its old value.
 ///
 /// # Safety
 /// The key is open for writing.
@@ -223,21 +225,26 @@ pub(crate) unsafe fn put(key: Key, value: Value) {
     tally::came(&value);
     let pointer = Type::of(&value).pointer();
     let value: *mut Value = Box::into_raw(Box::new(value));
-    // SAFETY: the caller's; the host owns the box from here on and gives it to `free`.
+    // SAFETY: guaranteed by the caller; the host owns the box from here on and passes it to `free`.
     unsafe { call!(RedisModule_ModuleTypeSetValue(key, pointer, value.cast())) };
 }
 
-/// Hands a value to the host, which owns it from here on.
+/// Passes a value to the host, which owns it from here on.
 fn hand_over(value: Value) -> *mut c_void {
     tally::came(&value);
     Box::into_raw(Box::new(value)).cast()
 }
 
-/// What the host asks of a value never ends it: `None` if the answer was given up in the middle.
+/// Runs `work` for a callback of the host, and keeps a panic from ending the host. Returns `None` if `work`
+/// panicked.
 pub(crate) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work));
     if done.is_err() {
-        host::log(null_mut(), Level::Warning, &format!("mayhap: {what} was given up in the middle"));
+        host::log(
+            null_mut(),
+            Level::Warning,
+            &format!("mayhap: {what} failed with a panic, see the line above"),
+        );
     }
     done.ok()
 }
@@ -273,16 +280,16 @@ unsafe extern "C" fn load<const TYPE: u8>(io: *mut raw::RedisModuleIO, version: 
 /// # Safety
 /// The host called a load callback.
 unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> Result<Value, Unloadable> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let mut fields = unsafe { HostLoads::new(io) };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let is_start = unsafe { is_loading(io) };
     let version = u32::try_from(version)?;
     if let Some(own) = of.own() {
         let value = load_own(own, version, &mut fields, is_start)?;
         return match Type::of(&value) == of {
             true => Ok(value),
-            false => Err(Unloadable("a filter of another type".into())),
+            false => Err(Unloadable("it holds a filter of another type".into())),
         };
     }
     let value_type = if of == Type::Bloom { ValueType::Bloom } else { ValueType::Cuckoo };
@@ -293,15 +300,16 @@ unsafe fn load_value(of: Type, io: *mut raw::RedisModuleIO, version: c_int) -> R
             check_tables(&filter, is_start)?;
             Value::Cuckoo(Box::new(filter))
         }
-        _ => return Err(Unloadable("a filter of another kind".into())),
+        _ => return Err(Unloadable("it holds a filter of another kind".into())),
     })
 }
 
-/// Every lookup looks at all tables: the number a client may load is limited.
+/// Checks the number of tables of a filter that a client loads. It is limited because every lookup reads all
+/// tables.
 fn check_tables(filter: &ScalableCuckoo, is_start: bool) -> Result<(), Unloadable> {
     let most = settings::parameters().max_loaded_tables();
     if !is_start && filter.tables() as u64 > most {
-        return Err(Unloadable(format!("{} tables, and at most {most} are taken", filter.tables())));
+        return Err(Unloadable(format!("{} tables exceed the limit of {most}", filter.tables())));
     }
     Ok(())
 }
@@ -309,19 +317,19 @@ fn check_tables(filter: &ScalableCuckoo, is_start: bool) -> Result<(), Unloadabl
 fn load_own(own: OwnType, version: u32, fields: &mut HostLoads, is_start: bool) -> Result<Value, Unloadable> {
     const KNOWN: u32 = OwnType::VERSION;
     if version != KNOWN {
-        return Err(Unloadable(format!("version {version}, and only {KNOWN} is known")));
+        return Err(Unloadable(format!("version {version} is not supported, only {KNOWN} is")));
     }
     let (number, bytes) = (fields.unsigned()?, fields.string()?);
-    // Filters of RedisBloom's that are being loaded travel as ours do.
+    // A partly loaded RedisBloom filter is stored as our own type.
     let loading =
         |form: &Form| own == OwnType::Mayhap && matches!(form, Form::LoadingBloom | Form::LoadingCuckoo);
     let known = u8::try_from(number).ok().and_then(Form::from_number);
     let Some(form) = known.filter(|form| form.is_of(own) || loading(form)) else {
-        return Err(Unloadable(format!("no such form of a filter: {number}")));
+        return Err(Unloadable(format!("unknown form of a filter: {number}")));
     };
-    // A filter takes what its bytes do, but for some that come to it later, by requests.
+    // A filter takes about as much memory as its bytes. Memory that requests add later is checked then.
     if !is_start && bytes.len() as u64 > memory_limit::room() {
-        return Err(Unloadable(format!("{} bytes, and there is no memory for them", bytes.len())));
+        return Err(Unloadable(format!("not enough memory for {} bytes", bytes.len())));
     }
     let (limits, budget, parameters) = (Limits::default(), Budget::default(), settings::parameters());
     let environment = HostEnvironment;
@@ -334,36 +342,38 @@ fn load_own(own: OwnType, version: u32, fields: &mut HostLoads, is_start: bool) 
     Ok(value)
 }
 
-/// Does the host read a file of its own, or is it a replica, rather than that a client sent it something?
+/// Returns `true` if the host reads its own file or is a replica, and `false` if a client sent the data.
 ///
 /// # Safety
 /// The host called a callback with it.
 unsafe fn is_loading(io: *mut raw::RedisModuleIO) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { host::flags(call!(RedisModule_GetContextFromIO(io))) & OBEYS != 0 }
 }
 
-/// The host does as it is told, by a file of its own or by its master: nothing is refused for want of memory.
+/// The host follows its own file or its master: nothing is refused because of memory.
 const OBEYS: u32 = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_SLAVE;
 
 unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
-    // SAFETY: the host calls it to save a value of ours, which nobody else looks at meanwhile.
+    // SAFETY: the host calls it to save a value of ours, and nothing else uses the value during the call.
     let (fields, value) = unsafe { (&mut HostSaves::new(io), &mut *value.cast::<Value>()) };
     if guarded("saving a value", || write(value, fields)) != Some(true) {
         give_up_file();
     }
 }
 
-/// Half a value makes a file that nobody can load, and one without it has forgotten it. A child that writes one ends, so that the host keeps the
-/// file it had. What the host writes itself goes on: it must not end.
+/// Aborts a child process that could not write a value, so that the host keeps its old file. A file with half
+/// a value cannot be loaded, and a file without it has lost it. If the host itself writes the file, it goes
+/// on: it must not end.
 fn give_up_file() {
-    // SAFETY: may be asked at any time; there is no client.
+    // SAFETY: may be called at any time; there is no client.
     if unsafe { host::flags(null_mut()) } & raw::REDISMODULE_CTX_FLAGS_IS_CHILD != 0 {
         std::process::abort();
     }
 }
 
-/// Hands over all fields, and says whether it could. The value is held for oneself, so that its counts are those of its bits; nothing changes.
+/// Writes all fields. Returns `false` if that failed. Exclusive access makes the counts match the bits; the
+/// value does not change.
 fn write(value: &mut Value, fields: &mut dyn SaveFields) -> bool {
     let written = match value {
         Value::Bloom(filter) if !redis_bloom::is_keyed(filter.uncounted()) => {
@@ -383,7 +393,7 @@ fn write(value: &mut Value, fields: &mut dyn SaveFields) -> bool {
     written.is_ok()
 }
 
-/// The bytes of a value of our own type.
+/// The stored bytes of a value of our own type.
 pub(crate) fn stored(value: &mut Value) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     value.store(&mut bytes).map_err(|error| error.to_string())?;
@@ -391,9 +401,9 @@ pub(crate) fn stored(value: &mut Value) -> Result<Vec<u8>, String> {
 }
 
 unsafe extern "C" fn rewrite(io: *mut raw::RedisModuleIO, name: HostString, value: *mut c_void) {
-    // SAFETY: the host calls it to write a value of ours, which nobody else looks at meanwhile.
+    // SAFETY: the host calls it to write a value of ours, and nothing else uses the value during the call.
     let value = unsafe { &mut *value.cast::<Value>() };
-    // SAFETY: the host's.
+    // SAFETY: guaranteed by the host.
     if guarded("rewriting a value", || unsafe { aof::emit(io, name, value) }) != Some(true) {
         give_up_file();
     }
@@ -402,21 +412,20 @@ unsafe extern "C" fn rewrite(io: *mut raw::RedisModuleIO, name: HostString, valu
 unsafe extern "C" fn memory_usage(value: *const c_void) -> usize {
     // SAFETY: the host calls it with a value of ours.
     let value = unsafe { &*value.cast::<Value>() };
-    guarded("the memory of a value", || usize::try_from(tally::bytes(value)).unwrap_or(usize::MAX))
-        .unwrap_or(0)
+    guarded("measuring a value", || usize::try_from(tally::bytes(value)).unwrap_or(usize::MAX)).unwrap_or(0)
 }
 
 unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
-    // SAFETY: the host calls it with a value of ours, which nobody else looks at meanwhile.
+    // SAFETY: the host calls it with a value of ours, and nothing else uses the value during the call.
     let (mut fields, value) = unsafe { (HostDigest::new(digest), &mut *value.cast::<Value>()) };
-    guarded("a digest", || {
+    guarded("computing a digest", || {
         write(value, &mut fields);
         fields.end();
     });
 }
 
 unsafe extern "C" fn free<const TYPE: u8>(value: *mut c_void) {
-    // SAFETY: the host gives back what it owns, once.
+    // SAFETY: the host returns the box that it owns, once.
     let value = unsafe { Box::from_raw(value.cast::<Value>()) };
     guarded("freeing a value", || {
         tally::went(Type::ALL[usize::from(TYPE)], tally::bytes(&value));
@@ -427,7 +436,7 @@ unsafe extern "C" fn free<const TYPE: u8>(value: *mut c_void) {
 unsafe extern "C" fn free_effort(_: HostString, value: *const c_void) -> usize {
     // SAFETY: the host calls it with a value of ours.
     let value = unsafe { &*value.cast::<Value>() };
-    guarded("the memory of a value", || {
+    guarded("measuring a value", || {
         usize::try_from(1 + value.memory_bytes() / FREED_AT_ONCE).unwrap_or(usize::MAX)
     })
     .unwrap_or(1)
@@ -436,7 +445,7 @@ unsafe extern "C" fn free_effort(_: HostString, value: *const c_void) -> usize {
 unsafe extern "C" fn copy(_: HostString, _: HostString, value: *const c_void) -> *mut c_void {
     // SAFETY: the host calls it with a value of ours.
     let value = unsafe { &*value.cast::<Value>() };
-    // SAFETY: may be asked at any time; there is no client.
+    // SAFETY: may be called at any time; there is no client.
     let obeys = unsafe { host::flags(null_mut()) } & OBEYS != 0;
     let has_room = |value: &Value| obeys || tally::bytes(value) <= memory_limit::room();
     match guarded("copying a value", || has_room(value).then(|| value.try_clone())) {
@@ -450,7 +459,8 @@ unsafe extern "C" fn defrag(
     _: HostString,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the host calls it with where it keeps a value of ours, which nobody else looks at meanwhile. It calls for one value at a time.
+    // SAFETY: the host passes the place of its pointer to a value of ours. Nothing else uses the value during
+    // the call, and the host calls for one value at a time.
     unsafe {
         let mut by = HostDefrag(ctx);
         let mut held = Box::from_raw((*value).cast::<Value>());
@@ -461,17 +471,18 @@ unsafe extern "C" fn defrag(
     0
 }
 
-/// The host, which knows where memory would lie better.
+/// The host's defragmenter, which can move memory to a better place.
 struct HostDefrag(*mut raw::RedisModuleDefragCtx);
 
-// SAFETY: the host copies the bytes into memory of the same size class of its allocator, which is the global one here, and frees the old. The class
-// is what the alignment comes from; layouts that are aligned by hand are left alone.
+// SAFETY: the host copies the bytes into memory of the same size class of its allocator, which is the global
+// allocator here, and frees the old memory. The alignment depends on the class. Layouts that are aligned by
+// hand are not moved.
 unsafe impl Relocate for HostDefrag {
     fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
         if !allocator::is_as_it_came(layout) {
             return None;
         }
-        // SAFETY: the host called for it, and the memory is its own, from where it begins.
+        // SAFETY: the host called us to defragment, and the memory is the start of a block of the host.
         NonNull::new(unsafe { call!(RedisModule_DefragAlloc(self.0, start.as_ptr().cast())) }.cast())
     }
 }

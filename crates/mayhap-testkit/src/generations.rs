@@ -314,7 +314,7 @@ impl<S: Server> History<'_, S> {
                 self.known(name).serving = Some(serving);
                 self.done.commits += u64::from(std::mem::take(&mut self.follows));
             }
-            Wire::Refused(why) if why.contains("meanwhile") => self.done.refused += 1,
+            Wire::Refused(why) if why.contains("changes made during it") => self.done.refused += 1,
             _ => {}
         }
     }
@@ -332,7 +332,9 @@ impl<S: Server> History<'_, S> {
         self.done.asked += members.len() as u64;
         match asked.iter().zip(&answers).find(|(item, answer)| members.contains_key(item) && !is_yes(answer))
         {
-            Some((item, answer)) => Err(format!("{item} is a member of {name}, but the answer is {answer:?}")),
+            Some((item, answer)) => {
+                Err(format!("{item} is a member of {name}, but the answer is {answer:?}"))
+            }
             None => Ok(()),
         }
     }

@@ -260,7 +260,10 @@ impl fmt::Display for BuildError {
                 write!(f, "number of values must be between 1 and {limit}, got {got}")
             }
             Self::Unsorted { index } => {
-                write!(f, "hashes must be in ascending order, the one after the first {index} is smaller")
+                write!(
+                    f,
+                    "hashes must be in ascending order: hash {index} (from 0) is smaller than the one before it"
+                )
             }
             Self::BucketsOutOfRange { got, limit } => {
                 write!(f, "number of buckets must be even and between 2 and {limit}, got {got}")
@@ -269,7 +272,10 @@ impl fmt::Display for BuildError {
                 write!(f, "a window must span at least {least}, got {got}")
             }
             Self::ForeignShape { kind } => {
-                write!(f, "the shape of another program's {kind} filter can only hold that filter's own items")
+                write!(
+                    f,
+                    "the shape of another program's {kind} filter can only hold that filter's own items"
+                )
             }
             Self::SlotsOutOfRange { got, limit } => {
                 write!(f, "a bucket must have between 1 and {limit} slots, got {got}")
@@ -499,10 +505,7 @@ impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PlacementDiffers { ours, theirs } => {
-                write!(
-                    f,
-                    "filters with different placement cannot be merged: {ours:?} and {theirs:?}"
-                )
+                write!(f, "filters with different placement cannot be merged: {ours:?} and {theirs:?}")
             }
             Self::ShapeDiffers { ours, theirs } => {
                 write!(f, "filters of different shape cannot be merged: {ours} and {theirs}")
@@ -528,10 +531,7 @@ impl fmt::Display for MergeError {
             }
             Self::Unbuildable(_) => f.write_str("the merged filter could not be built"),
             Self::BlocksDiffer { ours, theirs } => {
-                write!(
-                    f,
-                    "filters with different block placement cannot be merged: {ours:?} and {theirs:?}"
-                )
+                write!(f, "filters with different block placement cannot be merged: {ours:?} and {theirs:?}")
             }
         }
     }

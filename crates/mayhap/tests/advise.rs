@@ -49,7 +49,10 @@ fn a_billion_phone_numbers_are_a_bitmap() {
     assert!(advice.why[0].contains("7,000,000,000 possible numbers, 834 MiB"), "{:?}", advice.why);
     assert!(advice.why[1].contains("cuckoo semi-sorted, would take 1.10 GiB"), "{:?}", advice.why);
     assert!(price.can.exact && price.can.deletes && price.can.grows);
-    assert!(!advice.notes.iter().any(|note| matches!(note, Note::WrongAnswers { .. })), "it has no false positives");
+    assert!(
+        !advice.notes.iter().any(|note| matches!(note, Note::WrongAnswers { .. })),
+        "it has no false positives"
+    );
     // A hundred million of them are another matter: the filter is a tenth of the bitmap.
     assert_eq!(best(&Needs::new(100_000_000, 0.01).of(PHONES)), SPLIT);
 }

@@ -261,7 +261,11 @@ fn tiny_filters_never_forget() {
                 (0..copies).for_each(|_| assert!(filter.remove(&item)));
             }
             assert_eq!(filter.inserted(), 0);
-            assert_eq!(filter.fill(), filter.saturated() as f64 / counters as f64, "only stuck counters are left");
+            assert_eq!(
+                filter.fill(),
+                filter.saturated() as f64 / counters as f64,
+                "only stuck counters are left"
+            );
         }
     }
 }

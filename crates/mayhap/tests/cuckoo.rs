@@ -666,11 +666,7 @@ fn a_grown_filter_answers_like_one_that_began_large() {
     let left = removed.iter().filter(|item| grown.may_contain(*item)).count();
     assert!(left < removed.len() / 50, "{left} of {} removed items answer maybe", removed.len());
     grown.clear();
-    assert_eq!(
-        (grown.inserted(), grown.doublings()),
-        (0, shape.max_doublings()),
-        "its size does not change"
-    );
+    assert_eq!((grown.inserted(), grown.doublings()), (0, shape.max_doublings()), "its size does not change");
     assert!(counted.keys().all(|item| !grown.may_contain(item)));
 }
 

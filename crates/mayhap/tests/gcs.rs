@@ -254,7 +254,10 @@ fn unsorted_hashes_are_rejected_and_change_nothing() {
         Gcs::from_sorted_hashes(sorted, shape, 1).unwrap().encode()
     );
     let message = Gcs::from_sorted_hashes([hash(2), hash(1)], shape, 1).unwrap_err().to_string();
-    assert_eq!(message, "hashes must come in ascending order: after 1 of them came a smaller one");
+    assert_eq!(
+        message,
+        "hashes must be in ascending order: hash 1 (from 0) is smaller than the one before it"
+    );
 }
 
 #[test]

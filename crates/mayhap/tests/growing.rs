@@ -462,10 +462,7 @@ fn a_rejected_growth_changes_nothing_and_gives_the_reason() {
     filter.insert_batch(&items[taken as usize..]).unwrap();
     assert!(items.iter().all(|item| filter.may_contain(item)));
     filter.limit_memory(Some(1));
-    assert!(
-        Growing::decode(&filter.encode()).is_ok(),
-        "a limit set too late must not lose the filter"
-    );
+    assert!(Growing::decode(&filter.encode()).is_ok(), "a limit set too late must not lose the filter");
 }
 
 #[test]

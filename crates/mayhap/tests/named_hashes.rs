@@ -177,7 +177,10 @@ fn rocksdbs_two_hashes_agree() {
         differs_from_leveldb += u32::from(hash(NamedHash::LevelDb { seed: leveldb::BLOOM_SEED }) != want);
     }
     assert_eq!(rows.len(), 124);
-    assert!(differs_from_leveldb > 0, "no input has a high tail byte: the vectors cannot distinguish the dialects");
+    assert!(
+        differs_from_leveldb > 0,
+        "no input has a high tail byte: the vectors cannot distinguish the dialects"
+    );
 }
 
 /// LevelDB prints no hash values, so rebuild the filters it wrote: `items_hex`, or `item-0`, `item-1`, ….
@@ -196,7 +199,10 @@ fn leveldbs_filters_are_rebuilt() {
         differs_from_rocksdb += u32::from(leveldb_filter(&items, &want, leveldb::rocksdb) != want);
     }
     assert_eq!(rows.len(), 21);
-    assert!(differs_from_rocksdb > 0, "no item has a high tail byte: the filters cannot distinguish the dialects");
+    assert!(
+        differs_from_rocksdb > 0,
+        "no item has a high tail byte: the filters cannot distinguish the dialects"
+    );
 }
 
 /// A filter of the same shape as `like`: bits, then one byte with the number of bits per item.

@@ -36,7 +36,8 @@ where
 
         let theirs = X::try_from(&keys).unwrap();
         let json = serde_json::to_vec(&theirs).unwrap();
-        let read: BinaryFuse<F> = fast_filter::read(&json, FuseLayout::XorfJson, ItemEncoding::U64Le).unwrap();
+        let read: BinaryFuse<F> =
+            fast_filter::read(&json, FuseLayout::XorfJson, ItemEncoding::U64Le).unwrap();
         agree(&keys, &theirs, |key| read.may_contain(&key));
         let mut again = Vec::new();
         fast_filter::write(&read, FuseLayout::XorfJson, &mut again).unwrap();

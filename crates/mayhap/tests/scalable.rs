@@ -334,10 +334,7 @@ fn a_rejected_growth_loses_nothing_and_gives_the_reason() {
     filter.insert_batch(&items).unwrap();
     assert!(items.iter().all(|item| filter.may_contain(item)));
     filter.limit_memory(Some(1));
-    assert!(
-        ScalableBloom::decode(&filter.encode()).is_ok(),
-        "a limit set too late must not lose the filter"
-    );
+    assert!(ScalableBloom::decode(&filter.encode()).is_ok(), "a limit set too late must not lose the filter");
 }
 
 #[test]

@@ -195,7 +195,10 @@ mod together {
 
     /// The model must fail.
     fn is_caught(model: impl Fn() + Send + Sync + 'static) {
-        assert!(catch_unwind(AssertUnwindSafe(|| check(model))).is_err(), "a faulty variant was not detected");
+        assert!(
+            catch_unwind(AssertUnwindSafe(|| check(model))).is_err(),
+            "a faulty variant was not detected"
+        );
     }
 
     fn spawn<T: 'static>(work: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
@@ -326,7 +329,10 @@ mod together {
                 move || {
                     let mut new = 0;
                     let done = insert_word(&*words, &room, 2, &items, 0b11, &mut new);
-                    assert!(items[..done].iter().all(|&item| words.holds(item)), "reported as done without its bits");
+                    assert!(
+                        items[..done].iter().all(|&item| words.holds(item)),
+                        "reported as done without its bits"
+                    );
                     u64::from(new.count_ones())
                 }
             };

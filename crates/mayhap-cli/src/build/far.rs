@@ -31,7 +31,7 @@ pub(super) enum BackendName {
 
 /// The report about a filter that was built on a server. The field names are a stable interface.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct RemoteBuildReport {
     out: String,
     /// `mf`, `bf`, `cf`, `plain`, `redisson` or `guava`.
     layout: &'static str,
@@ -124,7 +124,12 @@ impl Build {
 }
 
 impl Work<'_> {
-    fn bitmap_on_server(&self, remote: &Remote, format: Format, layout: Layout) -> Result<Report, CliError> {
+    fn bitmap_on_server(
+        &self,
+        remote: &Remote,
+        format: Format,
+        layout: Layout,
+    ) -> Result<RemoteBuildReport, CliError> {
         let Built { filter, read, target_fpr, told, .. } = self.foreign(format)?;
         let fullness = Fullness {
             server_says: None,
@@ -136,7 +141,7 @@ impl Work<'_> {
         let (args, force) = (&self.args.server, self.args.force);
         let going = Going { remote, args, layout, marker: false, force };
         let (sent, replaced) = going.send(&filter, self.progress)?;
-        let mut report = Report::new(remote, format.name(), read, filter.capacity(), target_fpr);
+        let mut report = RemoteBuildReport::new(remote, format.name(), read, filter.capacity(), target_fpr);
         report.bytes = Some(sent.bytes);
         report.asked_with = going.asked_with(&filter);
         report.replaced = replaced;
@@ -146,7 +151,7 @@ impl Work<'_> {
     }
 
     /// Builds one filter under that name, or a sharded one if there is a cluster or it was asked for.
-    fn filter_on_server(&self, remote: &Remote) -> Result<Report, CliError> {
+    fn filter_on_server(&self, remote: &Remote) -> Result<RemoteBuildReport, CliError> {
         let server = Server::connect(remote, &self.args.server)?;
         let there = server.type_of_name()?;
         match self.args.wanted(&server, &there)? {
@@ -155,7 +160,12 @@ impl Work<'_> {
         }
     }
 
-    fn shards_on_server(&self, remote: &Remote, server: &Server, there: &str) -> Result<Report, CliError> {
+    fn shards_on_server(
+        &self,
+        remote: &Remote,
+        server: &Server,
+        there: &str,
+    ) -> Result<RemoteBuildReport, CliError> {
         self.args.check_for_shards()?;
         let before = existing_shards(server, there)?;
         let replaced = before.is_some();
@@ -197,7 +207,7 @@ impl Work<'_> {
         };
         let filter = server.wait(ShardedFilter::open(server.link(), server.name()));
         let fullness = filter.ok().and_then(|filter| server.fullness(&filter));
-        let mut report = Report::new(remote, backend.name(), read, capacity, target_fpr);
+        let mut report = RemoteBuildReport::new(remote, backend.name(), read, capacity, target_fpr);
         (report.shards, report.generation) = (Some(measures.shards()), Some(generation.generation()));
         report.replaced = replaced;
         report.fullness = fullness;
@@ -262,7 +272,7 @@ fn backend(server: &Server, asked: Option<BackendName>) -> Result<Backend, CliEr
     }
 }
 
-impl Report {
+impl RemoteBuildReport {
     pub(super) fn new(
         remote: &Remote,
         layout: &'static str,

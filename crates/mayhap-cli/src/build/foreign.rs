@@ -6,7 +6,7 @@ use mayhap::codec::format::{Format, RebuildError};
 use mayhap::{Filter, InsertError, Item, ItemEncoding, ItemHash, ItemValue};
 
 use super::estimate::DistinctEstimate;
-use super::kept::Kept;
+use super::kept::RecordBatches;
 use super::{Built, DEFAULT_RATE, Work};
 use crate::error::CliError;
 use crate::filling::{self, InsertForm, Prepared};
@@ -93,7 +93,7 @@ impl Work<'_> {
     fn foreign_hashes(
         &self,
         insert_form: InsertForm,
-    ) -> Result<(Kept<ItemHash>, u64, DistinctEstimate), CliError> {
+    ) -> Result<(RecordBatches<ItemHash>, u64, DistinctEstimate), CliError> {
         let mut kept = self.kept();
         let mut estimate = DistinctEstimate::new();
         let mut read = 0;

@@ -49,7 +49,7 @@ impl Record for u64 {
 
 /// Records in the order of the input.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct RecordBatches<T> {
     /// The batches as they arrived, not copied.
     batches: Vec<Vec<T>>,
     len: u64,
@@ -59,7 +59,7 @@ pub(super) struct Kept<T> {
     spilled: u64,
 }
 
-impl<T: Record> Kept<T> {
+impl<T: Record> RecordBatches<T> {
     /// An empty list with `limit_bytes` of memory, and then a file in `folder`.
     pub(super) fn new(limit_bytes: u64, folder: PathBuf) -> Self {
         let limit = limit_bytes / T::BYTES as u64;
@@ -186,7 +186,7 @@ impl Spill {
 mod tests {
     use super::*;
 
-    fn all(kept: &mut Kept<u64>) -> Vec<u64> {
+    fn all(kept: &mut RecordBatches<u64>) -> Vec<u64> {
         let mut all = Vec::new();
         kept.for_each(|batch| {
             all.extend_from_slice(batch);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn records_beyond_the_limit_go_to_a_file_and_keep_their_order() {
         for limit in [0, 8 * 100, 8 * 1000, 1 << 20] {
-            let mut kept = Kept::<u64>::new(limit, std::env::temp_dir());
+            let mut kept = RecordBatches::<u64>::new(limit, std::env::temp_dir());
             for first in (0..200_000).step_by(1_000) {
                 kept.push((first..first + 1_000).collect()).unwrap();
             }

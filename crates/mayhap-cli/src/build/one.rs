@@ -22,7 +22,7 @@ use mayhap::{HashScheme, ItemHash};
 use mayhap_remote::redis::{self, Cmd, Value};
 
 use super::choice::{Choice, choose};
-use super::far::{BackendName, Report};
+use super::far::{BackendName, RemoteBuildReport};
 use super::{Build, Built, DEFAULT_RATE, Work};
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};
@@ -128,7 +128,7 @@ impl Work<'_> {
         server: &Server,
         there: &str,
         way: Way,
-    ) -> Result<Report, CliError> {
+    ) -> Result<RemoteBuildReport, CliError> {
         if there != "none" && !self.args.force {
             return Err(server.odd("exists already; --force replaces it".into()));
         }
@@ -139,7 +139,12 @@ impl Work<'_> {
     }
 
     /// Builds a filter in RedisBloom's layout here and loads it.
-    fn loaded_on_server(&self, remote: &Remote, there: &str, family: Family) -> Result<Report, CliError> {
+    fn loaded_on_server(
+        &self,
+        remote: &Remote,
+        there: &str,
+        family: Family,
+    ) -> Result<RemoteBuildReport, CliError> {
         let format = if family == Family::Cuckoo { Format::RedisCuckoo } else { Format::RedisBloom };
         self.say_what_is_lost(remote, there);
         let Built { filter, read, target_fpr, .. } = self.foreign(format)?;
@@ -147,14 +152,19 @@ impl Work<'_> {
         let goal = Goal { remote, args: &self.args.server, family, force: self.args.force };
         let name = self.target.name();
         let sent = goal.send(&mut connection, (&filter, format), Path::new(&name), self.progress)?;
-        let mut report = Report::new(remote, layout(family), read, filter.capacity(), target_fpr);
+        let mut report = RemoteBuildReport::new(remote, layout(family), read, filter.capacity(), target_fpr);
         (report.kind, report.replaced) = (Some(filter.kind().name().into()), there != "none");
         report.bytes = Some(sent.bytes);
         Ok(report)
     }
 
     /// Builds a filter by sending the items to the server.
-    fn filled_on_server(&self, remote: &Remote, there: &str, way: Way) -> Result<Report, CliError> {
+    fn filled_on_server(
+        &self,
+        remote: &Remote,
+        there: &str,
+        way: Way,
+    ) -> Result<RemoteBuildReport, CliError> {
         let choice = self.choice_on_server(way)?;
         if let Some(why) = choice.why.as_deref().filter(|_| way == Way::Generation) {
             self.args.say(why);
@@ -190,7 +200,7 @@ impl Work<'_> {
         let read = made?;
         let family = if way == Way::Generation { Family::Mayhap } else { Family::Bloom };
         let needs = &choice.needs;
-        let mut report = Report::new(remote, layout(family), read, needs.items, needs.target_fpr);
+        let mut report = RemoteBuildReport::new(remote, layout(family), read, needs.items, needs.target_fpr);
         report.replaced = there != "none";
         if way == Way::Generation {
             let facts = making.facts()?;

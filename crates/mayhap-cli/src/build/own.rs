@@ -9,7 +9,7 @@ use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
 use super::choice::{self, Choice, choose};
 use super::distinct::Distinct;
 use super::estimate::DistinctEstimate;
-use super::kept::Kept;
+use super::kept::RecordBatches;
 use super::{Built, Work};
 use crate::error::CliError;
 use crate::filling::{self, InsertForm, Prepared, Refused};
@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1.0 + 1e-6;
 /// The hashes that were kept.
 pub(super) enum Hashes {
     /// In the order of the input.
-    AsTheyCame(Kept<ItemHash>),
+    AsTheyCame(RecordBatches<ItemHash>),
     /// Each hash once.
     Once(Distinct),
 }
@@ -204,7 +204,7 @@ impl Work<'_> {
     fn at_once(
         &self,
         choice: &Choice,
-        kept: Kept<ItemHash>,
+        kept: RecordBatches<ItemHash>,
         scheme: HashScheme,
         read: u64,
     ) -> Result<Built, CliError> {
@@ -328,8 +328,8 @@ impl Work<'_> {
             .map_err(|refused| CliError::Filter { name: self.target.name(), what: refused.cause.to_string() })
     }
 
-    pub(super) fn kept<T: super::kept::Record>(&self) -> Kept<T> {
-        Kept::new(self.args.hash_memory, self.target.folder())
+    pub(super) fn kept<T: super::kept::Record>(&self) -> RecordBatches<T> {
+        RecordBatches::new(self.args.hash_memory, self.target.folder())
     }
 
     fn distinct(&self) -> Distinct {

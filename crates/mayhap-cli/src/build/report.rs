@@ -11,7 +11,7 @@ use crate::progress;
 
 /// The report about a built filter. The field names are a stable interface.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BuildReport {
     /// The file.
     out: String,
     /// The kind, named as in `--kind`, or the other program's format.
@@ -41,7 +41,7 @@ pub(super) struct Report {
     exact: bool,
 }
 
-impl Report {
+impl BuildReport {
     pub(super) fn new(built: &Built, out: String, file_bytes: u64, took: Duration) -> Self {
         let filter = &built.filter;
         let items = filter.inserted();

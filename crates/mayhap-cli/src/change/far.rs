@@ -17,7 +17,7 @@ use crate::{Verdict, filling, output};
 
 /// The report about a change of a filter on its server. The field names are a stable interface.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ChangeReport {
     filter: String,
     /// Items read.
     items_read: u64,
@@ -65,7 +65,8 @@ impl Add {
         let fullness = filter.fullness();
         let over_capacity = fullness.map(|full| full.is_over_capacity());
         let name = filter.shown().to_owned();
-        let report = Report { filter: name, items_read: read, changed, fullness, over_capacity, seconds };
+        let report =
+            ChangeReport { filter: name, items_read: read, changed, fullness, over_capacity, seconds };
         if !args.quiet {
             args.input.warn_of_skipped();
             if let Some(warning) = fullness.and_then(|full| full.warning()) {
@@ -119,8 +120,14 @@ impl Remove {
         let changed = Changed::Removed { items_removed: removed, items_not_in: read - removed };
         let seconds = started.elapsed().as_secs_f64();
         let name = filter.shown().to_owned();
-        let report =
-            Report { filter: name, items_read: read, changed, fullness: None, over_capacity: None, seconds };
+        let report = ChangeReport {
+            filter: name,
+            items_read: read,
+            changed,
+            fullness: None,
+            over_capacity: None,
+            seconds,
+        };
         if !args.quiet {
             args.input.warn_of_skipped();
             let not_in = match read - removed {

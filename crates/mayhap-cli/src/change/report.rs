@@ -30,7 +30,7 @@ pub(super) enum Changed {
 
 /// The report about a changed filter. The field names are a stable interface.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ChangeReport {
     /// The file that was written.
     out: String,
     kind: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct Report {
     warnings: Vec<String>,
 }
 
-impl Report {
+impl ChangeReport {
     pub(super) fn new(
         filter: &Filter,
         out: String,

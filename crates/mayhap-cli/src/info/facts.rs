@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mayhap::advise::say;
-use mayhap::{BlockedPlacement, BloomPlacement, Filter, HashScheme};
+use mayhap::{BlockedPlacement, BloomPlacement, Filter, HashScheme, figures};
 use serde::Serialize;
 
 use super::abilities::Abilities;
@@ -34,9 +34,14 @@ pub(super) struct Facts {
     pub(super) inserted: Option<u64>,
     /// The file stores no item count.
     pub(super) inserted_unknown: bool,
+    /// `inserted / capacity`, if both are known.
+    pub(super) load: Option<f64>,
     /// `None` if the filter has no target rate.
     pub(super) target_fpr: Option<f64>,
+    /// The false-positive rate now: from the item count or from the bits, whichever is higher.
     pub(super) expected_fpr: f64,
+    /// `None` if the file stores no item count.
+    pub(super) fpr_from_count: Option<f64>,
     pub(super) over_capacity: bool,
     /// The share of bits, counters or slots in use. `None` if the kind has no fill, or it was not counted.
     pub(super) fill: Option<f64>,
@@ -81,8 +86,8 @@ impl Facts {
         let has_capacity = !health::has_no_capacity(filter);
         let capacity = has_capacity.then(|| filter.capacity());
         let target_fpr = has_capacity.then(|| filter.target_fpr());
-        let memory_bits = filter.memory_bytes() as f64 * 8.0;
-        let per = |items: u64| memory_bits / items as f64;
+        let per = |items: u64| figures::bits_per(filter.memory_bytes(), items);
+        let fpr_from_fill = fill.and_then(|fill| fill.rate).map(|(rate, _)| rate);
         let mut warnings = health::warnings(filter);
         if let Some(fill) = &fill
             && !health::count_is_guessed(filter)
@@ -113,19 +118,21 @@ impl Facts {
             capacity,
             inserted,
             inserted_unknown: health::count_is_guessed(filter),
+            load: capacity.zip(inserted).map(|(capacity, inserted)| figures::load(inserted, capacity)),
             target_fpr,
-            expected_fpr: filter.expected_fpr(),
+            expected_fpr: fpr_from_fill.unwrap_or(0.0).max(filter.expected_fpr()),
+            fpr_from_count: (!health::count_is_guessed(filter)).then(|| filter.expected_fpr()),
             over_capacity: health::is_over_capacity(filter),
             fill: fill.map(|fill| fill.share),
             fill_of: fill.map(|fill| fill.of),
             estimated_items: fill.and_then(|fill| fill.items),
-            fpr_from_fill: fill.and_then(|fill| fill.rate).map(|(rate, _)| rate),
+            fpr_from_fill,
             fill_not_counted,
             file_bytes: opened.file_bytes,
             memory_bytes: filter.memory_bytes(),
-            bits_per_item: capacity.map(|capacity| if capacity == 0 { 0.0 } else { per(capacity) }),
-            bits_per_inserted: inserted.filter(|&inserted| inserted > 0).map(per),
-            bound_bits_per_item: target_fpr.filter(|&rate| rate > 0.0).map(|rate| rate.recip().log2()),
+            bits_per_item: capacity.map(|capacity| per(capacity).unwrap_or(0.0)),
+            bits_per_inserted: inserted.and_then(per),
+            bound_bits_per_item: target_fpr.and_then(figures::bound_bits_per_item),
             can: Abilities::of(filter),
             layers: layers(filter),
             generations: generations(filter),
@@ -149,7 +156,7 @@ impl Facts {
             inserted: self.inserted,
             inserted_unknown: self.inserted_unknown,
             target_fpr: self.target_fpr,
-            fpr_from_count: (!self.inserted_unknown).then_some(self.expected_fpr),
+            fpr_from_count: self.fpr_from_count,
             fpr_from_fill: from_fill,
             fpr_reported: None,
             fill: self.fill,

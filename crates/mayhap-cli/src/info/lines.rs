@@ -165,7 +165,9 @@ impl Figures<'_> {
             let times = at_capacity / bound;
             text += &format!(", {times:.2} × the information-theoretic minimum of {bound:.2}");
         }
-        if let Some(now) = now.filter(|now| *now != full) {
+        // Of a nearly empty filter the figure says nothing.
+        let is_used = self.bits_per_inserted.is_some_and(|now| now <= 10.0 * at_capacity);
+        if let Some(now) = now.filter(|now| is_used && *now != full) {
             text += &format!("; {now} now");
         }
         Some(text)

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use mayhap::advise::say;
 use mayhap::codec::format::Format;
+use mayhap::figures;
 use mayhap_command::Health;
 use mayhap_remote::guava::GuavaBitmap;
 use mayhap_remote::redis::Value;
@@ -34,8 +35,11 @@ pub(crate) struct ServerFacts {
     pub(super) capacity: Option<u64>,
     pub(super) inserted: Option<u64>,
     pub(super) inserted_unknown: bool,
+    load: Option<f64>,
     pub(super) target_fpr: Option<f64>,
     pub(super) expected_fpr: Option<f64>,
+    /// Servers report the higher of the rates from the count and from the bits; only shards are counted here.
+    fpr_from_count: Option<f64>,
     pub(super) over_capacity: Option<bool>,
     pub(super) fill: Option<f64>,
     pub(super) fill_of: Option<&'static str>,
@@ -137,10 +141,12 @@ impl ServerFacts {
     /// Fills in the fields that follow from others.
     pub(super) fn complete(&mut self) {
         self.inserted_unknown = self.inserted.is_none();
-        let bits = self.memory_bytes.map(|bytes| bytes as f64 * 8.0);
-        let per = |items: Option<u64>| Some(bits? / items.filter(|items| *items > 0)? as f64);
+        let per = |items: Option<u64>| figures::bits_per(self.memory_bytes?, items?);
         (self.bits_per_item, self.bits_per_inserted) = (per(self.capacity), per(self.inserted));
-        self.bound_bits_per_item = self.target_fpr.filter(|rate| *rate > 0.0).map(|rate| rate.recip().log2());
+        self.bound_bits_per_item = self.target_fpr.and_then(figures::bound_bits_per_item);
+        self.load =
+            self.capacity.zip(self.inserted).map(|(capacity, inserted)| figures::load(inserted, capacity));
+        self.fpr_from_count = self.expected_fpr.filter(|_| self.inserted.is_some() && self.format == SHARDS);
         let items = self.inserted.or(self.estimated_items);
         self.over_capacity = match (items, self.capacity, self.expected_fpr, self.target_fpr) {
             (Some(items), Some(capacity), Some(now), Some(target)) => Some(items > capacity && now > target),
@@ -203,7 +209,7 @@ impl ServerFacts {
             inserted: self.inserted,
             inserted_unknown: self.inserted_unknown,
             target_fpr: self.target_fpr,
-            fpr_from_count: self.expected_fpr.filter(|_| self.inserted.is_some() && counted_here),
+            fpr_from_count: self.fpr_from_count,
             fpr_from_fill: from_fill,
             fpr_reported: self.expected_fpr.filter(|_| self.inserted.is_some() && !counted_here),
             fill: self.fill,
@@ -322,7 +328,7 @@ impl ServerFacts {
                 (self.target_fpr, self.expected_fpr) =
                     (self.number("target_fpr"), self.number("expected_fpr"));
                 (self.fill, self.memory_bytes) = (self.number("fill"), self.count("memory_bytes"));
-                self.in_shared_lines.push("bits_per_item");
+                self.in_shared_lines.extend(["bits_per_item", "bits_per_inserted", "load"]);
             }
             Family::Bloom => {
                 self.kind = Some(mayhap::Kind::ScalableBloom.name().to_owned());

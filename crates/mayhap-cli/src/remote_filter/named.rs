@@ -5,7 +5,7 @@ use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{Access, Answer, Inserted, RemoteError, Request};
 
 use super::facts::ServerFacts;
-use super::{Copies, Server, Replies};
+use super::{Copies, Replies, Server};
 use crate::change::counts_copies;
 use crate::error::CliError;
 use crate::item_form::LineItem;

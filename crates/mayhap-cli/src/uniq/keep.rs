@@ -9,7 +9,7 @@ use crate::output;
 
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Selection {
+pub(super) enum WantedLines {
     /// Lines that were not seen before.
     New,
     /// Lines that were seen before.
@@ -20,8 +20,8 @@ pub(super) enum Selection {
 
 /// Standard output, and the lines of the current block to write there.
 #[derive(Debug)]
-pub(super) struct Kept {
-    selection: Selection,
+pub(super) struct LineWriter {
+    selection: WantedLines,
     line_buffered: bool,
     out: BufWriter<File>,
     /// Bit `i` of word `w` is line `64 w + i` of the block.
@@ -30,12 +30,12 @@ pub(super) struct Kept {
     noted: usize,
 }
 
-impl Kept {
-    pub(super) fn new(selection: Selection, line_buffered: bool) -> Result<Self, CliError> {
+impl LineWriter {
+    pub(super) fn new(selection: WantedLines, line_buffered: bool) -> Result<Self, CliError> {
         Ok(Self { selection, line_buffered, out: output::records()?, lines: Vec::new(), noted: 0 })
     }
 
-    pub(super) const fn selection(&self) -> Selection {
+    pub(super) const fn selection(&self) -> WantedLines {
         self.selection
     }
 

@@ -3,7 +3,7 @@
 use mayhap::advise::say;
 use mayhap::{Answers, Filter, FingerprintSet, HashScheme, InsertError, ItemHash, Kind};
 
-use super::keep::Selection;
+use super::keep::WantedLines;
 use super::loss::Loss;
 use super::state::State;
 use super::window::{Recent, WindowLength};
@@ -153,17 +153,21 @@ impl Memory {
     }
 
     /// The lines of the last batch to write: bit `i` of word `w` is line `64 w + i`.
-    pub(super) fn selected(&mut self, hashes: &[ItemHash], selection: Selection) -> Result<&[u64], CliError> {
+    pub(super) fn selected(
+        &mut self,
+        hashes: &[ItemHash],
+        selection: WantedLines,
+    ) -> Result<&[u64], CliError> {
         self.selected.clear();
         match selection {
-            Selection::Dropped => self.selected.extend_from_slice(&self.judged.seen),
-            Selection::New => {
+            WantedLines::Dropped => self.selected.extend_from_slice(&self.judged.seen),
+            WantedLines::New => {
                 self.selected.extend(self.judged.seen.iter().map(|word| !word));
                 if let (Some(last), remainder @ 1..) = (self.selected.last_mut(), hashes.len() % 64) {
                     *last &= (1 << remainder) - 1;
                 }
             }
-            Selection::Repeated => {
+            WantedLines::Repeated => {
                 self.selected.resize(self.judged.seen.len(), 0);
                 let Some(again) = &mut self.again else { return Ok(&self.selected) };
                 let old: Vec<usize> = self.judged.old_from(0).collect();

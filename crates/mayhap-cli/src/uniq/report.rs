@@ -33,7 +33,7 @@ pub(crate) struct ReportArgs {
 
 /// The field names are a stable interface.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct UniqReport {
     /// Lines read.
     lines: u64,
     /// Records skipped because they have no item.
@@ -86,7 +86,7 @@ impl From<&Loss> for WronglyDropped {
     }
 }
 
-impl Report {
+impl UniqReport {
     pub(super) fn of(memory: &Memory, uniq: &Uniq, state: Option<&State>, interrupted: bool) -> Self {
         let fingerprints = memory.fingerprints();
         let stages = fingerprints.map_or(&[][..], |fingerprints| &fingerprints.stages);
@@ -209,7 +209,7 @@ impl ReportArgs {
         }
     }
 
-    pub(super) fn write(&self, report: &Report) -> Result<(), CliError> {
+    pub(super) fn write(&self, report: &UniqReport) -> Result<(), CliError> {
         if let Some(path) = &self.report {
             let mut bytes = Vec::new();
             output::json(&mut bytes, report)?;

@@ -175,7 +175,7 @@ fn client_says_not_ready(server: &Server, kind: &str) -> bool {
 /// Every kind of the server is in the lists above.
 fn assert_all_kinds(server: &Server) {
     let refused = server.ask("MF.RESERVE x KIND nonsense");
-    let known = refused.trim_end().split("known kinds: ").nth(1).unwrap();
+    let known = refused.trim_end().split("use one of ").nth(1).unwrap();
     for kind in known.split(", ") {
         let is_made = GROWING.iter().any(|(name, _)| *name == kind) || BUILT.contains(&kind);
         assert!(is_made, "{kind} is not written to: {known}");

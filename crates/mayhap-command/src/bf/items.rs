@@ -1,6 +1,6 @@
 //! `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS`.
 
-use mayhap::{NewItems, AtomicScalableBloom, BuildError, InsertError, ItemHash};
+use mayhap::{AtomicScalableBloom, BuildError, InsertError, ItemHash, NewItems};
 
 use super::create;
 use crate::context::{AdmittedGrowth, Context};

@@ -17,10 +17,7 @@ fn setbit_extends_the_string() {
     assert_eq!(stage.run("GET other"), Reply::bulk([0xfe]));
     // A string is not a filter: `BF.*` uses Redis's text, `MF.*` adds what the key holds.
     let wrong_type = stage.refused("BF.ADD bits x");
-    assert_eq!(
-        stage.refused("MF.ADD bits x"),
-        wrong_type + ": it holds a string (use GET or GETBIT)"
-    );
+    assert_eq!(stage.refused("MF.ADD bits x"), wrong_type + ": it holds a string (use GET or GETBIT)");
     assert!(stage.refused("SETBIT bits 4294967296 1").contains("bit offset"));
     assert!(stage.refused("SETRANGE bits 536870912 x").contains("maximum allowed size"));
 }

@@ -1,15 +1,16 @@
-//! The first items of a small filter: their hashes, one behind the other, until the filter itself takes no more memory than they do.
+//! The first items of a small filter: a list of their hashes, until the filter itself takes no more memory
+//! than the list.
 
 use mayhap::{BuildError, Filter, HashScheme, InsertError, ItemHash};
 
 use super::recipe::Recipe;
 
-/// Hashes in the order they came, each once. Never wrong: they have 128 bits.
+/// Hashes in insertion order, without duplicates. They have 128 bits, so there are no false positives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List(Vec<ItemHash>);
 
 impl List {
-    /// The list of these hashes, each once.
+    /// The list of these hashes, without duplicates.
     pub(crate) const fn of(hashes: Vec<ItemHash>) -> Self {
         Self(hashes)
     }
@@ -26,7 +27,8 @@ impl List {
         self.0.contains(&hash)
     }
 
-    /// Puts `hash`, which is not in, behind the others. There may be a hundred million lists, so they keep little room for more.
+    /// Appends `hash`, which is not in the list. There may be a hundred million lists, so they keep little
+    /// spare capacity.
     pub(crate) fn push(&mut self, hash: ItemHash) {
         if self.0.len() == self.0.capacity() {
             self.0.reserve_exact((self.0.len() / 4).max(4));
@@ -38,11 +40,11 @@ impl List {
         (self.0.capacity() * size_of::<ItemHash>()) as u64
     }
 
-    /// The filter that was filled with the same items in the same order.
+    /// Makes the filter and inserts the same items in the same order.
     pub(crate) fn filter(&self, recipe: &Recipe, scheme: HashScheme) -> Result<Filter, BuildError> {
         let mut filter = recipe.make(scheme)?;
         for &hash in &self.0 {
-            // There is room: a list holds no more than the filter's first tier.
+            // It fits: a list holds at most as many items as the filter's first tier.
             if let Err(InsertError::CannotGrow { cause, .. }) = filter.insert_hash(hash) {
                 return Err(cause);
             }
@@ -61,7 +63,7 @@ mod tests {
         let scheme = HashScheme::fast(1);
         for capacity in [1, 2, 3, 4, 5, 50, 1_000] {
             for target_fpr in [0.01, 1e-6, 1e-14] {
-                // Room for the first tier and no other.
+                // Memory for the first tier only.
                 let shape = ScalableShape::for_capacity(capacity, target_fpr)?;
                 let recipe = Recipe::Scalable(shape.within(shape.layer(0)?.memory_bytes())?);
                 let most = recipe.listed_items().unwrap_or(0) as u64;

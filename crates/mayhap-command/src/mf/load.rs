@@ -1,8 +1,9 @@
 //! `MF.LOAD name iterator data`: a filter from the pieces of a `.mayhap` file.
 //!
-//! The pieces come in order, each with the iterator that `MF.DUMP` was asked with for it; for a file that is the number of its first byte.
-//! The first one has the header, which says how long the filter is: that much is admitted before anything is kept. Only when the last byte
-//! is there, and the whole is an intact filter, does it serve; until then the generation before it does, or none.
+//! The pieces arrive in order. Each has the iterator with which `MF.DUMP` was called for it; for a file that
+//! is the offset of its first byte. The first piece has the header, which contains the length of the filter:
+//! that much memory is admitted before anything is kept. The filter serves only after the last byte has
+//! arrived and the whole filter is intact. Until then the previous generation serves, if there is one.
 
 use mayhap::{Filter, codec};
 
@@ -17,43 +18,44 @@ use crate::reply::Reply;
 use crate::run::{Request, Slot};
 use crate::value::Value;
 
-/// Pieces of a filter.
+/// A filter that is being loaded.
 #[derive(Debug)]
 pub(crate) struct Load {
-    /// What has come.
+    /// The bytes that have arrived.
     bytes: Vec<u8>,
-    /// How many there will be.
+    /// The length of the whole filter.
     total: u64,
 }
 
 impl Load {
-    /// One of so many bytes, of which these have come; nothing if that is too many. All may be there: for some time the last piece was kept
-    /// where there was no memory for the filter, and nothing came of it.
+    /// A load of `total` bytes of which these have arrived; `None` if they are too many. They may be
+    /// complete: older versions kept the last piece if there was no memory for the filter.
     pub(crate) fn of(total: u64, bytes: &[u8]) -> Option<Self> {
         (bytes.len() as u64 <= total).then(|| Self { bytes: bytes.to_vec(), total })
     }
 
-    /// How many bytes there will be, and those that have come.
+    /// The length of the whole filter, and the bytes that have arrived.
     pub(crate) fn parts(&self) -> (u64, &[u8]) {
         (self.total, &self.bytes)
     }
 
-    /// The load that begins with this piece.
+    /// Starts a load with its first piece.
     fn begin(piece: &[u8], context: &Context<'_>) -> Result<Self, Refusal> {
         let total = codec::length_of(piece).map_err(MayhapRefusal::Decode)?;
-        // The bytes and the filter made of them are there at the same time.
+        // The bytes and the filter decoded from them are in memory at the same time.
         context.admit(total, total.saturating_mul(2))?;
         let mut load = Self { bytes: Vec::new(), total };
         load.push(piece)?;
         Ok(load)
     }
 
-    /// Asks for the memory of the filter itself, if this is the last piece: what was asked for when it began is long given to others.
+    /// Admits the memory of the filter itself if this is the last piece. What was admitted at the start may
+    /// be used by others by now.
     fn admit(&self, piece: &[u8], context: &Context<'_>) -> Result<(), Refusal> {
         if piece.len() as u64 == self.missing() { context.admit(self.total, self.total) } else { Ok(()) }
     }
 
-    /// Takes the next piece. Memory follows what has come, not what was announced.
+    /// Appends the next piece. Memory grows with the bytes that have arrived, not with the announced length.
     fn push(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         let length = self.bytes.len() as u64 + piece.len() as u64;
         if length > self.total {
@@ -78,7 +80,7 @@ impl Load {
     }
 }
 
-/// `MF.LOAD name iterator data`. Answers how many bytes are missing; 0: it serves.
+/// `MF.LOAD name iterator data`. Returns the number of missing bytes; 0 if the filter serves now.
 pub(super) fn load(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -106,7 +108,7 @@ pub(super) fn load(
                     return Err(MayhapRefusal::OutOfOrder { expected: 0, got: offset }.into());
                 };
                 if let Err(refusal) = load.admit(piece, context).and_then(|()| load.push(piece)) {
-                    // What has come is as good as it was.
+                    // The bytes that arrived before remain valid.
                     *holder.next_mut() = Some(Next::Loading(load));
                     return Err(refusal);
                 }
@@ -124,14 +126,14 @@ pub(super) fn load(
     finish(slot, now_ms)
 }
 
-/// Serves what has come, if all of it has.
+/// Serves the filter if all bytes have arrived.
 fn finish(slot: &mut Slot<'_>, now_ms: u64) -> Result<Reply, Refusal> {
     let Some(Value::Filter(holder)) = slot.get_mut() else { return Err(Refusal::WrongType) };
     let missing = match holder.next() {
         Some(Next::Loading(load)) => load.missing(),
         _ => 0,
     };
-    // Also where it turns out to be none: what has come is gone then.
+    // Also if the bytes are not a valid filter, because they are dropped then.
     slot.mark_changed();
     if missing > 0 {
         return Ok(Reply::count(missing));

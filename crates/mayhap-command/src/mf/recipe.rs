@@ -1,4 +1,5 @@
-//! What a filter is made from: known, checked and priced before any memory is taken, and shared by all that are alike.
+//! The parameters of a filter. They are checked and their memory is computed before any memory is allocated.
+//! Equal filters share one recipe.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
@@ -11,62 +12,62 @@ use mayhap::{
     Xor8, Xor16, Xor32, XorShape,
 };
 
-/// What a filter is made from, but for its key.
+/// Everything that a filter is made from, except its key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Recipe {
     /// A bit for every number of a range, both ends included.
     Bitmap {
-        /// The lowest.
+        /// The lowest number.
         low: u64,
-        /// The highest.
+        /// The highest number.
         high: u64,
     },
-    /// The classic.
+    /// The classic Bloom filter.
     Bloom(BloomShape),
-    /// One cache line per lookup.
+    /// A Bloom filter that reads one cache line per lookup.
     Blocked(BlockedShape),
-    /// Deletions, simple.
+    /// A simple filter with deletions.
     Counting(CountingShape),
-    /// Deletions by a second filter.
+    /// A Bloom filter with deletions, which are recorded in a second filter.
     Dual(DualShape),
-    /// Unknown size.
+    /// A Bloom filter for an unknown number of items.
     Scalable(ScalableShape),
-    /// Deletions in half the space.
+    /// A filter with deletions in half the space.
     DLeft(DLeftShape),
-    /// Deletions, low rates.
+    /// A filter with deletions for low false-positive rates.
     Cuckoo(CuckooShape),
-    /// The same, doubling in place up to a limit.
+    /// A cuckoo filter that doubles in place up to a limit.
     GrowableCuckoo(GrowableCuckooShape),
-    /// Deletions, counts, merging.
+    /// A filter with deletions, counts and merging.
     Quotient(QuotientShape),
-    /// Unknown size, one table.
+    /// A filter of one table for an unknown number of items.
     Growing(GrowingShape),
-    /// Seen in the last so many items, or the last so long.
+    /// The items seen in the last N items, or in the last N seconds.
     Window(WindowShape),
     /// RedisBloom's cuckoo filter.
     ScalableCuckoo(ScalableCuckooShape),
-    /// 64-bit fingerprints, in at most so many bytes.
+    /// 64-bit fingerprints, up to a number of bytes.
     Fingerprints {
-        /// The limit, if there is one.
+        /// The limit in bytes, if there is one.
         limit_bytes: Option<u64>,
     },
-    /// Built of all its items at once.
+    /// An immutable set, built from all its items together.
     Static(StaticRecipe),
 }
 
-/// What a set that never changes is built from, but for its items and its key.
+/// Everything that an immutable set is built from, except its items and its key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StaticRecipe {
     /// Which.
     pub kind: StaticKind,
-    /// How many items are expected; nothing if that is not known.
+    /// The expected number of items; `None` if it is not known.
     pub capacity: Option<u64>,
-    /// The rate asked for.
+    /// The requested false-positive rate.
     pub target_fpr: f64,
 }
 
-/// The kinds that are built of all items at once.
+/// The kinds that are built from all items together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StaticKind {
@@ -76,14 +77,14 @@ pub enum StaticKind {
     Fuse(u32),
     /// Ribbon.
     Ribbon,
-    /// Golomb-coded.
+    /// Golomb-coded set.
     Gcs,
 }
 
-/// A first tier of at most this many bytes begins as a list of hashes; a larger one is there from the start, so that memory that cannot be
-/// had is refused when the filter is reserved, not at its first items.
+/// A first tier of at most this many bytes begins as a list of hashes. A larger one is allocated immediately,
+/// so that a lack of memory is reported when the filter is reserved, not at its first items.
 const LISTED_TIER_BYTES: u64 = 64 << 10;
-/// A list takes at most this many bytes, for it is searched from end to end.
+/// The maximum number of bytes of a list. It is limited because a lookup searches the whole list.
 const LIST_BYTES: u64 = 4 << 10;
 
 impl Recipe {
@@ -114,8 +115,8 @@ impl Recipe {
         }
     }
 
-    /// What a filter like this one is made from; nothing for a set that never changes, which does not know what was asked for, and for filters
-    /// of other programs.
+    /// The recipe of a filter like this one. `None` for immutable sets, which do not store what was
+    /// requested, and for filters of other programs.
     #[must_use]
     pub fn of(filter: &Filter) -> Option<Self> {
         Some(match filter {
@@ -142,11 +143,11 @@ impl Recipe {
         })
     }
 
-    /// Does `other` make the same filters?
+    /// Returns `true` if `other` makes the same filters.
     #[must_use]
     pub fn makes_what(&self, other: &Self) -> bool {
         match (self, other) {
-            // What was asked for is rounded up to whole buckets once a filter is made of it.
+            // The requested capacity is rounded up to whole buckets once a filter is made from it.
             (Self::ScalableCuckoo(one), Self::ScalableCuckoo(other)) => {
                 let of = |shape: &ScalableCuckooShape| {
                     let (buckets, slots) = (shape.buckets(), shape.bucket_size());
@@ -158,13 +159,13 @@ impl Recipe {
         }
     }
 
-    /// Is it built of all its items at once?
+    /// Returns `true` if the filter is built from all its items together.
     #[must_use]
     pub const fn is_static(&self) -> bool {
         matches!(self, Self::Static(_))
     }
 
-    /// Memory it takes with nothing in; of a set that never changes, with all the items expected.
+    /// The memory of the empty filter; of an immutable set, with all expected items.
     ///
     /// # Errors
     /// [`BuildError`] for numbers that do not fit.
@@ -193,7 +194,8 @@ impl Recipe {
         })
     }
 
-    /// How many items it holds as a plain list before it is made; nothing if it is made at once.
+    /// The number of items that are held as a plain list before the filter is made. `None` if it is made
+    /// immediately.
     #[must_use]
     pub fn listed_items(&self) -> Option<usize> {
         let (tier, capacity) = match self {
@@ -205,15 +207,15 @@ impl Recipe {
             }
             _ => return None,
         };
-        // No more than the filter takes without growing, which may be refused.
+        // At most as many as the filter takes without growing, because growing may be refused.
         let items = (tier.min(LIST_BYTES) / size_of::<ItemHash>() as u64).min(capacity);
         (tier <= LISTED_TIER_BYTES && items > 1).then_some(items as usize)
     }
 
-    /// The empty filter.
+    /// Makes the empty filter.
     ///
     /// # Errors
-    /// [`BuildError`] for memory the system refuses. A set that never changes is not made by this.
+    /// [`BuildError`] if the system has no memory for it. An immutable set cannot be made this way.
     pub fn make(&self, scheme: HashScheme) -> Result<Filter, BuildError> {
         Ok(match *self {
             Self::Bitmap { low, high } => Filter::Bitmap(Bitmap::of_range(low, high)?),
@@ -237,10 +239,10 @@ impl Recipe {
         })
     }
 
-    /// The same recipe, shared with those made from it lately.
+    /// Returns this recipe from a cache of recent recipes, so that equal filters share it.
     #[must_use]
     pub fn shared(self) -> Arc<Self> {
-        /// A million filters have few recipes; those in use just now are found among these.
+        /// A million filters have few recipes. The ones in current use are among these.
         const REMEMBERED: usize = 16;
         static LATELY: LazyLock<Mutex<Vec<Weak<Recipe>>>> = LazyLock::new(Mutex::default);
         let mut lately = LATELY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -259,7 +261,7 @@ impl Recipe {
 }
 
 impl StaticRecipe {
-    /// Memory it takes with `items` items.
+    /// The memory of the set with `items` items.
     ///
     /// # Errors
     /// [`BuildError`] for numbers that do not fit.
@@ -272,10 +274,10 @@ impl StaticRecipe {
         })
     }
 
-    /// The set of all these items.
+    /// Builds the set of all these items.
     ///
     /// # Errors
-    /// [`BuildError`] for memory the system refuses and numbers that do not fit.
+    /// [`BuildError`] if the system has no memory for it, or for numbers that do not fit.
     pub fn build(&self, hashes: &[ItemHash], scheme: HashScheme) -> Result<Filter, BuildError> {
         let options = BuildOptions::default();
         let hashes = hashes.iter().copied();
@@ -308,7 +310,7 @@ mod tests {
         for items in 1..40 {
             let _ = bloom(items).shared();
         }
-        assert_eq!(*bloom(777).shared(), *one, "forgotten, and still the same");
+        assert_eq!(*bloom(777).shared(), *one, "dropped from the cache, and still equal");
         for recipe in [
             bloom(1_000),
             Recipe::Bitmap { low: 5, high: 5 },
@@ -332,7 +334,7 @@ mod tests {
             |tiers: &[u64]| Recipe::Scalable(ScalableShape::with_tiers(tiers, 0.01).unwrap()).listed_items();
         let tier = ScalableShape::with_tiers(&[1_000], 0.01).unwrap().layer(0).unwrap().memory_bytes();
         assert_eq!(scalable(&[1_000, 10_000]), Some(tier as usize / 16));
-        assert_eq!(scalable(&[10_000]), Some(256), "not too long to be searched");
+        assert_eq!(scalable(&[10_000]), Some(256), "short enough to be searched");
         assert_eq!(scalable(&[1_000_000]), None);
         assert_eq!(Recipe::Cuckoo(CuckooShape::for_capacity(1_000, 0.01).unwrap()).listed_items(), None);
     }

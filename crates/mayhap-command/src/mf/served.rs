@@ -9,7 +9,7 @@ use super::list::List;
 use super::options::number;
 use super::recipe::Recipe;
 use super::refused::{MayhapRefusal, unbuildable};
-use crate::context::{Context, ForNow, AdmittedGrowth};
+use crate::context::{AdmittedGrowth, Context, ForNow};
 use crate::refusal::Refusal;
 use crate::work::Work;
 

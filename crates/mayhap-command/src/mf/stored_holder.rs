@@ -1,18 +1,18 @@
-//! What a name of the `MF.*` family holds, as the bytes of a snapshot: the generation that serves, the one that is coming, what they are
-//! made from. A load goes on after a restart, and so does a build.
+//! The value of an `MF.*` name as the bytes of a snapshot: the generation that serves, the next one, and
+//! their recipes. A load continues after a restart, and so does a build.
 //!
 //! ```text
 //! holder    generation u32 │ made ms u64 │ next │ served
-//! next      0 u8  or  1 u8 │ build  or  2 u8 │ all bytes u64 │ length u64 │ those that came
-//!           or  3 u8 │ changes it lacks u64 │ length u64 │ why │ build  or  4 u8 │ what was lost u8 │ next: it is to replace that
+//! next      0 u8  or  1 u8 │ build  or  2 u8 │ all bytes u64 │ length u64 │ the bytes that arrived
+//!           or  3 u8 │ changes it lacks u64 │ length u64 │ why │ build  or  4 u8 │ kind of loss u8 │ next: its replacement
 //! build     length u64 │ served │ items u64 │ hashes, 16 bytes each
-//! served    what u8: 0 nothing, 1 a list, 2 a filter │ recipe │ hashing like a tiny filter of length u32, if there is nothing
+//! served    body u8: 0 nothing, 1 a list, 2 a filter │ recipe │ a tiny filter of length u32 with the hash scheme, if 0
 //!           │ the list or the filter, to the end
 //! recipe    0 u8: none │ 1 u8: that of the filter │ 2 u8: kind u8 │ bits u8 │ capacity known u8 │ capacity u64 │ rate f64
 //!           │ 3 u8: length u32 │ as an empty list │ 4 u8: limit of a set of fingerprints u64, all ones for none
 //! ```
 //!
-//! The filter stands at the end, so that a large one can be written piece by piece.
+//! The filter is at the end, so that a large one can be written piece by piece.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn bad(field: &'static str, got: u64) -> DecodeError {
     DecodeError::BadField { field, got }
 }
 
-/// Appends everything but the filter that serves, which is to stand behind it.
+/// Appends everything except the filter that serves. The caller writes that filter after it.
 pub(super) fn head(holder: &mut Holder, out: &mut Vec<u8>) {
     let (generation, created_ms) = holder.history();
     out.extend_from_slice(&generation.to_le_bytes());
@@ -91,7 +91,7 @@ fn put(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// A list is written as a whole; of a filter, only what stands in front of it.
+/// Appends a whole list, or the part in front of a filter.
 fn served_head(served: &Served, out: &mut Vec<u8>) {
     out.push(match served.body {
         Body::Nothing => NONE,
@@ -106,7 +106,8 @@ fn served_head(served: &Served, out: &mut Vec<u8>) {
             out.extend_from_slice(&tiny);
         }
         (Body::List(list), Some(recipe)) => {
-            // Writing to memory does not fail; an empty filter that cannot be had is refused when it is read.
+            // Writing to memory does not fail. An empty filter that there is no memory for is refused when it
+            // is read.
             let _ = stored_list::store(list, recipe, served.scheme, out);
         }
         _ => {}
@@ -116,7 +117,7 @@ fn served_head(served: &Served, out: &mut Vec<u8>) {
 fn put_recipe(served: &Served, out: &mut Vec<u8>) {
     match served.recipe.as_deref() {
         None => out.push(NONE),
-        // Its encoding does not know the limit.
+        // The encoded filter does not contain the limit.
         Some(Recipe::Fingerprints { limit_bytes }) => {
             out.push(RECIPE_FINGERPRINTS);
             out.extend_from_slice(&limit_bytes.unwrap_or(u64::MAX).to_le_bytes());
@@ -124,7 +125,7 @@ fn put_recipe(served: &Served, out: &mut Vec<u8>) {
         Some(recipe) if served.body.recipe().is_some_and(|own| own.makes_what(recipe)) => {
             out.push(RECIPE_OF_FILTER);
         }
-        // It is in the list.
+        // The list contains it.
         Some(_) if matches!(served.body, Body::List(_)) => out.push(NONE),
         Some(Recipe::Static(fixed)) => {
             let (kind, bits) = match fixed.kind {
@@ -151,12 +152,12 @@ fn put_recipe(served: &Served, out: &mut Vec<u8>) {
     }
 }
 
-/// The smallest filter that hashes so.
+/// The smallest filter with this hash scheme.
 fn tiny(scheme: HashScheme) -> Result<Vec<u8>, mayhap::BuildError> {
     Ok(Bloom::with_shape(BloomShape::for_capacity(1, 0.5)?, scheme)?.encode())
 }
 
-/// How many bytes stand in front of the filter in what [`head`] began; all of them if there is none.
+/// The number of bytes in front of the filter in the output of [`head`]; all of them if there is no filter.
 pub(super) fn head_bytes(bytes: &[u8]) -> Result<usize, DecodeError> {
     let mut rest = bytes;
     take(&mut rest, 12)?;
@@ -169,7 +170,7 @@ pub(super) fn head_bytes(bytes: &[u8]) -> Result<usize, DecodeError> {
     }
 }
 
-/// The holder in these bytes. Takes no more memory than in proportion to them.
+/// Reads a holder. Its memory is proportional to these bytes.
 pub(super) fn load(bytes: &[u8]) -> Result<Holder, DecodeError> {
     let mut rest = bytes;
     let generation = u32::from_le_bytes(take_array(&mut rest)?);
@@ -181,7 +182,7 @@ pub(super) fn load(bytes: &[u8]) -> Result<Holder, DecodeError> {
     Ok(Holder::with(served, side).with_history((generation, created_ms)))
 }
 
-/// What is to be replaced.
+/// The kind of loss, if the next generation replaces lost data.
 fn take_lost(rest: &mut &[u8]) -> Result<Option<Lost>, DecodeError> {
     let [REPLACING, number, behind @ ..] = *rest else { return Ok(None) };
     *rest = behind;
@@ -205,7 +206,7 @@ fn skip_next(rest: &mut &[u8]) -> Result<(), DecodeError> {
             let length = take_length(rest)?;
             take(rest, length)?;
         }
-        [got] => return Err(bad("what is coming", got.into())),
+        [got] => return Err(bad("next generation", got.into())),
     }
     Ok(())
 }
@@ -226,14 +227,14 @@ fn take_next(rest: &mut &[u8]) -> Result<Option<Next>, DecodeError> {
             let total = u64::from_le_bytes(take_array(rest)?);
             let length = take_length(rest)?;
             let bytes = take(rest, length)?;
-            let load = Load::of(total, bytes).ok_or_else(|| bad("bytes that came", length as u64))?;
+            let load = Load::of(total, bytes).ok_or_else(|| bad("bytes of a load", length as u64))?;
             Some(Next::Loading(load))
         }
-        [got] => return Err(bad("what is coming", got.into())),
+        [got] => return Err(bad("next generation", got.into())),
     })
 }
 
-/// What a build lacks.
+/// The changes that a build lacks.
 fn take_missed(rest: &mut &[u8]) -> Result<Missed, DecodeError> {
     let changes = u64::from_le_bytes(take_array(rest)?);
     let length = take_length(rest)?;
@@ -241,7 +242,7 @@ fn take_missed(rest: &mut &[u8]) -> Result<Missed, DecodeError> {
     Ok(Missed { changes, why })
 }
 
-/// What serves.
+/// The body that serves.
 enum What {
     Nothing(HashScheme),
     List,

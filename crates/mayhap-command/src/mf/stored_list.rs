@@ -1,4 +1,5 @@
-//! A list as the bytes of a snapshot: its hashes, then the filter it stands for with nothing in, without that one's zeroes.
+//! A list as the bytes of a snapshot: its hashes, then the empty filter that it stands for, with the runs of
+//! zeroes left out.
 //!
 //! ```text
 //! 2^31 + items u32 │ items × hash, 16 bytes │ scheme u16 │ its secret, 16 bytes │ the empty filter, of seed 0
@@ -7,8 +8,8 @@
 //! empty filter     length u32 │ runs: literals u32 │ literal bytes │ zeroes u32 │ …
 //! ```
 //!
-//! A million small filters take half a gigabyte so, and not two. They are mostly alike but for their secrets, so that the last empty
-//! filter that was written or read serves for the next one, too.
+//! In this form a million small filters take half a gigabyte instead of two. Most of them are equal except
+//! for their secrets, so the empty filter that was written or read last is reused for the next one.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -23,16 +24,16 @@ use super::served::Served;
 
 /// Longer than any empty filter that begins as a list: its first tier and its headers.
 const MAX_EMPTY_BYTES: usize = 128 << 10;
-/// Zeroes that are worth a run of their own.
+/// The shortest run of zeroes that is encoded as a run.
 const SHORTEST_RUN: usize = 16;
 const HASH_BYTES: usize = size_of::<u128>();
-/// Stands for: the scheme is apart from the empty filter.
+/// A flag in the number of items: the scheme is stored separately from the empty filter.
 const SCHEME_APART: usize = 1 << 31;
 
 thread_local! {
     /// The recipe that was written last, and the bytes of its empty filter.
     static WRITTEN: RefCell<Option<(Recipe, Vec<u8>)>> = const { RefCell::new(None) };
-    /// The same for the one that was read last.
+    /// The same for the recipe that was read last.
     static READ: RefCell<Option<(Arc<Recipe>, Vec<u8>)>> = const { RefCell::new(None) };
 }
 
@@ -62,7 +63,7 @@ pub(super) fn store(list: &List, recipe: &Recipe, scheme: HashScheme, out: &mut 
     })
 }
 
-/// What makes a scheme of ours this one.
+/// The seed or the key of a scheme of ours.
 fn secret(scheme: HashScheme) -> Option<[u8; 16]> {
     match scheme {
         HashScheme::Fast { seed } => Some(u128::from(seed).to_le_bytes()),
@@ -85,7 +86,7 @@ fn put_empty(filter: &Filter, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Where the next long run of zeroes begins, or the end.
+/// The position of the next long run of zeroes, or the end.
 fn next_run(bytes: &[u8]) -> usize {
     let mut zeroes = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -98,11 +99,11 @@ fn next_run(bytes: &[u8]) -> usize {
 }
 
 fn put(number: usize, bytes: &mut Vec<u8>) {
-    // A list and what it stands for are far shorter than that.
+    // A list and its empty filter are far shorter than that.
     bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// What [`store`] wrote. Takes no more memory than in proportion to `bytes`, and what an empty filter takes.
+/// Reads what [`store`] wrote. Its memory is proportional to `bytes`, plus the memory of an empty filter.
 pub(super) fn load(bytes: &[u8]) -> Result<Served, DecodeError> {
     let mut rest = bytes;
     let number = take_number(&mut rest)?;
@@ -139,7 +140,7 @@ fn take_scheme(rest: &mut &[u8]) -> Result<HashScheme, DecodeError> {
     }
 }
 
-/// The recipe of the empty filter that these are the bytes of.
+/// The recipe of the empty filter that is encoded in these bytes.
 fn remembered(bytes: &[u8]) -> Result<Arc<Recipe>, DecodeError> {
     READ.with_borrow_mut(|read| match read {
         Some((recipe, last)) if last == bytes => Ok(Arc::clone(recipe)),
@@ -168,12 +169,12 @@ fn take_empty(mut rest: &[u8]) -> Result<Filter, DecodeError> {
         empty.resize(empty.len() + zeroes, 0);
     }
     if empty.len() != length || !rest.is_empty() {
-        return Err(DecodeError::BadField { field: "bytes behind a list", got: rest.len() as u64 });
+        return Err(DecodeError::BadField { field: "bytes after a list", got: rest.len() as u64 });
     }
     Filter::decode(&empty)
 }
 
-/// What an empty filter was made from.
+/// The recipe of an empty filter.
 fn made_from(filter: &Filter) -> Result<(Recipe, HashScheme), DecodeError> {
     match filter {
         Filter::Bloom(filter) => Ok((Recipe::Bloom(*filter.shape()), *filter.scheme())),
@@ -221,7 +222,7 @@ mod tests {
         bytes
     }
 
-    /// As lists were written before the scheme stood apart.
+    /// Writes a list in the first format, in which the scheme was part of the empty filter.
     fn as_at_first(items: u64, recipe: &Recipe, scheme: HashScheme) -> Vec<u8> {
         let mut bytes = Vec::new();
         put(items as usize, &mut bytes);

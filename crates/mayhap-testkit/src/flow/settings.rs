@@ -7,10 +7,7 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "settings have RedisBloom's defaults", run: defaults },
     Case { name: "settings have RedisBloom's ranges and error texts", run: ranges },
     Case { name: "settings bound each other", run: live_bounds },
-    Case {
-        name: "settings apply to filters created later, and change no existing filter",
-        run: new_filters,
-    },
+    Case { name: "settings apply to filters created later, and change no existing filter", run: new_filters },
 ];
 
 /// The name of a setting on this host: some add the module's name as a prefix.

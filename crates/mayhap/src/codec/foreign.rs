@@ -8,7 +8,7 @@ use crate::bloom::Bloom;
 use crate::error::BuildError;
 use crate::hash::HashScheme;
 use crate::kind::Kind;
-use crate::probe::{ForeignProbes, Range, PositionStream};
+use crate::probe::{ForeignProbes, PositionStream, Range};
 
 /// Whether a file looks like one of some format, judged by its bytes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -46,7 +46,10 @@ pub struct Header {
 
 impl Header {
     pub(crate) fn new(kind: Kind, placement: u16, scheme: Option<&HashScheme>) -> Self {
-        #[cfg_attr(not(feature = "formats"), expect(unused_mut, reason = "only foreign filters have an encoding"))]
+        #[cfg_attr(
+            not(feature = "formats"),
+            expect(unused_mut, reason = "only foreign filters have an encoding")
+        )]
         let (mut secret, mut item_encoding) = ([0; 16], 0);
         match scheme {
             Some(HashScheme::Fast { seed }) => secret[..8].copy_from_slice(&seed.to_le_bytes()),

@@ -191,8 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sealed_pieces_of_any_length_equal_the_encoding() -> Result<(), Box<dyn std::error::Error>>
-    {
+    fn sealed_pieces_of_any_length_equal_the_encoding() -> Result<(), Box<dyn std::error::Error>> {
         let mut scalable = ScalableBloom::for_capacity(100, 0.01, 3)?;
         let mut dual = DualBloom::for_capacity(100, 20, 0.01, 3)?;
         let mut cuckoo = Cuckoo::for_capacity(1_000, 0.01, 3)?;
@@ -226,8 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn inserts_between_pieces_are_harmless_and_growth_is_detected()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn inserts_between_pieces_are_harmless_and_growth_is_detected() -> Result<(), Box<dyn std::error::Error>>
+    {
         let mut filter = AtomicScalableBloom::from(ScalableBloom::for_capacity(1_000, 0.01, 3)?);
         let hashes: Vec<_> = (0..2_000_u64).map(|item| filter.hash(&item)).collect();
         let mut new = crate::NewItems::new();

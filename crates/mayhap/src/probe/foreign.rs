@@ -13,7 +13,7 @@
 //! Cassandra    high, high + low, …    signed            |mod bits|
 //! ```
 
-use super::{Range, PositionStream};
+use super::{PositionStream, Range};
 #[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};

@@ -1,7 +1,7 @@
 //! RedisBloom's positions, the same as those of [`ForeignProbes`](super::ForeignProbes), but without a division and without
 //! checking the rule at every probe: a server for RedisBloom's commands does little else.
 
-use super::{Range, PositionStream};
+use super::{PositionStream, Range};
 use crate::hash::ItemHash;
 
 /// The positions of one item by RedisBloom's rule: `low + i · high` in 64 bits, modulo the bits.

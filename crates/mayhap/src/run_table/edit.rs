@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::find::stored_offset;
-use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTableFull, RunTable};
+use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTable, RunTableFull};
 use crate::simd::select::{self, Kernel, Plain, Select};
 
 impl RunTable {
@@ -13,7 +13,13 @@ impl RunTable {
     /// # Errors
     /// [`RunTableFull`] if no slot behind `at` is empty. Nothing has changed.
     #[inline]
-    pub(crate) fn insert(&mut self, home: u64, run: &Range<u64>, at: u64, value: u64) -> Result<(), RunTableFull> {
+    pub(crate) fn insert(
+        &mut self,
+        home: u64,
+        run: &Range<u64>,
+        at: u64,
+        value: u64,
+    ) -> Result<(), RunTableFull> {
         struct FirstEmpty<'a>(&'a RunTable, u64, u64);
         impl Kernel for FirstEmpty<'_> {
             type Output = Option<u64>;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::edit::{put, set_end, set_offset};
-use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTableFull, RunTable, View};
+use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTable, RunTableFull, View};
 use crate::error::BuildError;
 use crate::simd::select::Plain;
 

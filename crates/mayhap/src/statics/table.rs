@@ -396,7 +396,8 @@ mod tests {
             let built = StaticTable::<u8, Cramped>::build(twice.clone(), &options);
             assert_eq!(built.err(), Some(unsolvable.clone()));
             let source = || (0..5_000_u64).map(ItemHash::from_unmixed);
-            let built = StaticTable::<u16, Cramped>::build_in_passes(source, 2, &options, &HashScheme::fast(0));
+            let built =
+                StaticTable::<u16, Cramped>::build_in_passes(source, 2, &options, &HashScheme::fast(0));
             assert_eq!(built.err(), Some(unsolvable.clone()));
             assert!(
                 StaticTable::<u8, FuseGraph>::build(twice.clone(), &options).is_ok(),

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probe::{Range, PositionStream};
+use crate::probe::{PositionStream, Range};
 use crate::simd::{Prefetch, prefetch, prefetch_words};
 
 /// The first `bits` bits of `words`, to be read.

@@ -7,7 +7,7 @@ mod memory;
 mod relocate;
 mod segments;
 
-pub(crate) use bits::{Bits, BitsMut, BitPositions};
+pub(crate) use bits::{BitPositions, Bits, BitsMut};
 #[cfg(all(unix, feature = "file"))]
 pub(crate) use fault::survive;
 pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};

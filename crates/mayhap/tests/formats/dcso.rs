@@ -46,7 +46,11 @@ fn check_case(case: &Value) {
     let mut built = dcso::create(n, p).unwrap();
     let (bits, probes_each) = dcso::size(n, p).unwrap();
     assert_eq!((bits, u64::from(probes_each)), (number(case, "m_bits"), number(case, "k")), "{name}");
-    assert_eq!(built.insert_batch(&items(case)), number(case, "N"), "{name}: N counts insertions that changed a bit");
+    assert_eq!(
+        built.insert_batch(&items(case)),
+        number(case, "N"),
+        "{name}: N counts insertions that changed a bit"
+    );
     let plain = written(&built, &data, Packing::Plain);
     assert_eq!(plain.len() as u64, 48 + 8 * number(case, "words") + data.len() as u64, "{name}");
 

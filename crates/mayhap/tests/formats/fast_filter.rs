@@ -121,7 +121,8 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: FuseLayout, case: &Value) {
     assert_eq!(built.shape().segment_slots(), read.shape().segment_slots(), "{name}");
 
     // Through every other layout and back.
-    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson] {
+    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson]
+    {
         if other == FuseLayout::CPacked && F::BITS > 16 {
             assert!(matches!(
                 fast_filter::write(&read, other, &mut Vec::new()),
@@ -132,7 +133,11 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: FuseLayout, case: &Value) {
         let between = fuse_bytes(&read, other);
         assert_eq!(fast_filter::resembles(&between, other), Resemblance::Could, "{name} as {other:?}");
         let again: BinaryFuse<F> = fast_filter::read(&between, other, NUMBERS).unwrap();
-        assert_eq!(fuse_bytes(&again, FuseLayout::Go), fuse_bytes(&read, FuseLayout::Go), "{name} as {other:?}");
+        assert_eq!(
+            fuse_bytes(&again, FuseLayout::Go),
+            fuse_bytes(&read, FuseLayout::Go),
+            "{name} as {other:?}"
+        );
         assert!((1..=n).all(|i| again.has(key(i))), "{name} as {other:?}");
     }
     // Width and layout are not confused with others.
@@ -143,7 +148,8 @@ fn check_fuse<F: Fingerprint>(file: &[u8], layout: FuseLayout, case: &Value) {
     let widest = fast_filter::read::<u32>(file, layout, NUMBERS);
     let as_expected = [narrow.is_ok(), wide.is_ok(), widest.is_ok()];
     assert_eq!(as_expected, [F::BITS == 8, F::BITS == 16, F::BITS == 32], "{name}");
-    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson] {
+    for other in [FuseLayout::C, FuseLayout::CPacked, FuseLayout::Go, FuseLayout::Xorf, FuseLayout::XorfJson]
+    {
         if other != layout {
             assert!(fast_filter::read::<F>(file, other, NUMBERS).is_err(), "{name} read as {other:?}");
         }
@@ -254,7 +260,8 @@ fn built_ones_are_right<F: Fingerprint>() {
             fast_filter::read(&fuse_bytes(&fuse, FuseLayout::C), FuseLayout::C, NUMBERS).unwrap();
         assert_eq!((again.encode(), fuse.inserted()), (fuse.encode(), n), "{n}");
         let xor = xor::build::<F, _>(twice(), NUMBERS).unwrap();
-        let again: Xor<F> = xor::read(&xor_bytes(&xor, xor::XorLayout::C), xor::XorLayout::C, NUMBERS).unwrap();
+        let again: Xor<F> =
+            xor::read(&xor_bytes(&xor, xor::XorLayout::C), xor::XorLayout::C, NUMBERS).unwrap();
         assert_eq!(xor.inserted(), n);
         assert!((0..n).all(|i| fuse.has(key(i)) && xor.has(key(i)) && again.has(key(i))), "{n}");
         let non_members = || (n..n + u64::from(non_members as u32)).map(key);
@@ -282,7 +289,8 @@ fn items_that_are_not_numbers_are_hashed_to_one() {
     let eight: BinaryFuse16 = fast_filter::build(["8 bytes!"], ItemEncoding::Utf8).unwrap();
     assert!(eight.may_contain(&u64::from_le_bytes(*b"8 bytes!").to_le_bytes()));
     let other: BinaryFuse16 =
-        fast_filter::read(&fuse_bytes(&names, FuseLayout::Go), FuseLayout::Go, ItemEncoding::Utf16Le).unwrap();
+        fast_filter::read(&fuse_bytes(&names, FuseLayout::Go), FuseLayout::Go, ItemEncoding::Utf16Le)
+            .unwrap();
     assert!(!other.has_text("ada"), "the encoding matters");
 }
 
@@ -439,7 +447,12 @@ fn damaged_fuse_filters_are_survived() {
     fuse_survives::<u32>("go fuse", &bytes("fuse/go_bfuse32_n2.bin"), FuseLayout::Go, &fields);
     fuse_survives::<u8>("xorf fuse", &bytes("fuse/xorf_bfuse8_n2.bin"), FuseLayout::Xorf, &fields[..4]);
     let small: BinaryFuse16 = fast_filter::read(&c, FuseLayout::C, NUMBERS).unwrap();
-    fuse_survives::<u16>("packed fuse", &fuse_bytes(&small, FuseLayout::CPacked), FuseLayout::CPacked, &fields[..2]);
+    fuse_survives::<u16>(
+        "packed fuse",
+        &fuse_bytes(&small, FuseLayout::CPacked),
+        FuseLayout::CPacked,
+        &fields[..2],
+    );
     fuse_survives::<u16>("json fuse", &fuse_bytes(&small, FuseLayout::XorfJson), FuseLayout::XorfJson, &[]);
 }
 
@@ -454,7 +467,10 @@ fn damaged_xor_filters_are_survived() {
             let filter = xor::read::<u8>(bytes, layout, NUMBERS)?;
             let _ = (filter.may_contain(&1_u64), filter.expected_fpr());
             let again = xor_bytes(&filter, layout);
-            assert!(layout == xor::XorLayout::XorfJson || again == bytes, "a filter that is read is written back unchanged");
+            assert!(
+                layout == xor::XorLayout::XorfJson || again == bytes,
+                "a filter that is read is written back unchanged"
+            );
             assert!(bytes[0] % 16 != 0 || Xor8::decode(&filter.encode()).is_ok());
             Ok(())
         });

@@ -235,7 +235,8 @@ fn forged_mayhap_files_are_harmless() {
         }
         true
     });
-    for (at, value, field) in [(72, 401_u64, "bits after the last whole byte"), (80, 31, "number of probes")] {
+    for (at, value, field) in [(72, 401_u64, "bits after the last whole byte"), (80, 31, "number of probes")]
+    {
         let mut forged = filter.encode();
         forged[at..at + 8].copy_from_slice(&value.to_le_bytes());
         hostile::seal(&mut forged);

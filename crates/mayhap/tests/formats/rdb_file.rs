@@ -1,6 +1,6 @@
 //! Whole RDB files: the one that a real RedisBloom saved, and files by hand with every type of value there is.
 
-use mayhap::codec::redis_rdb::{self, Entry, EntryValue, RdbFileError, FileReader, Value, ValueType};
+use mayhap::codec::redis_rdb::{self, Entry, EntryValue, FileReader, RdbFileError, Value, ValueType};
 use mayhap_testkit::alloc_meter::AllocMeter;
 
 use crate::vectors::{bytes, json, text, unhex};
@@ -171,7 +171,10 @@ fn a_truncated_or_extended_file_is_rejected() {
     }
     assert!(matches!(entries(&[&real[..], b"x"].concat()), Err(RdbFileError::TrailingBytes)));
     for (head, message) in [
-        ("REDIS0099", "rdb version 99 is unknown: supported are versions 1 to 14 of Redis and 80 to 89 of Valkey"),
+        (
+            "REDIS0099",
+            "rdb version 99 is unknown: supported are versions 1 to 14 of Redis and 80 to 89 of Valkey",
+        ),
         ("REDISabcd", "not an rdb file: it begins with neither REDIS nor VALKEY"),
         ("MAYHAP001", "not an rdb file: it begins with neither REDIS nor VALKEY"),
     ] {

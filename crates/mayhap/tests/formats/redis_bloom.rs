@@ -1,6 +1,6 @@
 //! RedisBloom's `BF.SCANDUMP` and `BF.LOADCHUNK`.
 
-use mayhap::codec::redis_bloom::{self, LoadError, BloomLoader, Scaling};
+use mayhap::codec::redis_bloom::{self, BloomLoader, LoadError, Scaling};
 use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, Bloom, BuildError, DecodeError, Filter, InsertError, ItemEncoding, MergeError, ScalableBloom,

@@ -1,6 +1,6 @@
 //! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
-use mayhap::codec::redis_cuckoo::{self, LoadError, CuckooLoader};
+use mayhap::codec::redis_cuckoo::{self, CuckooLoader, LoadError};
 use mayhap::codec::{Resemblance, WriteError, redis_rdb};
 use mayhap::{Answers, BuildError, DecodeError, Filter, InsertError, ScalableCuckoo, ScalableCuckooShape};
 use serde_json::Value;

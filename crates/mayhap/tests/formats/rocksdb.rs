@@ -238,7 +238,10 @@ fn bytes_that_are_not_a_filter_are_rejected() {
     assert_eq!(refused("fe00040000".to_owned()), bad("bytes of all segments", 0));
     let tall = "00".repeat(16 * 2 * 32 + 16);
     assert_eq!(refused(format!("{tall}fe00020000")), bad("bytes of all segments", 1040), "33 columns");
-    assert!(matches!(read(&unhex(&format!("{}fe00020000", &tall[32..]))), RocksdbFilter::Ribbon(_)), "32 columns");
+    assert!(
+        matches!(read(&unhex(&format!("{}fe00020000", &tall[32..]))), RocksdbFilter::Ribbon(_)),
+        "32 columns"
+    );
     assert!(matches!(read(&[]), RocksdbFilter::Empty));
     assert!(!read(&[]).may_contain("x"));
 }

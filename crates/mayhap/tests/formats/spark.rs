@@ -146,7 +146,10 @@ fn versions_and_seeds_do_not_mix() {
     let seeded = filter(SparkVersion::V2 { seed: -42 });
     assert!(filter(SparkVersion::V1).union(&v1).is_ok());
     let refusal = filter(SparkVersion::V1).union(&v2).unwrap_err();
-    assert!(refusal.to_string().contains("one like Guava32, the other like Spark2"), "{refusal}");
+    assert!(
+        refusal.to_string().contains("different placement cannot be merged: Guava32 and Spark2"),
+        "{refusal}"
+    );
     assert!(filter(SparkVersion::V2 { seed: 0 }).union(&seeded).is_err());
     assert!(filter(SparkVersion::V2 { seed: -42 }).union(&seeded).is_ok());
     let stream = written(&seeded);

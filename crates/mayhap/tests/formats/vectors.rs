@@ -36,13 +36,19 @@ pub(crate) fn text<'a>(case: &'a Value, field: &str) -> &'a str {
 
 pub(crate) fn number(case: &Value, field: &str) -> u64 {
     let value = &case[field];
-    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is not a number"))
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .unwrap_or_else(|| panic!("{field} is not a number"))
 }
 
 /// Numbers that no reader may round are text.
 pub(crate) fn float(case: &Value, field: &str) -> f64 {
     let value = &case[field];
-    value.as_f64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{field} is not a number"))
+    value
+        .as_f64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .unwrap_or_else(|| panic!("{field} is not a number"))
 }
 
 /// The bytes of a case: `<name>_hex` inline, or the file `<name>_file` in `folder`.

@@ -58,7 +58,8 @@ pub(super) fn rate_by_fill(area: &Canvas<'_>, needs: &Needs, advice: &Advice) ->
         }
     }
     let note = |text_at: (f64, f64), label: String, position: Pos, offset: (i32, i32)| {
-        EmptyElement::at(text_at) + Text::new(label, offset, text(13.0, mark(PlotPart::Note, 0)).pos(position))
+        EmptyElement::at(text_at)
+            + Text::new(label, offset, text(13.0, mark(PlotPart::Note, 0)).pos(position))
     };
     let rate = percent(needs.target_fpr);
     chart.draw_series([note(
@@ -153,8 +154,9 @@ pub(super) fn size_by_rate(
     let near_the_end = asked > left + (right - left) * 0.6;
     let (side, offset) = if near_the_end { (HPos::Right, -8) } else { (HPos::Left, 8) };
     let style = note_style().pos(Pos::new(side, VPos::Bottom));
-    chart
-        .draw_series([EmptyElement::at((asked, low)) + Text::new(label, (units(offset), units(-7)), style)])?;
+    chart.draw_series([
+        EmptyElement::at((asked, low)) + Text::new(label, (units(offset), units(-7)), style)
+    ])?;
     if let Some((_, cost)) = drawn {
         let power = cost.bits_per_item.log2();
         if (low..=high).contains(&power) {

@@ -1,4 +1,4 @@
-//! While a build is open, what the generation that serves takes reaches the build as well.
+//! While a build is open, changes of the generation that serves reach the build as well.
 
 use mayhap_testkit::generations::{Done, KINDS, Server, history};
 use mayhap_testkit::host::Wire;
@@ -26,7 +26,7 @@ fn what_is_added_while_a_build_is_open_is_in_it_for_every_kind() {
             assert_eq!(booleans(&stage.run("MF.MADD f 60 61")), [true, true]);
             assert_eq!(stage.run(&format!("MF.BUILD f BEGIN {building}")), Reply::Ok);
             assert!(matches!(stage.run("MF.BUILD f ADD 62 63"), Reply::Integer(2)));
-            // Twelve that are new, one by one and together, and one that the old generation has had all along.
+            // Twelve new items, some alone and some together, and one that the old generation already had.
             stage.run("MF.ADD f 64");
             assert!(stage.changed);
             stage.run(&format!("MF.MADD f{}", joined(65..76)));
@@ -52,16 +52,16 @@ fn a_build_that_cannot_take_an_item_is_not_committed() {
         assert_eq!(stage.run("MF.BUILD f ADD 5"), Reply::Integer(1));
         let items: Vec<String> = (0..1_000).map(|item| format!("item-{item}")).collect();
         let added = booleans(&stage.run(&format!("MF.MADD f {}", items.join(" "))));
-        assert_eq!(added.len(), 1_000, "the generation that serves takes them");
+        assert_eq!(added.len(), 1_000, "the generation that serves accepts them");
         for line in ["MF.BUILD f COMMIT", "MF.BUILD f ADD 6"] {
             let refused = stage.refused(line);
-            assert!(refused.contains("changes made meanwhile (") && refused.contains(why), "{refused}");
+            assert!(refused.contains("changes made during it (") && refused.contains(why), "{refused}");
         }
         let Reply::Integer(missed) = *field(&stage.run("MF.BUILD f INFO"), "missed") else { panic!() };
         assert!((1..=1_000).contains(&missed), "{missed}");
-        // Nor after it was stored.
+        // The same after it was stored and loaded.
         restart(&mut stage);
-        assert!(stage.refused("MF.BUILD f COMMIT").contains(&format!("{missed} changes made meanwhile")));
+        assert!(stage.refused("MF.BUILD f COMMIT").contains(&format!("{missed} changes made during it")));
         assert!(booleans(&stage.run(&format!("MF.MEXISTS f {}", items.join(" ")))).iter().all(|held| *held));
         assert_eq!(stage.run("MF.BUILD f ABORT"), Reply::Ok);
         assert_eq!(stage.run("MF.BUILD f BEGIN KIND bloom CAPACITY 2000"), Reply::Ok);
@@ -109,7 +109,7 @@ fn a_merge_reaches_the_build_or_spoils_it() {
 
 #[test]
 fn what_is_removed_or_cleared_meanwhile_takes_nothing_else_out_of_the_build() {
-    // Fingerprints of few bits: almost everything collides.
+    // Fingerprints of few bits: almost all items collide.
     for kind in [
         "KIND cuckoo CAPACITY 400 FPR 0.3",
         "KIND counting CAPACITY 200 FPR 0.3",
@@ -152,7 +152,7 @@ fn a_load_or_a_second_begin_waits_for_the_build() {
     assert_eq!(stage.run("MF.EXISTS f 1"), Reply::Boolean(true));
 }
 
-/// What every name holds is stored, and loaded again.
+/// Stores and reloads the value of every name.
 fn restart(stage: &mut Stage) {
     for value in stage.values.values_mut() {
         let (form, mut bytes) = (value.form(), Vec::new());
@@ -168,10 +168,10 @@ fn restart(stage: &mut Stage) {
     }
 }
 
-/// The commands alone.
+/// A server of the commands only.
 struct Commands {
     stage: Stage,
-    /// As it was once: the build hears of nothing but `MF.BUILD`.
+    /// The behaviour of an old version: only `MF.BUILD` changes the build.
     forgets: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `MF.INFO` says of a filter whose bits are fuller than its count, or that holds more than it was made for.
+//! `MF.INFO` of a filter that has more bits set than its count explains, or more items than its capacity.
 
 use mayhap::{Filter, Sampling};
 
@@ -18,22 +18,23 @@ fn holder(stage: &Stage) -> &Holder {
     holder
 }
 
-/// The filter that serves, as it is now.
+/// A copy of the filter that serves.
 fn served(stage: &Stage) -> Filter {
     holder(stage).served.copy().unwrap().unwrap()
 }
 
-/// How many bits are set.
+/// The number of bits that are set.
 fn ones(filter: &Filter) -> u64 {
     match filter {
         Filter::Bloom(bloom) => bloom.ones(),
         Filter::BlockedBloom(blocked) => blocked.ones(),
         Filter::ScalableBloom(scalable) => scalable.layers().iter().map(mayhap::Bloom::ones).sum(),
-        _ => panic!("it has no bits"),
+        _ => panic!("the filter has no bits"),
     }
 }
 
-/// Adds items that set as many new bits as there are probes: what a client does that learned where bits are.
+/// Adds items that each set as many new bits as there are probes, like a client that knows which bits are
+/// set.
 fn forge(stage: &mut Stage, items: usize, probes: u64) {
     let (mut filter, mut forged) = (served(stage), Vec::new());
     for number in 0_u64.. {
@@ -119,8 +120,8 @@ fn a_large_filter_is_sampled() {
     let whole = served(&stage).fill(Sampling::WHOLE).unwrap().share;
     let bytes = holder(&stage).memory_bytes();
     assert_ne!(look(bytes), Sampling::WHOLE);
-    assert_ne!(look(bytes), look(bytes), "the places of a sample cannot be foreseen");
+    assert_ne!(look(bytes), look(bytes), "a sample reads unpredictable places");
     let fill = double(&mut stage, "fill");
-    // A quarter of the bits: six deviations are 3 %.
+    // A quarter of the bits: six standard deviations are 3 %.
     assert!((fill / whole - 1.0).abs() < 0.05, "{fill}, not {whole}");
 }

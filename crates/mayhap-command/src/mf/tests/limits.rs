@@ -53,7 +53,7 @@ fn what_makes_no_sense_is_refused_in_words() {
     assert!(matches!(&long, Reply::Refused(why) if why.to_string().len() < 200));
 }
 
-/// The words of any lines are refused or obeyed, and never bring us down.
+/// Any sequence of words is refused or executed, and never causes a panic.
 #[test]
 fn any_words_in_any_order_are_answered() {
     let words = [
@@ -118,7 +118,8 @@ fn any_words_in_any_order_are_answered() {
     assert!(made > 20, "{made}");
 }
 
-/// `mayhap plan` prints what the command accepts, for every structure, and what is made is what was priced.
+/// The command accepts what `mayhap plan` prints, for every structure, and the filter takes the planned
+/// memory.
 #[test]
 fn every_printed_line_is_accepted() {
     let mut lines = 0;
@@ -169,8 +170,8 @@ fn plans_are_maps_and_name_no_filter() {
     assert_eq!(stage.run("MF.PLAN FPR 0.01 GROWS CAPACITY 1000000"), plan);
     assert!(stage.refused("MF.PLAN 10 0.1 FPR 0.1").contains("a plan has no FPR"));
     assert!(stage.refused("MF.PLAN FPR 0.1").contains("CAPACITY"));
-    assert!(stage.refused("MF.PLAN 0 0.01").contains("capacity takes"));
-    assert!(stage.refused("MF.PLAN 10 2").contains("fpr takes"));
+    assert!(stage.refused("MF.PLAN 0 0.01").contains("capacity must be"));
+    assert!(stage.refused("MF.PLAN 10 2").contains("fpr must be"));
     assert!(stage.refused("MF.PLAN 10 0.1 KIND bloom").contains("a plan has no KIND"));
 }
 
@@ -203,7 +204,7 @@ fn keys_are_secret_given_or_not_there() {
         let keyed = stage.run(&format!("MF.INFO {name} keyed"));
         assert_eq!(keyed, Reply::Boolean(options.is_empty()), "{options}");
     }
-    assert!(stage.refused("MF.MERGE a b").contains("secret keys"), "each has one of its own");
+    assert!(stage.refused("MF.MERGE a b").contains("secret keys"), "each filter has its own key");
     assert!(stage.refused("MF.MERGE c d").contains("hash differently"));
     assert_eq!(stage.run("MF.MERGE d e"), Reply::Ok);
 }
@@ -262,7 +263,7 @@ fn memory_is_asked_for_before_it_is_taken() {
         assert!(added.len() > 50_000, "{options}: {}", added.len());
         let held = booleans(&stage.run(&format!("MF.MEXISTS grows {}", added.join(" "))));
         assert!(held.iter().all(|held| *held), "{options}");
-        // The limit of the moment is no part of the filter.
+        // The current memory limit is not part of the filter.
         stage.budget.set_limit(0);
         assert!(matches!(stage.run("MF.ADD grows one-more"), Reply::Boolean(_)), "{options}");
         stage.values.clear();

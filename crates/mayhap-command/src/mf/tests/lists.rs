@@ -18,7 +18,8 @@ fn dumped(stage: &mut Stage, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// The same requests to a list and to the full filter: the same answers, counts, numbers and, at any moment, the same bytes.
+/// A list and the full filter get the same requests. Answers, counts, figures and, at any moment, the dumped
+/// bytes are equal.
 #[test]
 fn a_list_is_told_from_the_full_filter_by_its_memory_alone() {
     for options in [
@@ -32,7 +33,7 @@ fn a_list_is_told_from_the_full_filter_by_its_memory_alone() {
         assert_eq!(stage.run(&format!("MF.RESERVE few {options} {KEY}")), Reply::Ok);
         assert!(is_list(&stage, "few"));
         let empty = dumped(&mut stage, "few");
-        assert!(is_list(&stage, "few"), "looking at it changes nothing");
+        assert!(is_list(&stage, "few"), "a dump does not change it");
         // A filter that was loaded is never a list.
         assert_eq!(full.run_words(&[b"MF.LOAD", b"few", b"0", &empty]), Reply::Integer(0));
         assert!(!is_list(full, "few"));
@@ -55,7 +56,7 @@ fn a_list_is_told_from_the_full_filter_by_its_memory_alone() {
         let theirs = booleans(&full.run(&format!("MF.MEXISTS few{asked}")));
         assert!(
             ours.iter().zip(&theirs).all(|(ours, theirs)| *theirs || !*ours),
-            "never a no that was a yes"
+            "no item that the list finds is missing in the full filter"
         );
         let members = (0..150_u64).map(|item| item * item % 97).collect::<std::collections::BTreeSet<_>>();
         assert!(members.iter().all(|&item| ours[item as usize]));
@@ -81,7 +82,8 @@ fn a_list_becomes_a_filter_in_the_midst_of_a_request_and_nothing_is_lost() {
     }
 }
 
-/// What the issue asks of a million filters: at most 150 bytes beyond the bits of the first tier; 600 bytes is what we aim at.
+/// The goal for a million filters is at most 150 bytes beyond the bits of the first tier; we aim at 600 bytes
+/// in total.
 #[test]
 fn a_filter_of_one_user_takes_few_bytes() {
     let mut stage = Stage::new();
@@ -96,6 +98,6 @@ fn a_filter_of_one_user_takes_few_bytes() {
         assert_eq!(stage.run_all(&requests), vec![Reply::Boolean(true); 20]);
     }
     let bytes = stage.values.values().map(Value::memory_bytes).sum::<u64>() / 100;
-    assert!(bytes <= 450, "{bytes} bytes for each, but for its name and its place in the keyspace");
+    assert!(bytes <= 450, "{bytes} bytes for each, without its name and its entry in the keyspace");
     assert!(size_of::<Value>() <= 16 && size_of::<super::super::Holder>() <= 96);
 }

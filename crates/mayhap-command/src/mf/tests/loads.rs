@@ -1,4 +1,4 @@
-//! Dumps and loads, of friends and of others.
+//! Dumps and loads of valid and hostile bytes.
 
 use super::stage::{Stage, booleans};
 use crate::mf::PIECE_BYTES;
@@ -43,10 +43,10 @@ fn a_dump_is_of_one_moment_and_its_iterators_go_stale() {
     let before = used(&stage);
     let Reply::Array(first) = stage.run("MF.DUMP large 0") else { panic!() };
     let Reply::Integer(next) = first[0] else { panic!() };
-    assert!(!stage.changed && used(&stage) > before + PIECE_BYTES as u64, "kept, and booked");
+    assert!(!stage.changed && used(&stage) > before + PIECE_BYTES as u64, "the copy is kept and booked");
     stage.run("MF.ADD large added-meanwhile");
     let whole = pieces(&mut stage, "large");
-    assert_eq!(used(&stage), before, "given back behind the last piece");
+    assert_eq!(used(&stage), before, "freed after the last piece");
     assert!(stage.refused(&format!("MF.DUMP large {next}")).contains("stale iterator"));
 
     let mut other = Stage::new();
@@ -55,7 +55,7 @@ fn a_dump_is_of_one_moment_and_its_iterators_go_stale() {
     }
     assert_eq!(other.run("MF.EXISTS large added-meanwhile"), Reply::Boolean(true));
 
-    // Begun, changed, read on: the change is not in.
+    // An item that is added during a dump is not in it.
     let Reply::Array(begun) = stage.run("MF.DUMP large 0") else { panic!() };
     let (Reply::Integer(held), Reply::Bulk(piece)) = (&begun[0], &begun[1]) else { panic!() };
     let (held, mut next) = (*held, *held);
@@ -76,7 +76,7 @@ fn a_dump_is_of_one_moment_and_its_iterators_go_stale() {
         assert!(stage.refused(&format!("MF.DUMP large {word}")).contains("not an integer"), "{word}");
     }
 
-    // Nobody reads on for a minute.
+    // No client continues the dump for a minute.
     let Reply::Array(begun) = stage.run("MF.DUMP large 0") else { panic!() };
     let Reply::Integer(next) = begun[0] else { panic!() };
     stage.wait(60_001);
@@ -94,7 +94,7 @@ fn an_interrupted_load_leaves_the_generation_before_it_or_nothing_that_answers()
     for name in ["old", "new"] {
         load(&mut stage, name, whole[0].0, &whole[0].1);
         assert!(matches!(load(&mut stage, name, whole[1].0, &whole[1].1), Reply::Integer(1..)));
-        // Again, and one too far.
+        // The same piece again, and one that skips a piece.
         for piece in [1, whole.len() - 1] {
             let Reply::Refused(why) = load(&mut stage, name, whole[piece].0, &whole[piece].1) else {
                 panic!()
@@ -125,7 +125,7 @@ fn hostile_bytes_serve_nothing_and_take_nothing() {
     let bytes = pieces(&mut stage, "small").remove(0).1;
     let before = used(&stage);
 
-    // Every flipped bit is noticed, by the header or at the end.
+    // Every flipped bit is detected, in the header or at the end.
     for bit in (0..bytes.len() * 8).step_by(37).chain(0..192 * 8) {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -136,11 +136,11 @@ fn hostile_bytes_serve_nothing_and_take_nothing() {
         assert!(matches!(reply, Reply::Refused(_)), "bit {bit}");
     }
     assert_eq!(booleans(&stage.run("MF.MEXISTS small a b c")), [true; 3]);
-    assert_eq!(used(&stage), before, "nothing is left of them");
+    assert_eq!(used(&stage), before, "all their memory is freed");
     for cut in [0, 1, 8, 100, 191] {
         assert!(matches!(load(&mut stage, "victim", 0, &bytes[..cut]), Reply::Refused(_)), "{cut}");
     }
-    // One byte at a time behind the header works, one too many does not.
+    // Single bytes after the header work; one byte too many does not.
     load(&mut stage, "slow", 0, &bytes[..192]);
     for at in 192..bytes.len() - 1 {
         let missing = load(&mut stage, "slow", at as i64, &bytes[at..=at]);
@@ -155,7 +155,8 @@ fn hostile_bytes_serve_nothing_and_take_nothing() {
     assert_eq!(booleans(&stage.run("MF.MEXISTS slow a b c")), [true; 3]);
 }
 
-/// A header that announces a terabyte is admitted or not; either way only what came is kept.
+/// A header that announces a terabyte is admitted or refused. Either way only the bytes that arrived are
+/// kept.
 #[test]
 fn announced_lengths_are_admitted_and_never_taken_at_their_word() {
     let mut stage = large();

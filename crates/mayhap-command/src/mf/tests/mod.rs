@@ -1,4 +1,4 @@
-//! The family as a client sees it.
+//! The command family from the view of a client.
 
 mod generations;
 mod health;

@@ -1,4 +1,4 @@
-//! How often the served filters are wrong: by the exact tails of the binomial distribution, on both sides.
+//! The false-positive rate of the served filters, tested with the exact binomial tails on both sides.
 
 use mayhap_testkit::binomial_band;
 

@@ -1,4 +1,4 @@
-//! Names and what they hold, without an engine: requests are run on them as an engine would.
+//! Names and their values without an engine. Requests run on them as an engine would run them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::run::{Request, Run, Scratch, Slot, Source};
 use crate::table;
 use crate::value::Value;
 
-/// A clock that stands still until it is moved, and numbers that are anything but random.
+/// A clock that stands still until it is moved, and random numbers that are predictable.
 #[derive(Debug)]
 pub(crate) struct Still {
     pub(crate) now_ms: AtomicU64,
@@ -31,7 +31,7 @@ impl Environment for Still {
     }
 }
 
-/// A few names.
+/// A small keyspace.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) values: BTreeMap<Vec<u8>, Value>,
@@ -68,13 +68,13 @@ impl Stage {
         self.environment.now_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Runs words that stand with blanks between them.
+    /// Runs a line of words separated by blanks.
     pub(crate) fn run(&mut self, line: &str) -> Reply {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         self.run_words(&words)
     }
 
-    /// The text a line is refused with.
+    /// The text with which a line is refused.
     pub(crate) fn refused(&mut self, line: &str) -> String {
         match self.run(line) {
             Reply::Refused(refusal) => refusal.to_string(),
@@ -90,7 +90,7 @@ impl Stage {
         self.run_all(&[Request { command, words }]).remove(0)
     }
 
-    /// Runs requests on one name, those that go together together.
+    /// Runs requests on one name, and batches those that can be batched.
     pub(crate) fn run_all(&mut self, mut requests: &[Request<'_>]) -> Vec<Reply> {
         let mut replies = Vec::new();
         let context = Context {
@@ -142,7 +142,7 @@ impl Stage {
                     self.changed |= slot.is_changed();
                     reply
                 }
-                _ => panic!("{} is not for a stage", request.command.name),
+                _ => panic!("{} cannot run on a stage", request.command.name),
             };
             self.budget.book(before, value.as_ref().map_or(0, Value::memory_bytes));
             self.values.extend(value.map(|value| (name, value)));

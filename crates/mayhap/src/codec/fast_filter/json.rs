@@ -81,7 +81,10 @@ pub(super) fn write_fuse<F: Fingerprint>(
     write_fingerprints(table, out)
 }
 
-pub(super) fn write_xor<F: Fingerprint>(table: &StaticTable<F, ForeignXor>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_xor<F: Fingerprint>(
+    table: &StaticTable<F, ForeignXor>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (seed, block) = (table.places().seed(), table.places().graph().block());
     write!(out, "{{\"seed\":{seed},\"block_length\":{block},")?;
     write_fingerprints(table, out)

@@ -114,7 +114,11 @@ pub fn build<F: Fingerprint, I: Item>(
 ///
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a filter of another rule, [`WriteError::Io`] if `out` fails.
-pub fn write<F: Fingerprint>(filter: &Xor<F>, layout: XorLayout, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write<F: Fingerprint>(
+    filter: &Xor<F>,
+    layout: XorLayout,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let needs = "the FastFilter libraries' rule for numbers";
     let refusal = || WriteError::other_rule(needs, filter.scheme(), &filter.shape());
     let table = filter.foreign().ok_or_else(refusal)?;

@@ -157,9 +157,7 @@ impl fmt::Display for ReadError {
             Self::Needs { format, argument } => {
                 let what = match argument {
                     Argument::Items => "the item encoding; set `ReadOptions::items`",
-                    Argument::RedissonConfig => {
-                        "their size and hash iterations; set `ReadOptions::redisson`"
-                    }
+                    Argument::RedissonConfig => "their size and hash iterations; set `ReadOptions::redisson`",
                     Argument::Golomb => "the parameters P and M and the key; set `ReadOptions::golomb`",
                     Argument::PybloomLive => "the version of pybloom_live; set `ReadOptions::pybloom_live`",
                     Argument::Cassandra => "the version of Cassandra; set `ReadOptions::cassandra`",

@@ -42,7 +42,7 @@ use self::footer::Footer;
 use super::DecodeError;
 use super::foreign::Resemblance;
 use super::sbbf::{self, BlobHeader};
-use crate::blocked::{BlockedBloom, BlockPlace, place};
+use crate::blocked::{BlockPlace, BlockedBloom, place};
 use crate::error::BuildError;
 use crate::hash::ItemHash;
 use crate::item::{Item, ItemEncoding};

@@ -4,7 +4,7 @@ use super::super::DecodeError;
 use super::super::cursor::Cursor;
 use super::super::redis_chunk::{LoadError, offset_of};
 use super::super::redis_loader::{ChunkLoader, Chunked};
-use super::{HEADER_BYTES, CuckooHead};
+use super::{CuckooHead, HEADER_BYTES};
 use crate::scalable_cuckoo::ScalableCuckoo;
 use crate::sizing;
 

@@ -179,8 +179,10 @@ impl<R: Read> FileReader<R> {
             ended: false,
         };
         let head: [u8; 9] = reader.array()?;
-        let digits =
-            head.strip_prefix(b"REDIS").or_else(|| head.strip_prefix(b"VALKEY")).ok_or(RdbFileError::NotRdb)?;
+        let digits = head
+            .strip_prefix(b"REDIS")
+            .or_else(|| head.strip_prefix(b"VALKEY"))
+            .ok_or(RdbFileError::NotRdb)?;
         let version = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         let version: u16 = version.ok_or(RdbFileError::NotRdb)?;
         if !(1..=NEWEST_REDIS).contains(&version) && !VALKEY.contains(&version) {
@@ -243,7 +245,13 @@ impl<R: Read> FileReader<R> {
             (2, 0) => Ok(u32::from_be_bytes(self.array()?).into()),
             (2, 1) => Ok(u64::from_be_bytes(self.array()?)),
             (3, special) => Err(special),
-            _ => return Err(RdbFileError::Field { offset: self.offset, field: "a length", got: first.into() }),
+            _ => {
+                return Err(RdbFileError::Field {
+                    offset: self.offset,
+                    field: "a length",
+                    got: first.into(),
+                });
+            }
         })
     }
 

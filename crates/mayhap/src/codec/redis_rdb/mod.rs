@@ -47,7 +47,7 @@ mod file;
 mod lzf;
 
 pub use fields::{LoadFields, SaveFields};
-pub use file::{Entry, EntryValue, RdbFileError, FileReader};
+pub use file::{Entry, EntryValue, FileReader, RdbFileError};
 
 use std::borrow::Cow;
 
@@ -223,7 +223,9 @@ impl ValueRef<'_> {
 pub fn read_dump(payload: &[u8], limit_bytes: u64) -> Result<Value, DecodeError> {
     match read_payload(payload, limit_bytes)? {
         RdbPayload::RedisBloom(value) => Ok(value),
-        RdbPayload::String(_) => Err(DecodeError::BadField { field: "type of the value", got: STRING.into() }),
+        RdbPayload::String(_) => {
+            Err(DecodeError::BadField { field: "type of the value", got: STRING.into() })
+        }
         RdbPayload::Mayhap { of, .. } => Err(DecodeError::OtherModule { name: of.name().into() }),
     }
 }

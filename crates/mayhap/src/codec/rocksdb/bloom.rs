@@ -5,7 +5,7 @@ use std::io::Write;
 use super::super::cursor::lines_of_lsb_first;
 use super::super::foreign::WriteError;
 use super::super::{DecodeError, write_bytes};
-use super::{RocksdbFilter, NEW_BLOOM, TRAILER_BYTES};
+use super::{NEW_BLOOM, RocksdbFilter, TRAILER_BYTES};
 use crate::blocked::{BlockedBloom, BlockedPlacement, BlockedShape};
 use crate::error::BuildError;
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme};

@@ -102,7 +102,9 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<RocksdbFilter, DecodeEr
         return Err(DecodeError::TooShort { need: TRAILER_BYTES as u64, got: bytes.len() as u64 });
     };
     match trailer {
-        [RIBBON, seed, blocks @ ..] => RibbonFilter::parse(body, seed, blocks, items).map(RocksdbFilter::Ribbon),
+        [RIBBON, seed, blocks @ ..] => {
+            RibbonFilter::parse(body, seed, blocks, items).map(RocksdbFilter::Ribbon)
+        }
         _ => bloom::read(body, trailer, items),
     }
 }
