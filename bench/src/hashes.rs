@@ -40,13 +40,16 @@ pub(crate) struct Args {
     root: PathBuf,
 }
 
-/// A hash function with the first 128 bits of its value.
+/// Returns the first 128 bits of an item's hash.
+type HashFunction = Box<dyn Fn(&[u8]) -> u128>;
+
+/// A hash function and its properties.
 struct Function {
     name: &'static str,
     bits: u32,
     parameter: &'static str,
     used_by: &'static str,
-    hash: Box<dyn Fn(&[u8]) -> u128>,
+    hash: HashFunction,
 }
 
 /// One function in a record.

@@ -146,7 +146,7 @@ const LINES: [Line; 15] = [
     Line {
         kind: Kind::Xor,
         name: "Xor",
-        purpose: "static sets of a few hundred items",
+        purpose: "static sets of up to 16,000 items",
         can: "static",
         cache_lines: "3",
         bits: |n, p| Ok(XorShape::for_capacity(n, p)?.bits_per_item()),

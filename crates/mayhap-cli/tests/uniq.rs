@@ -392,7 +392,7 @@ fn lines_that_were_not_written_do_not_count_as_seen() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"a\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(error_line(&output), "cannot write the answer: no space left on device");
+    assert_eq!(error_line(&output), "cannot write the output: no space left on device");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "neither a state nor suspects, nor anything aside");
 }
 

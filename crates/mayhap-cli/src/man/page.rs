@@ -161,10 +161,10 @@ fn parts(text: &str) -> Vec<HelpSection> {
             (parts.last().is_some_and(|part| part.heading.is_some()), paragraph.starts_with(' '));
         match heading {
             Some(heading) => {
-                parts.push(HelpSection { heading: Some(heading.to_owned()), text: rest.to_owned() })
+                parts.push(HelpSection { heading: Some(heading.to_owned()), text: rest.to_owned() });
             }
             None if inside && !indented => {
-                parts.push(HelpSection { heading: None, text: paragraph.to_owned() })
+                parts.push(HelpSection { heading: None, text: paragraph.to_owned() });
             }
             None => {
                 if let Some(part) = parts.last_mut() {

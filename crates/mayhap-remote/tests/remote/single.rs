@@ -184,7 +184,7 @@ async fn foreign_values_at_the_filters_name_are_rejected() {
             Err(RemoteError::Descriptor { .. } | RemoteError::Missing { .. }) => {}
             // 65 536 shards that do not exist: no answer.
             Ok(filter) => {
-                assert_eq!(filter.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady], "{text}")
+                assert_eq!(filter.may_contain(&["ada"]).await.as_slice(), [Answer::NotReady], "{text}");
             }
             Err(error) => panic!("{text}: {error}"),
         }

@@ -1,35 +1,36 @@
-//! How another program turned its items into the bytes it hashed.
+//! How another program turns its items into the bytes that it hashes.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{ItemValue, json, kryo5};
 
-/// The bytes of an item as another program hashed them.
+/// The bytes of an item as another program hashes them.
 ///
-/// Most foreign filters do not say it, and nothing in their bits does: with the wrong encoding a filter answers *no* to its own items.
-/// So whoever reads one names the encoding, and the filter remembers it, also in a `.mayhap` file. From then on it takes plain Rust
-/// values and encodes them itself:
+/// Most foreign filters do not record their encoding, and their bits do not show it. With the wrong encoding a
+/// filter answers *no* for its own items. So the caller names the encoding when it reads such a filter. The filter
+/// stores it, also in a `.mayhap` file, takes plain Rust values and encodes them itself:
 ///
-/// | name | text | integers | who hashes that |
+/// | name | text | integers | used by |
 /// |---|---|---|---|
-/// | `bytes` | its UTF-8 | little-endian, at their own width | RedisBloom, DCSO, Go; byte arrays anywhere |
-/// | `utf8` | its UTF-8 | their decimal digits | Guava's `stringFunnel(UTF_8)`, Spark, Redisson's `StringCodec` |
-/// | `utf16le` | UTF-16, little-endian | their digits, so | Guava's `unencodedCharsFunnel` |
-/// | `utf32le` | code points, 4 bytes each | their digits, so | pyprobables |
+/// | `bytes` | UTF-8 | little-endian, at their own width | RedisBloom, DCSO, Go; byte arrays anywhere |
+/// | `utf8` | UTF-8 | decimal digits | Guava's `stringFunnel(UTF_8)`, Spark, Redisson's `StringCodec` |
+/// | `utf16le` | UTF-16, little-endian | decimal digits in UTF-16 | Guava's `unencodedCharsFunnel` |
+/// | `utf32le` | code points, 4 bytes each | decimal digits as code points | pyprobables |
 /// | `i32le`, `i64le`, `u64le` | read as a decimal number | 4 or 8 bytes, little-endian | Guava's `integerFunnel`, `longFunnel`; Spark; fuse keys |
 /// | `f32le`, `f64le` | read as a decimal number | as that float | columns of Parquet files |
-/// | `decimal` | read as a decimal number | their digits | Redisson's `LongCodec`, `IntegerCodec` |
-/// | `kryo5` | Kryo's `String` | of 32 bits Kryo's `Integer`, of 64 its `Long` | Redisson, unless told otherwise, since 3.19 |
+/// | `decimal` | read as a decimal number | decimal digits | Redisson's `LongCodec`, `IntegerCodec` |
+/// | `kryo5` | Kryo's `String` | 32 bits: Kryo's `Integer`; 64 bits: its `Long` | Redisson's default since 3.19 |
 /// | `kryo5-int`, `kryo5-long` | read as a decimal number | Kryo's `Integer`, its `Long` | the same |
-/// | `json` | a JSON string as Jackson writes it | none | Redisson's `JsonJacksonCodec` |
+/// | `json` | a JSON string as Jackson writes it | not supported | Redisson's `JsonJacksonCodec` |
 ///
-/// **Byte strings are never changed**: whoever passes `&[u8]` or `Vec<u8>` has encoded the item already. (Numbers of `u128` past `i128::MAX` pass as their
-/// bytes, too.)
+/// **Byte strings are never changed**: `&[u8]` and `Vec<u8>` count as encoded already. (So do numbers of `u128`
+/// above `i128::MAX`.)
 ///
-/// Some values have no form in an encoding: the text `ada` as `i64le`, `u64::MAX` as `i64le`. No other program can have put such an item in, so a lookup
-/// says *no*, but by chance. [`Filter::insert`](crate::Filter::insert) refuses it; `insert` of a kind, which cannot, marks it as one that only mayhap finds
-/// again. [`encode`](Self::encode) tells beforehand.
+/// Some values cannot be encoded: the text `ada` as `i64le`, `u64::MAX` as `i64le`. No other program can have
+/// inserted such an item, so a lookup answers *no*, except for false positives.
+/// [`Filter::insert`](crate::Filter::insert) rejects it. `insert` of a single kind, which cannot fail, stores it with
+/// a mark, so that only mayhap finds it again. Check beforehand with [`encode`](Self::encode).
 ///
 /// ```
 /// use mayhap::{ItemEncoding, ItemValue};
@@ -91,13 +92,13 @@ const NAMED: [(ItemEncoding, u16, &str); 14] = [
     (ItemEncoding::Json, 14, "json"),
 ];
 
-/// What stands before the plain bytes of an item that has no form in an encoding. So it is found again, but neither passes for an item of the other
-/// program nor makes a filter read with a wrong encoding look right.
+/// Prefix of the plain bytes of an item that cannot be encoded. With it the item is found again, but it is never taken
+/// for an item of the other program, and a filter read with a wrong encoding does not look right.
 #[cfg(feature = "formats")]
 const NO_FORM: &[u8] = b"\0mayhap: no form\0";
 
 impl ItemEncoding {
-    /// All of them.
+    /// All encodings.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMED.iter().map(|&(encoding, ..)| encoding)
     }
@@ -114,7 +115,7 @@ impl ItemEncoding {
         NAMED.iter().find(|&&(_, there, _)| there == number).map(|&(encoding, ..)| encoding)
     }
 
-    /// The name [`FromStr`] reads.
+    /// The name that [`FromStr`] accepts.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.named().1
@@ -127,10 +128,10 @@ impl ItemEncoding {
             .map_or((0, ""), |&(_, number, name)| (number, name))
     }
 
-    /// The bytes the other program hashes for this item.
+    /// Returns the bytes that the other program hashes for this item.
     ///
     /// # Errors
-    /// [`EncodingError`] for a value this encoding has no form for.
+    /// [`EncodingError`] if this encoding cannot represent the value.
     pub fn encode(self, value: ItemValue<'_>) -> Result<EncodedItem<'_>, EncodingError> {
         if let ItemValue::Bytes(bytes) = value {
             return Ok(EncodedItem::Borrowed(bytes));
@@ -171,9 +172,10 @@ impl ItemEncoding {
         }
     }
 
-    /// Calls `read` with what [`encode`](Self::encode) gives; what has no form in this encoding has bytes that no other program hashes.
+    /// Calls `read` with the result of [`encode`](Self::encode). A value that cannot be encoded gets bytes that no
+    /// other program hashes.
     ///
-    /// The common cases go without an [`EncodedItem`]: written in parts and read as a whole it takes a lookup of a number 37 ns longer.
+    /// The common cases avoid an [`EncodedItem`]: with it, a lookup of a number took 37 ns longer.
     #[cfg(feature = "formats")]
     #[inline]
     pub(crate) fn encode_with<R>(self, value: ItemValue<'_>, read: impl FnOnce(&[u8]) -> R) -> R {
@@ -234,11 +236,11 @@ impl FromStr for ItemEncoding {
 /// An item as the other program's bytes.
 #[derive(Clone, Debug)]
 pub enum EncodedItem<'a> {
-    /// They were there already.
+    /// Bytes of the caller.
     Borrowed(&'a [u8]),
-    /// A few bytes: so many of these.
+    /// A few bytes: the buffer and the number of bytes in use.
     Short([u8; 16], u8),
-    /// Made anew.
+    /// Newly allocated bytes.
     Owned(Vec<u8>),
 }
 
@@ -262,12 +264,12 @@ impl AsRef<[u8]> for EncodedItem<'_> {
     }
 }
 
-/// A value that has no form in an encoding.
+/// A value that an encoding cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodingError {
     /// The encoding.
     pub encoding: ItemEncoding,
-    /// The value, or how it begins.
+    /// The value, or its beginning.
     pub got: String,
 }
 
@@ -279,10 +281,10 @@ impl fmt::Display for EncodingError {
 
 impl std::error::Error for EncodingError {}
 
-/// A name that no encoding has.
+/// A name of no encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding {
-    /// The name, or how it begins.
+    /// The name, or its beginning.
     pub got: String,
 }
 

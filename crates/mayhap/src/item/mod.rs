@@ -1,4 +1,4 @@
-//! Items are bytes. Whatever has an unambiguous byte form goes in without being copied.
+//! Items are bytes. Types with an unambiguous byte form are used without a copy.
 
 mod encoding;
 mod json;
@@ -11,11 +11,11 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Something a filter can be asked about: a sequence of bytes.
+/// An item of a filter: a sequence of bytes.
 ///
-/// Text is its UTF-8 bytes, integers are their little-endian bytes at their full width, so the same item
+/// Text is its UTF-8 bytes. Integers are their little-endian bytes at full width, so the same item
 /// gives the same answer on every machine and from every language. The width is part of the item:
-/// `7_u32` and `7_u64` are two different items, while `usize` always counts as `u64`.
+/// `7_u32` and `7_u64` are different items. `usize` always counts as `u64`.
 ///
 /// ```
 /// use mayhap::Bloom;
@@ -29,19 +29,20 @@ use std::sync::Arc;
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 pub trait Item {
-    /// Calls `read` with the item's bytes and hands back what it returns.
+    /// Calls `read` with the item's bytes and returns its result.
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
 
-    /// Calls `read` with what the item is, for filters of other programs, which have [encodings](ItemEncoding) of their own.
+    /// Calls `read` with the item's value, for filters of other programs, which have their own
+    /// [encodings](ItemEncoding).
     fn with_value<R>(&self, read: impl FnOnce(ItemValue<'_>) -> R) -> R {
         self.with_bytes(|bytes| read(ItemValue::Bytes(bytes)))
     }
 }
 
-/// What an item is, before it becomes bytes.
+/// The value of an item before it is encoded as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemValue<'a> {
-    /// Bytes, to be taken as they are.
+    /// Raw bytes.
     Bytes(&'a [u8]),
     /// Text.
     Text(&'a str),
@@ -49,13 +50,13 @@ pub enum ItemValue<'a> {
     Integer {
         /// Its value.
         value: i128,
-        /// How many bits its type has: 8, 16, 32, 64 or 128.
+        /// The number of bits of its type: 8, 16, 32, 64 or 128.
         bits: u32,
     },
 }
 
 impl<'a> ItemValue<'a> {
-    /// The bytes [`Item::with_bytes`] has for it.
+    /// The bytes that [`Item::with_bytes`] passes for it.
     pub(crate) fn plain(self) -> EncodedItem<'a> {
         match self {
             Self::Bytes(bytes) => EncodedItem::Borrowed(bytes),
@@ -67,7 +68,7 @@ impl<'a> ItemValue<'a> {
     }
 }
 
-/// Text as it is, numbers in decimal digits; bytes that are no text with a mark for what is none.
+/// Writes text as it is, numbers in decimal digits, and bytes that are not UTF-8 with replacement characters.
 impl fmt::Display for ItemValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

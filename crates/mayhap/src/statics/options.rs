@@ -1,10 +1,10 @@
-//! How a static filter is built: with how many threads, in how large pieces.
+//! How a static filter is built: the number of threads and the size of shards.
 
 use super::default_threads;
 use super::graph::MAX_SHARD_BITS;
 use crate::sizing::fuse::{self, ITEMS_PER_SHARD};
 
-/// How to build a static filter. The filter does not depend on the number of threads, only the time does.
+/// How to build a static filter. The number of threads changes only the time, not the filter.
 ///
 /// ```
 /// use mayhap::{BinaryFuse8, BuildOptions};

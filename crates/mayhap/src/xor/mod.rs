@@ -21,7 +21,7 @@ use crate::statics::table::StaticTable;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
 /// A filter for a set that is known in advance and never changes. [`BinaryFuse`](crate::BinaryFuse) is its
-/// successor: smaller and built faster. Use this one for its simplicity, and for sets of a few hundred items,
+/// successor: smaller and built faster. Use this one for its simplicity, and for sets of up to about 16,000 items,
 /// for which it takes fewer bits.
 ///
 /// * **It is built once, from all items.** There is no insert and no remove; a changed set needs a new
