@@ -240,7 +240,8 @@ fn a_filter_over_capacity_warns_or_rejects() {
     folder.run("build seen.mayhap items.txt -f --kind cuckoo --items 1000");
     let said = folder.error_line("add seen.mayhap more.txt");
     assert!(
-        said.starts_with("seen.mayhap: filter is full with 1") && said.contains("(stopped at more.txt, line "),
+        said.starts_with("seen.mayhap: filter is full with 1")
+            && said.contains("(stopped at more.txt, line "),
         "{said}"
     );
     assert!(
